@@ -125,6 +125,8 @@ class LineTable(ScrollView, can_focus=True):
         self._place: dict[str, int] = {}
         self._columns: tuple[Column, ...] = ()
         self._cursor_key: str | None = None
+        self._awaited_key: str | None = None
+        """Where the cursor is to go when there is such a row."""
         self._selection: set[str] = set()
         self._looks: dict[int, RowLook] = {}
         """How the rows in sight look, by place; dropped whenever the sight moves."""
@@ -147,9 +149,11 @@ class LineTable(ScrollView, can_focus=True):
         return tuple(key for key in self._keys if key in self._selection)
 
     def point_at(self, key: str) -> None:
-        """Move the cursor to the row of `key`; nowhere while there is none."""
+        """Move the cursor to the row of `key`, or as soon as there is one."""
         if key in self._place:
             self._move_cursor(self._place[key])
+        else:
+            self._awaited_key = key
 
     def show(self) -> None:
         """Take the model as it is now and repaint the rows in sight that look different."""
@@ -242,6 +246,10 @@ class LineTable(ScrollView, can_focus=True):
         self._keys, self._columns = keys, columns
         self._place = {key: place for place, key in enumerate(keys)}
         self._selection &= set(keys)
+        if self._awaited_key in self._place:
+            self._cursor_key, self._awaited_key = self._awaited_key, None
+            self.call_after_refresh(self._bring_into_sight)
+            self.post_message(self.Moved(self))
         if self._cursor_key not in self._place:
             self._cursor_key = keys[min(former_place, len(keys) - 1)] if keys else None
             self.post_message(self.Moved(self))
@@ -264,8 +272,13 @@ class LineTable(ScrollView, can_focus=True):
         if self._keys[place] != self._cursor_key:
             self._cursor_key = self._keys[place]
             self.post_message(self.Moved(self))
+        self._awaited_key = None
         self._repaint(before)
         self._repaint(place)
+        self._bring_into_sight()
+
+    def _bring_into_sight(self) -> None:
+        place = self._cursor_place()
         first, rows = self.scroll_offset.y, max(1, self.scrollable_content_region.height - 1)
         if place < first:
             self.scroll_to(y=place, animate=False)

@@ -12,7 +12,6 @@ from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.message import Message
 from textual.strip import Strip
@@ -82,9 +81,7 @@ class PaneEdge(Widget):
 
 
 class Pane(Vertical):
-    """A body in a frame. Enter in it, or a click on its title, asks for it to be opened."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "choose", "Open", show=False)]
+    """A body in a frame. A click on its title asks for it to be opened."""
 
     class Chosen(Message):
         """The reader wants to see all of what this pane is about."""
@@ -124,9 +121,6 @@ class Pane(Vertical):
     def focus_inside(self) -> None:
         """Give the focus to whatever of it is in sight."""
         (self.edge if self.edge.folded else self.body).focus()
-
-    def action_choose(self) -> None:
-        self.post_message(self.Chosen(self))
 
     def on_click(self, event: events.Click) -> None:
         if event.widget is self.edge:

@@ -145,7 +145,7 @@ class TailLog(Widget, Generic[Entry], can_focus=True):
     @property
     def title_text(self) -> str:
         """What the border says: the heading, whether new lines are followed, and the filter."""
-        said = [self._heading, "▼ follow" if self._following else f"‖ paused +{self.unseen} new"]
+        said = [*filter(None, [self._heading]), "▼ follow" if self._following else f"‖ paused +{self.unseen} new"]
         if self._filter and self._hides:
             said.append(f"/{self._filter}  {len(self._shown)} of {len(self._ring)}")
         elif self._filter:

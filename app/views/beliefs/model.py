@@ -166,4 +166,5 @@ class BeliefMatrixModel(MatrixModel[ObserverRow]):
             if not self._with_tables:
                 self._with_tables = True
                 self._declare()
-            self.widen("table", [f"{DISSENT_GLYPH} t{max(tables)}"])
+            if not self._glyphs_only:
+                self.widen("table", [f"{DISSENT_GLYPH} t{max(tables)}"])

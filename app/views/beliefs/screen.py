@@ -105,7 +105,7 @@ class BeliefsScreen(ViewScreen):
     def _show_detail(self) -> None:
         """All that is known of the observer under the cursor, at most once a second."""
         label, now_us = self.matrix.cursor_key, self.session.now_us()
-        about = (label, now_us // SECOND_US, self.session.epoch)
+        about = (label, now_us // SECOND_US, self.session.picture.at)
         if label is None or about == self._detailed or not self.has_class("-detailed"):
             return
         self._detailed = about

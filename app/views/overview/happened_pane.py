@@ -33,7 +33,7 @@ class HappenedPane(OverviewPane):
 
     def say(self) -> None:
         """Whether it follows, and what is filtered; folded the latest of it."""
-        parts = [TableCell(self.tail.title_text.strip(), "faint" if self.tail.following else "strong")]
+        parts = [TableCell(self.tail.title_text, "faint" if self.tail.following else "strong")]
         if self.folded and self.tail.shown:
             latest = self._line_of(self.tail.shown[-1])
             parts = [TableCell(latest.text.strip(), latest.tone)]

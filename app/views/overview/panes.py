@@ -186,9 +186,11 @@ class DetailPane(OverviewPane):
         """The overview says whom it is about."""
 
     def say(self, label: str, links: Sequence[Fact]) -> None:
-        """Tell of this member, at most once a second; `links` are what is known of the connection to it."""
+        """Tell of this member, of one of many at most once a second; `links` are what is known of the connection to it."""
         now_us = self.session.now_us()
-        about = (label, now_us // SECOND_US, self.session.epoch)
+        picture = self.session.picture
+        news = picture.at if len(picture.members) <= MOST_TOLD else 0
+        about = (label, now_us // SECOND_US, self.session.epoch, news)
         if about == self._about:
             return
         self._about, self._label = about, label
@@ -196,5 +198,5 @@ class DetailPane(OverviewPane):
         if not label:
             self.sheet.show(())
             return
-        facts = member_detail(self.session.picture, label, now_us, recent=self.session.recent)
+        facts = member_detail(picture, label, now_us, recent=self.session.recent)
         self.sheet.show((*links, *(fact for fact in facts if not fact.verbatim)))

@@ -74,7 +74,7 @@ OUTCOMES: dict[str, Outcome] = {
     "pause": asks(core.PauseMember),
     "detail": either(opens("member"), opens("overview")),
     "next-member": lambda driver: driver.app.top.targets() == ("cyrene",),
-    "previous-member": lambda driver: driver.app.top.targets() == ("athens",),
+    "previous-member": lambda driver: driver.app.top.targets() == ("byzantium",),  # which is the oldest
     "list-text": lambda driver: any("Members [" in row["fact"] for row in driver.app.top.rows()),
     "cut": asks(core.Partition),
     "link": says("a link has two ends"),
@@ -228,6 +228,8 @@ LINES: dict[str, tuple[str, Outcome]] = {
     "answer": ("answer anything", NO_LESSON),
     "restart-demo": ("restart-demo", NO_LESSON),
     **{view: (view, opens(view)) for view in VIEW_NAMES if view != "member"},
+    "open": ("open", opens("beliefs")),
+    "enlarge": ("enlarge", lambda driver: driver.app.home._enlarged is not None),
     "filter": ("filter byz", lambda driver: driver.app.top.filter_text in ("byz", "")),
     "sort": ("sort member desc", either(SORTED, says("there is no column"))),
     "hide": ("hide nothing-such", either(NO_TABLE, says("there is no column"))),

@@ -1,4 +1,4 @@
-"""The first view: a disagreement is explained for all, and for the observer under the cursor."""
+"""Beliefs: a disagreement is explained for all, and for the observer under the cursor."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ def test_versions_of_tables_get_a_column_when_there_are_tables() -> None:
         cluster = formed()
         app = Console(cluster)
         async with app.run_test(size=(160, 50)) as pilot:
+            await pilot.press("W")
             await settle(pilot)
             assert " table " not in screen_text(app)
             cluster.change_table("n1", 1_000, {0: ["n1", "n2"]})
@@ -63,6 +64,7 @@ def test_masters_that_do_not_merge_are_quoted_while_there_are_several() -> None:
         cluster = formed()
         app = Console(cluster)
         async with app.run_test(size=(100, 30)) as pilot:
+            await pilot.press("W")
             cluster.happen("n1", events.NotMerging("it knows nobody"))
             await settle(pilot)
             assert "∦" not in screen_text(app)
@@ -76,49 +78,5 @@ def test_masters_that_do_not_merge_are_quoted_while_there_are_several() -> None:
                 cluster.install(label, 9, FIVE, lineage="L3")
             await settle(pilot)
             assert "∦" not in screen_text(app)
-
-    run_async(scenario())
-
-
-def test_filter_follow_and_pause_of_the_tail() -> None:
-    async def scenario() -> None:
-        cluster = formed()
-        app = Console(cluster)
-        async with app.run_test(size=(100, 30)) as pilot:
-            await settle(pilot)
-            cluster.suspect("n3", "n5", "silence [x]")
-            await settle(pilot)
-            await pilot.press("slash", *"silence", "enter")
-            await settle(pilot)
-            assert app.home.happened.tail.title_text == "events  ▼ follow  /silence  1 of 11"
-            assert "installs list" not in screen_text(app) and "silence [x]" in screen_text(app)
-            await pilot.press("slash", "escape")
-            assert app.home.happened.tail.filter_text == ""
-            await pilot.press("f")
-            cluster.suspect("n3", "n4")
-            await settle(pilot)
-            assert "‖ paused +1 new" in screen_text(app) and "suspects n4" not in screen_text(app)
-            await pilot.press("f")
-            await settle(pilot)
-            assert "suspects n4" in screen_text(app)
-            await pilot.press("tab", "k")
-            assert not app.home.happened.tail.following
-            await pilot.press("j")
-            assert app.home.happened.tail.following
-
-    run_async(scenario())
-
-
-def test_members_that_appear_later_get_row_and_column() -> None:
-    async def scenario() -> None:
-        cluster = formed()
-        app = Console(cluster)
-        async with app.run_test(size=(160, 50)) as pilot:
-            await settle(pilot)
-            await pilot.press("j", "j")
-            cluster.labels = ("n0", *FIVE)
-            await settle(pilot)
-            assert app.home.table.cursor_key == "n3"
-            assert "not up" in screen_text(app)
 
     run_async(scenario())

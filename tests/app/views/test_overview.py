@@ -1,0 +1,89 @@
+"""The overview: its panes say what is so, open what has all of it, and stand where there is room."""
+
+from __future__ import annotations
+
+from quarterdeck.app.console import Console
+from tests.app.fakes.console_driver import FIVE, formed, run_async
+from tests.app.fakes.screen_text import screen_text, settle
+
+
+def test_filter_follow_and_pause_of_the_tail() -> None:
+    async def scenario() -> None:
+        cluster = formed()
+        app = Console(cluster)
+        async with app.run_test(size=(100, 30)) as pilot:
+            await settle(pilot)
+            cluster.suspect("n3", "n5", "silence [x]")
+            await settle(pilot)
+            await pilot.press("slash", *"silence", "enter")
+            await settle(pilot)
+            assert app.home.happened.tail.title_text == "▼ follow  /silence  1 of 11"
+            assert "installs list" not in screen_text(app) and "silence [x]" in screen_text(app)
+            await pilot.press("slash", "escape")
+            assert app.home.happened.tail.filter_text == ""
+            await pilot.press("f")
+            cluster.suspect("n3", "n4")
+            await settle(pilot)
+            assert "‖ paused +1 new" in screen_text(app) and "suspects n4" not in screen_text(app)
+            await pilot.press("f")
+            await settle(pilot)
+            assert "suspects n4" in screen_text(app)
+            app.home.happened.focus_inside()
+            await pilot.press("k")
+            assert not app.home.happened.tail.following
+            await pilot.press("j")
+            assert app.home.happened.tail.following
+
+    run_async(scenario())
+
+
+def test_members_that_appear_later_get_row_and_column() -> None:
+    async def scenario() -> None:
+        cluster = formed()
+        app = Console(cluster)
+        async with app.run_test(size=(160, 50)) as pilot:
+            await settle(pilot)
+            await pilot.press("j", "j")
+            cluster.labels = ("n0", *FIVE)
+            await settle(pilot)
+            assert list(app.home.matrix.model.keys) == [*FIVE, "n0"], "whoever never ran is not the oldest"
+            assert app.home.table.cursor_key == "n3"
+            assert "not up" in screen_text(app)
+
+    run_async(scenario())
+
+
+def test_tab_goes_round_and_enter_opens_the_view_at_the_row() -> None:
+    async def scenario() -> None:
+        cluster = formed()
+        app = Console(cluster)
+        async with app.run_test(size=(120, 36)) as pilot:
+            cluster.suspect("n3", "n5")
+            await settle(pilot)
+            opened = []
+            for _ in range(5):
+                await pilot.press("enter")
+                opened.append(app.top.view)
+                await pilot.press("escape", "tab")
+            assert opened == ["beliefs", "suspicions", "partitions", "migrations", "events"]
+            await pilot.press("j", "j", "enter")
+            await settle(pilot)
+            assert app.top.view == "beliefs" and app.top.targets() == ("n3",)
+
+    run_async(scenario())
+
+
+def test_a_pane_is_enlarged_and_made_small_again() -> None:
+    async def scenario() -> None:
+        app = Console(formed())
+        async with app.run_test(size=(80, 24)) as pilot:
+            await settle(pilot)
+            await pilot.press("tab", "plus")
+            await settle(pilot)
+            text = screen_text(app)
+            assert "nobody suspects anybody" in text and "member lists" not in text
+            await pilot.press("escape")
+            await settle(pilot)
+            assert "member lists" in screen_text(app) and "  3 suspicions  none" in screen_text(app)
+
+    run_async(scenario())
