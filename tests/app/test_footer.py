@@ -105,7 +105,7 @@ def test_leaving_a_live_cluster_asks_and_q_goes_one_level_back() -> None:
             await pilot.press("8", "slash", *"n1", "enter", "q")
             assert app.top.view == "events" and not app.top.filter_text
             await pilot.press("q")
-            assert app.top.view == "beliefs"
+            assert app.top.view == "overview"
             for leave in (["Q"], ["colon", "q", "enter"], ["ctrl+q"]):
                 await pilot.press(*leave)
                 await pilot.pause()

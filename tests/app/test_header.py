@@ -15,7 +15,7 @@ CITIES = ("athens", "byzantium", "cyrene")
 
 def header(session: Session) -> str:
     session.poll()
-    parts = header_parts(session, ConnectionSummary(session.cluster), "beliefs")
+    parts = header_parts(session, ConnectionSummary(session.cluster), "overview")
     return "  ".join(part.text for part in parts if part.text)
 
 

@@ -156,7 +156,7 @@ def migrating_cluster() -> FakeCluster:
 
 LOOKS_AT_MIGRATIONS = pytest.mark.parametrize(
     "keys", [(), ("v",), ("v", "j", "j", "j"), ("i",), ("G", "k", "i"), ("j", "K")],
-    ids=["beliefs", "migrations", "a-row", "detail-of-master", "detail", "kill"],
+    ids=["overview", "migrations", "a-row", "detail-of-master", "detail", "kill"],
 )  # fmt: skip
 
 
@@ -184,9 +184,9 @@ WIDER_SIZES = {"160x50": (160, 50), "300x80": (300, 80)}
 
 async def open_view(app: Console, pilot: Pilot[None], view: ViewName) -> None:
     """From the first view, and with the list of demos read."""
-    while app.top.view != "beliefs":
+    while app.top.view != "overview":
         app.back()
-    if view != "beliefs":
+    if view != "overview":
         app.goto(view, member="cyrene" if view == "member" else "")
     await settle(pilot)
     await until(pilot, lambda: not isinstance(app.top, DemosScreen) or app.top._whole)

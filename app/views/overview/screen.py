@@ -74,7 +74,6 @@ class OverviewScreen(ViewScreen):
             "open-pane": lambda _: self._open(self._focused),
             "enlarge-pane": lambda _: self._enlarge(),
             "follow": lambda _: self.happened.tail.set_following(not self.happened.tail.following),
-            "back": lambda _: self._back(),
         }
 
     def body(self) -> Iterable[Widget]:
@@ -193,15 +192,13 @@ class OverviewScreen(ViewScreen):
         """Give the focused pane all the room, or take it back."""
         focused = self._focused
         self._enlarged = focused.pane_name if self._enlarged is None else None
+        if self._enlarged is not None:
+            self.handlers["back"] = lambda _: self._enlarge()
+        else:
+            del self.handlers["back"]
         self._arrange()
         focused.focus_inside()
         self.repaint()
-
-    def _back(self) -> None:
-        if self._enlarged is not None:
-            self._enlarge()
-        else:
-            self.console.back()
 
     # Painting
 

@@ -24,7 +24,7 @@ console:
     kill: ctrl+k
     stop: [x, delete]
     screenshot: []
-    beliefs: [1, /]
+    overview: [1, /]
     filter: f3
   aliases:
     halves: :partition athens,byzantium|cyrene
@@ -44,7 +44,7 @@ def test_everything_in_it_is_read(tmp_path: Path) -> None:
         theme="high-contrast",
         mouse=False,
         clock="utc",
-        keys={"kill": "ctrl+k", "stop": "x,delete", "screenshot": "", "beliefs": "1,slash", "filter": "f3"},
+        keys={"kill": "ctrl+k", "stop": "x,delete", "screenshot": "", "overview": "1,slash", "filter": "f3"},
         aliases={"halves": "partition athens,byzantium|cyrene"},
     )
 
