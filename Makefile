@@ -5,9 +5,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
+HAZELCAST = 4.2.8 5.3.8 5.5.0  # versions of the product whose members are watched
+MAVEN_GET = mvn -q org.apache.maven.plugins:maven-dependency-plugin:get -Dtransitive=false
+
 MUTANTS =  # names of mutants to try; all when empty
 
-.PHONY: console pipeline web test test-long mutants lint bench screenshots clean help
+.PHONY: console pipeline web test test-long test-hazelcast mutants lint bench screenshots clean help
 
 console: .venv/.base  ## the console on a live cluster of five; without a terminal, the demo `split`
 	@$(BIN)/quarterdeck console
@@ -25,6 +28,10 @@ test: .venv/.pipeline .venv/.dev  ## all tests but the longest, on three process
 
 test-long: .venv/.pipeline .venv/.dev  ## what takes long: Sparks of their own, more seeds, more examples of every property
 	$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "long or hypothesis" --hypothesis-profile=long --timeout=900
+
+test-hazelcast: .venv/.pipeline .venv/.dev  ## watch unmodified members of Hazelcast in trouble; needs root, Java 17, Maven and iproute2
+	@set -e; for version in $(HAZELCAST); do $(MAVEN_GET) -Dartifact=com.hazelcast:hazelcast:$$version; done
+	$(BIN)/python -m pytest -q -m long --timeout=900 tests/hazelcast/real
 
 mutants: .venv/.pipeline .venv/.dev  ## plant every fault of tests/mutants and see who notices; takes hours; `make mutants MUTANTS=name`
 	$(BIN)/python -m tests.mutants $(MUTANTS)

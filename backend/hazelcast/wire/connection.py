@@ -164,7 +164,12 @@ class MemberWatch:
             await asyncio.get_running_loop().create_connection(
                 lambda: _Link(self, connection), host, port, ssl=self._tls, server_hostname=name
             )
-        except (OSError, ssl.SSLError) as error:
+        except (ConnectionAbortedError, ConnectionResetError) as error:
+            if self._tls is None:
+                self.link_closed(connection, *_ending_of(error))
+            else:
+                self.link_closed(connection, "the connection ended in the handshake; does it speak TLS?", "turned away")
+        except OSError as error:
             self.link_closed(connection, *_ending_of(error))
         finally:
             self._dialling.pop(connection, None)

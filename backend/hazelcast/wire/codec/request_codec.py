@@ -31,8 +31,8 @@ from quarterdeck.backend.hazelcast.wire.requests import Authenticate, NameOnly, 
 REQUEST_HEAD = Layout("<iqi")
 """Type, correlation, partition."""
 
-CLIENT_TYPE = "MCJ"
-"""The management centre's: members answer its questions to clients of any type, and count it apart from applications."""
+CLIENT_TYPE = "QDK"
+"""No type that members know. They count it among the others, and answer management calls to clients of any type."""
 
 SERIALIZATION_VERSION = 1
 

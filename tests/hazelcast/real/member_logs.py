@@ -1,0 +1,45 @@
+"""The lists that real members have logged, to compare with what was heard of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from msgspec import Struct
+
+LIST = re.compile(
+    r"(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) .*Members \{size:\d+, ver:(?P<version>\d+)\} \[\n(?P<rows>.*?)\n\]",
+    re.DOTALL,
+)
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+OWN = re.compile(UUID.pattern + r"(?= this)")
+
+LOG_FORMAT = "-Djava.util.logging.SimpleFormatter.format=%1$tF %1$tT,%1$tL %4$s [%3$s] %5$s%6$s%n"
+"""One line for each message, with milliseconds."""
+
+
+class LoggedList(Struct, frozen=True):
+    """A list as a member logged it when it installed it."""
+
+    at_us: int
+    member_uuid: str
+    version: int
+    uuids: tuple[str, ...]
+
+
+def lists_in(log: Path) -> list[LoggedList]:
+    """All lists in a log, in order."""
+    return list(_lists(log.read_text()))
+
+
+def _lists(text: str) -> Iterator[LoggedList]:
+    entries = re.split(r"(?m)^(?=\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} )", text)
+    for entry in entries:
+        found = LIST.match(entry)
+        own = OWN.search(found["rows"]) if found else None
+        if found is not None and own is not None:
+            at = datetime.strptime(found["at"], "%Y-%m-%d %H:%M:%S,%f").replace(tzinfo=UTC)
+            uuids = tuple(UUID.findall(found["rows"]))
+            yield LoggedList(round(at.timestamp() * 1_000_000), own[0], int(found["version"]), uuids)
