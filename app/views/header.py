@@ -11,6 +11,7 @@ from quarterdeck.backend.picture.text.formatting import counted, one_line
 from quarterdeck.widgets.line_table import TableCell
 
 MASTERS_NAMED = 4
+SOURCE_NAMES = {"logs": "logs", "client-protocol": "what clients are told"}
 
 
 def header_parts(session: Session, connections: ConnectionSummary, view: ViewName) -> list[TableCell]:
@@ -44,6 +45,9 @@ def _source_cell(session: Session) -> TableCell:
     source = session.cluster.source
     if source == "copy":
         return TableCell("COPY", "warning")
+    witnessed = {one for belief in session.picture.members.values() for one in belief.witnessed_by}
+    if source == "recorded" and witnessed:
+        return TableCell(f"from {' and '.join(SOURCE_NAMES[one] for one in sorted(witnessed))}", "faint")
     return TableCell(source if session.live or source != "live" else "", "faint")
 
 

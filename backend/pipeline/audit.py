@@ -43,6 +43,9 @@ IN_PROCESS_BYTES = 128 << 20
 TABLES = ("views", "suspicions", "findings")
 WRITER = "audit"
 FORMAT = "1"
+WITNESSES_TELL_LITTLE = (
+    "these members keep no journal: who listens to them may begin in the middle, and is not told everything"
+)
 LOGS_TELL_LITTLE = "members' logs may begin in the middle, and tell nothing of faults, tables and calls"
 
 Then = Callable[[AuditResult, "InputLines"], None]
@@ -104,6 +107,7 @@ def audit(
             raise NoLogs(
                 f"{where}: none of {how_many} lines is understood as what a member of a Hazelcast cluster logs"
             )
+        judged, unjudged = _witnessed(verdict, judged, unjudged)
         findings = by_weight(
             [linked(one, found.replayable_path(one.run)) for run in verdict.runs for one in run.findings]
         )
@@ -146,6 +150,16 @@ def _judged(rules: frozenset[str], found: AuditInput | EngineInput) -> tuple[fro
     return judged, (NotJudged(others, LOGS_TELL_LITTLE),) if others else ()
 
 
+def _witnessed(
+    verdict: WholeVerdict, judged: frozenset[str], unjudged: tuple[NotJudged, ...]
+) -> tuple[frozenset[str], tuple[NotJudged, ...]]:
+    """The same, where it has turned out that no member of any run keeps a journal itself."""
+    others = tuple(sorted(one for one in judged if not holds_for_incomplete_journals(one)))
+    if not others or not verdict.runs or not all(run.is_witnessed for run in verdict.runs):
+        return judged, unjudged
+    return judged.difference(others), (*unjudged, NotJudged(others, WITNESSES_TELL_LITTLE))
+
+
 def _result(
     found: AuditInput | EngineInput,
     verdict: WholeVerdict,
@@ -162,11 +176,16 @@ def _result(
         problems=verdict.problems,
         rules=tuple(sorted(judged)),
         not_judged=unjudged,
-        incomplete={} if found.kind == "logs" else {run.run: run.lacks for run in verdict.runs if run.lacks},
+        incomplete={} if found.kind == "logs" else {run.run: _lacks(run) for run in verdict.runs if _lacks(run)},
         observations=tuple(one for story in verdict.stories for one in story.observations),
         migration_rounds=tuple(one for story in verdict.stories for one in story.migrations),
         merge_verdicts=tuple(one for story in verdict.stories for one in story.verdicts),
     )
+
+
+def _lacks(run: RunVerdict) -> str:
+    """What the journal of a run lacks; that its members keep none themselves is told for all runs at once."""
+    return "" if run.is_witnessed else run.lacks
 
 
 # The verdict, here or on Spark

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from quarterdeck.cli.commands.replay import Recording, ZoneOption, opened_recording
 from quarterdeck.cli.commands.run_options import (
     JournalOption,
     LogOption,
@@ -32,7 +33,6 @@ from typing import TYPE_CHECKING
 from quarterdeck.cli.commands.simulate import load
 
 if TYPE_CHECKING:
-    from quarterdeck.backend.clusters.recorded_cluster import RecordedCluster
     from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCluster
 
 
@@ -70,8 +70,13 @@ def console(
         bool, typer.Option("--read-only", help="Change nothing, also not in a cluster that is started here.")
     ] = False,
     replay: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Open a recorded run: a run's folder in a journal, or one file.")
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Open a recorded run: a run's folder in a journal, one file, or members' logs."
+        ),
     ] = None,
+    follow: Annotated[bool, typer.Option("--follow", help="With --replay of logs: read on as they grow.")] = False,
+    zone: ZoneOption = "",
     at: Annotated[
         str | None, typer.Option(metavar="MOMENT", help="With --replay: seconds, or MEMBER#NUMBER of an event.")
     ] = None,
@@ -94,15 +99,18 @@ def console(
     if write and read_only:
         raise CommandFailed(ExitCode.BAD_INPUT, "--write and --read-only: give one of them")
     for option, given, wanted, needed in (
-        ("--at", at, replay, "--replay"), ("--seed", seed, simulate, "--simulate"), ("--speed", speed, simulate, "--simulate"),
+        ("--at", at, replay, "--replay"), ("--follow", follow or None, replay, "--replay"),
+        ("--zone", zone or None, replay, "--replay"),
+        ("--seed", seed, simulate, "--simulate"), ("--speed", speed, simulate, "--simulate"),
     ):  # fmt: skip
         if given is not None and wanted is None:
             raise CommandFailed(ExitCode.BAD_INPUT, f"{option} is for a run that is opened with {needed}")
     if replay is not None or simulate is not None:
         if any((processes, properties, journal, log, write, connection.urls, replay and simulate)):
-            problem = "--replay and --simulate start no members; leave out all but --at, --seed, --speed, --theme and --read-only"
+            problem = "--replay and --simulate start no members; leave out all that makes or reaches some"
             raise CommandFailed(ExitCode.BAD_INPUT, problem)
-        open_run(replay, at, simulate, seed, speed, writable=not read_only, theme=theme)
+        replayed = None if replay is None else Recording(replay, at, follow, zone)
+        open_run(replayed, simulate, seed, speed, writable=not read_only, theme=theme)
         return
     if connection.urls:
         here_only = (processes, properties, journal, log)
@@ -168,8 +176,7 @@ def open_running_cluster(connection: Connection, *, write: bool, theme: str | No
 
 
 def open_run(
-    replay: Path | None,
-    at: str | None,
+    replayed: Recording | None,
     simulate: Path | None,
     seed: int | None,
     speed: float | None,
@@ -177,7 +184,7 @@ def open_run(
     writable: bool,
     theme: str | None,
 ) -> None:
-    """The console on the recorded run `replay` or on the simulated one `simulate`. Raises `CommandFailed`."""
+    """The console on the recording `replayed` or on the simulated run `simulate`. Raises `CommandFailed`."""
     if not has_terminal():
         raise CommandFailed(
             ExitCode.BAD_INPUT, "no terminal here; see `quarterdeck journal cat` and `quarterdeck simulate`"
@@ -186,9 +193,12 @@ def open_run(
     from quarterdeck.cli.configuration.cluster_opener import ProfileClusterOpener
 
     looks, cluster_opener, state = console_settings(theme), ProfileClusterOpener(write=False), console_state_file()
-    if replay is not None:
-        recorded, at_us = recorded_cluster(replay, at)
-        run_console(recorded, cluster_opener=cluster_opener, settings=looks, state_file=state, at_us=at_us)
+    if replayed is not None:
+        recorded, at_us = opened_recording(replayed)
+        try:
+            run_console(recorded, cluster_opener=cluster_opener, settings=looks, state_file=state, at_us=at_us)
+        finally:
+            recorded.close()
         return
     assert simulate is not None
     simulated = simulated_cluster(simulate, seed, speed)
@@ -262,24 +272,6 @@ def read_settings(properties: list[str], preset: PresetName) -> Settings:
 
 
 DEFAULT_SPEED = 1.0
-
-
-def recorded_cluster(journal: Path, at: str | None) -> tuple[RecordedCluster, int | None]:
-    """The run in `journal`, and the moment that `at` names in it, in microseconds. Raises `CommandFailed`."""
-    from quarterdeck.backend.clusters.recorded_cluster import RecordedCluster
-    from quarterdeck.backend.journal.files import NoJournal
-    from quarterdeck.backend.picture.replay.moments import BadMoment, named_event, seconds_of
-
-    with failing_as(ExitCode.BAD_INPUT, NoJournal, OSError, about="--replay"):
-        cluster = RecordedCluster(journal)
-        if at is None:
-            return cluster, None
-        with failing_as(ExitCode.BAD_INPUT, BadMoment, about="--at"):
-            event = named_event(at)
-            at_us = seconds_of(at) if event is None else cluster.moment_of(*event)
-        if at_us is None:
-            raise CommandFailed(ExitCode.BAD_INPUT, f"--at: there is no event {at} in the run {cluster.run}")
-        return RecordedCluster(journal, until_us=at_us), at_us
 
 
 def simulated_cluster(file: Path, seed: int | None, speed: float | None) -> SimulatedCluster:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from quarterdeck.cli.commands.replay import ZoneOption, log_options
 from quarterdeck.cli.configuration.paths import journal_root
 from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say, write_rows
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 RUN_COLUMNS = ("run", "members", "records", "files", "size_bytes", "first", "last", "missing", "problems")
 RECORD_COLUMNS = ("utc", "at_us", "run", "member", "uuid", "seq", "kind", "event")
 
-group = typer.Typer(help="List and print recorded runs.", rich_markup_mode=None)
+group = typer.Typer(help="List, print and import recorded runs.", rich_markup_mode=None)
 
 
 @group.command("ls")
@@ -109,6 +110,28 @@ def print_lists(
         print(f"{divider}{name}\n{text}" if member is None else text)
         divider = "\n"
     _tell_problems(journal)
+
+
+@group.command("import")
+def import_logs(
+    path: Annotated[Path, typer.Argument(metavar="LOGS", help="A directory with logs of real members, or one file.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The journal that the run is written into.")],
+    run: Annotated[str, typer.Option(metavar="NAME", help="Its name there; by default that of the directory.")] = "",
+    zone: ZoneOption = "",
+    follow: Annotated[bool, typer.Option("--follow", help="Read on as the logs grow, until interrupted.")] = False,
+) -> None:
+    """Keep the logs of real members as a journal, to be replayed and audited."""
+    from quarterdeck.backend.clusters.log_import import RunExists, import_run
+    from quarterdeck.backend.hazelcast.logs.reader import NoLogs
+    from quarterdeck.backend.hazelcast.logs.run_reader import named
+    from quarterdeck.backend.journal.files import NoJournal, usable_name
+
+    options = log_options(zone, run)
+    if not run:
+        options = log_options(zone, usable_name(named(path, options).run))
+    with failing_as(ExitCode.BAD_INPUT, NoLogs, NoJournal, RunExists, OSError):
+        for told in import_run(path, out, options, follow=follow):
+            say(told)
 
 
 def register(app: typer.Typer) -> None:

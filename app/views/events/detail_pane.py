@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -22,13 +22,23 @@ from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.status_line import StatusLine
 
 
+def told_in(words: str, place: str) -> str:
+    """What happened, with the line of the log that told it."""
+    return f"[{one_line(place)}] {words}" if place else words
+
+
 class EventPane(Vertical):
     """Shows one thing at a time, or is closed."""
 
-    def __init__(self, line_format: LineFormat, name_of: NameOf, *, id: str) -> None:
+    def __init__(
+        self, line_format: LineFormat, name_of: NameOf, place_of: Callable[[Record], str] = lambda _: "", *, id: str
+    ) -> None:
+        """`place_of` says in which line of a log an event stands; empty where it is from no log."""
         super().__init__(id=id)
         self._name_of = name_of
-        self._model = StoryModel(line_format.time_of, lambda record: words_of(record, name_of))
+        self._model = StoryModel(
+            line_format.time_of, lambda record: told_in(words_of(record, name_of), place_of(record))
+        )
         self.title_line = StatusLine(id="event-title")
         self.story = LineTable(self._model, id="event-story")
         self.fields = FactSheet(id="event-fields")

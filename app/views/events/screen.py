@@ -12,6 +12,7 @@ from quarterdeck.app.events.lines import EventLine, LineFormat, words_of
 from quarterdeck.app.session import RECENT, Session
 from quarterdeck.app.settings import Clock
 from quarterdeck.app.views.events.detail_pane import EventPane
+from quarterdeck.app.views.events.log_places import log_place, log_screen
 from quarterdeck.app.views.view_screen import ViewScreen
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
@@ -53,7 +54,7 @@ class EventsScreen(ViewScreen):
             self._format.line, title="events", cursor=True, matcher_of=self._format.matcher, id="events-tail"
         )
         self.diagram = SpaceTimeDiagram(clock_text, self._format.time_width, self._row_words, id="space-time")
-        self.pane = EventPane(self._format, self._name_of, id="event-pane")
+        self.pane = EventPane(self._format, self._name_of, lambda one: log_place(session, one), id="event-pane")
         self.handlers |= {
             "event-fields": lambda _: self._show_fields(),
             "event-because": lambda _: self._explain(),
@@ -118,7 +119,8 @@ class EventsScreen(ViewScreen):
         record = self._current()
         if record is None or (self._following and self.pane.pointed is None):
             return ()
-        return [TableCell(kind_of(record), "faint"), TableCell(words_of(record, self._name_of))]
+        place = TableCell(one_line(log_place(self.session, record)), "strong")
+        return [TableCell(kind_of(record), "faint"), place, TableCell(words_of(record, self._name_of))]
 
     def filter_by(self, text: str) -> None:
         self.tail.set_filter(text)
@@ -263,9 +265,20 @@ class EventsScreen(ViewScreen):
 
     def _show_fields(self) -> None:
         record = self._pause_at_current()
-        if record is not None:
+        if record is not None and not self._show_log(record):
             self.pane.show_fields(record)
             self._pane_shown()
+
+    def _show_log(self, record: Record) -> bool:
+        """Show the line of the log that told it; whether a log did."""
+        try:
+            shown = log_screen(self.session, record, words_of(record, self._name_of))
+        except OSError as problem:
+            self.console.show_message(one_line(str(problem)), error=True)
+            return False
+        if shown is not None:
+            self.app.push_screen(shown)
+        return shown is not None
 
     def _explain(self) -> None:
         record = self._pause_at_current()

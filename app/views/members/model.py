@@ -18,6 +18,7 @@ from quarterdeck.backend.picture.boards.member_board import (
 from quarterdeck.backend.picture.fold.belief import Belief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.formatting import one_line
+from quarterdeck.backend.picture.text.not_told import NOT_TOLD
 from quarterdeck.widgets.line_table import TableCell
 
 LONGEST_NAME = 22
@@ -126,6 +127,9 @@ class MemberModel(BoardModel[BoardRow]):
             lambda key: BoardRow(self._member(key), picture.members.get(key), self._places[key], marks.get(key, "")),
         )
         self.widen("state", marks.values())
+        if picture.nobody_tells("backups") is not None:
+            for title in ("owned", "backups"):
+                self.widen(title, [NOT_TOLD])
         self.widen("address", (belief.address for belief in picture.members.values()), LONGEST_ADDRESS)
         masters = (belief for belief in picture.members.values() if belief.is_master)
         self.widen("zone", {member.zone for belief in masters for member in belief.members}, LONGEST_ZONE)

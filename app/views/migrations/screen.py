@@ -11,12 +11,16 @@ from quarterdeck.app.session import Session
 from quarterdeck.app.views.migrations.model import MigrationModel
 from quarterdeck.app.views.sort_filter_model import SortFilterModel
 from quarterdeck.app.views.view_screen import ViewScreen
+from quarterdeck.backend.clusters.log_cluster import LogSource, round_text
 from quarterdeck.backend.picture.boards.migration_board import Head, migration_board
+from quarterdeck.backend.picture.text.formatting import counted, one_line
+from quarterdeck.backend.picture.text.not_told import NOT_TOLD
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.status_line import StatusLine
 
 HEADS_SHOWN = 8
 """How many sentences stand above the table; each of them takes a line."""
+ROUNDS_SHOWN = HEADS_SHOWN - 1
 
 
 class MigrationsScreen(ViewScreen):
@@ -54,14 +58,30 @@ class MigrationsScreen(ViewScreen):
         board = migration_board(picture, self.session.now_us())
         history = picture.history
         ended = f"{history.done_count} done, {history.failed_count} failed, {history.lost_count} lost in this run"
+        if not history.done_count and picture.nobody_tells("migration-ends") is not None:
+            ended = f"{history.lost_count} lost in this run; how many are done and failed is {NOT_TOLD}"
         self.title_line.show([TableCell("migrations", "strong"), TableCell(ended, "faint")])
-        self._show_heads(board.heads)
+        self._show_heads(self._rounds() or board.heads)
         self._model.update(board)
         self.board.show()
 
     def sentence(self) -> Sequence[TableCell]:
         row = self._model.row(self.board.cursor_key)
-        return [TableCell(row.sentence if row is not None else "nothing has migrated yet", "faint")]
+        return [TableCell(row.sentence if row is not None else self._silence(), "faint")]
+
+    def _silence(self) -> str:
+        unknown = self.session.picture.nobody_tells("migration-ends")
+        return "nothing has migrated yet" if unknown is None else f"single migrations are {NOT_TOLD}"
+
+    def _rounds(self) -> tuple[Head, ...]:
+        """The rounds that logs tell of, up to the moment that is shown, the latest first: single migrations are not logged."""
+        cluster, now_us = self.session.cluster, self.session.now_us()
+        if not isinstance(cluster, LogSource):
+            return ()
+        begun = [one for one in cluster.story.migrations if one.start_us <= now_us]
+        told = [Head(one_line(round_text(one, now_us)), "plain") for one in reversed(begun[-ROUNDS_SHOWN:])]
+        count = f"{counted(len(begun), 'round')} of migrations in the logs; single migrations are {NOT_TOLD}"
+        return (Head(count, "faint"), *told)
 
     def _show_heads(self, heads: tuple[Head, ...]) -> None:
         for place, line in enumerate(self.heads):

@@ -30,6 +30,7 @@ from quarterdeck.backend.picture.network.network_board import (
 from quarterdeck.backend.picture.network.undoing import NothingToUndo, undo_commands
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import one_line
+from quarterdeck.backend.picture.text.not_told import NOT_TOLD
 from quarterdeck.backend.picture.what_if.fault_presets import (
     MEANINGS,
     MOST_SIDES,
@@ -191,7 +192,9 @@ class NetworkScreen(ViewScreen):
             self._words = tuple(self._ledger.link_counts())
 
     def _show_title(self, faults: int) -> None:
-        said = "no fault is in force" if not faults else f"{faults} fault{'s' if faults > 1 else ''} in force"
+        unknown = self.session.picture.nobody_tells("links")
+        calm = "no fault is in force" if unknown is None else f"faults are {NOT_TOLD}"
+        said = calm if not faults else f"{faults} fault{'s' if faults > 1 else ''} in force"
         planned = f"planned: {self._plan.title} ({self._mode})" if self._plan is not None else ""
         if self._sides and self._plan is None:
             planned = "one side is no partition: put others on another side with u"

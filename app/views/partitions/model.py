@@ -9,6 +9,7 @@ from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.fold.table_belief import TableBelief
 from quarterdeck.backend.picture.replicas.replica_map import ReplicaMap
 from quarterdeck.backend.picture.replicas.replica_text import DIGEST_SHOWN, HolderRow, holder_row, holders
+from quarterdeck.backend.picture.text.not_told import NOT_TOLD
 from quarterdeck.widgets.replica_style import HUES
 
 LONGEST_NAME = 22
@@ -68,4 +69,7 @@ class HoldersModel(BoardModel[BoardRow]):
             lambda key: BoardRow(holder_row(picture, self._map, key, places[key], now_us), picture.members[key].table),
         )
         self.widen("", ["A" * self._map.letter_width])
+        if picture.nobody_tells("backups") is not None:
+            for title in ("owned", "backups"):
+                self.widen(title, [NOT_TOLD])
         self.widen("member", self.keys, LONGEST_NAME)

@@ -13,9 +13,18 @@ from quarterdeck.app.views.sort_filter_model import SortFilterModel
 from quarterdeck.app.views.time.handlers import TimeHandlers, violation_moments
 from quarterdeck.app.views.time.model import NearbyEventsModel
 from quarterdeck.app.views.view_screen import ViewScreen
+from quarterdeck.backend.clusters.log_cluster import LogSource
 from quarterdeck.backend.clusters.time_control import StatusNotes, TimeControl
-from quarterdeck.backend.picture.replay.landmarks import LEGEND, Landmark, Landmarks
-from quarterdeck.backend.picture.replay.timeline import Timeline, draw_timeline, greatest_zoom, seconds_text, window
+from quarterdeck.backend.picture.replay.landmarks import LEGEND, OBSERVED_LEGEND, Landmark, Landmarks
+from quarterdeck.backend.picture.replay.timeline import (
+    LANES,
+    OBSERVED_LANES,
+    Timeline,
+    draw_timeline,
+    greatest_zoom,
+    seconds_text,
+    window,
+)
 from quarterdeck.backend.picture.text.event_description import clock_text
 from quarterdeck.backend.picture.text.formatting import counted, one_line
 from quarterdeck.widgets.line_table import LineTable, TableCell
@@ -62,6 +71,9 @@ class TimeScreen(ViewScreen):
     def __init__(self, session: Session, console: ConsoleInterface) -> None:
         super().__init__(session, console)
         self._landmarks = Landmarks()
+        self._observed = session.cluster if isinstance(session.cluster, LogSource) else None
+        """What knows of observations, if anything does."""
+        self._lanes = LANES if self._observed is None else OBSERVED_LANES
         self._zoom = 0
         self._drawn: Timeline | None = None
         self._drawn_for: object = None
@@ -111,7 +123,7 @@ class TimeScreen(ViewScreen):
         self.title_line.show(self._title())
         self._show_notes()
         self._draw()
-        self.legend.show([TableCell(LEGEND, "faint")])
+        self.legend.show([TableCell(LEGEND if self._observed is None else OBSERVED_LEGEND, "faint")])
         moved = self._model.update()
         self.events.show()
         if moved and self._model.here:
@@ -124,11 +136,11 @@ class TimeScreen(ViewScreen):
         shown_us = end_us if playhead.live else playhead.shown_us
         self._zoom = min(self._zoom, greatest_zoom(start_us, end_us))
         in_sight = window(start_us, end_us, shown_us, self._zoom)
-        marked = len(self.session.violations), tape.bookmarks
+        marked = len(self.session.violations), tape.bookmarks, self._observed.story if self._observed else None
         decides = (len(tape), tape.revision, self._landmarks.taken, in_sight, shown_us, columns, marked)
         if decides != self._drawn_for or self._drawn is None:
             self._drawn_for = decides
-            self._drawn = draw_timeline(tape, self._marks(), in_sight, shown_us, columns)
+            self._drawn = draw_timeline(tape, self._marks(), in_sight, shown_us, columns, self._lanes)
             self.strip.show(self._drawn)
 
     # What is said
@@ -171,6 +183,7 @@ class TimeScreen(ViewScreen):
         session = self.session
         return [
             *self._landmarks.marks,
+            *(self._observed.landmarks() if self._observed is not None else ()),
             *(Landmark(at_us, "violations", "!", "bad", "violation") for at_us in violation_moments(session)),
             *(Landmark(mark.at_us, "bookmarks", "B", "strong", mark.name) for mark in session.tape.bookmarks),
         ]

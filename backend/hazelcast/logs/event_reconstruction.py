@@ -40,7 +40,7 @@ from quarterdeck.backend.core.events import (
 )
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.core.witnessed.events import Aspect, MemberWitnessed
+from quarterdeck.backend.core.witnessed.events import Aspect, ConnectionChanged, MemberWitnessed
 from quarterdeck.backend.hazelcast.logs.incarnation_state import IncarnationState
 from quarterdeck.backend.hazelcast.logs.parsed_messages import (
     LoggedClockJump,
@@ -129,10 +129,22 @@ class EventReconstruction:
     def _has_rested(self, gap_us: int) -> bool:
         return self._resting_us is not None and self._now - gap_us - _REST_US <= self._resting_us
 
-    def end(self) -> Iterator[Record]:
-        """Nothing more is known of the member: the last incarnation gets its end."""
+    @property
+    def uuid(self) -> str:
+        """That of the present incarnation, as far as it is known."""
+        return self._uuid
+
+    def end(self, until_us: int = 0, gone: str = "") -> Iterator[Record]:
+        """Nothing more is known of the member, which logged until `until_us`: the last incarnation gets its end.
+
+        `gone` says why the member is held to be gone, if it is.
+        """
         for event in self._state.resolve_pending_suspicion(None, "", self._now):
             yield from self._emit(event)
+        if gone and not self._stopping:
+            now = max(self._now, until_us - self._began)
+            self._utc, self._now = self._utc + now - self._now, now
+            yield from self._emit(ConnectionChanged("gone", gone))
         yield from self._close()
 
     # Incarnations

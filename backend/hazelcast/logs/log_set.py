@@ -153,6 +153,10 @@ class LogSet:
         """The number of a line in its file, from 1."""
         return self._offsets[file, index].lines + number + 1
 
+    def knows(self, file: str, index: int) -> bool:
+        """Whether the split is one of those that were put together."""
+        return (file, index) in self._offsets
+
     def place(self, file: str, index: int, message: EventMessage) -> MemberMessage | None:
         """Where a message belongs; None when its line does not say who speaks and several members speak in the file."""
         member = message.member or self._members.get((file, message.stream)) or self._members.get((file, None))

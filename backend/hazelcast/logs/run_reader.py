@@ -9,20 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.hazelcast.logs.lines.file_splits import Split
 from quarterdeck.backend.hazelcast.logs.log_set import LogSet, MemberMessage
 from quarterdeck.backend.hazelcast.logs.observations.story import LogStory, stories_of
 from quarterdeck.backend.hazelcast.logs.reader import NoLogs, log_files
 from quarterdeck.backend.hazelcast.logs.skimming import skim
-from quarterdeck.backend.hazelcast.logs.split_parser import EventMessage, LogOptions, SplitSummary
+from quarterdeck.backend.hazelcast.logs.split_parser import EventMessage, LogOptions, SplitSummary, parse_split
 from quarterdeck.backend.hazelcast.logs.told_messages import ToldMessage, in_order, tell_messages
 
 RECORDS_AT_ONCE = 4_000
 _PENDING = 4_096
 """Messages of a member whose records may still come, as those do that wait for its uuid."""
 RUNS_NAMED = 8
+LOOKED_AT_BYTES = 8_192
+"""Of every file, before all is read."""
 
 
 class LogLine(Struct, frozen=True, array_like=True):
@@ -63,18 +66,16 @@ def read_run(path: Path, options: LogOptions | None = None) -> Iterator[News]:
     Raises `NoLogs` where nobody is understood as a member, or several runs are in one directory; `OSError` for what cannot be
     read; `ValueError` for an option that is wrong.
     """
-    options = options or LogOptions()
+    options = named(path, options or LogOptions())
     files = log_files([path])
-    if not options.run:
-        options = LogOptions(_name_of(path), options.zone, options.date)
-    heard: list[tuple[str, EventMessage]] = []
+    heard: list[tuple[str, int, EventMessage]] = []
     summaries: list[SplitSummary] = []
     read: list[int] = []
     total = sum(file.stat().st_size for file in files)
     for file in files:
         for found in skim(str(file), file.stat().st_mtime_ns // 1000, options, read.append):
             if isinstance(found, EventMessage):
-                heard.append((str(file), found))
+                heard.append((str(file), 0, found))
             else:
                 summaries.append(found)
             if read:
@@ -82,16 +83,24 @@ def read_run(path: Path, options: LogOptions | None = None) -> Iterator[News]:
                 read.clear()
     _check(path, summaries)
     whole = LogSet(summaries, options)
-    yield from _told(_placed(heard, whole), whole, options.run)
+    yield from _told(placed_messages(heard, whole), whole, options.run)
 
 
-def _placed(heard: list[tuple[str, EventMessage]], whole: LogSet) -> list[MemberMessage]:
-    """The messages in order; `heard` is emptied, so that each is held once."""
+def named(path: Path, options: LogOptions) -> LogOptions:
+    """The options with a name for the run: that of the directory, if they have none."""
+    if options.run:
+        return options
+    place = path.resolve()
+    return structs.replace(options, run=(place.name if place.is_dir() else place.parent.name) or "logs")
+
+
+def placed_messages(heard: list[tuple[str, int, EventMessage]], whole: LogSet) -> list[MemberMessage]:
+    """The messages in order, by file and split; `heard` is emptied, so that each is held once."""
     heard.reverse()
     placed: list[MemberMessage] = []
     while heard:
-        file, message = heard.pop()
-        place = whole.place(file, 0, message)
+        file, index, message = heard.pop()
+        place = whole.place(file, index, message)
         if place is not None:
             placed.append(place)
     placed.sort(key=in_order)
@@ -109,26 +118,60 @@ def _told(placed: list[MemberMessage], whole: LogSet, run: str) -> Iterator[News
 
 
 def _noted(told: Iterable[ToldMessage], found: list[tuple[Record, LogLine]]) -> Iterator[ToldMessage]:
-    """The same, with all records and their lines put into `found`.
-
-    A record may be known only when a later message is read: its line is the one that was logged at its time.
-    """
-    waiting: dict[str, dict[int, LogLine]] = {}
+    """The same, with all records and their lines put into `found`."""
+    notes = LineNotes()
     for message in told:
+        found += notes.lines_of(message)
+        yield message
+
+
+class LineNotes:
+    """Finds the line of each record, which may be known only when a later message is read: that which was logged at its time."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, dict[int, LogLine]] = {}
+        """By member and time, the lines whose records may still come."""
+
+    def lines_of(self, message: ToldMessage) -> list[tuple[Record, LogLine]]:
+        """The records of a message, each with its line."""
         place = message.place
         line = LogLine(place.file, place.line, place.offset)
-        earlier = waiting.setdefault(place.member, {})
-        for record in message.records:
-            found.append((record, line if record.utc == place.utc else earlier.get(record.utc, line)))
+        earlier = self._waiting.setdefault(place.member, {})
+        found = [(one, line if one.utc == place.utc else earlier.get(one.utc, line)) for one in message.records]
         if message.records or len(earlier) > _PENDING:
             earlier.clear()
         earlier.setdefault(place.utc, line)
-        yield message
+        return found
+
+
+def check_logs(path: Path, options: LogOptions | None = None) -> None:
+    """Look at the beginnings of the files, before all is read: whether members log there, and of how many runs.
+
+    Raises `NoLogs` as `read_run` does.
+    """
+    options = named(path, options or LogOptions())
+    files = log_files([path])
+    summaries = [
+        one
+        for file in files
+        for one in parse_split(Split(str(file), 0, 0, LOOKED_AT_BYTES, file.stat().st_mtime_ns // 1000), options)
+        if isinstance(one, SplitSummary)
+    ]
+    if not any(map(_is_understood, summaries)):
+        for file in files:  # perhaps only their beginnings say nothing
+            found = skim(str(file), file.stat().st_mtime_ns // 1000, options, lambda _: None)
+            if any(isinstance(one, EventMessage) for one in found):
+                return
+    _check(path, summaries)
+
+
+def _is_understood(summary: SplitSummary) -> bool:
+    return bool(summary.counts.keys() - {"blank", "foreign", "quarantined", "unrecognised"})
 
 
 def _check(path: Path, summaries: Sequence[SplitSummary]) -> None:
     """Raises `NoLogs` where nothing is understood, and where the directory holds several runs."""
-    if not any(summary.counts.keys() - {"blank", "foreign", "quarantined", "unrecognised"} for summary in summaries):
+    if not any(map(_is_understood, summaries)):
         raise NoLogs(f"{path}: nothing in it is what a member of a Hazelcast cluster logs, and it is no journal")
     members: dict[str, set[str]] = {}
     for summary in summaries:
@@ -146,8 +189,3 @@ def _check(path: Path, summaries: Sequence[SplitSummary]) -> None:
                 f"{path}: one member logs in several folders, so they are taken for several runs; name one of {named}"
             )
         seen |= members[folder]
-
-
-def _name_of(path: Path) -> str:
-    place = path.resolve()
-    return (place.name if place.is_dir() else place.parent.name) or "logs"

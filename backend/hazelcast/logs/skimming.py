@@ -64,12 +64,15 @@ class _Line(Struct, frozen=True):
     end: int
 
 
-def skim(file: str, modified_us: int, options: LogOptions, told: Told) -> Iterator[EventMessage | SplitSummary]:
+def skim(
+    file: str, modified_us: int, options: LogOptions, told: Told, until: int = ENDLESS
+) -> Iterator[EventMessage | SplitSummary]:
     """Every message of a file that makes events, as `parse_split` gives them for the whole file, and at the end its summary.
 
+    Of a file that is still written, only what stands before `until` is read.
     Raises `OSError` when the file cannot be read.
     """
-    whole = Split(file, 0, 0, ENDLESS, modified_us)
+    whole = Split(file, 0, 0, until, modified_us)
     if _is_odd(file):
         for found in parse_split(whole, options):
             if not isinstance(found, QuarantinedMessage):
@@ -78,7 +81,7 @@ def skim(file: str, modified_us: int, options: LogOptions, told: Told) -> Iterat
     summary = SplitSummary(file, 0, modified_us)
     with opened(file) as source:
         skimmer = _Skimmer(ClockContext(zone_of(options, file), modified_us), summary)
-        for message in skimmer.messages(source, told):
+        for message in skimmer.messages(source, told, until):
             for found in take_message(message, summary):
                 if isinstance(found, EventMessage):
                     yield found
@@ -121,11 +124,12 @@ class _Skimmer:
         self._latest: set[int] = set()
         """Where messages begin that were given lately."""
 
-    def messages(self, source: BinaryIO, told: Told) -> Iterator[Message]:
+    def messages(self, source: BinaryIO, told: Told, until: int) -> Iterator[Message]:
+        """Every message that matters, in the order in which they are found."""
         done = 0
         while True:
             try:
-                block = source.read(BLOCK_BYTES)
+                block = source.read(min(BLOCK_BYTES, until - self._began - len(self._text)))
             except UNREADABLE:
                 block = b""  # packed and torn here
             told(len(block))
@@ -134,10 +138,10 @@ class _Skimmer:
             done = max(0, done - kept)
             is_last = not block
             self._text += block
-            until = len(self._text) if is_last else len(self._text) - CARRIED_BYTES
-            if until > done:
-                yield from self._between(done, until, is_last=is_last)
-                done = until
+            end = len(self._text) if is_last else len(self._text) - CARRIED_BYTES
+            if end > done:
+                yield from self._between(done, end, is_last=is_last)
+                done = end
             if is_last:
                 break
         self._number_of(len(self._text))

@@ -136,7 +136,8 @@ def state_word(belief: Belief) -> str:
     if belief.status == "joining":
         return "merging" if belief.merging else "held back" if belief.delay else "joining"
     if not belief.running:
-        return belief.status if belief.status != "member" else "not reached"
+        is_log_over = belief.witnessed_by == ("logs",)
+        return belief.status if belief.status != "member" else "silent" if is_log_over else "not reached"
     return "claiming" if belief.claiming else "merging" if belief.merging else ""
 
 

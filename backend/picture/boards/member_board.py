@@ -32,12 +32,13 @@ ROLES = {"master": "▲ master", "next": "△ next", "member": "● member"}
 """The one that follows when the master goes is the oldest of the others."""
 
 STATE_GLYPHS = {
-    "joining": "○", "merging": "○", "held back": "⊘", "claiming": "△", "paused": "‖", "stopped": "✕", "killed": "✕", "": "",
+    "joining": "○", "merging": "○", "held back": "⊘", "claiming": "△", "paused": "‖", "stopped": "✕", "killed": "✕",
+    "silent": "…", "": "",
 }  # fmt: skip
 
 STATE_TONES: dict[str, Tone] = {
     "": "plain", "joining": "warning", "merging": "warning", "held back": "warning", "claiming": "warning",
-    "paused": "warning", "stopped": "faint", "killed": "bad",
+    "paused": "warning", "stopped": "faint", "killed": "bad", "silent": "warning",
 }  # fmt: skip
 
 

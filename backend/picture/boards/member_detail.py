@@ -66,6 +66,8 @@ def _standing(picture: Picture, belief: Belief, now_us: int) -> Iterator[Fact]:
     )
     tone: Tone = "plain" if belief.running else "faint" if belief.status in ("stopped", "killed") else "warning"
     yield Fact("status", ", ".join(filter(None, (state, follows, since))), tone)
+    if not belief.reached and belief.connection is not None:
+        yield Fact("", with_names(belief.connection.reason, picture.label_of), "warning")
     if belief.status in ("paused", "stopped", "killed"):
         yield Fact("", "what follows is what it believed last", "faint")
     life = f"{belief.address or 'address not known'}, life {belief.uuid}"

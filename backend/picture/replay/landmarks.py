@@ -9,10 +9,12 @@ from typing import Any, Literal, NamedTuple
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import LinkChanged, Record
+from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed
 from quarterdeck.backend.picture.replay.tape import Tape
 from quarterdeck.backend.picture.text.fact import Tone
 
-Lane = Literal["bookmarks", "violations", "splits", "claims", "faults"]
+Lane = Literal["bookmarks", "violations", "splits", "claims", "faults", "observed"]
+"""`faults` are those that were made. Of real members nobody tells them: what is `observed` of these stands in their place."""
 
 MOST_LANDMARKS = 2_000
 """So many of the latest are remembered."""
@@ -44,6 +46,8 @@ class Landmarks:
         """Labels of the masters that run."""
         self._frozen: set[str] = set()
         """Those of them that are paused."""
+        self._logged: set[str] = set()
+        """Incarnations that are known from logs alone."""
 
     def follow(self, tape: Tape) -> None:
         """Take in what the tape has got since; of very much only a part, and the rest at the next calls."""
@@ -86,6 +90,16 @@ class Landmarks:
             self._add(record, "splits", "M", "good", f"one master: {', '.join(sorted(self._leading))}")
 
     # What kinds of events do
+
+    def _lose(self, record: Record, event: ConnectionChanged) -> None:
+        """A member whose log ends leads nobody any more, as far as is known. What is heard over the network is no such mark."""
+        if event.state == "gone" and record.uuid in self._logged:
+            self._add(record, "observed", "E", "warning", f"{record.member}: {event.reason}")
+            self._end(record, event)
+
+    def _witness(self, record: Record, event: MemberWitnessed) -> None:
+        if event.sources == ("logs",):
+            self._logged.add(record.uuid)
 
     def _start(self, record: Record, event: events.MemberStarted) -> None:
         self._addresses[record.member] = event.address
@@ -140,6 +154,7 @@ class Landmarks:
 
 
 RULES: dict[type, Callable[[Landmarks, Record, Any], None]] = {
+    MemberWitnessed: Landmarks._witness,
     events.MemberStarted: Landmarks._start,
     events.MemberStopped: Landmarks._end,
     events.JoinFailed: Landmarks._end,
@@ -153,8 +168,14 @@ RULES: dict[type, Callable[[Landmarks, Record, Any], None]] = {
     events.ProcessPaused: Landmarks._pause,
     events.ProcessResumed: Landmarks._resume,
     LinkChanged: Landmarks._change_link,
+    ConnectionChanged: Landmarks._lose,
 }
 """What is made of each kind of event; all others are no landmarks."""
+
+OBSERVED_LEGEND = (
+    "S split  M merged  C claim  D done  A abandoned  O observed  m migrations  E a log ends  ! violation  B bookmark"
+)
+"""The same where what is observed stands in the place of faults."""
 
 LEGEND = (
     "S split  M merged  C claim  D done  A abandoned  K killed  P paused  R resumed  L link bad  H link healed  "

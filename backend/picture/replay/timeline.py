@@ -13,6 +13,8 @@ from quarterdeck.backend.picture.replay.tape import Tape
 from quarterdeck.backend.picture.text.fact import Tone
 
 LANES: tuple[Lane, ...] = ("bookmarks", "violations", "splits", "claims", "faults")
+OBSERVED_LANES: tuple[Lane, ...] = (*LANES[:-1], "observed")
+"""Of a run that is known from members' logs."""
 
 LEVELS = 16
 """Heights of the strip: two lines of eighths."""
@@ -75,7 +77,12 @@ def greatest_zoom(start_us: int, end_us: int) -> int:
 
 
 def draw_timeline(
-    tape: Tape, landmarks: Iterable[Landmark], in_sight: tuple[int, int], shown_us: int, width: int
+    tape: Tape,
+    landmarks: Iterable[Landmark],
+    in_sight: tuple[int, int],
+    shown_us: int,
+    width: int,
+    lanes: tuple[Lane, ...] = LANES,
 ) -> Timeline:
     """The strip for the time `in_sight`. Costs one look into the tape for each column, and one for each landmark."""
     from_us, to_us = in_sight
@@ -90,9 +97,9 @@ def draw_timeline(
     def column_of(at_us: int) -> int:
         return min(width - 1, (at_us - from_us) * width // span_us)
 
-    signals: dict[Lane, dict[int, Signal]] = {lane: {} for lane in LANES}
+    signals: dict[Lane, dict[int, Signal]] = {lane: {} for lane in lanes}
     for mark in landmarks:
-        if from_us <= mark.at_us <= to_us:
+        if mark.lane in signals and from_us <= mark.at_us <= to_us:
             column, lane = column_of(mark.at_us), signals[mark.lane]
             before = lane.get(column)
             if before is None or GRAVITY.index(mark.tone) >= GRAVITY.index(before.tone):

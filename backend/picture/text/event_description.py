@@ -47,7 +47,8 @@ def describe_event(event: events.Event, name_of: NameOf = str) -> str:
         case events.MemberStarted(address, lite, join_list, merged_from):
             kind = "lite member" if lite else "member"
             begins = "goes on after the merge" if merged_from else "starts"
-            return f"{begins} as {kind} at {address}, looks for its cluster at {names_text(join_list, name_of)}"
+            looks = f", looks for its cluster at {names_text(join_list, name_of)}" if join_list else ""
+            return f"{begins} as {kind} at {address}{looks}"
         case events.JoinRequested(master, attempt):
             return f"asks {name_of(master)} to let it join (attempt {attempt})"
         case events.JoinFailed(reasons):

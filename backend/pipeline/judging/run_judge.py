@@ -11,10 +11,11 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.events import ListInstalled, Record, SuspicionRaised
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.core.witnessed.events import MemberWitnessed
 from quarterdeck.backend.pipeline.judging.lines import Line
 from quarterdeck.backend.pipeline.judging.order import ClockLeap, leaps
 from quarterdeck.backend.pipeline.rules.finding import Finding, finding_of, severity_of
-from quarterdeck.backend.pipeline.rules.names import downgraded
+from quarterdeck.backend.pipeline.rules.names import downgraded, holds_for_incomplete_journals
 from quarterdeck.backend.simulation.invariants import InvariantChecker, Violation
 from quarterdeck.backend.simulation.invariants.invariant_checker import Numbering
 
@@ -44,6 +45,8 @@ class RunVerdict(Struct, frozen=True):
     lives: int
     views: int
     suspicions: int
+    is_witnessed: bool = False
+    """Its members keep no journal: somebody outside tells of them, and only what witnesses alone prove is judged."""
 
 
 class OutOfOrder(Exception):
@@ -86,6 +89,7 @@ class RunJudge:
         self._members: dict[str, str] = {}
         self._lists: set[tuple[str, int]] = set()
         self._gap = ""
+        self._is_witnessed = False
         self._ends_us = 0
         self._records = self._views = self._suspicions = 0
 
@@ -152,6 +156,8 @@ class RunJudge:
         owed = self._checker.conclude(self._ends_us, bound_us).violations[known:]
         lacks = self._missing_part()
         findings = [*self._findings, *(finding_of(one, one.witnesses[0]) for one in owed)]
+        if self._is_witnessed:
+            findings = [one for one in findings if holds_for_incomplete_journals(one.rule)]
         return RunVerdict(
             self.run,
             tuple(downgraded(one, lacks) for one in findings),
@@ -160,6 +166,7 @@ class RunJudge:
             len(self._lives),
             self._views,
             self._suspicions,
+            self._is_witnessed,
         )
 
     def _judge(self, record: Record) -> None:
@@ -173,6 +180,8 @@ class RunJudge:
             self._list(event)  # type: ignore[arg-type]
         elif kind is SuspicionRaised:
             self._suspicions += 1
+        elif kind is MemberWitnessed:
+            self._is_witnessed = True
         violations = self._checker.violations
         known = len(violations)
         self._checker.observe(record)

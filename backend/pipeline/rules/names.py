@@ -8,7 +8,7 @@ from difflib import get_close_matches
 import msgspec
 
 from quarterdeck.backend.pipeline.rules.finding import Finding
-from quarterdeck.backend.simulation.invariants import Incarnations, InvariantChecker
+from quarterdeck.backend.simulation.invariants import PROVEN_BY_WITNESSES, Incarnations, InvariantChecker
 from quarterdeck.backend.simulation.invariants.convergence import Convergence
 from quarterdeck.backend.simulation.invariants.partition_tables import PartitionTables
 
@@ -18,11 +18,6 @@ STATEMENTS: dict[str, str] = {one.name: one.statement() for one in (*InvariantCh
 """Every invariant by its name, in words."""
 
 NAMES = tuple(STATEMENTS)
-
-LOCAL_INVARIANTS = frozenset(
-    ("numbering", "view integrity", "version", "unique content", "one master", "view order", "age order", "one author")
-)
-"""Their witnesses prove them, whatever else is missing. Everything else needs the whole journal."""
 
 
 class UnknownRule(ValueError):
@@ -41,7 +36,7 @@ def wanted_rules(names: Collection[str]) -> frozenset[str]:
 
 def holds_for_incomplete_journals(name: str) -> bool:
     """Whether a finding of the rule stands although a part of the journal is missing."""
-    return name in LOCAL_INVARIANTS
+    return name in PROVEN_BY_WITNESSES
 
 
 def downgraded(finding: Finding, lacks: str) -> Finding:

@@ -13,4 +13,9 @@ from quarterdeck.backend.simulation.invariants.incarnations import Incarnations
 from quarterdeck.backend.simulation.invariants.invariant import Invariant, Violation
 from quarterdeck.backend.simulation.invariants.invariant_checker import Conclusion, InvariantChecker
 
-__all__ = ["Conclusion", "Incarnations", "Invariant", "InvariantChecker", "Violation"]
+PROVEN_BY_WITNESSES = frozenset(
+    ("numbering", "view integrity", "version", "unique content", "one master", "view order", "age order", "one author")
+)
+"""Invariants that their witnesses alone prove, whatever else is missing. Everything else needs all records of a run."""
+
+__all__ = ["PROVEN_BY_WITNESSES", "Conclusion", "Incarnations", "Invariant", "InvariantChecker", "Violation"]

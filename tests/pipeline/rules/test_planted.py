@@ -13,7 +13,8 @@ from quarterdeck.backend.pipeline import audit as audit_module
 from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.audit_result import AuditResult
 from quarterdeck.backend.pipeline.rules.finding import Finding
-from quarterdeck.backend.pipeline.rules.names import LOCAL_INVARIANTS, NAMES
+from quarterdeck.backend.pipeline.rules.names import NAMES
+from quarterdeck.backend.simulation.invariants import PROVEN_BY_WITNESSES
 from tests.pipeline.rules.oracle import told, watched
 from tests.pipeline.rules.planted import PLANTED
 
@@ -100,4 +101,4 @@ def test_only_incomplete_journals_have_warnings(result: AuditResult) -> None:
         if one.severity == "warning":
             assert one.rule == "numbering" or one.doubt == result.incomplete[one.run]
         else:
-            assert one.run not in result.incomplete or one.rule in LOCAL_INVARIANTS
+            assert one.run not in result.incomplete or one.rule in PROVEN_BY_WITNESSES

@@ -2,21 +2,21 @@
 
 from pathlib import Path
 
-from quarterdeck.backend.pipeline.rules.names import LOCAL_INVARIANTS, NAMES, STATEMENTS
-from quarterdeck.backend.simulation.invariants import InvariantChecker
+from quarterdeck.backend.pipeline.rules.names import NAMES, STATEMENTS
+from quarterdeck.backend.simulation.invariants import PROVEN_BY_WITNESSES, InvariantChecker
 
 PAGE = Path(__file__).parents[3] / "docs" / "audit.md"
 
 
 def test_the_rules_are_the_invariants_of_the_simulator() -> None:
     assert list(NAMES) == [*(invariant.name for invariant in InvariantChecker().invariants), "convergence"]
-    assert LOCAL_INVARIANTS <= set(NAMES)
+    assert PROVEN_BY_WITNESSES <= set(NAMES)
 
 
 def test_the_page_has_every_rule_in_the_same_words() -> None:
     rows = [line for line in PAGE.read_text().splitlines() if line.startswith("| `") and not line.startswith("| `--")]
     expected = [
-        f"| `{name}` | {sentence} | {'yes' if name in LOCAL_INVARIANTS else 'no'} |"
+        f"| `{name}` | {sentence} | {'yes' if name in PROVEN_BY_WITNESSES else 'no'} |"
         for name, sentence in STATEMENTS.items()
     ]
     assert [row for row in rows if row.count("|") == 4] == expected

@@ -107,13 +107,14 @@ NO_HEAD = "no message before it that it could go on with"
 class MessageAssembler:
     """Takes the lines of a file in order and gives messages and strays, each when it is complete."""
 
-    def __init__(self, clock: ClockContext) -> None:
+    def __init__(self, clock: ClockContext, midnights: int = 0) -> None:
+        """`midnights`: how many have passed since the file began, where times have no date."""
         self._clock = clock
         self._open: dict[str, _OpenMessage] = {}
         self._pieces: dict[str, _PartialLine] = {}
         self._json: _PrintedJson | None = None
         self._last_wrapped: tuple[int, str] | None = None
-        self._midnights = 0
+        self._midnights = midnights
         self._time_of_day: int | None = None
         self._last_times: dict[str, tuple[int, int, bool]] = {}
 

@@ -1,0 +1,209 @@
+"""The logs of real members as a recorded run: records as of any other, each with the line of the log that told it."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from quarterdeck.backend.clusters.cluster import Source
+from quarterdeck.backend.clusters.log_excerpt import short_name
+from quarterdeck.backend.clusters.log_reading import LogReading, ReadingFailed
+from quarterdeck.backend.core.commands.commands import Command, CommandRefused
+from quarterdeck.backend.core.data.calls.operations import Answer, Operation
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.hazelcast.logs.observations.observation import lasted
+from quarterdeck.backend.hazelcast.logs.observations.partitions import MigrationRound
+from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
+from quarterdeck.backend.hazelcast.logs.run_reader import LogLine, ReadProgress, RecordsRead, RunRead
+from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
+from quarterdeck.backend.picture.replay.landmarks import Landmark
+from quarterdeck.backend.picture.text.formatting import bytes_text, counted
+
+RECORDS_A_DRAIN = 4_000
+OBSERVATIONS_NOTED = 6
+_BAD = frozenset(("halves-apart", "lone-master", "partition-lost"))
+
+
+@runtime_checkable
+class LogSource(Protocol):
+    """A cluster that is known from members' logs."""
+
+    @property
+    def story(self) -> LogStory:
+        """What is observed in the logs; it may grow."""
+        ...
+
+    def line_of(self, record: Record) -> LogLine | None:
+        """Where in the logs a record comes from."""
+        ...
+
+    def place_of(self, record: Record) -> str:
+        """The same as people write it; empty when that is not known."""
+        ...
+
+    def landmarks(self) -> Sequence[Landmark]:
+        """What is observed, as marks on a strip of time."""
+        ...
+
+
+class LogCluster:
+    """The logs at `path`: a directory, or one file. With `follow` they are read on as they grow. Raises `NoLogs`."""
+
+    source: Source = "recorded"
+    writable = False
+
+    def __init__(self, path: Path, options: LogOptions | None = None, *, follow: bool = False) -> None:
+        self.journal_path = path
+        self.run = (options.run if options else "") or (path.resolve().name if path.is_dir() else path.name)
+        self.story = LogStory(self.run)
+        self._follow = follow
+        self._reading = LogReading(path, options or LogOptions(), follow=follow)
+        self._waiting: list[Record] = []
+        self._taken = 0
+        self._labels: dict[str, None] = {}
+        self._lines = _Lines()
+        self._now_us = self._end_us = 0
+        self._progress = ReadProgress(0, 0)
+        self._failure = ""
+        self._is_read = False
+
+    @property
+    def name(self) -> str:
+        return self.run
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """Those that were seen in what was read so far."""
+        return tuple(self._labels)
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is read any more."""
+        return bool(self._failure) or (self._is_read and not self._follow and self._taken == len(self._waiting))
+
+    def now_us(self) -> int:
+        """The end of what was taken in so far; that of the logs, once they are read to their end."""
+        return self._now_us
+
+    def drain(self) -> list[Record]:
+        """The next records in the order of time, as far as they are read."""
+        self._hear()
+        fresh = self._waiting[self._taken : self._taken + RECORDS_A_DRAIN]
+        self._taken += len(fresh)
+        for record in fresh:
+            self._labels[record.member] = None
+            self._now_us = max(self._now_us, record.at)
+        if self._taken == len(self._waiting):
+            self._waiting.clear()
+            self._taken = 0
+            self._now_us = max(self._now_us, self._end_us)
+        return fresh
+
+    def line_of(self, record: Record) -> LogLine | None:
+        return self._lines.get(record)
+
+    def place_of(self, record: Record) -> str:
+        line = self._lines.get(record)
+        return short_name(line, self.journal_path) if line is not None else ""
+
+    def landmarks(self) -> Sequence[Landmark]:
+        """What is observed, as marks on a strip of time: where each begins, and the rounds of migrations."""
+        found = [
+            Landmark(max(0, one.start_us), "observed", "O", "bad" if one.kind in _BAD else "warning", one.headline)
+            for one in self.story.observations
+        ]
+        return found + [
+            Landmark(one.start_us, "observed", "m", "plain", round_text(one)) for one in self.story.migrations
+        ]
+
+    def notes(self) -> Sequence[str]:
+        """How far the reading is, what went wrong with it, and what is observed."""
+        if self._failure:
+            return [f"reading stopped: {self._failure}"]
+        if not self._is_read:
+            done, total = self._progress.done, self._progress.total
+            return [f"reading the logs: {done * 100 // max(1, total)} % of {bytes_text(total)}"]
+        seen = self.story.observations
+        told = [
+            f"{one.headline} ({Path(one.evidence[0].file).name}:{one.evidence[0].line})" for one in seen if one.evidence
+        ]
+        return [f"{counted(len(seen), 'observation')} in the logs", *told[:OBSERVATIONS_NOTED]] if seen else []
+
+    def moment_of(self, member: str, seq: int) -> int | None:
+        """When a member, named by label or uuid, had its event of this number. Waits for the reading, leaves nothing to drain."""
+        at_us = None
+        self._reading.join()
+        while fresh := self.drain():
+            for record in fresh:
+                if record.seq == seq and member in (record.member, record.uuid):
+                    at_us = record.at
+        return at_us
+
+    def execute(self, command: Command) -> Future[None]:
+        return _refused()
+
+    def call(self, member: str, operation: Operation, *, watched: bool = False) -> Future[Answer]:
+        return _refused()
+
+    def close(self) -> None:
+        self._reading.close()
+
+    def _hear(self) -> None:
+        for told in self._reading.news():
+            match told:
+                case ReadProgress():
+                    self._progress = told
+                case RecordsRead(records, lines):
+                    self._waiting += records
+                    self._lines.add(records, lines)
+                case RunRead(story, end_us):
+                    self.story, self._end_us, self._is_read = story, end_us, True
+                case ReadingFailed(why):
+                    self._failure = why
+
+
+class _Lines:
+    """The line of every record, in little room: records of an incarnation are numbered without gaps."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, int] = {}
+        self._by_life: dict[str, tuple[array[int], array[int], array[int]]] = {}
+
+    def add(self, records: Sequence[Record], lines: Sequence[LogLine]) -> None:
+        for record, line in zip(records, lines, strict=True):
+            columns = self._by_life.get(record.uuid)
+            if columns is None:
+                columns = self._by_life[record.uuid] = (array("l"), array("q"), array("q"))
+            for column, value in zip(
+                columns, (self._files.setdefault(line.file, len(self._files)), line.line, line.offset), strict=True
+            ):
+                column.append(value)
+
+    def get(self, record: Record) -> LogLine | None:
+        columns = self._by_life.get(record.uuid)
+        place = record.seq - 1
+        if columns is None or not 0 <= place < len(columns[0]):
+            return None
+        file = next(name for name, number in self._files.items() if number == columns[0][place])
+        return LogLine(file, columns[1][place], columns[2][place])
+
+
+def round_text(one: MigrationRound, now_us: int | None = None) -> str:
+    """A round of migrations in words, as far as it had come at `now_us`."""
+    began = f"{one.start_us / SECOND_US:.1f} s  {one.master} planned {counted(one.planned, 'migration')}"
+    if one.end_us is None:
+        return f"{began}; no end is logged"
+    if now_us is not None and one.end_us > now_us:
+        return f"{began}; they go on"
+    took = f"all done {lasted(one.end_us - one.start_us)} later"
+    return f"{began}; {took if one.completed is None else f'{one.completed} completed, {took}'}"
+
+
+def _refused() -> Future[Any]:
+    done: Future[Any] = Future()
+    done.set_exception(CommandRefused("these are members' logs; nothing can be done to them"))
+    return done

@@ -1,0 +1,53 @@
+"""Keeps the logs of real members as a journal."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from quarterdeck.backend.hazelcast.logs.log_follower import follow_run
+from quarterdeck.backend.hazelcast.logs.run_reader import ReadProgress, RecordsRead, RunRead, check_logs, read_run
+from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
+from quarterdeck.backend.journal.files import run_directory
+from quarterdeck.backend.journal.writer import JournalWriter
+from quarterdeck.backend.picture.text.formatting import bytes_text, counted
+
+WRITER = "logs"
+LOOK_SECONDS = 0.5
+TENTHS = 10
+
+
+class RunExists(ValueError):
+    """The journal has a run of this name."""
+
+
+def import_run(path: Path, root: Path, options: LogOptions, *, follow: bool = False) -> Iterator[str]:
+    """Write what the logs at `path` tell of the run `options.run` into the journal at `root`; says how far that is.
+
+    With `follow` it goes on as the logs grow, for ever. Raises `NoLogs`, `NoJournal`, `RunExists` or `OSError`.
+    """
+    check_logs(path, options)
+    if run_directory(root, options.run).exists():
+        raise RunExists(f"{root}: has a run {options.run} already; give another name with --run")
+    news = follow_run(path, options, _wait) if follow else read_run(path, options)
+    written = tenth = 0
+    with JournalWriter(root, options.run, WRITER) as writer:
+        for told in news:
+            match told:
+                case ReadProgress(done, total):
+                    if total and done * TENTHS // total > tenth and done < total:
+                        tenth = done * TENTHS // total
+                        yield f"{tenth * 100 // TENTHS} % of {bytes_text(total)} read"
+                case RecordsRead(records):
+                    for record in records:
+                        writer.append(record)
+                    written += len(records)
+                case RunRead(story):
+                    yield f"{counted(written, 'record')} of run {options.run} in {run_directory(root, options.run)}"
+                    yield from (one.headline for one in story.observations if not follow)
+
+
+def _wait() -> bool:
+    time.sleep(LOOK_SECONDS)
+    return False

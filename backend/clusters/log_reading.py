@@ -1,0 +1,131 @@
+"""Reads members' logs in the background, for a cluster that is known from nothing else.
+
+A few megabytes are read in a thread; more in a process of its own, so that whoever watches is never kept waiting.
+"""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import IO
+
+import msgspec
+
+from quarterdeck.backend.hazelcast.logs.log_follower import follow_run
+from quarterdeck.backend.hazelcast.logs.reader import NoLogs, log_files
+from quarterdeck.backend.hazelcast.logs.run_reader import News, read_run
+from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
+
+IN_THREAD_BYTES = 16 << 20
+READER = (sys.executable, "-P", "-c", "from quarterdeck.backend.clusters.log_reading import tell; tell()")
+"""A process that reads the logs it is told of on stdin, and tells what it reads on stdout."""
+LENGTH = struct.Struct("<I")
+"""Goes before each message of that process."""
+LOOK_SECONDS = 0.5
+"""How often logs that are followed are looked at."""
+
+
+class ReadingFailed(msgspec.Struct, frozen=True, tag=True):
+    """The reading ended before its end."""
+
+    why: str
+
+
+Told = News | ReadingFailed
+
+
+class LogReading:
+    """What was read, as it comes. Call `close` when nobody wants to know more."""
+
+    def __init__(self, path: Path, options: LogOptions, *, follow: bool = False) -> None:
+        """Raises `NoLogs` when there is no file."""
+        self._path, self._options, self._follow = path, options, follow
+        self._told: SimpleQueue[Told] = SimpleQueue()
+        self._closed = threading.Event()
+        self._process: subprocess.Popen[bytes] | None = None
+        size = sum(file.stat().st_size for file in log_files([path]))
+        is_much = size > IN_THREAD_BYTES and not follow
+        target = self._read_elsewhere if is_much else self._read
+        self._thread = threading.Thread(target=target, name="logs", daemon=True)
+        self._thread.start()
+
+    def news(self) -> Iterator[Told]:
+        """What came since. Never waits."""
+        with suppress(Empty):
+            while True:
+                yield self._told.get_nowait()
+
+    def join(self) -> None:
+        """Wait for the end of the reading."""
+        self._thread.join()
+
+    def close(self) -> None:
+        """Stop reading."""
+        self._closed.set()
+        if self._process is not None:
+            self._process.terminate()
+
+    def _read(self) -> None:
+        for one in _all(self._path, self._options, self._closed if self._follow else None):
+            self._told.put(one)
+            if self._closed.is_set():
+                break
+
+    def _read_elsewhere(self) -> None:
+        with subprocess.Popen(READER, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            self._process = process
+            assert process.stdin is not None and process.stdout is not None
+            with suppress(BrokenPipeError):
+                process.stdin.write(msgspec.json.encode(Assignment(str(self._path.resolve()), self._options)))
+                process.stdin.close()
+            decoder = msgspec.msgpack.Decoder(Told)
+            while message := _received(process.stdout):
+                self._told.put(decoder.decode(message))
+                if self._closed.is_set():
+                    process.terminate()
+        if process.returncode and not self._closed.is_set():
+            self._told.put(ReadingFailed(f"the process that reads the logs ended with {process.returncode}"))
+
+
+class Assignment(msgspec.Struct, frozen=True):
+    """What a process is to read."""
+
+    path: str
+    options: LogOptions
+
+
+def tell() -> None:
+    """Read what stdin says, and tell it on stdout, each message after its length."""
+    asked = msgspec.json.decode(sys.stdin.buffer.read(), type=Assignment)
+    encoder = msgspec.msgpack.Encoder()
+    with suppress(BrokenPipeError, KeyboardInterrupt):
+        for one in _all(Path(asked.path), asked.options, None):
+            message = encoder.encode(one)
+            sys.stdout.buffer.write(LENGTH.pack(len(message)) + message)
+            sys.stdout.buffer.flush()
+
+
+def _received(source: IO[bytes]) -> bytes:
+    """The next message; empty when none comes any more."""
+    length = source.read(LENGTH.size)
+    if len(length) < LENGTH.size:
+        return b""
+    size = LENGTH.unpack(length)[0]
+    message = source.read(size)
+    return message if len(message) == size else b""
+
+
+def _all(path: Path, options: LogOptions, closed: threading.Event | None) -> Iterator[Told]:
+    try:
+        if closed is None:
+            yield from read_run(path, options)
+        else:
+            yield from follow_run(path, options, lambda: closed.wait(LOOK_SECONDS))
+    except (NoLogs, OSError, ValueError) as problem:
+        yield ReadingFailed(str(problem))

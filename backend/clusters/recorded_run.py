@@ -1,0 +1,60 @@
+"""Opens what was recorded of a run: a journal, or the logs of real members. Which of the two it is, is looked up."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+
+from quarterdeck.backend.clusters.log_cluster import LogCluster
+from quarterdeck.backend.clusters.recorded_cluster import RecordedCluster
+from quarterdeck.backend.hazelcast.logs.reader import NoLogs
+from quarterdeck.backend.hazelcast.logs.run_reader import check_logs
+from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
+from quarterdeck.backend.journal.files import (
+    OPEN_SUFFIX,
+    SEALED_SUFFIX,
+    NoJournal,
+    as_record,
+    journal_files,
+)
+
+LINES_LOOKED_AT = 200
+"""A file without a record in its first lines is no journal."""
+
+
+def recorded_run(
+    path: Path, *, until_us: int | None = None, options: LogOptions | None = None, follow: bool = False
+) -> RecordedCluster | LogCluster:
+    """The run at `path`. With `follow`, logs are read on as they grow; a journal is read once.
+
+    Raises `NoJournal` where there is neither, or no single run; `OSError` for what cannot be read.
+    """
+    if is_journal(path):
+        if follow:
+            raise NoJournal(f"{path}: is a journal; only members' logs can be followed")
+        return RecordedCluster(path, until_us=until_us)
+    try:
+        check_logs(path, options)
+    except NoLogs as problem:
+        raise NoJournal(str(problem)) from problem
+    return LogCluster(path, options, follow=follow)
+
+
+def is_journal(path: Path) -> bool:
+    """Whether `path` holds records, or cannot hold anything else. Raises `NoJournal` where nothing is."""
+    if path.is_file():
+        return path.name.endswith((SEALED_SUFFIX, OPEN_SUFFIX)) or _has_record(path)
+    if not path.exists():
+        raise NoJournal(f"{path}: no such file or directory; name a journal, a run=… directory, or logs of members")
+    try:
+        return any(_has_record(file) for file in journal_files(path))
+    except NoJournal:
+        return False
+
+
+def _has_record(file: Path) -> bool:
+    try:
+        with file.open("rb") as lines:
+            return any(as_record(line) is not None for line in islice(lines, LINES_LOOKED_AT))
+    except FileNotFoundError:  # finished between listing and looking, by a writer
+        return True

@@ -1,0 +1,178 @@
+"""Members' logs as a recorded run: what is read, what is shown of it, and logs that are still written."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from quarterdeck.backend.clusters import log_reading
+from quarterdeck.backend.clusters.log_cluster import LogCluster
+from quarterdeck.backend.clusters.log_excerpt import excerpt_of
+from quarterdeck.backend.clusters.log_import import RunExists, import_run
+from quarterdeck.backend.clusters.recorded_cluster import RecordedCluster
+from quarterdeck.backend.clusters.recorded_run import recorded_run
+from quarterdeck.backend.core.events import ListInstalled, Record
+from quarterdeck.backend.hazelcast.logs.reader import read_logs
+from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
+from quarterdeck.backend.journal.files import NoJournal
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.simulation.invariants import Violation
+from tests.clusters.test_recorded_cluster import records_of, write
+from tests.waiting import wait_until
+
+DATA = Path(__file__).parents[1] / "hazelcast" / "logs" / "data"
+SPLIT = DATA / "split-and-merge"
+
+
+@pytest.fixture
+def opened() -> Iterator[Callable[..., LogCluster]]:
+    clusters: list[LogCluster] = []
+
+    def open_logs(path: Path, *, follow: bool = False) -> LogCluster:
+        clusters.append(LogCluster(path, follow=follow))
+        return clusters[-1]
+
+    yield open_logs
+    for cluster in clusters:
+        cluster.close()
+
+
+def all_of(cluster: LogCluster) -> list[Record]:
+    records: list[Record] = []
+    wait_until(lambda: records.extend(cluster.drain()) or cluster.complete)
+    return records
+
+
+def test_records_lines_and_observations(opened: Callable[..., LogCluster]) -> None:
+    cluster = opened(DATA / "flapping")
+    records = all_of(cluster)
+    expected = read_logs([DATA / "flapping"])
+    assert sorted(map(repr, records)) == sorted(map(repr, expected.records))
+    assert [one.at for one in records] == sorted(one.at for one in records)
+    assert cluster.labels == ("10.78.0.1:5701", "10.78.0.2:5701", "10.78.0.3:5701", "10.78.0.4:5701")
+    assert cluster.notes()[0] == "2 observations in the logs" and "(h1.log:74)" in cluster.notes()[1]
+    assert [mark.text for mark in cluster.landmarks()] == [one.headline for one in expected.stories[0].observations]
+    assert cluster.now_us() >= records[-1].at
+
+
+def test_a_line_is_shown_with_its_message_marked(opened: Callable[..., LogCluster]) -> None:
+    cluster = opened(SPLIT)
+    installed = [one for one in all_of(cluster) if isinstance(one.event, ListInstalled)][-1]
+    line = cluster.line_of(installed)
+    assert line is not None and cluster.place_of(installed) == f"{Path(line.file).name}:{line.line}"
+    excerpt = excerpt_of(line)
+    told = [excerpt.lines[number - excerpt.first] for number in excerpt.message]
+    assert told[3] == "Members {size:5, ver:9} [" and told[-1] == "]"
+    assert excerpt.lines == tuple(Path(line.file).read_text().expandtabs(4).splitlines())
+
+    with pytest.raises(OSError, match="No such file"):
+        excerpt_of(type(line)("/nowhere/h1.log", 1, 0))
+
+
+def test_much_is_read_in_a_process_of_its_own(
+    opened: Callable[..., LogCluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = all_of(opened(SPLIT))
+    monkeypatch.setattr(log_reading, "IN_THREAD_BYTES", 0)
+    assert all_of(opened(SPLIT)) == here
+
+
+def test_what_went_wrong_is_a_note(opened: Callable[..., LogCluster], tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("milk, eggs\n")
+    cluster = opened(tmp_path)
+    all_of(cluster)
+    assert cluster.notes()[0].startswith("reading stopped: ") and "no journal" in cluster.notes()[0]
+
+
+def test_what_is_there_is_found_out(tmp_path: Path) -> None:
+    write(tmp_path / "journal", "r", "one", records_of("r", 3))
+    assert isinstance(recorded_run(tmp_path / "journal"), RecordedCluster)
+    for path in (SPLIT, SPLIT / "h1.log"):
+        cluster = recorded_run(path)
+        assert isinstance(cluster, LogCluster)
+        cluster.close()
+    for path, said in ((DATA, "several runs"), (tmp_path / "none", "no such file"), (Path(__file__), "no journal")):
+        with pytest.raises(NoJournal, match=said):
+            recorded_run(path)
+    with pytest.raises(NoJournal, match="only members' logs can be followed"):
+        recorded_run(tmp_path / "journal", follow=True)
+
+
+def test_imported_logs_are_a_journal_of_the_same_records(tmp_path: Path, opened: Callable[..., LogCluster]) -> None:
+    options = LogOptions(run="incident")
+    *_, observed = import_run(SPLIT, tmp_path, options)
+    assert "were apart" in observed
+    journal = RecordedCluster(tmp_path)
+    records: list[Record] = []
+    wait_until(lambda: records.extend(journal.drain()) or journal.complete)
+    from_logs = all_of(opened(SPLIT))
+    assert [(one.uuid, one.seq, one.at, one.event) for one in records] == [
+        (one.uuid, one.seq, one.at, one.event) for one in from_logs
+    ]
+    with pytest.raises(RunExists, match="--run"):
+        list(import_run(SPLIT, tmp_path, options))
+
+
+def test_only_what_witnesses_prove_is_watched(opened: Callable[..., LogCluster]) -> None:
+    """Flapping members seem to break the rules of mastership, for their logs do not tell everything."""
+    from quarterdeck.backend.clusters.invariant_monitor import InvariantMonitor
+
+    monitor = InvariantMonitor()
+    monitor.take(all_of(opened(DATA / "flapping")), 10**12)
+    found: tuple[Violation, ...] = tuple(monitor.violations)
+    assert found == ()
+
+
+# Logs that are still written
+
+
+def grown(folder: Path, share: float, done: float = 0.0) -> None:
+    """Every member has logged so much of what it is going to."""
+    for log in sorted(SPLIT.glob("*.log")):
+        text = log.read_bytes()
+        with (folder / log.name).open("ab") as out:
+            out.write(text[round(len(text) * done) : round(len(text) * share)])
+
+
+def picture_of(records: list[Record]) -> Picture:
+    picture = Picture()
+    for record in records:
+        picture.apply(record)
+    return picture
+
+
+@pytest.mark.parametrize("how", ["grows", "rotates", "cut off"])
+def test_logs_that_grow_are_followed(
+    how: str, tmp_path: Path, opened: Callable[..., LogCluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_reading, "LOOK_SECONDS", 0.02)
+    grown(tmp_path, 0.6)
+    cluster = opened(tmp_path, follow=True)
+    records: list[Record] = []
+    wait_until(lambda: records.extend(cluster.drain()) or bool(records))
+    before = len(records)
+    if how == "rotates":
+        (tmp_path / "h1.log").rename(tmp_path / "h1.log.1")
+        (tmp_path / "h1.log").touch()
+    elif how == "cut off":
+        shutil.copyfile(tmp_path / "h1.log", tmp_path.parent / "kept.log")
+        (tmp_path / "h1.log").write_text("")
+        wait_until(lambda: records.extend(cluster.drain()) or True)
+    grown(tmp_path, 1.0, 0.6)
+    wait_until(lambda: records.extend(cluster.drain()) or (len(picture_of(records).members) == 5 and merged(records)))
+    assert len(records) > before and not cluster.complete
+    if how == "grows":
+        numbered = {(one.uuid, one.seq) for one in records}
+        assert len(numbered) == len(records)
+        told = {repr(one.event) for one in read_logs([SPLIT]).records}
+        assert {repr(one.event) for one in records} == told
+    wait_until(lambda: cluster.drain() or any("were apart" in note for note in cluster.notes()))
+
+
+def merged(records: list[Record]) -> bool:
+    """Whether all hold the last list."""
+    lists = {one.member: one.event.version for one in records if isinstance(one.event, ListInstalled)}
+    return len(lists) == 5 and set(lists.values()) == {9}
