@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from quarterdeck.backend.clusters.log_import import import_run
 from quarterdeck.backend.hazelcast.logs.reader import NoLogs
-from quarterdeck.backend.hazelcast.logs.split_parser import NOTHING_UNDERSTOOD
-from quarterdeck.backend.pipeline.audit import audit
+from quarterdeck.backend.hazelcast.logs.split_parser import NOTHING_UNDERSTOOD, LogOptions
+from quarterdeck.backend.pipeline.audit import WITNESSES_TELL_LITTLE, audit
 
 RECORDING = Path(__file__).parents[2] / "hazelcast" / "logs" / "data" / "formation-and-crash"
 
@@ -25,3 +26,15 @@ def test_a_file_among_others_that_tells_nothing_is_named(content: str, tmp_path:
     (tmp_path / "h9.log").write_text(content)
     result = audit([tmp_path])
     assert [(Path(one.file).name, one.reason) for one in result.problems] == [("h9.log", NOTHING_UNDERSTOOD)]
+
+
+@pytest.mark.parametrize("run", ["flapping", "split-and-merge"])
+def test_a_journal_of_witnessed_members_is_judged_as_their_logs_are(run: str, tmp_path: Path) -> None:
+    logs = RECORDING.parent / run
+    list(import_run(logs, tmp_path, LogOptions(run=run)))
+    of_logs, of_journal = audit([logs]), audit([tmp_path])
+    assert [one.rule for one in of_journal.findings] == [one.rule for one in of_logs.findings] == []
+    assert of_journal.counts["records"] == of_logs.counts["records"]
+    assert of_journal.rules == of_logs.rules and of_journal.incomplete == {}
+    ((told,), (known,)) = of_journal.not_judged, of_logs.not_judged
+    assert told.rules == known.rules and told.why == WITNESSES_TELL_LITTLE
