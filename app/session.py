@@ -129,7 +129,7 @@ class Session:
         Members that run elsewhere may have been heard too late or in part, which looks like a violation and is none; and of a
         copy, what its members did before may be known in part only.
         """
-        return self.cluster.source not in ("remote", "copy")
+        return self.cluster.source not in ("remote", "hazelcast", "copy")
 
     def now_us(self) -> int:
         """The moment that is shown, on the run's clock."""

@@ -13,7 +13,7 @@ from typing import NoReturn
 import typer
 
 from quarterdeck import __version__
-from quarterdeck.cli.commands import check, config, console, demo, journal, member, settings, simulate, swarm
+from quarterdeck.cli.commands import check, config, console, demo, journal, member, record, settings, simulate, swarm
 from quarterdeck.cli.commands.cluster import queries as cluster
 from quarterdeck.cli.commands.map import operations as map_commands
 from quarterdeck.cli.commands.plan import group as plan
@@ -55,6 +55,7 @@ for group in (
     config,
     map_commands,
     journal,
+    record,
     audit,
     pipeline,
     plan,

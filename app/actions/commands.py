@@ -40,6 +40,7 @@ MEMBER_ACTIONS = (
         "X", "X", "Members", one_word("stop-all", "nothing", "", "stop every member"),
         needs=frozenset({"stop"}), destructive=True, needs_write=True, shown=False,
     ),
+    _on_cluster("promote", "Let a lite member hold data.", "Members", "promote", aims=False, shown=False),
     _on_cluster(
         "suspect", "Have a member suspect another one, as if that was dead.", "Members", "suspect", aims=False, shown=False,
     ),

@@ -10,8 +10,8 @@ from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.events import Record
 
-Source = Literal["live", "simulated", "recorded", "remote", "copy"]
-"""A `copy` is a simulated cluster that goes on from the members of another one."""
+Source = Literal["live", "simulated", "recorded", "remote", "hazelcast", "copy"]
+"""Members of Hazelcast are watched from outside. A `copy` is a simulated cluster that goes on from the members of another one."""
 
 
 class Cluster(Protocol):

@@ -22,6 +22,8 @@ class ConnectionStatus:
     """Why it is not connected."""
     refused: bool = False
     """It does answer, but turns us away."""
+    state: str = ""
+    """How it stands with a member of Hazelcast, in a word of `ConnectionState`; empty for others, and before it is known."""
     incomplete: str = ""
     """What is missing of its history; empty when nothing is."""
 

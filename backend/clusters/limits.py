@@ -13,6 +13,10 @@ NOT_REMOTE = frozenset(one.tag for one in CATALOGUE if one.http is None and one.
 """What no member does that is asked over HTTP."""
 
 
+ONLY_HAZELCAST = frozenset(one.tag for one in CATALOGUE if one.hazelcast_only)
+"""What members of ours do not do."""
+
+
 @runtime_checkable
 class LimitedCluster(Protocol):
     """A cluster that cannot do all that the catalogue of commands has."""
@@ -24,5 +28,5 @@ class LimitedCluster(Protocol):
 
 
 def lacks_of(cluster: object) -> frozenset[str]:
-    """What `cluster` cannot do; nothing when it does not say."""
-    return cluster.lacks if isinstance(cluster, LimitedCluster) else frozenset()
+    """What `cluster` cannot do; where it does not say, what no cluster of ours can."""
+    return cluster.lacks if isinstance(cluster, LimitedCluster) else ONLY_HAZELCAST

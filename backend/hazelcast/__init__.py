@@ -2,3 +2,6 @@
 
 The readers here are pure, import only `backend.core` and need no Spark.
 """
+
+SCHEME = "hazelcast://"
+"""With this the URLs of its members begin."""

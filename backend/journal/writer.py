@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -71,6 +72,7 @@ class JournalCondition(Struct, frozen=True):
 class JournalWriter:
     """Appends the records of one run under `root`; `writer` names this process among the writers of the run.
 
+    A file is finished after `rotate_seconds`. With `most_bytes`, the oldest finished files go when all of them hold more.
     Files that dead processes left open under `root` are finished first; `recovered` says what became of them.
     `on_change` is told, in the background thread, when writing begins to fail and when it goes on.
     Raises `NoJournal` for a name that cannot be a file name, OSError when the directories cannot be made, and `JournalInUse`
@@ -79,8 +81,18 @@ class JournalWriter:
 
     recovered: tuple[Recovered, ...]
 
-    def __init__(self, root: Path, run: str, writer: str, *, alone: bool = False) -> None:
+    def __init__(
+        self,
+        root: Path,
+        run: str,
+        writer: str,
+        *,
+        alone: bool = False,
+        rotate_seconds: float = ROTATE_SECONDS,
+        most_bytes: int | None = None,
+    ) -> None:
         self.on_change: Callable[[JournalCondition], None] | None = None
+        self._rotate_seconds, self._most_bytes = rotate_seconds, most_bytes
         self._root, self._run, self._writer = root, checked_name("run", run), checked_name("writer", writer)
         self._make_directories()
         self._name_lock = _lock_name(root, run, writer) if alone else None
@@ -202,7 +214,7 @@ class JournalWriter:
         """None while no file is open."""
         if self._descriptor is None:
             return None
-        return max(0.0, self._opened_at + ROTATE_SECONDS - time.monotonic())
+        return max(0.0, self._opened_at + self._rotate_seconds - time.monotonic())
 
     # The file
 
@@ -256,11 +268,25 @@ class JournalWriter:
             if self._descriptor is not None:
                 try:
                     seal(self._descriptor, self._path, run_directory(self._root, self._run))
+                    self._forget_oldest()
                 except FileNotFoundError:  # somebody has removed the file: what was in it is gone
                     os.close(self._descriptor)
                     self._descriptor = None
                     raise
         self._close_file()
+
+    def _forget_oldest(self) -> None:
+        """Remove the oldest finished files of this writer as long as all of them hold more than may be kept."""
+        if self._most_bytes is None:
+            return
+        named = re.compile(re.escape(self._writer) + r"-\d+\.jsonl")
+        finished = sorted(file for file in self.directory.iterdir() if named.fullmatch(file.name))
+        total = sum(file.stat().st_size for file in finished)
+        for file in finished[:-1]:
+            if total <= self._most_bytes:
+                return
+            total -= file.stat().st_size
+            file.unlink(missing_ok=True)
 
     def _make_directories(self) -> None:
         (self._root / OPEN_DIRECTORY).mkdir(parents=True, exist_ok=True)

@@ -159,9 +159,10 @@ def open_running_cluster(connection: Connection, *, write: bool, theme: str | No
         )
     from quarterdeck.app.run import run_console
     from quarterdeck.cli.configuration.cluster_opener import ProfileClusterOpener
+    from quarterdeck.cli.configuration.hazelcast_connection import open_watched
 
     looks = console_settings(theme)
-    cluster = connection.open(write=write)
+    cluster = open_watched(connection, write=write)
     try:
         connection.meet(cluster)
         run_console(

@@ -15,12 +15,16 @@ For example::
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
-from quarterdeck.backend.clusters.remote.access import member_url
+from quarterdeck.backend.clusters.remote.access import BadUrl, member_url
+from quarterdeck.backend.core.address import Address, BadAddress, parse_address
+from quarterdeck.backend.core.join_list import DEFAULT_PORT
+from quarterdeck.backend.hazelcast import SCHEME
 
 
 def _expanded(path: Path) -> Path:
@@ -54,8 +58,35 @@ class Profile(BaseModel):
     ca_file: HomePath | None = None
     certificate_file: HomePath | None = None
     key_file: HomePath | None = None
+    cluster_name: str = "dev"
+    """Of members of Hazelcast, as is all that follows."""
+    tls: bool = False
+    address_map: dict[str, str] = Field(default_factory=dict)
+    logs: tuple[str, ...] = ()
 
     @field_validator("urls")
     @classmethod
     def _urls_of_members(cls, urls: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(map(member_url, urls))
+        return member_urls(urls)
+
+
+def member_urls(texts: Iterable[str]) -> tuple[str, ...]:
+    """The URLs of members in their one form: all of ours, or all of Hazelcast, of which one text may name several.
+
+    Raises `BadUrl`.
+    """
+    texts = tuple(texts)
+    theirs = [text.strip().startswith(SCHEME) for text in texts]
+    if any(theirs) and not all(theirs):
+        raise BadUrl(f"members of Hazelcast ({SCHEME}…) and others are not watched together")
+    if not any(theirs):
+        return tuple(map(member_url, texts))
+    named = [one for text in texts for one in text.strip().removeprefix(SCHEME).strip("/").split(",")]
+    return tuple(f"{SCHEME}{_address(one)}" for one in dict.fromkeys(named))
+
+
+def _address(text: str) -> Address:
+    try:
+        return parse_address(text, DEFAULT_PORT)
+    except BadAddress as problem:
+        raise BadUrl(f"{problem}; write {SCHEME}HOST[:PORT][,…]") from problem

@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from quarterdeck.backend.hazelcast import SCHEME
 from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 from quarterdeck.cli.output import say
 
 if TYPE_CHECKING:
+    from quarterdeck.backend.clusters.hazelcast.hazelcast_cluster import HazelcastCluster
     from quarterdeck.backend.clusters.remote.access import Access
     from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
 
@@ -45,6 +47,19 @@ class Connection:
     authority: Path | None = None
     certificate: Path | None = None
     key: Path | None = None
+    cluster_name: str = "dev"
+    """What members of Hazelcast want to be told before they answer."""
+    tls: bool = False
+    """Members of Hazelcast are spoken to over TLS. Those of ours say it in their URLs."""
+    address_map: tuple[tuple[str, str], ...] = ()
+    """Of members of Hazelcast: by the address that a member names itself, the one where it is reached from here."""
+    logs: tuple[str, ...] = ()
+    """Where members of Hazelcast log: ADDRESS=PATH, a directory, or - for standard input."""
+
+    @property
+    def is_hazelcast(self) -> bool:
+        """Whether it is for unchanged members of Hazelcast."""
+        return bool(self.urls) and self.urls[0].startswith(SCHEME)
 
     def access(self) -> Access:
         from quarterdeck.backend.clusters.remote.access import Access
@@ -63,8 +78,15 @@ class Connection:
             raise CommandFailed(ExitCode.REFUSED, f"the profile of {self.label} is read-only; change it there")
         return self
 
+    def require_ours(self) -> Connection:
+        """Itself. Raises `CommandFailed` for members of Hazelcast, of which the rest cannot be asked."""
+        if self.is_hazelcast:
+            raise CommandFailed(ExitCode.BAD_INPUT, "members of Hazelcast cannot be asked this; see docs/hazelcast.md")
+        return self
+
     def open(self, *, write: bool = False, records: bool = True) -> RemoteCluster:
         """The cluster, with or without what its members record; the caller closes it. Raises `CommandFailed`."""
+        self.require_ours()
         from quarterdeck.backend.clusters.remote.access import is_unencrypted
         from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
 
@@ -81,7 +103,7 @@ class Connection:
                 records=records,
             )
 
-    def meet(self, cluster: RemoteCluster) -> None:
+    def meet(self, cluster: RemoteCluster | HazelcastCluster) -> None:
         """Return when a member says who it is, or none has said anything yet. Raises `CommandFailed` when all have failed."""
         until = time.monotonic() + CONNECT_TIMEOUT_SECONDS
         while not cluster.met and time.monotonic() < until:
@@ -91,7 +113,7 @@ class Connection:
                 raise CommandFailed(code, "; ".join(one.why for one in status))
             time.sleep(MEETING_POLL_SECONDS)
 
-    def wait_for(self, cluster: RemoteCluster) -> None:
+    def wait_for(self, cluster: RemoteCluster | HazelcastCluster) -> None:
         """Return when a member is reached. Raises `CommandFailed` when that does not happen in a while."""
         try:
             cluster.started.result(CONNECT_TIMEOUT_SECONDS)
@@ -104,7 +126,10 @@ def connection_of(
     connect: Annotated[
         list[str] | None,
         typer.Option(
-            "--connect", "--url", metavar="URL", help="A running member; the others are found from there. Repeatable."
+            "--connect",
+            "--url",
+            metavar="URL",
+            help="A running member, or hazelcast://HOST[:PORT][,…]; the others are found from there. Repeatable.",
         ),
     ] = None,
     cluster: Annotated[
@@ -123,7 +148,13 @@ def connection_of(
     ] = None,
     ca_file: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", envvar="QUARTERDECK_CA_FILE", help="Who signs the members' certificates."),
+        typer.Option(
+            "--ca-file",
+            "--tls-ca",
+            metavar="FILE",
+            envvar="QUARTERDECK_CA_FILE",
+            help="Who signs the members' certificates.",
+        ),
     ] = None,
     certificate_file: Annotated[
         Path | None,
@@ -131,6 +162,18 @@ def connection_of(
     ] = None,
     key_file: Annotated[
         Path | None, typer.Option(metavar="FILE", envvar="QUARTERDECK_KEY_FILE", help="Its key, if that is elsewhere.")
+    ] = None,
+    cluster_name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Members of Hazelcast: the name of their cluster; else dev.")
+    ] = None,
+    tls: Annotated[bool, typer.Option("--tls", help="Members of Hazelcast: speak to them over TLS.")] = False,
+    address_map: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--address-map",
+            metavar="A=B",
+            help="Members of Hazelcast: who names itself A is reached at B. Repeatable.",
+        ),
     ] = None,
 ) -> Connection:
     """The connection that these options describe; what is given goes before the profile. Raises `CommandFailed`."""
@@ -146,6 +189,9 @@ def connection_of(
         authority=ca_file or known.authority,
         certificate=certificate_file or known.certificate,
         key=key_file or known.key,
+        cluster_name=cluster_name or known.cluster_name,
+        tls=tls or known.tls,
+        address_map=_pairs(address_map) if address_map else known.address_map,
     )
 
 
@@ -194,14 +240,26 @@ def profile_of(label: str) -> Connection:
         authority=profile.ca_file,
         certificate=profile.certificate_file,
         key=profile.key_file,
+        cluster_name=profile.cluster_name,
+        tls=profile.tls,
+        address_map=tuple(profile.address_map.items()),
+        logs=profile.logs,
     )
 
 
 def _urls(texts: list[str]) -> tuple[str, ...]:
-    from quarterdeck.backend.clusters.remote.access import BadUrl, member_url
+    from quarterdeck.backend.clusters.remote.access import BadUrl
+    from quarterdeck.cli.configuration.cluster_profiles import member_urls
 
     with failing_as(ExitCode.BAD_INPUT, BadUrl, about="--connect"):
-        return tuple(map(member_url, texts))
+        return member_urls(texts)
+
+
+def _pairs(texts: list[str]) -> tuple[tuple[str, str], ...]:
+    pairs = tuple(text.partition("=")[::2] for text in texts)
+    if wrong := next((text for text, (one, other) in zip(texts, pairs, strict=True) if not (one and other)), ""):
+        raise CommandFailed(ExitCode.BAD_INPUT, f"--address-map {wrong}: write it as ADDRESS=ADDRESS")
+    return pairs
 
 
 def _secret(file: Path | None, option: str, variable: str) -> str:

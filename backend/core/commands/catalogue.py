@@ -91,6 +91,8 @@ class CommandDescription(Struct, frozen=True):
     when_paused: str = "is paused; resume it first"
     ending: Ending = ""
     """What becomes of the member."""
+    hazelcast_only: bool = False
+    """Members of Hazelcast can do it, and no others."""
     simulated_only: bool = False
     """Only a simulated cluster can do it."""
     operation: type[Operation] | None = None
@@ -163,6 +165,10 @@ CATALOGUE: tuple[CommandDescription, ...] = (
         ),
         sentence="stop the cluster of {member}", question="Stop every member of the cluster of {member}?", verb="Stop",
         always_asked=True, ending="stopped",
+    ),
+    CommandDescription(
+        do.PromoteMember, "promote", (MEMBER,), "let a lite member hold data", cli=BY_PROMPT, hazelcast_only=True,
+        question="Let {member} hold data from now on?", verb="Promote", always_asked=True,
     ),
     CommandDescription(
         do.Partition, "partition", (Argument("groups", "groups", "A,B|C,D"), MODE),

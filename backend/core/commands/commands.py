@@ -37,6 +37,12 @@ class StopCluster(Struct, frozen=True, tag_field="do", tag="stop-cluster"):
     member: str
 
 
+class PromoteMember(Struct, frozen=True, tag_field="do", tag="promote"):
+    """Let the lite member `member` hold data from now on. Only members of Hazelcast can do that."""
+
+    member: str
+
+
 class KillMember(Struct, frozen=True, tag_field="do", tag="kill"):
     """End the member without a goodbye."""
 
@@ -222,6 +228,7 @@ Command = (
     StartMember
     | StopMember
     | StopCluster
+    | PromoteMember
     | KillMember
     | PauseMember
     | ResumeMember

@@ -136,7 +136,7 @@ class Incarnation:
         The first join list is edition 0: how often it was edited before nobody tells.
         """
         if configuration.uses_join_list:
-            yield from self.now_tells("join-list")
+            yield from self.now_tells("join-list", "settings")
             if configuration.join_list != self._join_list:
                 self._edits += self._join_list is not None
                 self._join_list = configuration.join_list

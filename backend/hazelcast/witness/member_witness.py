@@ -59,6 +59,17 @@ class MemberWitness:
         """When somebody answered here since then who was not ready."""
         self._listed: tuple[str, int] | None = None
         """The incarnation that others list here, and since when."""
+        self._was_listed = False
+
+    @property
+    def is_known(self) -> bool:
+        """Whether a member was ever heard here, or is on somebody's list."""
+        return self.incarnation is not None or self._arrival is not None or self._was_listed
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether it answers now."""
+        return self._connection is not None and self._connection[0] == "connected"
 
     # How it is reached
 
@@ -91,7 +102,7 @@ class MemberWitness:
     def listed(self, uuid: str, now_us: int) -> None:
         """Somebody else has this incarnation on its list."""
         if self._listed is None or self._listed[0] != uuid:
-            self._listed = uuid, now_us
+            self._listed, self._was_listed = (uuid, now_us), True
 
     def wake(self, now_us: int) -> Iterator[Told]:
         """Time has passed: whatever has waited long enough is told."""

@@ -28,6 +28,7 @@ from quarterdeck.backend.core.commands.commands import (
     KillMember,
     MoveMember,
     PauseMember,
+    PromoteMember,
     ReplayMessages,
     ResumeMember,
     SetJoinList,
@@ -364,7 +365,7 @@ class LiveCluster(ABC):
             case ResumeMember(label):
                 self._recorder.record(ProcessResumed(label))
                 self._hosts[label].resume()
-            case HoldMessages() | ReplayMessages() | MoveMember():
+            case HoldMessages() | ReplayMessages() | MoveMember() | PromoteMember():
                 refuse_outside_simulation(command)
             case _ if isinstance(command, LinkCommand):
                 self._change_links(command)

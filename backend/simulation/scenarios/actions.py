@@ -242,7 +242,11 @@ def _form(description: CommandDescription) -> Any:
     return annotated[table[Label, of_one], Field(min_length=1)]
 
 
-ACTIONS = {one.tag: one for one in CATALOGUE if one.command is not HealLink and (one.operation is None or one.sentence)}
+ACTIONS = {
+    one.tag: one
+    for one in CATALOGUE
+    if one.command is not HealLink and not one.hazelcast_only and (one.operation is None or one.sentence)
+}
 """The commands that a scenario has an action for, by its name. Some links are healed by the action that heals all."""
 
 FORMS: dict[str, Any] = {tag: _form(one) for tag, one in ACTIONS.items()}

@@ -24,6 +24,7 @@ from quarterdeck.backend.core.commands.commands import (
     KillMember,
     MoveMember,
     PauseMember,
+    PromoteMember,
     ReplayMessages,
     ResumeMember,
     SetJoinList,
@@ -211,7 +212,7 @@ class World:
                 self.nodes[label].kill_point = command
             case _ if isinstance(command, MemberOrder):
                 self._step(command.member, command)
-            case _:
+            case _ if not isinstance(command, PromoteMember):  # which no cluster of ours does
                 self._record_links(self.links.apply(command))
 
     def call(self, label: str, operation: Operation, *, watched: bool = False) -> int:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Protocol
 
 import typer
 
@@ -24,6 +24,20 @@ JOIN_LIST_COLUMNS = ("member", "join_list")
 STATE_COLUMNS = ("member", "cluster_state", "node_state")
 FAULT_WORDS = tuple(dict.fromkeys(one.word for one in CATALOGUE if one.role == "fault" and one.http is not None))
 
+
+class ActingSession(Protocol):
+    """A cluster that is reached, whatever kind it is."""
+
+    @property
+    def discovered_members(self) -> Mapping[str, object]:
+        """By label."""
+        ...
+
+    def member(self, wanted: str | None, what: str) -> str:
+        """The member to ask for `what`."""
+        ...
+
+
 join_lists = typer.Typer(help="The join lists of the members.", rich_markup_mode=None)
 
 
@@ -31,6 +45,11 @@ join_lists = typer.Typer(help="The join lists of the members.", rich_markup_mode
 @with_connection
 def get_join_list(connection: Connection, output: FormatOption = Format.TABLE) -> None:
     """Print where every member looks for its cluster."""
+    if connection.is_hazelcast:
+        from quarterdeck.cli.commands.cluster import hazelcast_answers as answers
+
+        write_rows(answers.join_list_rows(answers.visit(connection)), JOIN_LIST_COLUMNS, output)
+        return
     from quarterdeck.cli.commands.cluster.session import run_session
 
     async def collect(session: ClusterSession) -> list[dict[str, object]]:
@@ -79,6 +98,11 @@ def state(
                 ExitCode.BAD_INPUT, f"NEW: there is no state {new!r}; write one of {', '.join(CLUSTER_STATES)}"
             )
         _do(connection, lambda session: ChangeState(session.member(member, "the state"), wanted))
+        return
+    if connection.is_hazelcast:
+        from quarterdeck.cli.commands.cluster import hazelcast_answers as answers
+
+        write_rows(answers.state_rows(answers.visit(connection)), STATE_COLUMNS, output)
         return
 
     async def collect(session: ClusterSession) -> list[dict[str, object]]:
@@ -129,7 +153,7 @@ def register(group: typer.Typer) -> None:
     group.command()(kill)
 
 
-def _command_of(session: ClusterSession, line: str) -> Command:
+def _command_of(session: ActingSession, line: str) -> Command:
     """The command that `line` of the prompt stands for. Raises `CommandFailed`."""
     from quarterdeck.app.actions.allowed import EVERYTHING
     from quarterdeck.app.commands.grammar import BadLine, ConsoleRequest, parse_line
@@ -143,7 +167,13 @@ def _command_of(session: ClusterSession, line: str) -> Command:
     return parsed
 
 
-def _do(connection: Connection, command_for: Callable[[ClusterSession], Command]) -> None:
+def _do(connection: Connection, command_for: Callable[[ActingSession], Command]) -> None:
+    if connection.is_hazelcast:
+        from quarterdeck.cli.commands.cluster.hazelcast_answers import act as act_on_hazelcast
+
+        act_on_hazelcast(connection, command_for)
+        say("done")
+        return
     from quarterdeck.cli.commands.cluster.session import run_session
 
     async def act(session: ClusterSession) -> None:

@@ -26,6 +26,7 @@ MEMBER_COLUMNS = (
     "member", "address", "reached", "node_state", "master", "list_version", "list_size", "cluster_state",
     "table_version", "clock_ahead_ms", "why",
 )  # fmt: skip
+LIST_COLUMNS = ("member", "list_version", "lineage", "master", "members")
 SUSPICION_COLUMNS = ("observer", "kind", "about", "since_seconds", "reason")
 TABLE_COLUMNS = ("partition", "version", "replicas")
 MIGRATION_COLUMNS = ("leader", "state", "partition", "type", "destination", "source", "reason")
@@ -45,12 +46,17 @@ def status(
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Print whether the members agree: which lists and tables there are, and who holds them."""
-    from quarterdeck.cli.commands.cluster.session import run_session
+    if connection.is_hazelcast:
+        from quarterdeck.cli.commands.cluster import hazelcast_answers as answers
 
-    async def collect(session: ClusterSession) -> dict[str, object]:
-        return summary(session)
+        found = answers.status_document(answers.visit(connection), connection.cluster_name)
+    else:
+        from quarterdeck.cli.commands.cluster.session import run_session
 
-    found = run_session(connection, collect)
+        async def collect(session: ClusterSession) -> dict[str, object]:
+            return summary(session)
+
+        found = run_session(connection, collect)
     write_document({"environment": connection.environment, **found} if connection.environment else found, output)
     if check and not found["agreed"]:
         raise typer.Exit(ExitCode.CHECK_FAILED)
@@ -60,12 +66,35 @@ def status(
 @with_connection
 def members(connection: Connection, output: FormatOption = Format.TABLE) -> None:
     """Print a row for every member: what it believes, or why it is not reached."""
+    if connection.is_hazelcast:
+        from quarterdeck.cli.commands.cluster import hazelcast_answers as answers
+
+        rows = answers.member_rows(answers.visit(connection), connection.cluster_name)
+        write_rows(rows, MEMBER_COLUMNS, output)
+        return
     from quarterdeck.cli.commands.cluster.session import run_session
 
     async def collect(session: ClusterSession) -> list[dict[str, object]]:
         return list(member_rows(session))
 
     write_rows(run_session(connection, collect), MEMBER_COLUMNS, output)
+
+
+@group.command()
+@with_connection
+def lists(connection: Connection, output: FormatOption = Format.TABLE) -> None:
+    """Print the member list of every member side by side."""
+    if connection.is_hazelcast:
+        from quarterdeck.cli.commands.cluster import hazelcast_answers as answers
+
+        write_rows(answers.list_rows(answers.visit(connection)), LIST_COLUMNS, output)
+        return
+    from quarterdeck.cli.commands.cluster.session import run_session
+
+    async def collect(session: ClusterSession) -> list[dict[str, object]]:
+        return [{name: row.get(name) for name in LIST_COLUMNS} for row in member_rows(session) if row["reached"]]
+
+    write_rows(run_session(connection, collect), LIST_COLUMNS, output)
 
 
 @group.command()
@@ -92,6 +121,14 @@ def table(
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Print one member's partition table: who holds which replica."""
+    if connection.is_hazelcast:
+        from quarterdeck.cli.commands.cluster import hazelcast_answers as answers
+
+        seen = answers.visit(connection)
+        chosen = seen.member(member, "its table")
+        say(f"as {chosen} tells it: owners only, for backups and versions are told to nobody")
+        write_rows(answers.table_rows(seen, chosen, first, last), TABLE_COLUMNS, output)
+        return
     from quarterdeck.backend.member_api.partitions import Table
     from quarterdeck.cli.commands.cluster.session import run_session
 
@@ -130,10 +167,16 @@ def migrations(connection: Connection, member: MemberOption = None, output: Form
     write_rows(run_session(connection, collect), MIGRATION_COLUMNS, output)
 
 
+@group.command("why-not-merging")
 @group.command()
 @with_connection
 def why(connection: Connection, member: MemberOption = None, output: FormatOption = Format.TABLE) -> None:
     """Print for every master why its cluster does not become one with the others."""
+    if connection.is_hazelcast:
+        from quarterdeck.cli.commands.cluster import hazelcast_answers as answers
+
+        write_rows(answers.why_rows(answers.visit(connection)), WHY_COLUMNS, output)
+        return
     import msgspec
 
     from quarterdeck.backend.member_api.beliefs import WhyNotMerging

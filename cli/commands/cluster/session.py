@@ -97,7 +97,7 @@ class ClusterSession:
 
 def run_session(connection: Connection, collect: Callable[[ClusterSession], Awaitable[Result]]) -> Result:
     """What `collect` finds on a visit. Raises `CommandFailed`, also when nobody answers."""
-    connection.require_named()
+    connection.require_named().require_ours()
 
     async def session() -> Result:
         with failing_as(ExitCode.BAD_INPUT, OSError, about="the certificates cannot be used"):

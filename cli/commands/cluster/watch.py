@@ -16,6 +16,7 @@ from quarterdeck.cli.output import Format, FormatOption, say, write_rows
 
 if TYPE_CHECKING:
     from quarterdeck.backend.clusters.connection_status import ConnectionStatus
+    from quarterdeck.backend.clusters.hazelcast.hazelcast_cluster import HazelcastCluster
     from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
     from quarterdeck.backend.core.events import Record
 
@@ -36,7 +37,9 @@ def watch(
 
     Who falls silent or comes back is told on stderr. Exits with 3 when no member is reached to begin with.
     """
-    cluster = connection.require_named().open()
+    from quarterdeck.cli.configuration.hazelcast_connection import open_watched
+
+    cluster = open_watched(connection.require_named())
     try:
         connection.wait_for(cluster)
         stream = RecordStream(cluster, 0 if not new else time.time_ns() // 1_000)
@@ -56,7 +59,7 @@ def register(group: typer.Typer) -> None:
 class RecordStream:
     """What a remote cluster tells; who is reached and who is not is said on stderr meanwhile."""
 
-    def __init__(self, cluster: RemoteCluster, since_utc_us: int) -> None:
+    def __init__(self, cluster: RemoteCluster | HazelcastCluster, since_utc_us: int) -> None:
         from quarterdeck.backend.picture.fold.picture import Picture
 
         self._cluster, self._since_utc_us = cluster, since_utc_us
@@ -88,7 +91,7 @@ class RecordStream:
         from quarterdeck.backend.picture.text.formatting import one_line
 
         for label, one in connection_status.items():
-            text = one.contact + (f": {one.why}" if one.why else "")
+            text = (one.state or one.contact) + (f": {one.why}" if one.why else "")
             text += f"; history incomplete: {one.incomplete} is lost" if one.incomplete else ""
             if text != "connecting" and self._said.get(label) != text:
                 self._said[label] = text

@@ -1,0 +1,286 @@
+"""A cluster of unchanged members of Hazelcast: each is followed over the client protocol, and what it tells becomes records.
+
+Members that disagree or cannot be reached are what it is for: nobody is forgotten, and `connection_status` tells how each is
+reached. What members do not tell is not told in the records either.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import Future
+from random import Random
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from quarterdeck.backend.clusters.connection_status import ConnectionStatus, Contact
+from quarterdeck.backend.clusters.hazelcast.operator_actions import CAN_DO, OperatorActions
+from quarterdeck.backend.clusters.hazelcast.record_numbering import RecordNumbering
+from quarterdeck.backend.clusters.limits import SNAPSHOTS
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.commands.catalogue import CATALOGUE
+from quarterdeck.backend.core.commands.commands import Command, CommandRefused, SetJoinList
+from quarterdeck.backend.core.data.calls.operations import Answer, Operation
+from quarterdeck.backend.core.events import OperatorAsked, Record
+from quarterdeck.backend.hazelcast.wire import messages
+from quarterdeck.backend.hazelcast.wire.connection import MemberWatch, NoAnswer
+from quarterdeck.backend.hazelcast.wire.observations import ConnectionTold, Heard, NotFollowed, Observation, Renamed
+from quarterdeck.backend.hazelcast.wire.requests import Command as WireCommand
+from quarterdeck.backend.hazelcast.wire.requests import GetMemberConfig, Question
+from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
+from quarterdeck.backend.hazelcast.witness.cluster_witness import ClusterWitness, HeardEvent
+from quarterdeck.backend.hazelcast.witness.member_configuration import MemberConfiguration
+from quarterdeck.backend.live.cluster.background_loop import BackgroundLoop
+
+_LOG = logging.getLogger(__name__)
+
+WAKE_SECONDS = 0.1
+
+READ_ONLY = "this cluster is watched read-only; connect with --write to change something"
+
+
+class Watch(Protocol):
+    """Who follows the members, and asks them."""
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        ...
+
+    async def ask(self, address: Address, request: Question | WireCommand, seconds: float = 10.0) -> messages.Answer:
+        """Ask one member."""
+        ...
+
+
+WatchMaker = Callable[[WatchSettings, Callable[[Observation], None], Callable[[], int], Random], Watch]
+
+
+class HazelcastCluster:
+    """Members of Hazelcast as they are. Runs a thread of its own until it is closed; nobody who calls it waits for a member.
+
+    `name` is what people call the cluster; `environment` is a badge such as PROD; `run` names the records. With `write`
+    commands are let through.
+    """
+
+    source: Literal["hazelcast"] = "hazelcast"
+    lacks = frozenset({SNAPSHOTS, *(one.tag for one in CATALOGUE)}) - CAN_DO
+
+    def __init__(
+        self,
+        settings: WatchSettings,
+        *,
+        run: str,
+        name: str = "",
+        environment: str = "",
+        write: bool = False,
+        operator: str = "",
+        watch: WatchMaker = MemberWatch,
+        randomness: Random | None = None,
+    ) -> None:
+        """`operator` is who acts, for the records. Raises OSError when a file that `settings` name cannot be used."""
+        self.environment = environment
+        self.writable = write
+        self.started: Future[None] = Future()
+        """Done when a member has answered for the first time."""
+        self._name, self._run, self._operator = name or settings.cluster_name, run, operator
+        self._began_utc_us, self._began_us = time.time_ns() // 1_000, time.monotonic_ns() // 1_000
+        self._lock = threading.Lock()
+        """Guards what both threads look into: records, labels and connections."""
+        self._numbering = RecordNumbering(run, self._began_utc_us)
+        self._witness = ClusterWitness()
+        self._connections: dict[Address, ConnectionTold] = {}
+        self._heard: dict[Address, int] = {}
+        self._dialled = dict.fromkeys(settings.addresses)
+        """Where somebody is looked for who has not said how it names itself."""
+        self._not_followed = ""
+        self._settings = settings
+        self._watch = watch(settings, self._hear, self.now_us, randomness or Random())
+        self._actions = OperatorActions(self._watch.ask, settings, self.configuration_of)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._background = BackgroundLoop("hazelcast cluster")
+        self._background.start(self._begin)
+
+    # What everybody may do, from any thread
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def run(self) -> str:
+        """The run that the records are of."""
+        return self._run
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """The addresses of all members that were ever listed or heard; then those where nobody answered who was looked for."""
+        with self._lock:
+            return tuple(self._known())
+
+    @property
+    def met(self) -> bool:
+        """Whether a member has said who it is."""
+        return self.started.done()
+
+    def now_us(self) -> int:
+        return time.monotonic_ns() // 1_000 - self._began_us
+
+    def drain(self) -> list[Record]:
+        """The records since the last call. For one reader."""
+        with self._lock:
+            return self._numbering.release(self.now_us())
+
+    def connection_status(self) -> Mapping[str, ConnectionStatus]:
+        """How each member is reached now, by label."""
+        with self._lock:
+            return {address: self._status_of(address) for address in self._known()}
+
+    def configuration_of(self, address: Address) -> MemberConfiguration | None:
+        """What a member's configuration says, as far as it was told."""
+        return self._witness.configurations.get(address)
+
+    def untold(self) -> Mapping[str, Mapping[str, str]]:
+        """By member what it refuses to tell, and in which words."""
+        with self._lock:
+            return {
+                address: {str(topic): why for topic, why in topics.items()}
+                for address, topics in self._witness.untold.items()
+            }
+
+    def notes(self) -> Sequence[str]:
+        """What is to be said of the watching itself."""
+        return (self._not_followed,) if self._not_followed else ()
+
+    def execute(self, command: Command) -> Future[None]:
+        """Ask the member that `command` is for. The future fails with `CommandRefused` when it was not done."""
+        done: Future[None] = Future()
+        if not self._background.hand_over(lambda: self._spawn(self._carry_out(command, done))):
+            done.set_exception(CommandRefused(f"{self._name} is closed"))
+        return done
+
+    def call(self, member: str, operation: Operation, *, watched: bool = False) -> Future[Answer]:
+        """The data of real members is not looked into."""
+        refused: Future[Answer] = Future()
+        refused.set_exception(CommandRefused("the data of members of Hazelcast is not looked into from here"))
+        return refused
+
+    def close(self) -> None:
+        """End all connections; the members go on. Closing twice is harmless."""
+        self._background.close(self._end)
+
+    # The thread and its tasks
+
+    def _begin(self) -> None:
+        self._spawn(self._watch_members())
+        self._spawn(self._wake())
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._background.loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _end(self) -> None:
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _watch_members(self) -> None:
+        try:
+            await self._watch.run()
+        except Exception as failure:  # noqa: BLE001 - whoever watches sees that nothing comes any more, and why
+            _LOG.exception("%s is not watched any more", self._name)
+            self._not_followed = f"nothing is watched any more, for this program failed: {failure!r}"
+
+    async def _wake(self) -> None:
+        while True:
+            await asyncio.sleep(WAKE_SECONDS)
+            with self._lock:
+                self._take(self._witness.wake(self.now_us()))
+
+    # What is heard
+
+    def _hear(self, observation: Observation) -> None:
+        with self._lock:
+            match observation:
+                case Renamed(dialled=dialled):
+                    self._dialled.pop(dialled, None)
+                    self._connections.pop(dialled, None)
+                case NotFollowed(address=address, limit=limit):
+                    self._not_followed = f"{address} is not followed, for {limit} members are"
+                case ConnectionTold(address=address):
+                    self._connections[address] = observation
+                case Heard(at_us=at_us, address=address):
+                    self._heard[address] = at_us
+            self._take(self._witness.hear(observation))
+        if isinstance(observation, Heard) and not self.started.done():
+            self.started.set_result(None)
+
+    def _take(self, heard: Sequence[HeardEvent]) -> None:
+        now_us = self.now_us()
+        for one in heard:
+            self._numbering.add(one.at_us, one.address, one.uuid, one.event, now_us)
+
+    def _known(self) -> dict[Address, None]:
+        """Members that were ever listed or heard, and where others are looked for. A join list alone makes nobody a member."""
+        met = (address for address, one in self._witness.members.items() if one.is_known)
+        return dict.fromkeys((*met, *self._dialled))
+
+    def _status_of(self, address: Address) -> ConnectionStatus:
+        endpoint = self._settings.address_map.get(address, address)
+        told, heard_us = self._connections.get(address), self._heard.get(address)
+        contact: Contact = "connecting" if heard_us is None else "stale"
+        since_us, state, why = heard_us or 0, "", ""
+        if told is not None:
+            state, why = told.state, told.reason
+            if told.state == "connected":
+                contact, since_us = "connected", told.since_us
+        return ConnectionStatus(f"hazelcast://{endpoint}", contact, since_us, why, state == "refused", state)
+
+    # Commands
+
+    async def _carry_out(self, command: Command, done: Future[None]) -> None:
+        granted, answer = False, ""
+        try:
+            if not self.writable:
+                raise CommandRefused(READ_ONLY)
+            answer = await self._actions.do(command)
+            granted = True
+            done.set_result(None)
+        except asyncio.CancelledError:
+            done.set_exception(CommandRefused(f"{self._name} was closed; whether it was done is not known"))
+            raise
+        except Exception as problem:  # noqa: BLE001 - belongs to whoever holds the future
+            answer = str(problem)
+            done.set_exception(problem)
+        finally:
+            with self._lock:
+                asked = OperatorAsked(_in_words(command), "write", self._operator, granted, answer)
+                self._numbering.add(self.now_us(), self._name, self._run, asked, self.now_us())
+        if isinstance(command, SetJoinList):
+            await self._ask_for_join_lists()
+
+    async def _ask_for_join_lists(self) -> None:
+        """Whom the edit has reached is seen at once, not with the next look at configurations."""
+        with self._lock:
+            asked = {
+                address: one.incarnation.uuid
+                for address, one in self._witness.members.items()
+                if one.is_connected and one.incarnation is not None
+            }
+        for address, uuid in asked.items():
+            try:
+                answer = await self._watch.ask(address, GetMemberConfig())
+            except (NoAnswer, TimeoutError):
+                continue
+            self._hear(Heard(self.now_us(), address, uuid, answer))
+
+
+def _in_words(command: Command) -> str:
+    """A command as one line, for its record."""
+    fields = msgspec.to_builtins(command)
+    words = [str(fields.pop("do")), str(fields.pop("member", ""))]
+    return " ".join((*filter(None, words), *(f"{name}={value}" for name, value in fields.items())))

@@ -1,0 +1,150 @@
+"""What an operator may have real members do: each command as one request to one member, and what it answered in words.
+
+The join list is edited over REST, which members have to be configured for. All else is asked over the client protocol, which by
+default anybody may who reaches the port.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from urllib.parse import quote
+
+import httpx
+import msgspec
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.commands.commands import (
+    ChangeState,
+    Command,
+    CommandRefused,
+    PromoteMember,
+    SetJoinList,
+    StopCluster,
+    StopMember,
+)
+from quarterdeck.backend.core.join_list import BadJoinList, parse_join_list
+from quarterdeck.backend.hazelcast.wire.connection import NoAnswer
+from quarterdeck.backend.hazelcast.wire.messages import Answer, ErrorAnswer
+from quarterdeck.backend.hazelcast.wire.requests import (
+    ChangeClusterState,
+    PromoteLiteMember,
+    ShutDownCluster,
+    ShutDownMember,
+    UserAndPassword,
+)
+from quarterdeck.backend.hazelcast.wire.requests import Command as WireCommand
+from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
+from quarterdeck.backend.hazelcast.witness.member_configuration import MemberConfiguration
+
+CAN_DO = frozenset(("change-state", "stop", "stop-cluster", "set-join-list", "promote"))
+"""Tags of the commands that have a counterpart in members of Hazelcast."""
+
+ANSWER_SECONDS = 60.0
+"""How long they may take: a member that leaves gives all its data away first."""
+
+REST_SECONDS = 10.0
+
+JOIN_LIST_PATH = "/hazelcast/rest/config/tcp-ip/member-list"
+
+REST_LINES = "hazelcast.network.rest-api: {enabled: true, endpoint-groups: {CLUSTER_WRITE: {enabled: true}}}"
+"""What a member's configuration needs, as YAML in one line."""
+
+Ask = Callable[[Address, WireCommand, float], Awaitable[Answer]]
+
+
+class OperatorActions:
+    """Does commands. `ask` asks a member over the client protocol; `configuration_of` gives what its configuration says."""
+
+    def __init__(
+        self, ask: Ask, settings: WatchSettings, configuration_of: Callable[[Address], MemberConfiguration | None]
+    ) -> None:
+        self._ask, self._settings, self._configuration_of = ask, settings, configuration_of
+
+    async def do(self, command: Command) -> str:
+        """What the member answered. Raises `CommandRefused` when it was not done, or when that is not known."""
+        match command:
+            case ChangeState(member, state):
+                return await self._request(Address(member), ChangeClusterState(state))
+            case StopMember(member):
+                return await self._request(Address(member), ShutDownMember(), may_end=True)
+            case StopCluster(member):
+                return await self._request(Address(member), ShutDownCluster(), may_end=True)
+            case PromoteMember(member):
+                return await self._request(Address(member), PromoteLiteMember())
+            case SetJoinList(member, addresses):
+                return await self._edit_join_list(Address(member), addresses)
+        raise CommandRefused("members of Hazelcast cannot do this")
+
+    async def _request(self, member: Address, request: WireCommand, *, may_end: bool = False) -> str:
+        try:
+            answer = await self._ask(member, request, ANSWER_SECONDS)
+        except NoAnswer as ended:
+            if may_end and self._is_reached(ended):
+                return "the connection ended, as it does when a member leaves"
+            raise CommandRefused(f"{member} gave no answer: {ended}; whether it was done is not known") from ended
+        except TimeoutError as silent:
+            raise CommandRefused(
+                f"{member} gave no answer within {ANSWER_SECONDS:g} s; whether it was done is not known"
+            ) from silent
+        if isinstance(answer, ErrorAnswer):
+            hint = "; management-center.trusted-interfaces leaves us out" if answer.access_denied else ""
+            raise CommandRefused(f"{member} answered {answer.class_name.rpartition('.')[2]}: {answer.message}{hint}")
+        return "done"
+
+    def _is_reached(self, ended: NoAnswer) -> bool:
+        return "not connected" not in str(ended)
+
+    # The join list, over REST
+
+    async def _edit_join_list(self, member: Address, entries: tuple[str, ...]) -> str:
+        configuration = self._configuration_of(member)
+        if configuration is None:
+            raise CommandRefused(f"{member} has not told its configuration, so how it finds others is not known")
+        if not configuration.uses_join_list:
+            raise CommandRefused(f"{member} finds others by {configuration.joiner}, not by a join list")
+        if not configuration.may_edit_join_list():
+            raise CommandRefused(
+                f"{member} has no REST for this; add to its configuration: {REST_LINES}, and restart it"
+            )
+        try:
+            addresses = parse_join_list(entries)
+        except BadJoinList as problem:
+            raise CommandRefused(str(problem)) from problem
+        return await self._post(member, configuration.cluster_name or self._settings.cluster_name, addresses)
+
+    async def _post(self, member: Address, cluster_name: str, addresses: tuple[Address, ...]) -> str:
+        credentials, tls = self._settings.credentials, self._settings.tls
+        # With security on, who may log in stands for the name; the product decodes both twice.
+        named = (
+            (credentials.user, credentials.password) if isinstance(credentials, UserAndPassword) else (cluster_name, "")
+        )
+        twice = [quote(quote(one, safe=""), safe="") for one in named]
+        body = "&".join((*twice, quote(",".join(addresses), safe="")))
+        endpoint = self._settings.address_map.get(member, member)
+        verify: bool | str = str(tls.authority) if tls is not None and tls.authority is not None else True
+        try:
+            async with httpx.AsyncClient(timeout=REST_SECONDS, trust_env=False, verify=verify) as client:
+                scheme = "http" if tls is None else "https"
+                answer = await client.post(
+                    f"{scheme}://{endpoint}{JOIN_LIST_PATH}", content=body, headers={"Content-Type": "text/plain"}
+                )
+        except httpx.HTTPError as problem:
+            raise CommandRefused(f"{member} did not answer over REST: {problem or type(problem).__name__}") from problem
+        return _rest_answer(member, answer)
+
+
+class _RestAnswer(msgspec.Struct):
+    status: str = ""
+    message: str = ""
+
+
+def _rest_answer(member: Address, answer: httpx.Response) -> str:
+    try:
+        told = msgspec.json.decode(answer.content, type=_RestAnswer)
+    except msgspec.DecodeError:
+        told = _RestAnswer()
+    if not answer.is_success or told.status != "success":
+        raise CommandRefused(
+            f"{member} answered {answer.status_code}: {told.message.strip() or told.status or 'nothing'}"
+        )
+    return told.message.strip() or "done"

@@ -1,0 +1,79 @@
+"""`quarterdeck record`: what members of Hazelcast tell, written into a journal until somebody stops it."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quarterdeck.cli.commands.run_options import new_run
+from quarterdeck.cli.configuration.connection import Connection, with_connection
+from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.output import say
+
+if TYPE_CHECKING:
+    from quarterdeck.backend.clusters.hazelcast.hazelcast_cluster import HazelcastCluster
+    from quarterdeck.backend.journal.writer import JournalWriter
+
+WRITER = "witness"
+POLL_SECONDS = 0.2
+FILE_SECONDS = 60.0
+"""How long one file is written into: a day is some 1,500 files at most."""
+
+MEBIBYTE = 1 << 20
+
+
+@with_connection
+def record(
+    connection: Connection,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The journal; a run is made in it.")],
+    keep: Annotated[
+        int, typer.Option("--keep", metavar="MIB", min=1, help="Remove the oldest files when the run holds more.")
+    ] = 1024,
+    seconds: Annotated[
+        float | None, typer.Option("--for", min=0, metavar="SECONDS", help="Stop after so long; else never.")
+    ] = None,
+) -> None:
+    """Record what members of Hazelcast tell, until Ctrl-C or SIGTERM. Members that are lost are tried again for ever."""
+    from quarterdeck.backend.journal.writer import JournalWriter
+    from quarterdeck.cli.configuration.hazelcast_connection import open_hazelcast
+
+    if not connection.require_named().is_hazelcast:
+        problem = "members of ours keep their own journals; this is for hazelcast://HOST[:PORT][,…]"
+        raise CommandFailed(ExitCode.BAD_INPUT, problem)
+    stop = threading.Event()
+    for one in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(one, lambda *_: stop.set())
+    run = new_run(connection.cluster_name)
+    with failing_as(ExitCode.BAD_INPUT, OSError, about="the journal cannot be written"):
+        writer = JournalWriter(out, run, WRITER, rotate_seconds=FILE_SECONDS, most_bytes=keep * MEBIBYTE)
+    with writer:
+        say(f"recording into {writer.directory}")
+        cluster = open_hazelcast(connection, run=run)
+        try:
+            _record(cluster, writer, stop, None if seconds is None else time.monotonic() + seconds)
+        finally:
+            cluster.close()
+            for last in cluster.drain():
+                writer.append(last)
+    say(f"recorded into {writer.directory}; see it with: quarterdeck console --replay {writer.directory}")
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(record)
+
+
+def _record(cluster: HazelcastCluster, writer: JournalWriter, stop: threading.Event, until: float | None) -> None:
+    said: dict[str, str] = {}
+    while not stop.wait(POLL_SECONDS) and (until is None or time.monotonic() < until):
+        for one in cluster.drain():
+            writer.append(one)
+        for label, status in cluster.connection_status().items():
+            text = status.state + (f": {status.why}" if status.why else "")
+            if status.state and said.get(label, "").partition(":")[0] != status.state:
+                said[label] = text
+                say(f"{label} is {text}")

@@ -1,0 +1,78 @@
+"""From the options of a command line to a watched cluster of members of Hazelcast."""
+
+from __future__ import annotations
+
+import getpass
+import socket
+from typing import TYPE_CHECKING
+
+from quarterdeck.backend.core.address import BadAddress, parse_address
+from quarterdeck.backend.core.join_list import DEFAULT_PORT
+from quarterdeck.backend.hazelcast import SCHEME
+from quarterdeck.backend.hazelcast.wire.requests import Credentials, NameOnly, Token, UserAndPassword
+from quarterdeck.backend.hazelcast.wire.settings import TlsOptions, WatchSettings
+from quarterdeck.backend.journal.files import usable_name
+from quarterdeck.cli.configuration.connection import Connection
+from quarterdeck.cli.exits import ExitCode, failing_as
+from quarterdeck.cli.output import say
+
+if TYPE_CHECKING:
+    from quarterdeck.backend.clusters.hazelcast.hazelcast_cluster import HazelcastCluster
+    from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
+
+
+def open_watched(connection: Connection, *, write: bool = False) -> RemoteCluster | HazelcastCluster:
+    """The cluster that is meant, whichever kind it is; the caller closes it. Raises `CommandFailed`."""
+    return open_hazelcast(connection, write=write) if connection.is_hazelcast else connection.open(write=write)
+
+
+def open_hazelcast(connection: Connection, *, write: bool = False, run: str = "") -> HazelcastCluster:
+    """The cluster, whose members are followed from now on; the caller closes it. `run` names its records.
+
+    Raises `CommandFailed`.
+    """
+    from quarterdeck.backend.clusters.hazelcast.hazelcast_cluster import HazelcastCluster
+
+    settings = watch_settings(connection)
+    if settings.tls is None and not isinstance(settings.credentials, NameOnly):
+        say("who you are crosses the net in the clear; give --tls where members offer it")
+    with failing_as(ExitCode.BAD_INPUT, OSError, ValueError, about="the certificates cannot be used"):
+        return HazelcastCluster(
+            settings,
+            run=run or usable_name(connection.cluster_name),
+            name=connection.label,
+            environment=connection.environment,
+            write=write,
+            operator=_operator(),
+        )
+
+
+def watch_settings(connection: Connection) -> WatchSettings:
+    """What is watched, and as whom. Raises `CommandFailed`."""
+    with failing_as(ExitCode.BAD_INPUT, BadAddress, about="--address-map"):
+        mapped = {
+            parse_address(one, DEFAULT_PORT): parse_address(other, DEFAULT_PORT)
+            for one, other in connection.address_map
+        }
+    files = (connection.authority, connection.certificate, connection.key)
+    return WatchSettings(
+        tuple(parse_address(url.removeprefix(SCHEME)) for url in connection.urls),
+        connection.cluster_name,
+        _credentials(connection),
+        TlsOptions(*files) if connection.tls or any(files) else None,
+        mapped,
+    )
+
+
+def _credentials(connection: Connection) -> Credentials:
+    if connection.token:
+        return Token(connection.token.encode())
+    return UserAndPassword(connection.user, connection.password) if connection.user else NameOnly()
+
+
+def _operator() -> str:
+    """Who acts, for the record of it."""
+    try:
+        return f"{getpass.getuser()}@{socket.gethostname()}"
+    except (OSError, KeyError):  # in a container nobody need have a name
+        return socket.gethostname()

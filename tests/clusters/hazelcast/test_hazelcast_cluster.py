@@ -1,0 +1,176 @@
+"""Members of Hazelcast as a cluster: what they tell becomes records, and what is asked of them is done and recorded."""
+
+from __future__ import annotations
+
+import pytest
+
+from quarterdeck.backend.clusters.hazelcast.record_numbering import RecordNumbering
+from quarterdeck.backend.core.commands.commands import (
+    ChangeState,
+    CommandRefused,
+    KillMember,
+    PromoteMember,
+    SetJoinList,
+    StopMember,
+)
+from quarterdeck.backend.core.events import (
+    ClusterStateChanged,
+    JoinListChanged,
+    ListInstalled,
+    MemberMerging,
+    MemberStarted,
+    MemberStopped,
+    OperatorAsked,
+)
+from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed, OwnersTold
+from quarterdeck.backend.hazelcast.wire.messages import MembersView
+from quarterdeck.backend.hazelcast.wire.requests import (
+    ChangeClusterState,
+    GetClusterMetadata,
+    PromoteLiteMember,
+    ShutDownMember,
+)
+from tests.clusters.hazelcast.fake_cluster import fake_cluster, watching
+from tests.hazelcast.wire.fake_member import DENIED, NOT_READY, agree, uuid_of
+
+
+def test_all_members_are_found_from_one_and_tell_one_list_and_one_table() -> None:
+    with fake_cluster(3) as members, watching(members.addresses[0]) as seen:
+        seen.until(lambda: len(seen.events(OwnersTold)) >= 3 and len(seen.events(ListInstalled)) == 3)
+        assert set(seen.cluster.labels) == set(members.addresses)
+        beliefs = [seen.picture.members[one] for one in members.addresses]
+        assert {one.lineage for one in beliefs} == {uuid_of(1)}
+        assert len({one.table.digest for one in beliefs if one.table is not None}) == 1
+        assert seen.picture.masters() == (members.addresses[0],)
+        assert all(one.contact == "connected" for one in seen.cluster.connection_status().values())
+
+
+def test_records_of_an_incarnation_are_numbered_without_gaps_in_the_order_of_time() -> None:
+    with fake_cluster(2) as members, watching(*members.addresses) as seen:
+        seen.until(lambda: len(seen.events(OwnersTold)) >= 2)
+        for uuid in (uuid_of(1), uuid_of(2)):
+            own = [one for one in seen.records if one.uuid == uuid]
+            assert [one.seq for one in own] == list(range(1, len(own) + 1))
+            assert [one.at for one in own] == sorted(one.at for one in own)
+            assert isinstance(own[0].event, MemberWitnessed)
+
+
+def test_both_halves_of_a_split_are_seen_each_at_its_own_side() -> None:
+    with fake_cluster(4) as members, watching(members.addresses[0]) as seen:
+        seen.until(lambda: len(seen.events(ListInstalled)) == 4)
+        a, b, c, d = members.members
+        members.do(lambda: (agree([a, b], 2), agree([c, d], 2)))
+        seen.until(lambda: len(seen.picture.masters()) == 2)
+        lists = [seen.picture.members[one.address] for one in (a, c)]
+        assert [one.version for one in lists] == [2, 2]
+        assert lists[0].lineage != lists[1].lineage
+
+
+def test_a_member_that_merges_and_one_that_is_gone_show_as_such() -> None:
+    with fake_cluster(2) as members, watching(*members.addresses) as seen:
+        seen.until(lambda: len(seen.events(ListInstalled)) == 2)
+        a, b = members.members
+        members.do(lambda: agree([b], 2))
+        seen.until(lambda: len(seen.picture.masters()) == 2)
+
+        def merge() -> None:
+            b.answers[type(b.asked[0])] = NOT_READY
+            b.hang_up()
+
+        members.do(merge)
+        seen.until(lambda: seen.cluster.connection_status()[b.address].state == "merging")
+
+        def rejoin() -> None:
+            b.answers.clear()
+            b.uuid = uuid_of(7)
+            agree([a, b], 3)
+
+        members.do(rejoin)
+        seen.until(lambda: seen.events(MemberMerging))
+        assert seen.events(MemberMerging) == [MemberMerging(a.address, uuid_of(7))]
+        assert seen.events(MemberStarted) == [MemberStarted(b.address, False, (), uuid_of(2))]
+        members.stop(b)
+        seen.until(lambda: seen.cluster.connection_status()[b.address].state == "gone")
+        assert seen.cluster.connection_status()[b.address].contact == "stale"
+        seen.until(lambda: seen.events(ConnectionChanged)[-1].state == "gone")
+
+
+def test_what_a_member_refuses_to_tell_is_not_told() -> None:
+    with fake_cluster(1) as members:
+        members.members[0].answers[GetClusterMetadata] = DENIED
+        with watching(*members.addresses) as seen:
+            seen.until(lambda: seen.cluster.untold())
+            seen.until(lambda: members.addresses[0] in seen.picture.members)
+            assert not seen.picture.members[members.addresses[0]].tells("cluster-state")
+
+
+def test_a_state_is_changed_and_who_asked_is_recorded() -> None:
+    with fake_cluster(1) as members, watching(*members.addresses, write=True) as seen:
+        (address,) = members.addresses
+        seen.until(lambda: seen.picture.members.get(address) and seen.picture.members[address].tells("cluster-state"))
+        seen.cluster.execute(ChangeState(address, "FROZEN")).result(10)
+        assert ChangeClusterState("FROZEN") in members.members[0].asked
+        seen.until(lambda: seen.events(ClusterStateChanged))
+        seen.until(lambda: seen.events(OperatorAsked))
+        asked = seen.events(OperatorAsked)[0]
+        assert asked == OperatorAsked(f"change-state {address} state=FROZEN", "write", "hugo@desk", True, "done")
+        seen.cluster.execute(PromoteMember(address)).result(10)
+        assert PromoteLiteMember() in members.members[0].asked
+
+
+def test_nothing_is_done_where_only_watching_was_allowed_and_what_cannot_be_done_is_refused() -> None:
+    with fake_cluster(1) as members, watching(*members.addresses) as seen:
+        (address,) = members.addresses
+        seen.cluster.started.result(10)
+        with pytest.raises(CommandRefused, match="--write"):
+            seen.cluster.execute(ChangeState(address, "FROZEN")).result(10)
+        seen.until(lambda: seen.events(OperatorAsked))
+        assert not seen.events(OperatorAsked)[0].granted
+    assert {"kill", "cut", "pause", "search"} <= seen.cluster.lacks
+    with fake_cluster(1) as members, watching(*members.addresses, write=True) as seen:
+        seen.cluster.started.result(10)
+        with pytest.raises(CommandRefused):
+            seen.cluster.execute(KillMember(members.addresses[0])).result(10)
+
+
+def test_a_refusal_of_the_member_is_told_in_its_words() -> None:
+    with fake_cluster(1) as members, watching(*members.addresses, write=True) as seen:
+        members.members[0].answers[ShutDownMember] = DENIED
+        seen.cluster.started.result(10)
+        with pytest.raises(CommandRefused, match=r"access denied.*trusted-interfaces"):
+            seen.cluster.execute(StopMember(members.addresses[0])).result(10)
+
+
+def test_without_rest_it_is_said_which_lines_the_configuration_needs() -> None:
+    with fake_cluster(1) as members, watching(*members.addresses, write=True) as seen:
+        (address,) = members.addresses
+        members.members[0].join_list = ("10.0.0.9:5701",)
+        seen.until(lambda: seen.events(JoinListChanged))
+        with pytest.raises(CommandRefused, match="CLUSTER_WRITE"):
+            seen.cluster.execute(SetJoinList(address, (address, "10.0.0.8:5701"))).result(10)
+        assert "10.0.0.9:5701" not in seen.cluster.labels, "a join list alone makes nobody a member"
+
+
+def test_what_logs_tell_of_the_same_moment_is_numbered_where_it_happened_and_an_end_counts_once() -> None:
+    numbering = RecordNumbering("try", 1_000_000, hold_us=300)
+    numbering.add(100, "a", "u", MemberWitnessed(("client-protocol",), ()), 100)
+    numbering.add(200, "a", "u", MemberStopped("heard"), 200)
+    assert numbering.release(250) == []
+    numbering.add(150, "a", "u", ConnectionChanged("connected"), 260)
+    numbering.add(210, "a", "u", MemberStopped("logged"), 270)
+    released = numbering.release(600)
+    assert [(one.seq, one.at, type(one.event)) for one in released] == [
+        (1, 100, MemberWitnessed),
+        (2, 150, ConnectionChanged),
+        (3, 200, MemberStopped),
+    ]
+    assert released[0].utc == 1_000_100
+
+
+def test_a_list_without_the_member_that_tells_it_is_told_as_it_is() -> None:
+    with fake_cluster(2) as members, watching(members.addresses[0]) as seen:
+        seen.until(lambda: len(seen.events(ListInstalled)) == 2)
+        a, b = members.members
+        members.do(lambda: a.tell(MembersView(9, (b.on_list(),))))
+        seen.until(lambda: seen.picture.members[a.address].version == 9)
+        assert seen.picture.members[a.address].master == b.address
