@@ -286,8 +286,6 @@ class EventsScreen(ViewScreen):
             self.pane.show_fields(record)
         self._say_below()
 
-    # The pane
-
     def _back(self) -> None:
         """Close what is open: the pane first, then the diagram, then the view."""
         if self.pane.display:
@@ -388,8 +386,8 @@ class EventsScreen(ViewScreen):
         self.tail.set_hiding(not self.tail.hides and not text)
         if self.diagram.display:
             self._redraw()
-        hides = "the filter hides what does not match"
-        self.console.show_message(hides if self.tail.hides else "the filter marks what matches; n and N go there")
+        marks = "the filter marks what matches; n and N go there"
+        self.console.show_message("the filter hides what does not match" if self.tail.hides else marks)
 
     def date_by(self, clock: Clock) -> None:
         self._format.utc = clock == "utc"
@@ -436,9 +434,8 @@ class EventsScreen(ViewScreen):
             self.console.show_message(f"a row takes up one of {', '.join(ZOOM_WORDS)}; not {text!r}", error=True)
 
     def _zoom_by(self, step: int) -> None:
-        place = ZOOMS_US.index(self._zoom_us) + step
-        if 0 <= place < len(ZOOMS_US):
-            self._zoom_to(ZOOMS_US[place])
+        place = min(max(ZOOMS_US.index(self._zoom_us) + step, 0), len(ZOOMS_US) - 1)
+        self._zoom_to(ZOOMS_US[place])
 
     def _zoom_to(self, zoom_us: int) -> None:
         if not self.diagram.display:
