@@ -28,12 +28,12 @@ from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.events import OperatorAsked, Record
 from quarterdeck.backend.hazelcast.wire import messages
 from quarterdeck.backend.hazelcast.wire.connection import MemberWatch, NoAnswer
+from quarterdeck.backend.hazelcast.wire.member_configuration import MemberConfiguration
 from quarterdeck.backend.hazelcast.wire.observations import ConnectionTold, Heard, NotFollowed, Observation, Renamed
 from quarterdeck.backend.hazelcast.wire.requests import Command as WireCommand
 from quarterdeck.backend.hazelcast.wire.requests import GetMemberConfig, Question
 from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
 from quarterdeck.backend.hazelcast.witness.cluster_witness import ClusterWitness, HeardEvent
-from quarterdeck.backend.hazelcast.witness.member_configuration import MemberConfiguration
 from quarterdeck.backend.live.cluster.background_loop import BackgroundLoop
 
 _LOG = logging.getLogger(__name__)

@@ -24,6 +24,7 @@ from quarterdeck.backend.core.commands.commands import (
 )
 from quarterdeck.backend.core.join_list import BadJoinList, parse_join_list
 from quarterdeck.backend.hazelcast.wire.connection import NoAnswer
+from quarterdeck.backend.hazelcast.wire.member_configuration import MemberConfiguration
 from quarterdeck.backend.hazelcast.wire.messages import Answer, ErrorAnswer
 from quarterdeck.backend.hazelcast.wire.requests import (
     ChangeClusterState,
@@ -34,7 +35,6 @@ from quarterdeck.backend.hazelcast.wire.requests import (
 )
 from quarterdeck.backend.hazelcast.wire.requests import Command as WireCommand
 from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
-from quarterdeck.backend.hazelcast.witness.member_configuration import MemberConfiguration
 
 CAN_DO = frozenset(("change-state", "stop", "stop-cluster", "set-join-list", "promote"))
 """Tags of the commands that have a counterpart in members of Hazelcast."""

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping
 from random import Random
 from uuid import UUID
 
-from quarterdeck.backend.core.address import Address, port_of
+from quarterdeck.backend.core.address import Address, BadAddress, parse_address
 from quarterdeck.backend.hazelcast.wire.follower import Connection, Ending, Follower, Output
-from quarterdeck.backend.hazelcast.wire.member_config import BadConfiguration, addresses_of, read_join_configuration
+from quarterdeck.backend.hazelcast.wire.member_configuration import read_configuration
 from quarterdeck.backend.hazelcast.wire.messages import MemberConfig, MembersView
 from quarterdeck.backend.hazelcast.wire.observations import Answered, ConnectionTold, Heard, NotFollowed, Renamed
 from quarterdeck.backend.hazelcast.wire.requests import Command, Question
@@ -110,13 +110,11 @@ class Followers:
         return [*outputs, *follower.listen_to_migrations(now_us, leads)]
 
     def _take_join_list(self, now_us: int, follower: Follower, xml: str) -> list[Output]:
-        try:
-            join = read_join_configuration(xml)
-        except BadConfiguration:
-            return []
-        named = join.listed if join.tcp_ip else ()
-        addresses = [address for text in named for address in addresses_of(text, port_of(follower.address))]
-        return [output for address in addresses for output in self._follow(now_us, address, pinned=False)]
+        told = read_configuration(xml)
+        listed = told.join_list if told is not None and told.uses_join_list else ()
+        return [
+            output for address in listed if is_one(address) for output in self._follow(now_us, address, pinned=False)
+        ]
 
     def _follow(self, now_us: int, name: Address, *, pinned: bool) -> list[Output]:
         """Follow an address from now on, unless it is already."""
@@ -156,3 +154,11 @@ class Followers:
             if name != follower.endpoint:  # whom it met here before may live at its own address
                 outputs += self._follow(now_us, name, pinned=True)
         return outputs
+
+
+def is_one(text: str) -> bool:
+    """Whether an entry of a join list is an address, and not a range of them."""
+    try:
+        return parse_address(text) == text
+    except BadAddress:
+        return False

@@ -10,6 +10,7 @@ from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
 from quarterdeck.backend.core.events import Event
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.witnessed.events import Aspect, Source
+from quarterdeck.backend.hazelcast.wire.member_configuration import MemberConfiguration, read_configuration
 from quarterdeck.backend.hazelcast.wire.messages import (
     Authenticated,
     ClusterMetadata,
@@ -23,7 +24,6 @@ from quarterdeck.backend.hazelcast.wire.messages import (
     SystemProperties,
 )
 from quarterdeck.backend.hazelcast.wire.observations import ConnectionTold, Heard, NotTold, Observation, Topic
-from quarterdeck.backend.hazelcast.witness.member_configuration import MemberConfiguration, read_configuration
 from quarterdeck.backend.hazelcast.witness.member_witness import MemberWitness, Told
 
 LOGS_TELL: tuple[Aspect, ...] = ("suspicions", "claims", "merge-verdicts")

@@ -24,8 +24,8 @@ from quarterdeck.backend.core.witnessed.events import (
     ReplicaMigrated,
     Source,
 )
+from quarterdeck.backend.hazelcast.wire.member_configuration import MemberConfiguration
 from quarterdeck.backend.hazelcast.wire.messages import PartitionsView, ReplicaMigrationEvent
-from quarterdeck.backend.hazelcast.witness.member_configuration import MemberConfiguration
 from quarterdeck.backend.hazelcast.witness.owners import owners_of
 
 OWNERS_INTERVAL_US = 250_000

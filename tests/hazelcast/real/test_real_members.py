@@ -18,12 +18,14 @@ from random import Random
 import pytest
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_profile import ClusterState
 from quarterdeck.backend.hazelcast.wire.codec.frames import PREAMBLE, Frame, MessageReader, encode_frames
 from quarterdeck.backend.hazelcast.wire.codec.request_codec import REQUEST_HEAD, encode_request
 from quarterdeck.backend.hazelcast.wire.connection import NoAnswer
 from quarterdeck.backend.hazelcast.wire.messages import (
     ClusterMetadata,
     Done,
+    ErrorAnswer,
     MembersView,
     PartitionsView,
     ReplicaMigrationEvent,
@@ -42,7 +44,7 @@ from tests.hazelcast.real.member_logs import LOG_FORMAT, lists_in
 from tests.hazelcast.real.real_cluster import VERSIONS, RealCluster, why_not
 from tests.hazelcast.real.recording import RecordedWatch, write_recording
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(400)]
 
 PARTITIONS = 31
 """Fewer than usual, so that recordings are small."""
@@ -133,11 +135,11 @@ async def arrange_partitions(address: Address) -> None:
     host, _, port = address.rpartition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     who = Authenticate("dev", NameOnly(), "00000000-0000-0000-0000-0000000000aa", "arranger", "5.0")
-    trigger = encode_frames([Frame(0, REQUEST_HEAD.pack(0x001000, 2, -1))])
-    writer.write(PREAMBLE + encode_request(who, 1) + trigger)
-    answers, messages = 0, MessageReader()
-    while answers < 2:
-        answers += len(messages.feed(await reader.read(65536)))
+    messages = MessageReader()
+    for request in (PREAMBLE + encode_request(who, 1), encode_frames([Frame(0, REQUEST_HEAD.pack(0x001000, 2, -1))])):
+        writer.write(request)
+        while not messages.feed(data := await reader.read(65536)):
+            assert data, "the member hung up"
     writer.close()
 
 
@@ -182,15 +184,28 @@ async def great_run(cluster: RealCluster) -> None:
         await watched.until("the merge", lambda: watched.sizes(*everybody) == [4] * 4, 120)
         assert any("merging" in watched.states(address) for address in everybody)
 
-        assert await watched.watch.ask(two, ChangeClusterState("FROZEN")) == Done()
+        await watched.until("migrations end", lambda: settled(watched, everybody))
+        await change_state(watched, two, "FROZEN")
         for address in everybody:
             state = await watched.watch.ask(address, GetClusterMetadata())
             assert isinstance(state, ClusterMetadata)
             assert (state.state, state.member_version) == ("FROZEN", cluster.version)
-        assert await watched.watch.ask(two, ChangeClusterState("ACTIVE")) == Done()
+        await change_state(watched, two, "ACTIVE")
         if os.environ.get("QUARTERDECK_RECORD"):
             write_recording(cluster.version, watched.watch.pieces)
     compare_with_logs(cluster, watched)
+
+
+async def change_state(watched: Watching, address: Address, wanted: ClusterState) -> None:
+    """The product refuses while replicas are still being copied; then it is asked again."""
+    async with asyncio.timeout(60):
+        while True:
+            answer = await watched.watch.ask(address, ChangeClusterState(wanted))
+            if answer == Done():
+                return
+            assert isinstance(answer, ErrorAnswer)
+            assert "pending migration" in answer.message
+            await asyncio.sleep(1)
 
 
 def settled(watched: Watching, addresses: tuple[Address, ...]) -> bool:
