@@ -84,26 +84,26 @@ def _in_question(value: object) -> str:
     return one_line(", ".join(map(str, value)) if isinstance(value, tuple) else str(value))
 
 
-def connect_options(cluster: Cluster) -> str:
-    """The options that lead to `cluster` from elsewhere: a member that answers; empty when only this console reaches it."""
+def connect_options(cluster: Cluster) -> str | None:
+    """The options that lead to `cluster` from elsewhere: a member that answers; None when only this console reaches it."""
     if not isinstance(cluster, ConnectionStatusSource):
-        return ""
+        return None
     reach = sorted(cluster.connection_status().values(), key=lambda one: one.contact != "connected")
     return f"--connect {shlex.quote(reach[0].url)}" if reach else ""
 
 
-def lines_of(commands: Iterable[Command], connection: str = "") -> list[str]:
+def lines_of(commands: Iterable[Command], connection: str | None = "") -> list[str]:
     """The command lines that do `commands`, those left out that only the console does.
 
-    `connection` are the options that lead to the cluster, such as ``--cluster orders``.
+    `connection` are the options that lead to the cluster, such as ``--cluster orders``; None: nothing leads there from elsewhere.
     """
     return [line for command in commands if (line := line_of(command, connection))]
 
 
-def line_of(command: Command, connection: str = "") -> str:
-    """The command line that does `command`; empty when the command line has no words for it."""
+def line_of(command: Command, connection: str | None = "") -> str:
+    """The command line that does `command`; empty when the command line has no words for it, or does not reach the cluster."""
     description = description_of(command)
-    if not description.cli:
+    if not description.cli or (connection is None and description.cli.split()[0] in CLUSTER_COMMANDS):
         return ""
     values = description.values(command)
     texts: dict[str, Sequence[str]] = {
@@ -127,14 +127,16 @@ def line_of(command: Command, connection: str = "") -> str:
     return " ".join((*words, *map(shlex.quote, given)))
 
 
-def line_of_action(action: Action, connection: str = "", *, export: str = "") -> str:
-    """The command line that shows what `action` shows; empty when only the console does this.
+def line_of_action(action: Action, connection: str | None = "", *, export: str = "") -> str:
+    """The command line that shows what `action` shows; empty when only the console does this, of this cluster.
 
     With `export`, a file, the line that writes it: its suffix names the format.
     """
     if not action.cli:
         return ""
     words = action.cli.split()
+    if connection is None and words[0] in CLUSTER_COMMANDS:
+        return ""
     options = [connection or CONNECT_PLACEHOLDER] if words[0] in CLUSTER_COMMANDS else []
     line = " ".join((PROGRAM, *words, *options))
     return f"{line} -o {export.rpartition('.')[2].lower()} > {shlex.quote(export)}" if export else line

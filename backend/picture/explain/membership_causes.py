@@ -44,7 +44,8 @@ def _join_failed(effect: Effect, event: events.JoinFailed) -> Iterator[DirectCau
 def _stopped(effect: Effect, event: events.MemberStopped) -> Iterator[DirectCause]:
     yield from local_cause(effect.own(events.JoinFailed), "it could not join")
     drained = effect.anywhere(DrainFinished, lambda one: effect.is_own(one.address))
-    if event.cause == "asked" and drained is not None:
+    began = effect.own(events.MemberStarted)
+    if event.cause == "asked" and drained is not None and (began is None or drained.at >= began.at):
         yield from message_cause(drained, f"{drained.member} lets it go")
     yield from command_cause(effect, "shutdown")
 
@@ -130,14 +131,19 @@ def _master_changed(effect: Effect, event: events.MasterChanged) -> Iterator[Dir
 
 
 def _suspicions(effect: Effect, wanted: Callable[[Address], bool]) -> Iterator[DirectCause]:
-    """The suspicions that the member holds, the latest first: those that it has not taken back."""
+    """The suspicions that the member holds, the latest first: neither its word nor a list without the suspect has ended them."""
     seen: set[Address] = set()
+    listed = effect.own(events.ListInstalled)
+    living = {one.uuid for one in event_of(events.ListInstalled, listed).members} if listed is not None else set()
     cleared: dict[Address, int] = {}
     for one in effect.all_own(events.SuspicionCleared):
         cleared.setdefault(event_of(events.SuspicionCleared, one).suspect, one.seq)
     for raised in effect.all_own(events.SuspicionRaised):
-        suspect = event_of(events.SuspicionRaised, raised).suspect
+        suspicion = event_of(events.SuspicionRaised, raised)
+        suspect = suspicion.suspect
         if suspect in seen or raised.seq < cleared.get(suspect, 0):
+            continue
+        if listed is not None and raised.seq < listed.seq and suspicion.suspect_uuid not in living:
             continue
         seen.add(suspect)
         if wanted(suspect):
@@ -158,7 +164,9 @@ def _removed(effect: Effect, event: events.MemberRemoved) -> Iterator[DirectCaus
 
 def _raised(effect: Effect, event: events.SuspicionRaised) -> Iterator[DirectCause]:
     yield from causes_of_suspicion(effect, event.suspect, event.suspect_uuid, event)
-    late = effect.own(events.HeartbeatLate, lambda one: one.address == event.suspect)
+    late = effect.own(
+        events.HeartbeatLate, lambda one: one.address == event.suspect and one.late_uuid == event.suspect_uuid
+    )
     if late is not None and not event_of(events.HeartbeatLate, late).over:
         yield from local_cause(late, "its heartbeat was late already", deeper=False)
 
@@ -204,6 +212,9 @@ def _explicit_sent(effect: Effect, event: events.ExplicitSuspicionSent) -> Itera
         rejected = effect.own(events.ListRejected, lambda one: one.sender == event.to)
         yield from local_cause(rejected, f"{label} published a list without being its master")
     removed = effect.own(events.MemberRemoved, lambda one: one.address == event.to)
+    listed = effect.own(events.ListInstalled, lambda one: any(member.address == event.to for member in one.members))
+    if removed is not None and listed is not None and removed.seq < listed.seq:
+        removed = None  # it has come back since
     yield from local_cause(removed, f"{label} is on its list no more")
     if removed is None:
         claimed = effect.own(events.ClaimFinished, lambda one: event.to not in one.accepted)

@@ -38,7 +38,9 @@ def causes_of_suspicion(
     label = effect.name(address)
     if event.reporter is not None:
         reporter = effect.name(event.reporter)
-        noticed = effect.at(event.reporter, SuspicionRaised, lambda one: one.suspect == address)
+        noticed = effect.at(
+            event.reporter, SuspicionRaised, lambda one: one.suspect == address and one.suspect_uuid == uuid
+        )
         yield from message_cause(noticed, f"{reporter} watches {label} and reported it")
         if noticed is None:
             yield from causes_of_silence(effect, label, uuid, event.cause, event.silence, reporter)

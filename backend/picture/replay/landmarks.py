@@ -42,10 +42,10 @@ class Landmarks:
         self.taken = 0
         """How many records since the beginning of the run it has taken in."""
         self._addresses: dict[str, Address] = {}
-        self._leading: set[str] = set()
-        """Labels of the masters that run."""
+        self._masters: set[str] = set()
+        """Labels of those who lead in their own belief."""
         self._frozen: set[str] = set()
-        """Those of them that are paused."""
+        """Labels of those who are paused."""
         self._logged: set[str] = set()
         """Incarnations that are known from logs alone."""
 
@@ -67,7 +67,12 @@ class Landmarks:
         picture = tape.picture_at(tape.start_us)
         self.taken = tape.forgotten
         self._addresses = {label: belief.address for label, belief in picture.members.items()}
-        self._leading, self._frozen = set(picture.masters()), set()
+        self._frozen = {label for label, belief in picture.members.items() if belief.status == "paused"}
+        self._masters = {
+            label
+            for label, belief in picture.members.items()
+            if belief.is_master and belief.status in ("member", "paused")
+        }
 
     def _add(self, record: Record, lane: Lane, letter: str, tone: Tone, text: str) -> None:
         latest = self.marks[-1] if self.marks else None
@@ -76,18 +81,17 @@ class Landmarks:
         else:
             self.marks.append(Landmark(record.at, lane, letter, tone, text))
 
-    def _set_leading(self, record: Record, label: str, leads: bool) -> None:
-        """One leads, or leads no more; two leaders are a split, and one of them left is its end."""
-        before = len(self._leading)
-        if leads:
-            self._leading.add(label)
-        else:
-            self._leading.discard(label)
-        after = len(self._leading)
-        if before < 2 <= after:
-            self._add(record, "splits", "S", "bad", f"two masters: {', '.join(sorted(self._leading))}")
-        elif before >= 2 > after:
-            self._add(record, "splits", "M", "good", f"one master: {', '.join(sorted(self._leading))}")
+    def _change(self, record: Record, label: str, *, leads: bool | None = None, frozen: bool | None = None) -> None:
+        """One leads or leads no more, is frozen or runs on; two masters that run are a split, and one of them left is its end."""
+        before = len(self._masters - self._frozen)
+        for which, labels in ((leads, self._masters), (frozen, self._frozen)):
+            if which is not None:
+                (labels.add if which else labels.discard)(label)
+        leading = sorted(self._masters - self._frozen)
+        if before < 2 <= len(leading):
+            self._add(record, "splits", "S", "bad", f"two masters: {', '.join(leading)}")
+        elif before >= 2 > len(leading):
+            self._add(record, "splits", "M", "good", f"one master: {', '.join(leading)}")
 
     # What kinds of events do
 
@@ -106,18 +110,17 @@ class Landmarks:
         self._end(record, event)
 
     def _end(self, record: Record, event: events.Event) -> None:
-        self._frozen.discard(record.member)
-        self._set_leading(record, record.member, False)
+        self._change(record, record.member, leads=False, frozen=False)
 
     def _install(self, record: Record, event: events.ListInstalled) -> None:
         if record.member not in self._addresses:
             own = next((member.address for member in event.members if member.uuid == record.uuid), None)
             if own is not None:
                 self._addresses[record.member] = own
-        self._set_leading(record, record.member, event.master == self._addresses.get(record.member))
+        self._change(record, record.member, leads=event.master == self._addresses.get(record.member))
 
     def _follow_master(self, record: Record, event: events.MasterChanged) -> None:
-        self._set_leading(record, record.member, event.master == self._addresses.get(record.member))
+        self._change(record, record.member, leads=event.master == self._addresses.get(record.member))
 
     def _claim(self, record: Record, event: events.ClaimStarted) -> None:
         self._add(record, "claims", "C", "warning", f"{record.member} claims the mastership")
@@ -130,20 +133,15 @@ class Landmarks:
 
     def _kill(self, record: Record, event: events.ProcessKilled) -> None:
         self._add(record, "faults", "K", "bad", f"{event.target} is killed")
-        self._frozen.discard(event.target)
-        self._set_leading(record, event.target, False)
+        self._change(record, event.target, leads=False, frozen=False)
 
     def _pause(self, record: Record, event: events.ProcessPaused) -> None:
         self._add(record, "faults", "P", "warning", f"{event.target} is paused")
-        if event.target in self._leading:
-            self._frozen.add(event.target)
-            self._set_leading(record, event.target, False)
+        self._change(record, event.target, frozen=True)
 
     def _resume(self, record: Record, event: events.ProcessResumed) -> None:
         self._add(record, "faults", "R", "good", f"{event.target} is resumed")
-        if event.target in self._frozen:
-            self._frozen.discard(event.target)
-            self._set_leading(record, event.target, True)
+        self._change(record, event.target, frozen=False)
 
     def _change_link(self, record: Record, event: LinkChanged) -> None:
         ends = f"from {event.source} to {event.target}"

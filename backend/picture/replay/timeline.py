@@ -102,6 +102,10 @@ def draw_timeline(
         if mark.lane in signals and from_us <= mark.at_us <= to_us:
             column, lane = column_of(mark.at_us), signals[mark.lane]
             before = lane.get(column)
+            if before is not None and mark.lane == "splits" and before.letter != mark.letter:
+                # The end of a short split, or the next one right after it, stands beside what is over.
+                column = min(column + 1, width - 1)
+                before = lane.get(column)
             if before is None or GRAVITY.index(mark.tone) >= GRAVITY.index(before.tone):
                 lane[column] = Signal(column, mark.letter, mark.tone)
     return Timeline(

@@ -102,7 +102,8 @@ def _describe_suspicion_or_claim(event: events.Event, name_of: NameOf) -> str:
             )
         case events.ClaimAnswered(by, answer, version, reason):
             why = f": {reason}" if reason else ""
-            return f"hears {answer} to its claim from {name_of(by)} at list v{version}{why}"
+            at = f" at list v{version}" if version else ""  # 0: it told none
+            return f"hears {answer} to its claim from {name_of(by)}{at}{why}"
         case events.ClaimFinished(version, _, accepted, left_out):
             return (
                 f"is master with list v{version}: accepted by {names_text(accepted, name_of)}, "
@@ -133,7 +134,7 @@ def _describe_disconnection_or_merge(event: events.Event, name_of: NameOf) -> st
         case events.MergeVerdict(remote, decision, rule, why):
             return f"met the cluster of {name_of(remote)}: {VERDICTS[decision]} ({rule}: {why})"
         case events.NotMerging(reason):
-            return f"is not merging: {reason}" if reason else "finds nothing in the way of a merge any more"
+            return f"is not merging: {reason}" if reason else "what kept it from merging is over"
         case events.MergeStarted(target, members):
             return f"begins to merge {names_text(members, name_of)} into the cluster of {name_of(target)}"
         case events.MergeAbandoned(target, reason):

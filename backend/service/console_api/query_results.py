@@ -32,6 +32,7 @@ MOST_ROWS = 5_000
 """Rows of the table in one answer."""
 
 NO_LIST = "it has no member list yet: it is still looking for a cluster"
+KNOWS_NOBODY = "every address that it knows is a member already; edit the join list to name others"
 MEETS_NOBODY = "it has met no other cluster; nothing on its join list or among those it remembers has answered as one"
 
 
@@ -270,4 +271,4 @@ def _why(face: Face, belief: Belief) -> str:
         return f"it follows {member.master}, and only a master merges; ask that one"
     if belief.merging:
         return f"it is merging into the cluster of {belief.merging}"
-    return belief.not_merging or MEETS_NOBODY
+    return belief.not_merging or (MEETS_NOBODY if belief.search_addresses else KNOWS_NOBODY)

@@ -11,7 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quarterdeck.app.actions.registry import ACTIONS
-from quarterdeck.app.commands.command_text import CONNECT_PLACEHOLDER, line_of, line_of_action, lines_of
+from quarterdeck.app.commands.command_text import (
+    CONNECT_PLACEHOLDER,
+    connect_options,
+    line_of,
+    line_of_action,
+    lines_of,
+)
 from quarterdeck.backend.core.commands.commands import (
     ArrangePartitions,
     CallMap,
@@ -43,6 +49,7 @@ from quarterdeck.backend.core.commands.commands import (
 )
 from quarterdeck.backend.core.data.calls.operations import Get, Keys, Put, Remove, Size
 from quarterdeck.cli.main import app
+from tests.app.fakes.fake_cluster import FakeCluster
 
 LINES: list[tuple[Command, str]] = [
     (StartMember("athens"), "quarterdeck member start --name=athens"),
@@ -108,6 +115,12 @@ def test_lines_of_commands(command: Command, line: str) -> None:
 def test_every_command_has_a_line_or_none_on_purpose() -> None:
     assert {type(one) for one, _ in LINES} | {type(one) for one in ONLY_HERE} == set(get_args(Command))
     assert lines_of([*ONLY_HERE, Heal()]) == [f"quarterdeck cluster fault {CONNECT_PLACEHOLDER} heal"]
+
+
+def test_a_cluster_that_only_the_console_reaches_has_no_lines() -> None:
+    assert connect_options(FakeCluster(("a",), source="live")) is None
+    assert lines_of([Heal(), KillMember("a")], None) == []
+    assert line_of_action(next(one for one in ACTIONS if one.cli == "cluster suspicions"), None) == ""
 
 
 def test_words_arrive_as_they_were_meant() -> None:

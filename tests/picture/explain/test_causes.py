@@ -219,3 +219,32 @@ def test_names_may_be_addresses_of_members_never_seen() -> None:
     cluster.happen("n1", events.SuspicionRaised(Address("[fe80::1]:5701"), "x", "no connection (refused)"))
     records = cluster.drain()
     assert causes(records, records[-1]) == ()
+
+
+def test_a_suspicion_of_a_life_that_is_over_explains_nothing() -> None:
+    """The suspect was started again, and the list with its new life ended the suspicion."""
+    cluster = FakeCluster(("n1", "n2", "n3"))
+    cluster.form()
+    cluster.suspect("n3", "n2")
+    cluster.start("n2", life=2)
+    listed = (cluster.member("n1"), cluster.member("n3"), cluster.member("n2", life=2))
+    master = cluster.address("n1")
+    cluster.happen("n3", events.ListInstalled(5, "L1", master, listed, master, "published"))
+    cluster.suspect("n3", "n1")
+    cluster.happen(
+        "n3", events.MasterChanged(cluster.address("n3"), "it suspects all before it", cause="suspects-older")
+    )
+    records = cluster.drain()
+    chain = direct_causes(EventIndex(records), records[-1])
+    assert [one.reason for one in chain] == ["it suspects n1"]
+
+
+def test_a_heartbeat_of_the_life_before_was_not_late_already() -> None:
+    cluster = FakeCluster(("n1", "n2"))
+    cluster.form()
+    cluster.happen("n1", events.HeartbeatLate(cluster.address("n2"), "n2-life-1", SECOND_US, 4 * SECOND_US, False))
+    cluster.happen("n1", events.SuspicionRaised(cluster.address("n2"), "n2-life-2", "no heartbeat"))
+    records = cluster.drain()
+    assert "its heartbeat was late already" not in [
+        one.reason for one in direct_causes(EventIndex(records), records[-1])
+    ]

@@ -21,10 +21,13 @@ from quarterdeck.backend.picture.replay.timeline import (
     seconds_text,
     window,
 )
+from quarterdeck.backend.picture.text.fact import Tone
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.picture.replay.random_records import EVENTS, records_of
 
 THREE = ("n1", "n2", "n3")
+
+SHORT_SPLIT: tuple[tuple[int, str, Tone], ...] = ((500_000, "S", "bad"), (501_000, "M", "good"))
 
 
 def landmarks_of(cluster: FakeCluster, capacity: int = 1_000) -> tuple[Landmarks, Tape]:
@@ -36,6 +39,25 @@ def landmarks_of(cluster: FakeCluster, capacity: int = 1_000) -> tuple[Landmarks
 
 def letters(landmarks: Landmarks) -> str:
     return "".join(mark.letter for mark in landmarks.marks)
+
+
+def test_a_split_after_a_freeze_ends_whatever_order_its_records_come_in() -> None:
+    cluster = FakeCluster(THREE)
+    cluster.form()
+    cluster.happen("dev", events.ProcessPaused("n1"))
+    for label in ("n2", "n3"):
+        cluster.install(label, 4, ["n2", "n3"], lineage="L2")
+    cluster.happen("n1", events.MasterChanged(cluster.address("n2"), "it leads"))  # before the resume that it follows
+    cluster.happen("dev", events.ProcessResumed("n1"))
+    landmarks, _ = landmarks_of(cluster)
+    assert letters(landmarks) == "PR"
+
+
+def test_the_end_of_a_short_split_stands_beside_its_beginning() -> None:
+    tape = Tape(10)
+    marks = [Landmark(at_us, "splits", letter, tone, "") for at_us, letter, tone in SHORT_SPLIT]
+    lanes = dict(draw_timeline(tape, marks, (0, SECOND_US), 0, 10).lanes)
+    assert [(signal.column, signal.letter) for signal in lanes["splits"]] == [(5, "S"), (6, "M")]
 
 
 def test_splits_merges_claims_and_faults_stand_out() -> None:

@@ -29,6 +29,9 @@ from quarterdeck.backend.core.membership.views import readmission, unusable_addr
 from quarterdeck.backend.core.membership.views.identity import ListMetadata
 from quarterdeck.backend.core.messages import MasterIs, SplitBrainAnswer, SplitBrainProbe
 
+NOTHING: Reason[ObstacleCause] = Reason("", "")
+"""Nothing is known to be in the way, or not any more."""
+
 SEARCH = "search"
 """Name of the timer of the search for other clusters."""
 
@@ -73,18 +76,22 @@ def search(state: Membership, leading: Leading, now: int) -> None:
         return
     obstacle = _obstacle(state, leading)
     if obstacle is not None:
+        state.unanswered = set()
         explain(state, now, obstacle)
         return
     readmission.forget_old(state, now)
     candidates = tuple(address for address in possible_addresses(state, now) if address not in state.peers)
     if not candidates:
+        # Who has never lost a member has nobody to look for.
         nobody = "every address that it knows is a member already; edit the join list to name others"
-        explain(state, now, Reason("nobody-known", nobody))
+        explain(state, now, Reason("nobody-known", nobody) if state.left else NOTHING)
     elif state.unanswered >= set(candidates):
         named = ", ".join(unusable_addresses.described(state, address) for address in candidates)
         explain(state, now, Reason("nobody-answers", f"nobody answers at {named}"), silent=candidates)
-    else:
-        explain(state, now, Reason("", ""))
+    elif state.unanswered.isdisjoint(
+        candidates
+    ):  # else those who are asked for the first time may answer, or nobody yet
+        explain(state, now, NOTHING)
     state.unanswered = set(candidates)
     state.send_all(candidates, SplitBrainProbe(profile(state)))
 
@@ -122,6 +129,13 @@ def explain(
         state.record(now, NotMerging(reason.text, remote, reason.cause, silent), reason.because)
 
 
+def _is_answered(state: Membership, now: int, sender: Address) -> None:
+    """Somebody who was asked at the last search answers: so it is no more that nobody does."""
+    if sender in state.unanswered:
+        state.unanswered.discard(sender)
+        explain(state, now, NOTHING)
+
+
 def on_installed(state: Membership, now: int, fact: Installed) -> None:
     """What was found about the clusters of newcomers is void: they have come in, and may split off again."""
     for member in fact.newcomers:
@@ -155,7 +169,7 @@ def on_probe(state: Membership, leading: Leading, now: int, sender: Address, pro
 
 def on_answer(state: Membership, leading: Leading, now: int, sender: Address, answer: SplitBrainAnswer) -> None:
     """The master of another cluster answers."""
-    state.unanswered.discard(sender)
+    _is_answered(state, now, sender)
     if sender in state.peers:
         return
     remember_contact(state, now, sender)
@@ -174,7 +188,7 @@ def on_master_named(state: Membership, leading: Leading, now: int, sender: Addre
     master = answer.master
     if master is None:
         return
-    state.unanswered.discard(sender)
+    _is_answered(state, now, sender)
     remember_contact(state, now, master)
     if leading.merge is not None or _obstacle(state, leading) is not None:
         return

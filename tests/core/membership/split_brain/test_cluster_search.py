@@ -108,8 +108,16 @@ def test_a_frozen_cluster_does_not_search_and_says_so() -> None:
     assert "FROZEN" in world.seen("D", NotMerging)[-1].reason
 
 
-def test_a_master_that_knows_nobody_says_so_once() -> None:
+def test_a_master_that_never_lost_anybody_looks_for_nobody_and_says_nothing() -> None:
     world = two()
+    for _ in range(5):
+        world.search("D")
+    assert not world.seen("D", NotMerging)
+
+
+def test_a_master_that_lost_somebody_and_knows_nobody_says_so_once() -> None:
+    world = two()
+    state_of(world.machines["D"]).left["of-one-who-is-gone"] = 0
     for _ in range(5):
         world.search("D")
     assert [event.reason for event in world.seen("D", NotMerging)] == [
@@ -122,6 +130,27 @@ def test_a_master_whom_nobody_answers_says_so_once() -> None:
     for _ in range(5):
         world.search("D")
     assert [event.reason for event in world.seen("D", NotMerging)] == [f"nobody answers at {address_of('X')}"]
+
+
+def test_a_first_question_does_not_make_the_silence_of_others_an_answer() -> None:
+    world = two(loser_knows="X")
+    for _ in range(2):
+        world.search("D")
+    state_of(world.machines["D"]).remembered[address_of("Y")] = 0
+    world.search("D")
+    assert [event.reason for event in world.seen("D", NotMerging)] == [f"nobody answers at {address_of('X')}"]
+
+
+def test_that_nobody_answers_is_over_with_the_first_answer() -> None:
+    world = two(loser_knows="A")
+    for _ in range(2):
+        world.search("D")
+        world.sent.clear()
+    world.search("D")
+    world.deliver(SplitBrainProbe)
+    assert [event.reason for event in world.seen("D", NotMerging)] == [f"nobody answers at {address_of('A')}"]
+    world.deliver(SplitBrainAnswer)
+    assert [event.reason for event in world.seen("D", NotMerging)] == [f"nobody answers at {address_of('A')}", ""]
 
 
 def test_reasons_are_told_again_when_they_change() -> None:
