@@ -299,5 +299,5 @@ def _opened_live(demo: LiveDemo) -> OpenedCluster:
 
 def _equivalent_lines(command: Command) -> Sequence[str]:
     """The line of the prompt, and the command line if there is one."""
-    line = line_of(command, None)  # the cluster of a lesson is in this process
-    return (f":{describe(command)}", *([f"$ {line}"] if line else []))
+    line = line_of(command)
+    return (f":{describe(command)}", *([f"to a cluster that runs elsewhere: $ {line}"] if line else []))
