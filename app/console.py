@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual.app import App
 from textual.command import Provider
@@ -15,15 +15,15 @@ from textual.events import Key
 from textual.message import Message
 
 from quarterdeck.app.actions import time as time_actions
-from quarterdeck.app.actions.action import Action, ViewName, WordKind
+from quarterdeck.app.actions.action import ViewName, WordKind
 from quarterdeck.app.actions.allowed import Allowed, allowed_on
-from quarterdeck.app.actions.registry import action_called, command_words
+from quarterdeck.app.actions.registry import action_called
 from quarterdeck.app.actions.views import ACTIONS as VIEW_ACTIONS
 from quarterdeck.app.cluster_opener import ClusterOpener, ClusterUnavailable, NoOtherClusters, OpenedCluster
 from quarterdeck.app.commands.confirmation import confirmation_for
-from quarterdeck.app.commands.grammar import BadLine, ConsoleRequest, complete_line, parse_line
 from quarterdeck.app.commands.palette import ActionsProvider, Palette
 from quarterdeck.app.commands.requests import CallKey, Requests
+from quarterdeck.app.commands.suggestions import Suggestions
 from quarterdeck.app.console_interface import DeferredHandlers, Handler
 from quarterdeck.app.console_state import ConsoleState
 from quarterdeck.app.handlers.faults import undo
@@ -44,6 +44,9 @@ from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.replay.tape import Tape
 from quarterdeck.backend.training.scores import SCORES_FILE, ScoreBook
 from quarterdeck.widgets.line_table import TableCell
+
+if TYPE_CHECKING:
+    from quarterdeck.app.commands.prompt_lines import PromptLines
 
 FOLDER = Path(__file__).parent
 
@@ -240,18 +243,25 @@ class Console(App[None]):
             self._tabs.show(origin)
 
     def complete(self, beginning: str) -> str | None:
-        words: dict[WordKind, Sequence[str]] = {
-            "cluster": (*(tab.title for tab in self._tabs), *self._cluster_opener.names),
-            "theme": tuple(THEMES),
-            **self.top.words(),
-        }
-        found = complete_line(beginning, self.cluster.labels, allowed=self.allowed, words=words)
-        return found or next((one for one in self.settings.aliases if beginning and one.startswith(beginning)), None)
+        return self._prompt_lines.complete(beginning)
+
+    def suggestions(self, beginning: str) -> Suggestions:
+        return self._prompt_lines.suggestions(beginning, next(iter(self.top.targets()), ""))
 
     def answered(self, sign: str, text: str) -> None:
         self._state.add_to_history(sign, text)
         if sign == ":" and text.strip():
-            self._execute_line(text)
+            self._prompt_lines.execute(text, next(iter(self.top.targets()), ""))
+
+    @cached_property
+    def _prompt_lines(self) -> PromptLines:
+        from quarterdeck.app.commands.prompt_lines import PromptLines
+
+        def words() -> Mapping[WordKind, Sequence[str]]:
+            clusters = (*(tab.title for tab in self._tabs), *self._cluster_opener.names)
+            return {"cluster": clusters, "theme": tuple(THEMES), **self.top.words()}
+
+        return PromptLines(self, self.action_act, lambda: self.session, words, self.settings)
 
     # Acting
 
@@ -284,31 +294,6 @@ class Console(App[None]):
             self.show_message(f"{action.title} has no meaning here", error=True)
             return
         handler(text)
-
-    def _execute_line(self, line: str) -> None:
-        line = self.settings.expand_alias(line)
-        try:
-            selected = next(iter(self.top.targets()), "")
-            parsed = parse_line(line, self.cluster.labels, allowed=self.allowed, selected=selected)
-        except BadLine as problem:
-            self.show_message(str(problem), error=True)
-            return
-        if isinstance(parsed, ConsoleRequest):
-            self.action_act(parsed.action_id, self._argument_of(parsed))
-        else:
-            action, _ = self._word(line)
-            if not self.session.live:
-                self.show_message("refused: what is shown is the past; go to its end first", error=True)
-                return
-            self.request(action.id, [parsed])
-
-    def _word(self, line: str) -> tuple[Action, object]:
-        return command_words(self.allowed)[line.split()[0]]
-
-    def _argument_of(self, parsed: ConsoleRequest) -> str:
-        """What a handler is given: the word as well where an action has several."""
-        action = action_called(parsed.action_id)
-        return f"{parsed.word} {parsed.text}".strip() if len(action.words) > 1 else parsed.text
 
     def on_console_command_ended(self, message: CommandEnded) -> None:
         outcome = message.requests.outcome(message.done, message.failure, message.call)

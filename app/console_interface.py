@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from quarterdeck.app.actions.action import ViewName
 from quarterdeck.app.cluster_opener import OpenedCluster
+from quarterdeck.app.commands.suggestions import Suggestions
 from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.picture.replay.tape import Tape
@@ -39,6 +40,10 @@ class ConsoleInterface(Protocol):
     @property
     def scores(self) -> ScoreBook:
         """What was learnt with the demos so far."""
+        ...
+
+    def suggestions(self, beginning: str) -> Suggestions:
+        """What a line of the prompt may become, and what it would do."""
         ...
 
     def show_message(self, text: str, *, error: bool = False) -> None:

@@ -20,6 +20,9 @@ ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 SIGNALLED = 128
 """The exit code of what was ended by a signal is its number and this."""
 
+COLLECTING_AFTER_SECONDS = 2.0
+"""When the console is on the screen and the members of a cluster that is started with it have been imported."""
+
 LOOK_SECONDS = 1.0
 """How often is looked whether the terminal is still there: one that was closed need not tell."""
 
@@ -41,7 +44,6 @@ def run_console(
     console = Console(cluster, starting, cluster_opener=cluster_opener, settings=settings, state_file=state_file)
     if at_us is not None:
         console.session.playhead.wait_for(at_us)
-    gc.freeze()  # what is loaded by now stays, and need not be looked through for garbage while somebody types
     try:
         asyncio.run(_run(console))
     finally:
@@ -56,6 +58,7 @@ async def _run(console: Console) -> None:
         loop.add_signal_handler(number, console.exit, None, SIGNALLED + number)
     if sys.__stdin__ is not None and sys.__stdin__.isatty():  # not in a browser
         _look_at_terminal(console, loop, sys.__stdin__.fileno())
+    loop.call_later(COLLECTING_AFTER_SECONDS, _collect_garbage)
     try:
         await console.run_async(mouse=console.settings.mouse)
     finally:
@@ -63,6 +66,12 @@ async def _run(console: Console) -> None:
             for number in ENDING_SIGNALS:
                 loop.remove_signal_handler(number)
                 signal.signal(number, signal.SIG_IGN)
+
+
+def _collect_garbage() -> None:
+    """Begin to; but what is loaded by now stays, and need not be looked through while somebody types."""
+    gc.freeze()
+    gc.enable()
 
 
 def _look_at_terminal(console: Console, loop: asyncio.AbstractEventLoop, keyboard: int) -> None:

@@ -149,7 +149,7 @@ class Session:
         self.tape.append(fresh, self._head)
         self._order.take(fresh)
         self._episodes.extend(self._order.release())
-        if self.monitored:
+        if self.monitored and (self._invariant_monitor or fresh or self.cluster.source == "recorded"):
             self._invariant_monitor = self._invariant_monitor or self._new_invariant_monitor()
             self._invariant_monitor.take(fresh, self.cluster.now_us())
             if not fresh and self.cluster.source == "recorded":  # read to its end
@@ -174,7 +174,7 @@ class Session:
             self._past = past._replace(shown_us=self._reported_us)
 
     def _new_invariant_monitor(self) -> InvariantMonitor:
-        # Read only now: the first picture is painted sooner without the invariants.
+        # Imported with the first records: the first picture is painted sooner without the invariants.
         from quarterdeck.backend.clusters.invariant_monitor import HOLD_US, InvariantMonitor
 
         return InvariantMonitor(0 if self.cluster.source == "simulated" else HOLD_US)

@@ -1,73 +1,111 @@
-"""The command line: `app` holds every command, `run` is what the `quarterdeck` script calls.
+"""The command line: `whole_app` holds every command, `run` is what the `quarterdeck` script calls.
 
-Nothing heavy is imported here or at the top of a command's module, so that `quarterdeck version` and completion are
-instant.
+Nothing heavy is imported here or at the top of a command's module, and of these modules only the one of the command that is
+wanted: so `quarterdeck version`, completion and the first picture of the console come at once.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
-from typing import NoReturn
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib import import_module
+from typing import Any, NoReturn
 
 import typer
 
 from quarterdeck import __version__
-from quarterdeck.cli.commands import check, config, console, demo, journal, member, record, settings, simulate, swarm
-from quarterdeck.cli.commands.cluster import queries as cluster
-from quarterdeck.cli.commands.map import operations as map_commands
-from quarterdeck.cli.commands.plan import group as plan
-from quarterdeck.cli.commands.spark import audit, campaign, pipeline
-from quarterdeck.cli.commands.web import command as web
 from quarterdeck.cli.exits import ExitCode, in_one_line
 from quarterdeck.cli.output import say
 
-app = typer.Typer(
-    name="quarterdeck",
-    help="The operator's console for clusters whose oldest member leads.",
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+MODULES = {
+    "console": "console",
+    "cluster": "cluster.queries",
+    "simulate": "simulate",
+    "swarm": "swarm",
+    "check": "check",
+    "campaign": "spark.campaign",
+    "demo": "demo",
+    "member": "member",
+    "config": "config",
+    "map": "map.operations",
+    "journal": "journal",
+    "record": "record",
+    "audit": "spark.audit",
+    "pipeline": "spark.pipeline",
+    "plan": "plan.group",
+    "keys": "settings",
+    "paths": "settings",
+    "web": "web.command",
+}
+"""The module of each command, in the order of help."""
+
+COMPLETION = "_QUARTERDECK_COMPLETE"
+"""What a shell sets that asks for completions: of all commands."""
+
+DEFAULT = "console"
+"""What is started when no command is given."""
 
 
-@app.callback(invoke_without_command=True)
-def start_console_by_default(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        console.console()
+def app_with(modules: Iterable[str]) -> typer.Typer:
+    """The command line with the commands of these modules."""
+    app = typer.Typer(
+        name="quarterdeck",
+        help="The operator's console for clusters whose oldest member leads.",
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+    @app.callback(invoke_without_command=True)
+    def start_console_by_default(context: typer.Context) -> None:
+        if context.invoked_subcommand is None:
+            _module(MODULES[DEFAULT]).console()
+
+    @app.command()
+    def version() -> None:
+        """Print the version."""
+        print(__version__)
+
+    for name in dict.fromkeys(modules):
+        _module(name).register(app)
+    return app
 
 
-@app.command()
-def version() -> None:
-    """Print the version."""
-    print(__version__)
+@cache
+def whole_app() -> typer.Typer:
+    """The command line with all commands."""
+    return app_with(MODULES.values())
 
 
-for group in (
-    console,
-    cluster,
-    simulate,
-    swarm,
-    check,
-    campaign,
-    demo,
-    member,
-    config,
-    map_commands,
-    journal,
-    record,
-    audit,
-    pipeline,
-    plan,
-    settings,
-    web,
-):
-    group.register(app)
+def app_for(arguments: Sequence[str]) -> typer.Typer:
+    """As much of the command line as these arguments need: one command, or all where its name is not known or help is wanted."""
+    if arguments[:1] == ["version"]:
+        return app_with(())
+    if COMPLETION not in os.environ and (not arguments or arguments[0] in MODULES):
+        return app_with([MODULES[arguments[0] if arguments else DEFAULT]])
+    return whole_app()
+
+
+def __getattr__(name: str) -> typer.Typer:
+    if name == "app":
+        return whole_app()
+    raise AttributeError(name)
+
+
+def _module(name: str) -> Any:
+    return import_module(f"quarterdeck.cli.commands.{name}")
 
 
 def run() -> NoReturn:
     """Run the command line and exit with a code of `ExitCode`. Every foreseen failure is one line on stderr."""
+    gc.disable()  # what is imported stays: looking through it for garbage is a tenth of the time to the first picture
     try:
+        app = app_for(sys.argv[1:])
+        if sys.argv[1:2] not in ([], [DEFAULT]):
+            gc.enable()  # the console does so when it is on the screen
         code = app(prog_name="quarterdeck", standalone_mode=False)
         sys.stdout.flush()
     except typer.TyperException as problem:
@@ -79,4 +117,6 @@ def run() -> NoReturn:
         # Whoever reads has read enough. What is still buffered must not complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(ExitCode.DONE)
+    finally:
+        gc.enable()
     sys.exit(code if isinstance(code, int) else ExitCode.DONE)

@@ -84,6 +84,8 @@ class Prompt(Horizontal):
         if self.is_mounted:
             # At once, not `focus`, which waits its turn: the next keys would still go to whoever had the focus and act there.
             self.screen.set_focus(self._line)
+        if sign == ":" and not text:
+            self.post_message(self.Changed(sign, text))  # there is something to choose from at once
 
     def type_in(self, letters: str) -> None:
         """Put `letters` on the line where its cursor stands."""

@@ -8,17 +8,16 @@ from __future__ import annotations
 import difflib
 import re
 import shlex
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from quarterdeck.app.actions.action import CommandWord, WordKind
+from quarterdeck.app.actions.action import CommandWord
 from quarterdeck.app.actions.allowed import EVERYTHING, READ_ONLY, Allowed
 from quarterdeck.app.actions.registry import command_words
 from quarterdeck.app.commands.command_text import NO_KINDS
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
 from quarterdeck.backend.core.commands.catalogue import (
-    Argument,
     ArgumentKind,
     CommandDescription,
     commands_of_word,
@@ -27,7 +26,7 @@ from quarterdeck.backend.core.commands.commands import Command, LinkFault
 from quarterdeck.backend.core.events import EVENT_KINDS
 from quarterdeck.backend.core.join_list import SEPARATORS, BadJoinList, parse_join_list
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
-from quarterdeck.backend.core.properties import FIXED_AT_START, PROPERTIES, SECOND_US, PropertyValue
+from quarterdeck.backend.core.properties import SECOND_US, PropertyValue
 
 DELAY_FORM = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s)")
 UNIT_US = {"us": 1, "ms": 1_000, "s": SECOND_US}
@@ -66,73 +65,6 @@ def parse_line(line: str, labels: Sequence[str], *, allowed: Allowed, selected: 
     description = next((one for one in meanings if bool(one.arguments) == bool(rest)), meanings[0])
     line_reader = _LineReader(description, labels, called.usage, selected)
     return description.make(line_reader.values(rest))
-
-
-def complete_line(
-    beginning: str, labels: Sequence[str], *, allowed: Allowed, words: Mapping[WordKind, Sequence[str]] | None = None
-) -> str | None:
-    """The line that `beginning` most likely becomes: its last word made whole. None when there is no telling.
-
-    `words` are those that may follow a word of their kind, besides members: columns, themes, clusters, demos.
-    """
-    known = command_words(allowed)
-    word, space, _ = beginning.partition(" ")
-    if not space:
-        return next((one for one in known if one.startswith(word) and one != word), None) if word else None
-    if word not in known:
-        return None
-    called = known[word][1]
-    takes = called.takes
-    if takes in ("choice", "column", "theme", "cluster", "demo"):
-        rest = beginning[len(word) + 1 :]
-        follow = called.choices if takes == "choice" else (words or {}).get(takes, ())
-        return next((f"{word} {one}" for one in follow if one.startswith(rest) and one != rest), None) if rest else None
-    arguments = max((one.typed for one in commands_of_word(word)), key=len, default=())
-    dividers = " ,|" if arguments and any(one.kind in LISTS for one in arguments) else " "
-    start = max(beginning.rfind(divider) for divider in dividers) + 1
-    last, before = beginning[start:], beginning[len(word) + 1 : start]
-    named = re.split(r"[ ,|]+", before.strip(" ,|")) if before.strip(" ,|") else []
-    candidates = _candidates(arguments, len(named), labels) if arguments else _of_request(takes, named, labels)
-    whole = next((one for one in candidates if one.startswith(last) and one != last and one not in named), None)
-    no_telling = not last and not named and any(one.kind == "groups" for one in arguments)
-    return beginning[:start] + whole if whole and not no_telling else None
-
-
-def _of_request(takes: WordKind, named: Sequence[str], labels: Sequence[str]) -> Sequence[str]:
-    """What may follow a word of the console's own, after the words `named`."""
-    return labels if not named and takes not in ("text", "file", "nothing") else ()
-
-
-def _candidates(arguments: Sequence[Argument], place: int, labels: Sequence[str]) -> Sequence[str]:
-    """What may stand at `place` after a word that takes these arguments."""
-    if place >= len(arguments) and arguments[-1].kind not in LISTS:
-        return ()
-    argument = arguments[min(place, len(arguments) - 1)]
-    found = _of_argument(argument, labels, listed=place >= len(arguments))
-    if argument.usage.startswith("[") and place + 1 < len(arguments):
-        return (*_candidates(arguments, place + 1, labels), *found)
-    return found
-
-
-def _of_argument(argument: Argument, labels: Sequence[str], *, listed: bool) -> Sequence[str]:
-    """What may stand for an argument; `listed`: others of its kind stand there already."""
-    match argument:
-        case Argument(kind="member" | "other member" | "members" | "groups" | "join list"):
-            return labels
-        case Argument(kind="cluster state"):
-            return CLUSTER_STATES
-        case Argument(kind="properties"):
-            return tuple(f"{name}=" for name in PROPERTIES if name not in FIXED_AT_START)
-        case Argument(kind="event kind"):
-            return tuple(EVENT_KINDS)
-        case Argument(kind="message kinds"):
-            return tuple(MESSAGE_KINDS) if listed or argument.usage.startswith("[") else (NO_KINDS, *MESSAGE_KINDS)
-        case Argument(kind="link faults"):
-            return get_args(LinkFault)
-        case Argument(kind="flag") as flag:
-            return (flag.key,)
-        case _:
-            return ()
 
 
 def _rest_of_request(called: CommandWord, rest: str, labels: Sequence[str]) -> str:

@@ -24,6 +24,7 @@ from quarterdeck.app.views.sort_filter_model import SortFilterModel
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.text.formatting import one_line
+from quarterdeck.widgets.candidate_list import CandidateList
 from quarterdeck.widgets.hint_line import Hint, HintLine
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.prompt import Prompt
@@ -62,6 +63,7 @@ class ViewScreen(Screen[None]):
         self.below = StatusLine(id="below", most_lines=2, shrinks=False)
         self.message = StatusLine(id="message", most_lines=3)
         self.hints = HintLine(id="hints")
+        self.candidates = CandidateList(id="candidates")
         self.prompt = Prompt(console.complete, console.history, id="prompt")
         self.handlers: dict[str, Handler] = {}
         self._painted_second = -1
@@ -75,6 +77,7 @@ class ViewScreen(Screen[None]):
         yield from self.body()
         yield self.below
         yield self.message
+        yield self.candidates
         yield self.prompt
         yield self.hints
 
@@ -219,13 +222,20 @@ class ViewScreen(Screen[None]):
     def on_prompt_changed(self, message: Prompt.Changed) -> None:
         if message.sign == "/":
             self.filter_by(message.text)
+        elif message.sign == ":":
+            if any(part.tone == "bad" for part in self.message.parts):
+                self.message.show(())  # an error is about what was typed before
+            told = self.console.suggestions(message.text)
+            self.candidates.show([(one.shown, one.meaning) for one in told.candidates], told.effect)
 
     def on_prompt_dismissed(self, message: Prompt.Dismissed) -> None:
         if message.sign == "/":
             self.filter_by("")
+        self.candidates.hide()
         self.focus_body()
 
     def on_prompt_answered(self, message: Prompt.Answered) -> None:
+        self.candidates.hide()
         self.focus_body()
         self.console.answered(message.sign, message.text)
 

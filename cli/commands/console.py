@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from dataclasses import replace
@@ -27,6 +28,7 @@ from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 
 if TYPE_CHECKING:
     from quarterdeck.app.settings import ConsoleSettings
+    from quarterdeck.backend.clusters.local import LiveCluster
     from quarterdeck.backend.core.properties import PropertyValue, Settings
 from typing import TYPE_CHECKING
 
@@ -128,15 +130,19 @@ def console(
         run_headless(journal, wanted=not no_journal)
         return
     from quarterdeck.app.run import run_console
-    from quarterdeck.backend.clusters.local import LocalCluster, ProcessCluster
+    from quarterdeck.backend.clusters.starting_cluster import StartingCluster
     from quarterdeck.cli.configuration.cluster_opener import ProfileClusterOpener
 
-    kind = ProcessCluster if processes else LocalCluster
     labels = member_labels(members)
     with recording(journal, new_run(CLUSTER_NAME), wanted=not no_journal) as writer:
-        with failing_as(ExitCode.UNREACHABLE, OSError, about="the cluster cannot start"):
-            cluster = kind(labels, name=CLUSTER_NAME, settings=settings, journal=writer)
-        cluster.writable = not read_only
+
+        def make() -> LiveCluster:
+            from quarterdeck.backend.clusters.local import LocalCluster, ProcessCluster
+
+            kind = ProcessCluster if processes else LocalCluster
+            return kind(labels, name=CLUSTER_NAME, settings=settings, journal=writer)
+
+        cluster = StartingCluster(labels, make, name=CLUSTER_NAME, writable=not read_only)
         try:
             run_console(
                 cluster,
@@ -247,6 +253,7 @@ def run_headless(journal: Path | None, *, wanted: bool) -> None:
     """Run the demo `split` on live members, telling each step on stdout. Exits with 1 when it misses an expectation."""
     from quarterdeck.cli.commands.demo import play, scenario_of
 
+    gc.enable()  # nothing is painted that it could delay
     print(f"No terminal here: running the demo `{HEADLESS_DEMO}` on a live cluster without a screen.", flush=True)
     outcome = play(scenario_of(HEADLESS_DEMO), HEADLESS_DEMO, lambda line: print(line, flush=True), journal, wanted)
     print("passed" if outcome.passed else "failed", flush=True)

@@ -1,0 +1,116 @@
+"""The lines of the prompt: what they may become, what they would do, and doing it. Imported when somebody types first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from quarterdeck.app.actions.action import WordKind
+from quarterdeck.app.actions.allowed import allowed_on
+from quarterdeck.app.actions.registry import action_called, command_words
+from quarterdeck.app.commands.completion import candidates, complete_line
+from quarterdeck.app.commands.grammar import BadLine, ConsoleRequest, parse_line
+from quarterdeck.app.commands.suggestions import Suggestions
+from quarterdeck.app.console_interface import ConsoleInterface
+from quarterdeck.app.session import Session
+from quarterdeck.app.settings import ConsoleSettings
+from quarterdeck.backend.core.commands.commands import Command, CutLink, Heal, HealLink, Partition
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.text.formatting import counted, one_line
+
+PAST = "refused: what is shown is the past; go to its end first"
+
+
+class PromptLines:
+    """Reads lines for the session in sight."""
+
+    def __init__(
+        self,
+        console: ConsoleInterface,
+        act: Callable[[str, str], None],
+        session: Callable[[], Session],
+        words: Callable[[], Mapping[WordKind, Sequence[str]]],
+        settings: ConsoleSettings,
+    ) -> None:
+        """`act` does an action, given its id and what was typed behind its word.
+
+        `words` are those that may follow a word of their kind where the prompt is open.
+        """
+        self._console, self._act = console, act
+        self._session, self._words, self._settings = session, words, settings
+
+    def complete(self, beginning: str) -> str | None:
+        """The line that `beginning` most likely becomes, with a blank behind a word that others follow."""
+        cluster = self._session().cluster
+        allowed = allowed_on(cluster)
+        whole = complete_line(
+            beginning, cluster.labels, allowed=allowed, words=self._words(), aliases=self._settings.aliases
+        )
+        if whole is None:
+            known = command_words(allowed).get(beginning)
+            return f"{beginning} " if known is not None and known[1].usage != beginning else None
+        called = command_words(allowed).get(whole)
+        return f"{whole} " if called is not None and called[1].usage != whole else whole
+
+    def suggestions(self, beginning: str, selected: str) -> Suggestions:
+        """What to show above the prompt. `selected` is the member that stands in for one that is left out."""
+        cluster = self._session().cluster
+        allowed = allowed_on(cluster)
+        found = candidates(
+            beginning, cluster.labels, allowed=allowed, words=self._words(), aliases=self._settings.aliases
+        )
+        if not beginning.strip():
+            return Suggestions(found, "type a command; tab completes it, ↑ has those before")
+        try:
+            parsed = parse_line(
+                self._settings.expand_alias(beginning), cluster.labels, allowed=allowed, selected=selected
+            )
+        except BadLine as problem:
+            word = command_words(allowed).get(beginning.split()[0])
+            return Suggestions(found, word[1].usage if word is not None else str(problem))
+        if isinstance(parsed, ConsoleRequest):
+            usage, meaning = next(
+                (one.usage, one.meaning) for one in action_called(parsed.action_id).words if one.word == parsed.word
+            )
+            return Suggestions(found, f"{usage}: {meaning}")
+        if not self._session().live:
+            return Suggestions(found, PAST)
+        return Suggestions(found, effect(self._session().picture, parsed))
+
+    def execute(self, line: str, selected: str) -> None:
+        """Do what a line says, or say what is wrong with it."""
+        line = self._settings.expand_alias(line)
+        cluster = self._session().cluster
+        allowed = allowed_on(cluster)
+        try:
+            parsed = parse_line(line, cluster.labels, allowed=allowed, selected=selected)
+        except BadLine as problem:
+            self._console.show_message(str(problem), error=True)
+            return
+        if isinstance(parsed, ConsoleRequest):
+            action = action_called(parsed.action_id)
+            # A handler is given the word as well where an action has several.
+            text = f"{parsed.word} {parsed.text}".strip() if len(action.words) > 1 else parsed.text
+            self._act(parsed.action_id, text)
+        elif not self._session().live:
+            self._console.show_message(PAST, error=True)
+        else:
+            self._console.request(command_words(allowed)[line.split()[0]][0].id, [parsed])
+
+
+def effect(picture: Picture, command: Command) -> str:
+    """What `command` would do to what is seen in `picture`, in a few words."""
+    from quarterdeck.app.commands.command_text import describe
+    from quarterdeck.backend.picture.what_if.blast_radius import blast_radius
+
+    match command:
+        case Partition(groups=groups):
+            sizes = [len(group) for group in groups]
+            links = (sum(sizes) ** 2 - sum(size * size for size in sizes)) // 2
+            return f"would cut {counted(links, 'link')}"
+        case CutLink(one_way=one_way):
+            return "would cut one link, one way" if one_way else "would cut one link"
+        case Heal():
+            return f"would make {counted(len(picture.links), 'one-way link')} plain again"
+        case HealLink():
+            return "would make one link plain again"
+    return blast_radius(picture, [command]) or one_line(f"would do: {describe(command)}")

@@ -1,0 +1,69 @@
+"""The lines that a prompt's line may become, above it: each with what it means, and below them what the line would do now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from textual.strip import Strip
+from textual.widget import Widget
+
+MOST_ROWS = 6
+"""Candidates that are shown at once."""
+
+MOST_WIDTH = 40
+"""Cells of the first column."""
+
+
+class CandidateList(Widget):
+    """Hidden while there is nothing to show. The first candidate is the one that tab takes."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "candidate-list--first", "candidate-list--name", "candidate-list--meaning", "candidate-list--effect",
+    }  # fmt: skip
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._rows: tuple[tuple[str, str], ...] = ()
+        self._more = 0
+        self._effect = ""
+
+    def on_mount(self) -> None:
+        self.display = False
+
+    @property
+    def text(self) -> str:
+        """All that it shows, line by line."""
+        return "\n".join([*(f"{name}  {meaning}".rstrip() for name, meaning in self._rows), self._effect])
+
+    def show(self, rows: Sequence[tuple[str, str]], effect: str) -> None:
+        """Show these names with their meanings, and the effect of the line as it is."""
+        self._rows, self._more, self._effect = tuple(rows[:MOST_ROWS]), max(0, len(rows) - MOST_ROWS), effect
+        self.styles.height = len(self._rows) + bool(self._effect)
+        self.display = bool(self._rows or self._effect)
+        self.refresh(layout=True)
+
+    def hide(self) -> None:
+        """Show nothing any more."""
+        self.display = False
+
+    def render_line(self, y: int) -> Strip:
+        plain, width = self.rich_style, self.size.width
+
+        def painted(text: str, part: str) -> Segment:
+            return Segment(text, plain + self.get_component_rich_style(f"candidate-list--{part}", partial=True))
+
+        if y < len(self._rows):
+            name, meaning = self._rows[y]
+            room = min(MOST_WIDTH, max(cell_len(one) for one, _ in self._rows))
+            mark = "▸ " if y == 0 else "  "
+            more = f"  … {self._more} more" if self._more and y == len(self._rows) - 1 else ""
+            segments = [
+                painted(f" {mark}{set_cell_size(name, room)}  ", "first" if y == 0 else "name"),
+                painted(f"{meaning}{more}", "meaning"),
+            ]
+        else:
+            segments = [painted(f"   {self._effect}", "effect")]
+        return Strip(segments).crop_extend(0, width, plain)
