@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import gzip
+import re
 from base64 import b64decode, b64encode
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.hazelcast.wire.codec.answer_codec import decode_message
+from quarterdeck.backend.hazelcast.wire.codec.frames import IS_EVENT, Frame, Limits, MessageReader, encode_frames
 from quarterdeck.backend.hazelcast.wire.connection import MemberWatch
 from quarterdeck.backend.hazelcast.wire.follower import Connection
+from quarterdeck.backend.hazelcast.wire.messages import ClusterMetadata, SystemProperties
+
+FOLDERS = re.compile(rb"(>)/[^<]*/")
 
 FOLDER = Path(__file__).parent.parent / "wire" / "recordings"
 
@@ -45,10 +51,33 @@ class RecordedWatch(MemberWatch):
 
 
 def write_recording(version: str, pieces: Sequence[Piece]) -> None:
-    """Keep a recording among the tests."""
+    """Keep a recording among the tests: message by message, each in the bytes that came."""
     FOLDER.mkdir(exist_ok=True)
-    lines = b"".join(msgspec.json.encode(piece) + b"\n" for piece in pieces)
+    lines = b"".join(msgspec.json.encode(piece) + b"\n" for piece in worth_keeping(pieces))
     (FOLDER / f"{version}.jsonl.gz").write_bytes(gzip.compress(lines, 9, mtime=0))
+
+
+def worth_keeping(pieces: Sequence[Piece]) -> Iterator[Piece]:
+    """All that is told unasked; of answers the first over each connection, and another state of the cluster.
+
+    The properties of the process name folders of the machine, so they stay out; in the configuration others stand for them.
+    """
+    readers: dict[Connection, MessageReader] = {}
+    kept: dict[Connection, set[object]] = {}
+    for piece in pieces:
+        connection = Connection(piece.endpoint, piece.number)
+        reader = readers.setdefault(connection, MessageReader(Limits()))
+        for frames in reader.feed(piece.data):
+            message = decode_message(frames)[1]
+            answer = message.state if isinstance(message, ClusterMetadata) else type(message)
+            known = kept.setdefault(connection, set())
+            repeated = answer in known and not frames[0].flags & IS_EVENT
+            if not repeated and not isinstance(message, SystemProperties):
+                known.add(answer)
+                data = encode_frames(
+                    [Frame(one.flags, FOLDERS.sub(rb"\1/opt/hazelcast/", one.payload)) for one in frames]
+                )
+                yield Piece(piece.at_us, piece.endpoint, piece.number, b64encode(data).decode())
 
 
 def read_recording(version: str) -> list[Piece]:
