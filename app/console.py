@@ -107,6 +107,8 @@ class Console(App[None]):
             **DeferredHandlers(OUTPUT_ACTIONS, self._output_handlers).handlers,
             **DeferredHandlers((action.id for action in time_actions.ACTIONS), self._time_handlers).handlers,
             **{action.id: partial(self._open, cast(ViewName, action.id)) for action in VIEW_ACTIONS},
+            "questions": partial(self._open, "questions"),
+            "owner": lambda text: self._tell_owner(text),
             "fault-undo": lambda text: undo(self, self.session, text),
             "filter": lambda text: self._filter(text),
             "prompt": lambda _: self.type_line(""),
@@ -346,6 +348,18 @@ class Console(App[None]):
         """Once the console runs, for only then there is somebody to tell that members could not start."""
         if tab.session.starting is not None:
             tab.session.starting.add_done_callback(partial(self._members_started, tab.requests))
+
+    def _tell_owner(self, text: str) -> None:
+        """Who owns the key of a map, as the masters have it."""
+        if not text:
+            self.type_line("owner ")
+            return
+        from quarterdeck.app.handlers.key_owner import key_owner
+
+        try:
+            self.show_message(key_owner(self.picture, text, hazelcast=self.cluster.source == "hazelcast"))
+        except ValueError as problem:
+            self.show_message(str(problem), error=True)
 
     def _switch_cluster(self, text: str) -> None:
         """`close` closes the current tab; else to the named cluster, which is opened if it is not open, or to the next."""

@@ -30,6 +30,7 @@ ACTIONS: tuple[Action, ...] = (
     *single_views.AUDIT_ACTIONS,
     *demos.ACTIONS,
     *views.ACTIONS,
+    *single_views.QUESTION_ACTIONS,
     *console.ACTIONS,
 )
 """In the order of help."""

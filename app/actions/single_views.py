@@ -120,3 +120,17 @@ AUDIT_ACTIONS: tuple[Action, ...] = (
         "enter,T", "enter", "Audit", views=("audit",),
     ),
 )  # fmt: skip
+
+QUESTION_ACTIONS: tuple[Action, ...] = (
+    Action(
+        "questions", "questions", "Answer what operators ask first: one cluster, why not, who was removed, what is stuck.",
+        "I", "I", "Views", one_word("questions", "nothing", "", "answer what operators ask first, on one screen"),
+        shown=False, cli="cluster why",
+    ),
+    Action(
+        "owner", "owner of a key", "Type a map and a key, to see which member owns the key.",
+        "", "", "Views",
+        one_word("owner", "text", "MAP KEY [TYPE]", "tell which member owns a key; Hazelcast: TYPE string, int or long"),
+        shown=False,
+    ),
+)  # fmt: skip

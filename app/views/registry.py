@@ -23,6 +23,7 @@ CLASSES: dict[ViewName, tuple[str, str]] = {
     "time": ("quarterdeck.app.views.time.screen", "TimeScreen"),
     "audit": ("quarterdeck.app.views.audit.screen", "AuditScreen"),
     "demos": ("quarterdeck.app.views.demos.screen", "DemosScreen"),
+    "questions": ("quarterdeck.app.views.questions.screen", "QuestionsScreen"),
     "member": ("quarterdeck.app.views.member.screen", "MemberScreen"),
 }
 

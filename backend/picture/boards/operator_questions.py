@@ -1,0 +1,187 @@
+"""The questions that operators of such clusters ask, each answered from the picture in a line or two.
+
+Is it one cluster, and if not, why does it not become one? Who was removed, and why? Have all members the same partition table?
+Is the migration stuck? Which answers of health checks mislead now? What is not told is said to be so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.views.identity import Member
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.boards.migration_board import progress_text
+from quarterdeck.backend.picture.fold.belief import Belief
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.merging.why_not_merging import TONES, why_not_merging
+from quarterdeck.backend.picture.text.fact import Fact, Tone
+from quarterdeck.backend.picture.text.formatting import age_text, counted, names_text, one_line, with_names
+from quarterdeck.backend.picture.text.not_told import not_told
+
+PAIRS_TOLD = 6
+REMOVALS_TOLD = 5
+STUCK_US = 30 * SECOND_US
+"""A migration of which nothing was heard for so long is said to stand still."""
+
+
+def operator_questions(picture: Picture, recent: Sequence[Record], now_us: int) -> tuple[Fact, ...]:
+    """All questions with their answers at `now_us`; `recent` are the latest records, oldest first."""
+    return (
+        *_one_cluster(picture),
+        *_why_apart(picture, now_us),
+        *_removed(picture, recent, now_us),
+        *_same_table(picture),
+        *_migrating(picture, now_us),
+        *_misleading(picture),
+        Fact("which member owns a key", "type :owner MAP KEY", "faint"),
+    )
+
+
+def _under(heading: str, answers: Sequence[tuple[str, Tone]]) -> Iterator[Fact]:
+    for place, (text, tone) in enumerate(answers):
+        yield Fact("" if place else heading, one_line(text), tone)
+
+
+# One cluster
+
+
+def _one_cluster(picture: Picture) -> Iterator[Fact]:
+    masters = [picture.members[label] for label in picture.masters()]
+    away = [label for label, belief in picture.members.items() if not belief.running]
+    answers: list[tuple[str, Tone]] = []
+    if not masters:
+        answers.append(("no master is seen", "warning"))
+    elif len(masters) == 1:
+        answers.append((f"yes, as far as is seen: {_half(masters[0])}", "good"))
+    else:
+        answers.append((f"no: {counted(len(masters), 'master')} lead at the same time", "bad"))
+        answers += [(_half(one), "warning") for one in masters]
+    if away:
+        answers.append((f"not seen: {', '.join(away)}; whom they follow now is not known", "warning"))
+    yield from _under("is it one cluster", answers)
+
+
+def _half(master: Belief) -> str:
+    size = counted(len(master.members), "member")
+    return f"{master.label} leads {size}, list v{master.version} of lineage {master.lineage[:8]}"
+
+
+def _why_apart(picture: Picture, now_us: int) -> Iterator[Fact]:
+    answers: list[tuple[str, Tone]] = []
+    for pair in why_not_merging(picture, now_us, at_most=PAIRS_TOLD):
+        answers.append((f"{pair.smaller} and {pair.greater}: {pair.sentence}", TONES[pair.state]))
+        if pair.unblock is not None:
+            answers.append((f"what helps: {pair.unblock.text}; see the join lists", "plain"))
+    yield from _under("why do they not merge", answers or [("there are no two masters in sight", "faint")])
+
+
+# Removals
+
+
+def _removed(picture: Picture, recent: Sequence[Record], now_us: int) -> Iterator[Fact]:
+    """By the lists of masters; the reasons by what they said of it."""
+    lists: dict[str, tuple[Member, ...]] = {}
+    reasons: dict[tuple[str, Address], str] = {}
+    removed: list[tuple[str, Address, int]] = []
+    for record in recent:
+        event = record.event
+        if isinstance(event, events.MemberRemoved):
+            reasons[record.member, event.address] = event.reason
+        elif isinstance(event, events.ListInstalled) and picture.label_of(event.master) == record.member:
+            staying = {one.uuid for one in event.members}
+            removed += [
+                (record.member, one.address, record.at) for one in lists.get(record.uuid, ()) if one.uuid not in staying
+            ]
+            lists[record.uuid] = event.members
+    answers: list[tuple[str, Tone]] = []
+    for master, address, at_us in reversed(removed[-REMOVALS_TOLD:]):
+        belief = picture.members.get(master)
+        told = belief is None or belief.tells("suspicions")
+        unknown = (
+            "no reason was given" if told or belief is None else f"why is {not_told('suspicions', belief.witnessed_by)}"
+        )
+        reason = with_names(reasons.get((master, address), ""), picture.label_of) or unknown
+        answers.append(
+            (f"{picture.label_of(address)} by {master}, {age_text(max(now_us - at_us, 0))} ago: {reason}", "warning")
+        )
+    yield from _under("who was removed, and why", answers or [("nobody, as far back as is remembered here", "faint")])
+
+
+# Partitions
+
+
+def _same_table(picture: Picture) -> Iterator[Fact]:
+    known = {label: belief for label, belief in picture.members.items() if belief.running}
+    untold = [label for label, belief in known.items() if not belief.tells("owners")]
+    holders: dict[tuple[str, int | None], list[str]] = {}
+    for label, belief in known.items():
+        if belief.table is not None and belief.tells("owners"):
+            holders.setdefault((belief.table.digest, belief.state_stamp), []).append(label)
+    answers: list[tuple[str, Tone]] = []
+    if len(holders) == 1:
+        (digest, stamp), labels = next(iter(holders.items()))
+        answers.append((f"yes: {counted(len(labels), 'member')} with {_table(digest, stamp)}", "good"))
+    elif holders:
+        answers.append((f"no: there are {len(holders)} tables", "warning"))
+        answers += [(f"{_table(*table)}: {', '.join(labels)}", "plain") for table, labels in holders.items()]
+    else:
+        answers.append(("no table is known: partitions are arranged at the first use of data", "faint"))
+    if untold:
+        belief = known[untold[0]]
+        answers.append((f"{', '.join(untold)}: {not_told('owners', belief.witnessed_by)}", "faint"))
+    yield from _under("have all the same partition table", answers)
+
+
+def _table(digest: str, stamp: int | None) -> str:
+    return f"table {digest[:6]}" + (f", state stamp {stamp}" if stamp is not None else "")
+
+
+def _migrating(picture: Picture, now_us: int) -> Iterator[Fact]:
+    heading, latest = "is the migration stuck", next(reversed(picture.history.witnessed), None)
+    unknown = picture.nobody_tells("migration-ends")
+    if (progress := progress_text(picture)) != "":
+        yield Fact(heading, f"{progress}; see the migrations", "plain")
+    elif unknown is not None and unknown.witnessed_by:
+        yield Fact(heading, not_told("migration-ends", unknown.witnessed_by), "faint")
+    elif latest is None:
+        yield Fact(heading, "no migration was seen to end" if unknown is None else "nothing has migrated", "faint")
+    else:
+        one, quiet_us = latest.migrated, max(now_us - latest.at_us, 0)
+        done = f"{one.done_count} of {one.planned_count} done, the last {age_text(quiet_us)} ago at {latest.teller}"
+        if one.done_count >= one.planned_count:
+            yield Fact(
+                heading, f"no: all {one.planned_count} of the last round are done, {age_text(quiet_us)} ago", "good"
+            )
+        elif quiet_us >= STUCK_US:
+            yield Fact(heading, f"it stands still: {done}", "bad")
+        else:
+            yield Fact(heading, f"no: {done}", "good")
+
+
+# Health
+
+
+def _misleading(picture: Picture) -> Iterator[Fact]:
+    answers: list[tuple[str, Tone]] = []
+    masters = picture.masters()
+    if len(masters) > 1:
+        sides = names_text([belief.address for belief in map(picture.members.__getitem__, masters)], picture.label_of)
+        answers.append(
+            (f"cluster-safe and cluster-size speak of one half alone, each of its own: there are {sides}", "warning")
+        )
+    shut = sorted({belief.cluster_state for belief in picture.members.values() if belief.running} - {"ACTIVE"})
+    if shut:
+        answers.append(
+            (f"node-state says ACTIVE while the cluster is {', '.join(shut)}: ask for cluster-state", "warning")
+        )
+    if any(not belief.running for belief in picture.members.values()):
+        answers.append(
+            (
+                "/hazelcast/health waits for cluster-safe, up to 2 s, while a fault is found: probe node-state alone",
+                "warning",
+            )
+        )
+    yield from _under("which health answers mislead", answers or [("none that is known of now", "faint")])

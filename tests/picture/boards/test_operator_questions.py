@@ -1,0 +1,135 @@
+"""What operators ask first, answered from pictures of members of Hazelcast and of ours; what is not told is said to be so."""
+
+from __future__ import annotations
+
+import pytest
+
+from quarterdeck.app.handlers.key_owner import key_owner
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import ClusterStateChanged, Event, ListInstalled, MemberRemoved, Record
+from quarterdeck.backend.core.membership.views.identity import Member
+from quarterdeck.backend.core.partitions.events import Holder
+from quarterdeck.backend.core.witnessed.events import (
+    Aspect,
+    ConnectionChanged,
+    MemberWitnessed,
+    OwnersTold,
+    ReplicaMigrated,
+)
+from quarterdeck.backend.picture.boards.operator_questions import operator_questions
+from quarterdeck.backend.picture.fold.picture import Picture
+
+A, B, C = (Address(f"10.0.0.{number}:5701") for number in (1, 2, 3))
+TOLD: tuple[Aspect, ...] = ("owners", "migration-ends", "losses", "cluster-state", "join-list")
+SECOND_US = 1_000_000
+
+
+class Story:
+    """What happened, and the picture of it."""
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+        self.picture = Picture()
+
+    def tell(self, member: Address, *events: Event, at_s: int = 1) -> None:
+        for event in events:
+            number = len(self.records) + 1
+            record = Record("run", member, f"uuid of {member}", number, at_s * SECOND_US, at_s * SECOND_US, event)
+            self.records.append(record)
+            self.picture.apply(record)
+
+    def answers(self, now_s: int = 10) -> dict[str, str]:
+        found: dict[str, str] = {}
+        heading = ""
+        for fact in operator_questions(self.picture, self.records, now_s * SECOND_US):
+            heading = fact.heading or heading
+            found[heading] = f"{found[heading]}\n{fact.text}" if heading in found else fact.text
+        return found
+
+
+def listed(version: int, *members: Address) -> ListInstalled:
+    entries = tuple(Member(one, f"uuid of {one}", 0) for one in members)
+    return ListInstalled(version, entries[0].uuid, members[0], entries, members[0], "unknown")
+
+
+def table(digest: str, stamp: int | None, *owners: Address) -> OwnersTold:
+    return OwnersTold(tuple(Holder(one, f"uuid of {one}") for one in owners), tuple(range(len(owners))), digest, stamp)
+
+
+def watched(*members: Address) -> Story:
+    story = Story()
+    for one in members:
+        story.tell(
+            one, MemberWitnessed(("client-protocol",), TOLD), ConnectionChanged("connected"), listed(1, *members)
+        )
+    return story
+
+
+def test_one_cluster_with_one_table() -> None:
+    story = watched(A, B)
+    for one in (A, B):
+        story.tell(one, table("abcdef99", 17, A, B))
+    answers = story.answers()
+    assert answers["is it one cluster"].startswith("yes")
+    assert "2 members with table abcdef, state stamp 17" in answers["have all the same partition table"]
+    assert "nobody" in answers["who was removed, and why"]
+    assert answers["is the migration stuck"] == "no migration was seen to end"
+    assert "none" in answers["which health answers mislead"]
+
+
+def test_two_halves_of_one_name_why_and_what_they_hide() -> None:
+    story = watched(A, B)
+    story.tell(A, listed(2, A), table("a" * 8, 1, A))
+    story.tell(B, listed(2, B), table("b" * 8, 2, B))
+    answers = story.answers()
+    assert answers["is it one cluster"].startswith("no: 2 masters")
+    assert f"{A} and {B}" in answers["why do they not merge"] or f"{B} and {A}" in answers["why do they not merge"]
+    assert answers["have all the same partition table"].startswith("no: there are 2 tables")
+    assert "one half alone" in answers["which health answers mislead"]
+
+
+def test_who_was_removed_is_told_by_lists_and_why_only_by_logs() -> None:
+    story = watched(A, B, C)
+    story.tell(A, listed(2, A, B), at_s=4)
+    assert (
+        f"{C} by {A}, 6 s ago: why is not told: give logs with --logs" in story.answers()["who was removed, and why"]
+    )
+    story.tell(A, MemberRemoved(B, f"uuid of {B}", "Suspecting: no heartbeat since …"), listed(3, A), at_s=5)
+    assert "no heartbeat" in story.answers()["who was removed, and why"]
+
+
+@pytest.mark.parametrize(
+    ("done", "now_s", "said"), [(54, 90, "no: all 54"), (31, 12, "no: 31 of 54"), (31, 90, "stands still")]
+)
+def test_whether_the_migration_is_stuck(done: int, now_s: int, said: str) -> None:
+    story = watched(A, B)
+    story.tell(A, ReplicaMigrated(7, 0, A, B, True, 1_000, 54, done), at_s=10)
+    assert said in story.answers(now_s)["is the migration stuck"]
+
+
+def test_a_state_that_health_does_not_show_and_members_that_are_gone() -> None:
+    story = watched(A, B)
+    story.tell(A, ClusterStateChanged("FROZEN", ""))
+    story.tell(B, ConnectionChanged("gone", "nobody listens there"))
+    answers = story.answers()
+    assert "FROZEN" in answers["which health answers mislead"]
+    assert B in answers["is it one cluster"]
+
+
+def test_nothing_is_known_of_nobody() -> None:
+    answers = Story().answers()
+    assert answers["is it one cluster"] == "no master is seen"
+    assert "no table is known" in answers["have all the same partition table"]
+
+
+def test_who_owns_a_key_as_each_master_has_it() -> None:
+    story = watched(A, B)
+    with pytest.raises(ValueError, match="no master tells a table"):
+        key_owner(story.picture, "orders 17", hazelcast=True)
+    story.tell(A, table("abcdef99", None, A, B))
+    assert f"as {A} has it" in key_owner(story.picture, "orders 17", hazelcast=True)
+    text, number = (key_owner(story.picture, f"orders 4 {kind}", hazelcast=True) for kind in ("string", "int"))
+    assert "partition" in text and "partition" in number
+    for wrong in ("orders", "orders '17", "orders x int", "orders 1 float"):
+        with pytest.raises(ValueError):
+            key_owner(story.picture, wrong, hazelcast=True)
