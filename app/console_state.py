@@ -44,13 +44,17 @@ class ConsoleState:
         return self._memory.views.get(view, TableSettings())
 
     def keep(self, view: str, table_settings: TableSettings, *, with_filter: bool = False) -> None:
-        """Remember the arrangement, and its filter only if that is asked for.
+        """Remember the hidden columns; the filter and what is sorted by only if that is asked for.
 
-        A filter that nobody remembers hides members the next day; so it is forgotten unless it was saved on purpose. One that was
-        saved stays until it is saved anew or reset.
+        A filter that nobody remembers hides members the next day, and an order puzzles; so they are forgotten unless they were
+        saved on purpose. What was saved stays until it is saved anew or reset.
         """
-        filter_text = table_settings.filter if with_filter else self.table_settings_of(view).filter
-        kept = replace(table_settings, filter=filter_text)
+        saved = self.table_settings_of(view)
+        kept = (
+            table_settings
+            if with_filter
+            else replace(table_settings, filter=saved.filter, sort=saved.sort, reverse=saved.reverse)
+        )
         if kept != self.table_settings_of(view):
             self._change(
                 views=lambda views: {**views, view: kept} if kept != TableSettings() else _without(views, view)

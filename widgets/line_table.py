@@ -87,6 +87,7 @@ class LineTable(ScrollView, can_focus=True):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "line-table--header",
+        "line-table--chip",
         "line-table--cursor",
         "line-table--selected",
         "line-table--outlier",
@@ -342,6 +343,16 @@ class LineTable(ScrollView, can_focus=True):
         return self._compose_line(merge_runs(still), merge_runs(moving), hidden, width, rest)
 
     def _paint_header(self, width: int) -> Strip:
+        """The titles of the columns, and over their right end what filters the rows."""
+        titles = self._paint_titles(width)
+        chip = getattr(self._model, "chip", "")
+        if not chip:
+            return titles
+        shown = chip_text(chip)
+        room = max(0, width - cell_len(shown) - 1)
+        return Strip.join([titles.crop(0, room), Strip([Segment(f"{shown} ", self._style("chip"))])]).crop(0, width)
+
+    def _paint_titles(self, width: int) -> Strip:
         first, last, hidden = self._columns_in_sight()
         style = self._style("header")
         fixed = self._columns[: self._model.fixed_columns]
@@ -364,6 +375,11 @@ class LineTable(ScrollView, can_focus=True):
                     style += self.get_component_rich_style(f"line-table--{name}", partial=True)
             self._styles[look] = style
         return style
+
+
+def chip_text(text: str) -> str:
+    """A filter as it stands in the title of what it filters."""
+    return f"[{text}  esc]"
 
 
 @lru_cache(maxsize=4096)

@@ -21,7 +21,8 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from quarterdeck.widgets.line_table import CURSOR_MARK, TONES
+from quarterdeck.backend.picture.text.text_filter import text_filter
+from quarterdeck.widgets.line_table import CURSOR_MARK, TONES, chip_text
 
 Entry = TypeVar("Entry")
 
@@ -147,7 +148,7 @@ class TailLog(Widget, Generic[Entry], can_focus=True):
         """What the border says: the heading, whether new lines are followed, and the filter."""
         said = [*filter(None, [self._heading]), "▼ follow" if self._following else f"‖ paused +{self.unseen} new"]
         if self._filter and self._hides:
-            said.append(f"/{self._filter}  {len(self._shown)} of {len(self._ring)}")
+            said.append(chip_text(f"/{self._filter}  {len(self._shown)} of {len(self._ring)}"))
         elif self._filter:
             said.append(f"{MATCH_MARK} marks /{self._filter}")
         return "  ".join(said)
@@ -322,8 +323,8 @@ class TailLog(Widget, Generic[Entry], can_focus=True):
         return self._matches is None or self._matches(entry)
 
     def _holding(self, text: str) -> Callable[[Entry], bool]:
-        wanted = text.casefold()
-        return lambda entry: wanted in self._line_of(entry).text.casefold()
+        selects = text_filter(text)
+        return lambda entry: selects(self._line_of(entry).text)
 
     def _scroll(self, lines: int) -> None:
         """Move the lines in sight."""

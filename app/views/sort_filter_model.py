@@ -6,7 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from quarterdeck.app.views.columns import SortableModel
+from quarterdeck.backend.picture.text.text_filter import text_filter
 from quarterdeck.widgets.line_table import Column, TableCell
+
+SORT_MARKS = ("↑", "↓")
+"""Behind the title of the column that is sorted by: upwards, and reversed. They are no glyphs of any state."""
 
 SEARCHED_COLUMNS = 16
 """A filter looks at no more columns than these: a matrix may have as many as there are members."""
@@ -38,6 +42,12 @@ class SortFilterModel:
     def titles(self) -> tuple[str, ...]:
         """Titles of all columns that have one, hidden ones included."""
         return tuple(column.title for column in self.inner.columns if column.title)
+
+    @property
+    def chip(self) -> str:
+        """The filter in force and what it leaves; empty without one."""
+        text = self.table_settings.filter
+        return f"/{text}  {len(self.keys)} of {len(self.inner.keys)}" if text else ""
 
     def change_settings(self, **changes: str | bool | tuple[str, ...]) -> None:
         """Change the arrangement; `LineTable.show` makes it seen."""
@@ -101,21 +111,21 @@ class SortFilterModel:
     def _titled(self, column: Column) -> Column:
         if column.title != self.table_settings.sort or not column.title:
             return column
-        arrow = "▼" if self.table_settings.reverse else "▲"
+        arrow = SORT_MARKS[self.table_settings.reverse]
         title = f"{column.title}{arrow}"
         return Column(title, max(column.width, len(title) + 1))
 
     def _sorted_and_filtered(self, keys: tuple[str, ...]) -> tuple[str, ...]:
-        wanted = self.table_settings.filter.casefold()
-        if wanted:
-            keys = tuple(key for key in keys if wanted in self._text_of(key))
+        if self.table_settings.filter:
+            selects = text_filter(self.table_settings.filter)
+            keys = tuple(key for key in keys if selects(self._text_of(key)))
         if self.table_settings.sort:
             return tuple(sorted(keys, key=self._rank, reverse=self.table_settings.reverse))
         return tuple(reversed(keys)) if self.table_settings.reverse else keys
 
     def _text_of(self, key: str) -> str:
         cells = self.inner.cells(key, 0, min(len(self.inner.columns), SEARCHED_COLUMNS))
-        return " ".join(cell.text for cell in cells).casefold()
+        return " ".join(cell.text for cell in cells)
 
     def _rank(self, key: str) -> tuple[bool, object]:
         """Rows with nothing in the column come last, or first when the order is reversed."""

@@ -136,30 +136,32 @@ def test_a_view_opens_as_it_was_left(tmp_path: Path) -> None:
     async def first(console: Console, pilot: Pilot[None], cluster: FakeCluster) -> None:
         await type_line(pilot, "sort observer desc")
         await type_line(pilot, "hide list")
-        console.beliefs.sort_filter.change_settings(filter="n")  # type: ignore[union-attr]
+        console.home.sort_filter.change_settings(filter="n")  # type: ignore[union-attr]
         await pilot.press("R", "R")
 
     async def second(console: Console, pilot: Pilot[None], cluster: FakeCluster) -> None:
-        sort_filter = console.beliefs.sort_filter
+        sort_filter = console.home.sort_filter
         assert sort_filter is not None
-        assert (sort_filter.table_settings.sort, sort_filter.table_settings.reverse) == ("observer", True)
+        assert sort_filter.table_settings.sort == "" and not sort_filter.table_settings.reverse
         assert sort_filter.table_settings.hidden == ("list",)
         assert sort_filter.table_settings.filter == ""
-        assert console.beliefs.table.cursor_key == "n5"
-        assert "observer▼" in screen_text(console)
+        assert console.home.table.cursor_key == "n1"
+        await type_line(pilot, "sort observer desc")
+        assert "observer↓" in screen_text(console)
         await pilot.press("colon", "up")
-        assert console.top.prompt.query_one("#prompt-input").value == "hide list"  # type: ignore[attr-defined]
+        assert console.top.prompt.query_one("#prompt-input").value == "sort observer desc"  # type: ignore[attr-defined]
         await pilot.press("escape")
         sort_filter.change_settings(filter="n2")
         await type_line(pilot, "save")
 
     async def third(console: Console, pilot: Pilot[None], cluster: FakeCluster) -> None:
-        assert list(console.beliefs.sort_filter.keys) == ["n2"]  # type: ignore[union-attr]
+        assert list(console.home.sort_filter.keys) == ["n2"]  # type: ignore[union-attr]
+        assert console.home.sort_filter.table_settings.sort == "observer"  # type: ignore[union-attr]
         await type_line(pilot, "reset")
-        assert len(console.beliefs.sort_filter.keys) == 5  # type: ignore[union-attr]
+        assert len(console.home.sort_filter.keys) == 5  # type: ignore[union-attr]
 
     async def fourth(console: Console, pilot: Pilot[None], cluster: FakeCluster) -> None:
-        assert console.beliefs.sort_filter.table_settings.sort == ""  # type: ignore[union-attr]
+        assert console.home.sort_filter.table_settings.sort == ""  # type: ignore[union-attr]
 
     for scenario in (first, second, third, fourth):
         run(scenario, state_file=file)
@@ -228,7 +230,7 @@ def test_the_command_line_of_what_was_done_is_shown() -> None:
         await pilot.press("y")
         assert console.clipboard.count("\n") == 2
         await pilot.press("escape")
-        assert console.screen is console.beliefs
+        assert console.screen is console.home
 
     run(scenario, cluster=FarCluster(FIVE))
 

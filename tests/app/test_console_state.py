@@ -26,7 +26,7 @@ def state_in(folder: Path, told: list[str]) -> ConsoleState:
 
 def test_views_are_found_again(tmp_path: Path, told: list[str]) -> None:
     wanted = TableSettings(sort="age", reverse=True, hidden=("uuid", "group"))
-    state_in(tmp_path, told).keep("members", wanted)
+    state_in(tmp_path, told).keep("members", wanted, with_filter=True)
     again = state_in(tmp_path, told)
     assert again.table_settings_of("members") == wanted
     assert again.table_settings_of("network") == TableSettings()
@@ -35,21 +35,21 @@ def test_views_are_found_again(tmp_path: Path, told: list[str]) -> None:
 
 def test_a_filter_is_kept_only_when_it_is_saved(tmp_path: Path, told: list[str]) -> None:
     state = state_in(tmp_path, told)
-    state.keep("members", TableSettings(sort="age", filter="athens"))
-    assert state_in(tmp_path, told).table_settings_of("members") == TableSettings(sort="age")
+    state.keep("members", TableSettings(sort="age", hidden=("uuid",), filter="athens"))
+    assert state_in(tmp_path, told).table_settings_of("members") == TableSettings(hidden=("uuid",))
     state.keep("members", TableSettings(sort="age", filter="athens"), with_filter=True)
     assert state_in(tmp_path, told).table_settings_of("members").filter == "athens"
     # Sorting later on, with another filter in sight, does not touch the saved one.
     state.keep("members", TableSettings(sort="role", filter="byz"))
-    assert state_in(tmp_path, told).table_settings_of("members") == TableSettings(sort="role", filter="athens")
+    assert state_in(tmp_path, told).table_settings_of("members") == TableSettings(sort="age", filter="athens")
     state.forget("members")
     assert state_in(tmp_path, told).table_settings_of("members") == TableSettings()
 
 
 def test_several_consoles_do_not_forget_for_each_other(tmp_path: Path, told: list[str]) -> None:
     one, other = state_in(tmp_path, told), state_in(tmp_path, told)
-    one.keep("members", TableSettings(sort="age"))
-    other.keep("network", TableSettings(reverse=True))
+    one.keep("members", TableSettings(sort="age"), with_filter=True)
+    other.keep("network", TableSettings(reverse=True), with_filter=True)
     one.add_to_history(":", "stop athens")
     again = state_in(tmp_path, told)
     assert again.table_settings_of("members").sort == "age"
@@ -91,7 +91,7 @@ def test_a_corrupt_file_is_told_and_set_aside(tmp_path: Path, told: list[str], c
     assert len(told) == 1
     assert "set aside" in told[0]
     assert file.with_suffix(".unreadable").read_bytes() == content
-    state.keep("members", TableSettings(sort="age"))
+    state.keep("members", TableSettings(sort="age"), with_filter=True)
     assert json.loads(file.read_text())["views"]["members"]["sort"] == "age"
 
 
@@ -107,23 +107,23 @@ def test_fields_of_a_later_version_are_passed_over(tmp_path: Path, told: list[st
 def test_a_folder_that_cannot_be_written_is_told_once(tmp_path: Path, told: list[str]) -> None:
     (tmp_path / "state").mkdir(mode=0o500)
     state = state_in(tmp_path, told)
-    state.keep("members", TableSettings(sort="age"))
-    state.keep("members", TableSettings(sort="role"))
+    state.keep("members", TableSettings(sort="age"), with_filter=True)
+    state.keep("members", TableSettings(sort="role"), with_filter=True)
     assert len(told) == 1
 
 
 def test_a_folder_in_the_way_is_told_once_and_the_console_goes_on(tmp_path: Path, told: list[str]) -> None:
     (tmp_path / "state").write_text("in the way")
     state = state_in(tmp_path, told)
-    state.keep("members", TableSettings(sort="age"))
-    state.keep("members", TableSettings(sort="role"))
+    state.keep("members", TableSettings(sort="age"), with_filter=True)
+    state.keep("members", TableSettings(sort="role"), with_filter=True)
     assert len(told) == 1
     assert state.table_settings_of("members").sort in ("role", "")
 
 
 def test_without_a_file_it_remembers_until_the_end(told: list[str]) -> None:
     state = ConsoleState(None, told.append)
-    state.keep("members", TableSettings(sort="age"))
+    state.keep("members", TableSettings(sort="age"), with_filter=True)
     state.add_to_history(":", "help")
     assert state.table_settings_of("members").sort == "age"
     assert state.history == {":": ["help"]}
@@ -137,5 +137,5 @@ def test_no_content_of_the_file_stops_the_console(tmp_path: Path, content: bytes
     file = tmp_path / "console.json"
     file.write_bytes(content)
     told: list[str] = []
-    ConsoleState(file, told.append).keep("members", TableSettings(sort="age"))
+    ConsoleState(file, told.append).keep("members", TableSettings(sort="age"), with_filter=True)
     assert ConsoleState(file, told.append).table_settings_of("members").sort == "age"

@@ -9,7 +9,9 @@ from fnmatch import fnmatchcase
 
 from quarterdeck.backend.core.events import Record
 
-TERM = re.compile(r'(?P<turned>!?)(?:(?P<field>kind|member|life):)?(?:"(?P<phrase>[^"]*)"?|(?P<word>\S*))')
+TERM = re.compile(
+    r'(?P<turned>!?)(?:(?P<field>kind|member|life):)?(?:/(?P<expression>(?:[^/\\]|\\.)+)/|"(?P<phrase>[^"]*)"?|(?P<word>\S*))'
+)
 """A term of a selection. A quote that is not closed yet holds the rest: somebody is still typing."""
 
 
@@ -32,6 +34,8 @@ class FilterTerm:
 
     def _meets(self, record: Record, words: Callable[[], str]) -> bool:
         match self.field:
+            case "expression":
+                return re.search(self.wanted[0], words(), re.IGNORECASE) is not None
             case "kind":
                 return _one_fits(kind_of(record), self.wanted)
             case "member":
@@ -50,7 +54,7 @@ class EventFilter:
 
     @classmethod
     def of(cls, text: str) -> EventFilter:
-        """Read ``suspects "no heartbeat" !cyrene kind:suspicion* member:athens,delphi``. Every text means something."""
+        """Read ``suspects "no heartbeat" !cyrene /v\\d+/ kind:suspicion* member:athens,delphi``. Every text means something."""
         return cls(tuple(filter(None, map(_term, TERM.finditer(text)))))
 
     def accepts(self, record: Record, words: Callable[[], str]) -> bool:
@@ -59,7 +63,10 @@ class EventFilter:
 
 
 def _term(found: re.Match[str]) -> FilterTerm | None:
-    text = found["phrase"] if found["phrase"] is not None else found["word"] or ""
+    if found["expression"] is not None and not found["field"] and _can_be_read(found["expression"]):
+        return FilterTerm("expression", (found["expression"],), bool(found["turned"]))
+    said = (found["phrase"], found["expression"], found["word"])
+    text = next((one for one in said if one is not None), "")
     field = found["field"] or ""
     if field:
         wanted = tuple(filter(None, (one if field == "life" else one.casefold() for one in text.split(","))))
@@ -68,6 +75,14 @@ def _term(found: re.Match[str]) -> FilterTerm | None:
     if not wanted or (not field and not found["phrase"] and text == "!"):
         return None
     return FilterTerm(field, wanted, bool(found["turned"]))
+
+
+def _can_be_read(expression: str) -> bool:
+    try:
+        re.compile(expression)
+    except re.error:
+        return False
+    return True
 
 
 def _one_fits(text: str, patterns: tuple[str, ...]) -> bool:

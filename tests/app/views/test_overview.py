@@ -17,7 +17,7 @@ def test_filter_follow_and_pause_of_the_tail() -> None:
             await settle(pilot)
             await pilot.press("slash", *"silence", "enter")
             await settle(pilot)
-            assert app.home.happened.tail.title_text == "▼ follow  /silence  1 of 11"
+            assert app.home.happened.tail.title_text == "▼ follow  [/silence  1 of 11  esc]"
             assert "installs list" not in screen_text(app) and "silence [x]" in screen_text(app)
             await pilot.press("slash", "escape")
             assert app.home.happened.tail.filter_text == ""

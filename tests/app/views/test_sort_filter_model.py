@@ -40,7 +40,7 @@ def test_texts_sort_as_people_count_and_empty_cells_come_last() -> None:
     assert model.keys == ("n10", "n9", "n1")
     model.change_settings(sort="name")
     assert model.keys == ("n1", "n9", "n10")
-    assert [column.title for column in model.columns] == ["name▲", "age", "note"]
+    assert [column.title for column in model.columns] == ["name↑", "age", "note"]
     model.change_settings(sort="note")
     assert model.keys[-1] == "n9"
     model.change_settings(sort="name", reverse=True)
