@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar, Generic, NamedTuple, TypeVar
 
-from rich.cells import set_cell_size
+from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -184,6 +184,11 @@ class TailLog(Widget, Generic[Entry], can_focus=True):
         self._select()
         self.set_following(following)
 
+    def set_heading(self, heading: str) -> None:
+        """Call what is shown otherwise."""
+        self._heading = heading
+        self.refresh()
+
     def set_filter(self, text: str) -> None:
         """Show only the lines, old and new, that match `text`, or mark them; show all of them when it is empty."""
         self._filter = text
@@ -249,7 +254,8 @@ class TailLog(Widget, Generic[Entry], can_focus=True):
             matches = not self._hides and self._matches is not None and self._accepts(entry)
             text = (CURSOR_MARK if at_cursor else " ") + (MATCH_MARK if matches else " ") + text
             over = "cursor" if at_cursor else "match" if matches else ""
-        return Strip([Segment(set_cell_size(text, width), self._style(tone, over))], width)
+        cut = text if cell_len(text) <= width else f"{set_cell_size(text, max(0, width - 1))}…"
+        return Strip([Segment(set_cell_size(cut, width), self._style(tone, over))], width)
 
     def notify_style_update(self) -> None:
         self._style_of.clear()

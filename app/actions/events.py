@@ -6,8 +6,15 @@ from quarterdeck.app.actions.action import Action, CommandWord, one_word
 
 ACTIONS: tuple[Action, ...] = (
     Action(
-        "event-fields", "fields", "Show everything that the event under the cursor says.",
+        "event-fields", "unfold", "Unfold the episode under the cursor; of an event, show everything that it says.",
         "enter,i", "enter", "Events", views=("events",),
+    ),
+    Action(
+        "event-level", "level", "Tell events by episodes, by decisions with a line a second for the rest, or each by itself.",
+        "l", "l", "Events",
+        (CommandWord("level", "choice", "level [LEVEL]", "tell events by episodes, by decisions, or each by itself",
+                     ("episode", "decision", "everything")),),
+        views=("events",),
     ),
     Action(
         "event-because", "because", "Show why the event under the cursor happened: its causes, link by link.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import lru_cache
 
@@ -69,12 +69,19 @@ class LineFormat:
     def line(self, entry: EventLine) -> TailLine:
         """The line of an event."""
         record = entry.record
-        name = one_line(record.member)
-        if self._name_width <= LONGEST_NAME:
+        words = self.in_columns(record, one_line(record.member), kind_of(record), entry.words(self._name_of))
+        return TailLine(words, tone_of(record.event))
+
+    def in_columns(self, record: Record, name: str, kind: str, words: str) -> str:
+        """A line of these columns, at the time of `record`."""
+        self.reserve((name,))
+        kinds = fit(kind, KIND_WIDTH) if self.width >= NARROW else ""
+        return f"{self.time_of(record)}  {fit(name, self._name_width)}{kinds}{words}"
+
+    def reserve(self, names: Iterable[str]) -> None:
+        """Let the column of names be wide enough for these, up to a limit: lines above would not be in columns with it else."""
+        for name in names if self._name_width <= LONGEST_NAME else ():
             self._name_width = max(self._name_width, min(cell_len(name), LONGEST_NAME) + 1)
-        kind = fit(kind_of(record), KIND_WIDTH) if self.width >= NARROW else ""
-        text = f"{self.time_of(record)}  {fit(name, self._name_width)}{kind}{entry.words(self._name_of)}"
-        return TailLine(text, tone_of(record.event))
 
     def matcher(self, text: str) -> Callable[[EventLine], bool]:
         """Whether a line is selected by a filter's text."""

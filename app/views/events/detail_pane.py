@@ -10,6 +10,7 @@ from textual.widget import Widget
 
 from quarterdeck.app.events.fields import exported, facts_of
 from quarterdeck.app.events.lines import LineFormat, words_of
+from quarterdeck.app.views.events.levels import EpisodeLine
 from quarterdeck.app.views.events.story_model import StoryModel
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.explain.causes import Cause
@@ -76,6 +77,12 @@ class EventPane(Vertical):
         legend = "⇠ came as a message, ← needed none" if chain else ""
         self._model.explain(record, chain)
         self._show_story("because", steps, legend)
+
+    def unfold(self, line: EpisodeLine) -> None:
+        """The events of an episode."""
+        kept, count = len(line.episode.records), line.episode.count
+        more = "" if kept == count else f"{kept} of {count} events; l shows all"
+        self.show_trace(EventTrace(line.sentence().text, tuple(line.episode.records)), more, None)
 
     def show_trace(self, story: EventTrace, more: str, record: Record | None) -> None:
         """A story, with the cursor on `record` if that belongs to it. `more` says what else could be told."""

@@ -8,10 +8,20 @@ from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface
 from quarterdeck.app.events.fields import exported
-from quarterdeck.app.events.lines import EventLine, LineFormat, words_of
+from quarterdeck.app.events.lines import EventLine, words_of
 from quarterdeck.app.session import RECENT, Session
 from quarterdeck.app.settings import Clock
 from quarterdeck.app.views.events.detail_pane import EventPane
+from quarterdeck.app.views.events.levels import (
+    HEADINGS,
+    LEVELS,
+    BusyLine,
+    Entry,
+    EpisodeLine,
+    LevelFeed,
+    LevelFormat,
+    exported_entry,
+)
 from quarterdeck.app.views.events.log_places import log_place, log_screen
 from quarterdeck.app.views.view_screen import ViewScreen
 from quarterdeck.backend.core.address import Address
@@ -42,7 +52,7 @@ class EventsScreen(ViewScreen):
         """Whose records are shown; none until the view is in sight, and then all there are at once."""
         self._order = ReorderBuffer(RECENT)
         self._trail = EventIndex((), self._name_of)
-        self._format = LineFormat(self._name_of)
+        self._format = LevelFormat(self._name_of)
         self._diagram: SpaceTime | None = None
         self._zoom_us = 0
         self._chosen: Record | None = None
@@ -50,13 +60,19 @@ class EventsScreen(ViewScreen):
         self._subjects: tuple[Subject, ...] = ()
         self._subject_index = 0
         """Which of the subjects is told."""
-        self.tail: TailLog[EventLine] = TailLog(
-            self._format.line, title="events", cursor=True, matcher_of=self._format.matcher, id="events-tail"
+        self.tail: TailLog[Entry] = TailLog(
+            self._format.entry_line,
+            title=HEADINGS[LEVELS[0]],
+            cursor=True,
+            matcher_of=self._format.entry_matcher,
+            id="events-tail",
         )
+        self._feed = LevelFeed(session, self.tail)
         self.diagram = SpaceTimeDiagram(clock_text, self._format.time_width, self._row_words, id="space-time")
         self.pane = EventPane(self._format, self._name_of, lambda one: log_place(session, one), id="event-pane")
         self.handlers |= {
-            "event-fields": lambda _: self._show_fields(),
+            "event-fields": lambda _: self._open_pointed(),
+            "event-level": self._choose_level,
             "event-because": lambda _: self._explain(),
             "event-story": self._tell_story,
             "space-time": lambda _: self._toggle_diagram(),
@@ -93,12 +109,15 @@ class EventsScreen(ViewScreen):
     def tick(self, *, news: bool) -> None:
         """Records are shown a tick after they came, so that those that were overtaken stand where they belong."""
         self._absorb(self._order.release())
+        if self._epoch == self.session.epoch:
+            self._feed.grow(self._trail.records)
         super().tick(news=news)
 
     def paint(self) -> None:
         if self._epoch != self.session.epoch:
             self._epoch = self.session.epoch
             self._restart(self.session.recent)
+        self._format.reserve(self.session.cluster.labels)
         if self._format.width != self.size.width:
             self._format.width = self.size.width
             self.tail.refresh()
@@ -108,17 +127,22 @@ class EventsScreen(ViewScreen):
             self.diagram.show(self._diagram)
 
     def targets(self) -> tuple[str, ...]:
-        """The member that the event under the cursor is of; nobody while events run past."""
+        """The member that the line under the cursor is of; nobody while events run past."""
         record = self._current()
         if record is None or (self._following and self.pane.pointed is None):
             return ()
         label = getattr(record.event, "target", record.member)
-        return tuple(one for one in (record.member, label) if one in self.session.cluster.labels)[:1]
+        entry = self._entry()
+        befallen = entry.episode.subjects if isinstance(entry, EpisodeLine) else ()
+        return tuple(one for one in (*befallen, record.member, label) if one in self.session.cluster.labels)[:1]
 
     def sentence(self) -> Sequence[TableCell]:
         record = self._current()
         if record is None or (self._following and self.pane.pointed is None):
             return ()
+        entry = self._entry()
+        if isinstance(entry, EpisodeLine):
+            return [TableCell(entry.episode.kind, "faint"), TableCell(entry.sentence().text)]
         place = TableCell(one_line(log_place(self.session, record)), "strong")
         return [TableCell(kind_of(record), "faint"), place, TableCell(words_of(record, self._name_of))]
 
@@ -134,10 +158,12 @@ class EventsScreen(ViewScreen):
     def rows(self) -> Iterable[Mapping[str, str]]:
         if self.pane.content is self.pane.story:
             return self.pane.rows()
-        return [exported(entry.record) for entry in self.tail.shown]
+        return [exported_entry(entry) for entry in self.tail.shown]
 
     def copied_rows(self) -> Sequence[Mapping[str, str]]:
-        record = self._current()
+        entry, record = self._entry(), self._current()
+        if entry is not None:
+            return [exported_entry(entry)]
         return [exported(record)] if record is not None else []
 
     # Events of the widgets
@@ -161,7 +187,7 @@ class EventsScreen(ViewScreen):
         if not records:
             return
         self._trail.extend(records)
-        self.tail.extend(map(EventLine, records))
+        self._feed.extend(records)
         if len(self._trail) > 2 * RECENT:
             self._trail = EventIndex(self._trail.records[-RECENT:], self._name_of)
             self._diagram = None
@@ -176,10 +202,25 @@ class EventsScreen(ViewScreen):
         """Other records than before: the playhead has jumped."""
         self._order.clear()
         self._trail = EventIndex(records, self._name_of)
-        self.tail.restart(map(EventLine, records))
+        self._feed.restart(records)
         self._diagram = None
         if self.diagram.display:
             self._redraw()
+
+    def _choose_level(self, text: str) -> None:
+        """The level that is named, or the next one."""
+        level = self._feed.level_named(text)
+        if level is None:
+            self.console.show_message(f"events are told by {', '.join(LEVELS)}; not by {text!r}", error=True)
+            return
+        if self.diagram.display:
+            self._toggle_diagram()
+        record, following = self._pointed(), self._following
+        self._feed.choose(level, self._trail.records)
+        if record is not None and not following:
+            self._point_at(record)
+        self.console.show_message(HEADINGS[level])
+        self._say_below()
 
     def _name_of(self, address: Address) -> str:
         return self.session.picture.label_of(address)
@@ -194,7 +235,7 @@ class EventsScreen(ViewScreen):
     # Where the cursor is
 
     @property
-    def _main(self) -> TailLog[EventLine] | SpaceTimeDiagram:
+    def _main(self) -> TailLog[Entry] | SpaceTimeDiagram:
         return self.diagram if self.diagram.display else self.tail
 
     @property
@@ -209,6 +250,12 @@ class EventsScreen(ViewScreen):
         """The event under the cursor: of a story, unless the focus is above it; else of the tail or diagram."""
         told = self.pane.pointed if self.focused is not self._main else None
         return told or self._pointed()
+
+    def _entry(self) -> Entry | None:
+        """The line of the tail under the cursor, while that is what is looked at."""
+        if self.diagram.display or (self.pane.pointed is not None and self.focused is not self._main):
+            return None
+        return self.tail.pointed or (self.tail.shown[-1] if self.tail.shown else None)
 
     def _pointed(self) -> Record | None:
         if self.diagram.display and self._diagram is not None:
@@ -229,15 +276,15 @@ class EventsScreen(ViewScreen):
             if row is not None:
                 self.diagram.point_at(row)
             return row is not None
-        return self.tail.point_at(lambda entry: identity(entry.record) == wanted)
+        return self.tail.point_at(
+            lambda entry: identity(entry.record) == wanted or (isinstance(entry, EpisodeLine) and entry.holds(record))
+        )
 
     def _cursor_moved(self) -> None:
         record = self._pointed()
         if self.pane.content is self.pane.fields and record is not None and not self._following:
             self.pane.show_fields(record)
         self._say_below()
-
-    # The pane
 
     def _back(self) -> None:
         """Close what is open: the pane first, then the diagram, then the view."""
@@ -262,6 +309,18 @@ class EventsScreen(ViewScreen):
     def _pane_shown(self) -> None:
         self.focus_body()
         self._say_below()
+
+    def _open_pointed(self) -> None:
+        """Unfold an episode; of an event, show the fields."""
+        entry = self._entry()
+        if isinstance(entry, BusyLine):
+            self.console.show_message("many events in one second; l shows each of them")
+        elif isinstance(entry, EpisodeLine):
+            self._pause_at_current()
+            self.pane.unfold(entry)
+            self._pane_shown()
+        else:
+            self._show_fields()
 
     def _show_fields(self) -> None:
         record = self._pause_at_current()
@@ -327,8 +386,8 @@ class EventsScreen(ViewScreen):
         self.tail.set_hiding(not self.tail.hides and not text)
         if self.diagram.display:
             self._redraw()
-        hides = "the filter hides what does not match"
-        self.console.show_message(hides if self.tail.hides else "the filter marks what matches; n and N go there")
+        marks = "the filter marks what matches; n and N go there"
+        self.console.show_message("the filter hides what does not match" if self.tail.hides else marks)
 
     def date_by(self, clock: Clock) -> None:
         self._format.utc = clock == "utc"
@@ -348,14 +407,10 @@ class EventsScreen(ViewScreen):
             self._redraw()
         self._main.set_following(following)
         if record is not None and not following and not self._point_at(record):
-            self._near(record)
+            if self.diagram.display and self._diagram is not None:  # it is not drawn: the row of its time
+                self.diagram.point_at(self._diagram.row_at(record.at))
         self.focus_body()
         self._say_below()
-
-    def _near(self, record: Record) -> None:
-        """An event that is not drawn: the cursor goes to the row of its time."""
-        if self.diagram.display and self._diagram is not None:
-            self.diagram.point_at(self._diagram.row_at(record.at))
 
     def _redraw(self) -> None:
         """Draw all rows anew: other lanes, another zoom or another filter."""
@@ -379,9 +434,8 @@ class EventsScreen(ViewScreen):
             self.console.show_message(f"a row takes up one of {', '.join(ZOOM_WORDS)}; not {text!r}", error=True)
 
     def _zoom_by(self, step: int) -> None:
-        place = ZOOMS_US.index(self._zoom_us) + step
-        if 0 <= place < len(ZOOMS_US):
-            self._zoom_to(ZOOMS_US[place])
+        place = min(max(ZOOMS_US.index(self._zoom_us) + step, 0), len(ZOOMS_US) - 1)
+        self._zoom_to(ZOOMS_US[place])
 
     def _zoom_to(self, zoom_us: int) -> None:
         if not self.diagram.display:

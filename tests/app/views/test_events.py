@@ -10,6 +10,7 @@ from typing import cast
 from textual.pilot import Pilot
 
 from quarterdeck.app.console import Console
+from quarterdeck.app.views.events.levels import LEVELS, EpisodeLine, Level
 from quarterdeck.app.views.events.screen import EventsScreen
 from quarterdeck.backend.core import events
 from tests.app.fakes.fake_cluster import FakeCluster
@@ -22,7 +23,7 @@ WIDE = (160, 50)
 Talk = Callable[[Pilot[None], Console, EventsScreen], Awaitable[None]]
 
 
-def show(cluster: FakeCluster, talk: Talk, size: tuple[int, int] = NARROW) -> None:
+def show(cluster: FakeCluster, talk: Talk, size: tuple[int, int] = NARROW, *, level: Level = "everything") -> None:
     async def scenario() -> None:
         app = Console(cluster)
         async with app.run_test(size=size) as pilot:
@@ -30,6 +31,9 @@ def show(cluster: FakeCluster, talk: Talk, size: tuple[int, int] = NARROW) -> No
             await pilot.press("8")
             await settle(pilot)
             assert isinstance(app.screen, EventsScreen)
+            for _ in range(LEVELS.index(level)):
+                await pilot.press("l")
+            await settle(pilot)
             await talk(pilot, app, cast(EventsScreen, app.screen))
 
     asyncio.run(scenario())
@@ -253,3 +257,37 @@ def test_an_empty_view_answers_every_key() -> None:
         assert app.screen is screen
 
     show(FakeCluster(["n1"]), talk)
+
+
+def test_episodes_grow_unfold_and_give_way_to_decisions_and_events() -> None:
+    cluster = FakeCluster(("a", "b", "c"))
+    cluster.form()
+
+    async def talk(pilot: Pilot[None], app: Console, screen: EventsScreen) -> None:
+        cluster.happen("dev", events.ProcessKilled("c"))
+        await settle(pilot)
+        line = screen.tail.shown[-1]
+        assert isinstance(line, EpisodeLine) and line.sentence().text == "kill c"
+        assert "episodes" in screen.tail.title_text
+        gone = events.MemberRemoved(cluster.address("c"), "u", "no connection", "no-connection")
+        cluster.happen("a", gone)
+        await settle(pilot)
+        assert screen.tail.shown[-1] is line and "a removes it" in line.sentence().text
+        await pilot.press("enter")
+        await settle(pilot)
+        assert screen.pane.content is screen.pane.story
+        assert [row["kind"] for row in screen.rows()] == ["process-killed", "member-removed"]
+        await pilot.press("escape")
+        assert screen.targets() == ("c",)
+        await type_filter(pilot, "kind:member-removed")
+        assert list(screen.tail.shown) == [line]
+        await pilot.press("escape")
+        await pilot.press("l")
+        await settle(pilot)
+        assert "decisions" in screen.tail.title_text
+        assert screen.tail.shown[-1].record.event == gone
+        await pilot.press("l")
+        await settle(pilot)
+        assert len(screen.tail.shown) == len(app.session.tape)
+
+    show(cluster, talk, level="episode")

@@ -40,8 +40,7 @@ def is_decision(record: Record) -> bool:
 class BusySecond:
     """What came by the thousand in one second. It changes until the second is over."""
 
-    at_us: int
-    utc_us: int
+    first: Record
     begun: int = 0
     committed: int = 0
     rolled_back: int = 0
@@ -50,6 +49,16 @@ class BusySecond:
     lost: int = 0
     calls: int = 0
     failed_calls: int = 0
+
+    @property
+    def at_us(self) -> int:
+        """When the first of it came."""
+        return self.first.at
+
+    @property
+    def utc_us(self) -> int:
+        """The same in UTC."""
+        return self.first.utc
 
     def count(self, event: events.Event) -> bool:
         """Count an event; whether there is a word for it."""
@@ -108,7 +117,7 @@ class Decisions:
             elif type(record.event) in FREQUENT:
                 second = self._second
                 if second is None or record.at // SECOND_US != second.at_us // SECOND_US:
-                    second = BusySecond(record.at, record.utc)
+                    second = BusySecond(record)
                     if second.count(record.event):
                         self._second = second
                         yield second

@@ -75,6 +75,8 @@ class Episode:
     number: int
     """Counts from 1; what it is known by."""
     kind: EpisodeKind
+    first: Record
+    """What it began with."""
     at_us: int
     utc_us: int
     note: str = ""

@@ -88,6 +88,10 @@ class Episodes:
         found: deque[Episode] = self._known.episodes
         return list(islice(found, max(0, len(found) - most), None))
 
+    def after(self, number: int) -> list[Episode]:
+        """Those that began after the one of this number, oldest first."""
+        return self.latest(max(0, self._known.begun - number))
+
     @property
     def forgotten(self) -> int:
         """How many of the oldest are not remembered any more."""

@@ -10,6 +10,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.explain.episodes.episode import Episode
 from quarterdeck.backend.picture.explain.episodes.open_episodes import (
+    MOMENT_US,
     QUIET_US,
     START_US,
     OpenEpisodes,
@@ -32,8 +33,11 @@ def _started(known: OpenEpisodes, record: Record, event: events.MemberStarted) -
         known.arriving[label] = merging
         return merging
     watched = known.arriving.get(label)
-    if watched is not None and watched.kind == "watch" and watched is known.touched.get(label):
-        return watched
+    if watched is not None and watched.kind in ("watch", "start") and watched is known.touched.get(label):
+        if record.at - watched.end_us <= MOMENT_US:  # a witness has announced it
+            watched.kind = "start"
+            known.latest["start"] = watched
+            return watched
     latest = known.recent("start", record, START_US)
     if latest is None or latest.again != again or latest is not known.episodes[-1]:
         latest = known.begin("start", record)

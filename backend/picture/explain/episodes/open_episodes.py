@@ -107,7 +107,9 @@ class OpenEpisodes:
     def begin(self, kind: EpisodeKind, record: Record, subjects: Iterable[str] = (), note: str = "") -> Episode:
         """A new episode, which `record` begins."""
         self.begun += 1
-        episode = Episode(self.begun, kind, record.at, record.utc, note, record.at, subjects=dict.fromkeys(subjects))
+        episode = Episode(
+            self.begun, kind, record, record.at, record.utc, note, record.at, subjects=dict.fromkeys(subjects)
+        )
         self.episodes.append(episode)
         self._stripped.append(episode)
         self.latest[kind] = episode

@@ -34,7 +34,7 @@ def sentence_of(episode: Episode) -> Sentence:
     """What happened so far, as one line without control characters."""
     parts = filter(None, (HEADS[episode.kind](episode), *_outcome(episode)))
     head, *rest = parts
-    joint = ", " if ": " in head else ": "
+    joint = ", " if ": " in head.replace(f"({episode.evidence})", "") else ": "
     return Sentence(one_line(head + (joint + ", ".join(rest) if rest else "")), _tone(episode), episode.count)
 
 

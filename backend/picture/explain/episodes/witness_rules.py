@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed, OwnersTold, ReplicaMigrated
+from quarterdeck.backend.core.witnessed.events import (
+    ConnectionChanged,
+    MemberWitnessed,
+    OwnersTold,
+    ReplicaMigrated,
+    Source,
+)
 from quarterdeck.backend.picture.explain.episodes.episode import Episode, EpisodeKind
 from quarterdeck.backend.picture.explain.episodes.open_episodes import MOMENT_US, QUIET_US, START_US, OpenEpisodes
 from quarterdeck.backend.picture.explain.episodes.rule import Rule
-from quarterdeck.backend.picture.text.witness_event_description import CONNECTIONS, SOURCES
+from quarterdeck.backend.picture.text.witness_event_description import CONNECTIONS
+
+SOURCES: dict[Source, str] = {"logs": "their logs", "client-protocol": "what they tell their clients"}
 
 
 def _witnessed(known: OpenEpisodes, record: Record, event: MemberWitnessed) -> Episode | None:
