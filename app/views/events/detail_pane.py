@@ -9,8 +9,8 @@ from textual.containers import Vertical
 from textual.widget import Widget
 
 from quarterdeck.app.events.fields import exported, facts_of
+from quarterdeck.app.events.levels import EpisodeLine
 from quarterdeck.app.events.lines import LineFormat, words_of
-from quarterdeck.app.views.events.levels import EpisodeLine
 from quarterdeck.app.views.events.story_model import StoryModel
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.explain.causes import Cause

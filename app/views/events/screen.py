@@ -8,11 +8,7 @@ from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface
 from quarterdeck.app.events.fields import exported
-from quarterdeck.app.events.lines import EventLine, words_of
-from quarterdeck.app.session import RECENT, Session
-from quarterdeck.app.settings import Clock
-from quarterdeck.app.views.events.detail_pane import EventPane
-from quarterdeck.app.views.events.levels import (
+from quarterdeck.app.events.levels import (
     HEADINGS,
     LEVELS,
     BusyLine,
@@ -22,6 +18,10 @@ from quarterdeck.app.views.events.levels import (
     LevelFormat,
     exported_entry,
 )
+from quarterdeck.app.events.lines import EventLine, words_of
+from quarterdeck.app.session import RECENT, Session
+from quarterdeck.app.settings import Clock
+from quarterdeck.app.views.events.detail_pane import EventPane
 from quarterdeck.app.views.events.log_places import log_place, log_screen
 from quarterdeck.app.views.view_screen import ViewScreen
 from quarterdeck.backend.core.address import Address

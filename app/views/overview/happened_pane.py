@@ -1,16 +1,16 @@
-"""What happened, the latest at the bottom, as a pane of the overview."""
+"""What happened, the latest at the bottom, as a pane of the overview: a line for each episode, as a person would tell it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from quarterdeck.app.events.tones import tone_of
+from quarterdeck.app.events.levels import Entry, LevelFeed, LevelFormat
 from quarterdeck.app.session import Session
 from quarterdeck.app.views.overview.panes import OverviewPane
+from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.picture.text.event_description import describe_record
 from quarterdeck.widgets.line_table import TableCell
-from quarterdeck.widgets.tail_log import TailLine, TailLog
+from quarterdeck.widgets.tail_log import TailLog
 
 
 class HappenedPane(OverviewPane):
@@ -19,25 +19,36 @@ class HappenedPane(OverviewPane):
     view, pane_name = "events", "happened"
 
     def __init__(self, session: Session, key: str) -> None:
-        self.tail: TailLog[Record] = TailLog(self._line_of, title="", headed=False, id="tail")
+        self._format = LevelFormat(self._name_of)
+        self.tail: TailLog[Entry] = TailLog(
+            self._format.entry_line, title="", headed=False, matcher_of=self._format.entry_matcher, id="tail"
+        )
+        self._feed = LevelFeed(session, self.tail)
         super().__init__(session, key, "what happened", self.tail)
 
     def take(self, records: Sequence[Record]) -> None:
-        self.tail.extend(records)
+        self._feed.extend(records)
 
     def restart(self, records: Sequence[Record]) -> None:
-        self.tail.restart(records)
+        self._feed.restart(records)
+
+    @property
+    def stale(self) -> bool:
+        """Whether there is more to tell than is told."""
+        return self._feed.stale
 
     def paint(self, labels: Sequence[str], marks: Mapping[str, str]) -> None:
+        self._format.width = self.tail.size.width
+        self._feed.grow(())
         self.say()
 
     def say(self) -> None:
         """Whether it follows, and what is filtered; folded the latest of it."""
         parts = [TableCell(self.tail.title_text, "faint" if self.tail.following else "strong")]
         if self.folded and self.tail.shown:
-            latest = self._line_of(self.tail.shown[-1])
+            latest = self._format.entry_line(self.tail.shown[-1])
             parts = [TableCell(latest.text.strip(), latest.tone)]
         self.edge.show(parts)
 
-    def _line_of(self, record: Record) -> TailLine:
-        return TailLine(describe_record(record, self.session.picture.label_of), tone_of(record.event))
+    def _name_of(self, address: Address) -> str:
+        return self.session.picture.label_of(address)

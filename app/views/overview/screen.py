@@ -133,8 +133,8 @@ class OverviewScreen(ViewScreen):
             pane.take(records)
 
     def tick(self, *, news: bool) -> None:
-        """Besides records, other members and news that have become older are news; and lanes go on."""
-        moved = self.session.labels != self._labels or self.connections.marks() != self._marks
+        """Besides records, other members, episodes and news that have become older are news; and lanes go on."""
+        moved = self.happened.stale or self.session.labels != self._labels or self.connections.marks() != self._marks
         super().tick(news=news or moved)
 
     def paint(self) -> None:

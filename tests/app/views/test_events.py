@@ -10,7 +10,7 @@ from typing import cast
 from textual.pilot import Pilot
 
 from quarterdeck.app.console import Console
-from quarterdeck.app.views.events.levels import LEVELS, EpisodeLine, Level
+from quarterdeck.app.events.levels import LEVELS, EpisodeLine, Level
 from quarterdeck.app.views.events.screen import EventsScreen
 from quarterdeck.backend.core import events
 from tests.app.fakes.fake_cluster import FakeCluster

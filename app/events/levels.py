@@ -163,10 +163,17 @@ class LevelFeed:
         if self.level != "episode":
             self._tail.extend(self._lines(records))
 
+    @property
+    def stale(self) -> bool:
+        """Whether there is more to tell of episodes than is told."""
+        episodes = self._session.episodes
+        told = episodes is self._episodes and episodes.revision == self._revision
+        return self.level != "everything" and not told
+
     def grow(self, records: Sequence[Record]) -> None:
         """Tell of episodes that are new, and of lines that have grown: a filter may take them now."""
         episodes = self._session.episodes
-        if self.level == "everything" or (episodes is self._episodes and episodes.revision == self._revision):
+        if not self.stale:
             return
         self._revision = episodes.revision
         replaced = self.level == "episode" and episodes is not self._episodes
