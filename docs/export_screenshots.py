@@ -17,11 +17,15 @@ from textual.pilot import Pilot
 from quarterdeck.app.console import Console
 from quarterdeck.app.output.export import Target, export_screen
 from quarterdeck.app.settings import ConsoleSettings
+from quarterdeck.backend.clusters.cluster import Cluster
+from quarterdeck.backend.clusters.log_cluster import LogCluster
 from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCluster
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.training.demos import load_demo
 
 FOLDER = Path(__file__).parent / "screenshots"
+LOGS = Path(__file__).parents[1] / "tests" / "hazelcast" / "logs" / "data"
+"""Recordings of real members."""
 SIZE = (130, 36)
 STEP_US = 500_000
 LONGEST_RUN_US = 120_000_000
@@ -77,6 +81,40 @@ SHOTS = (
 )
 
 
+class LogShot(NamedTuple):
+    """A picture of recorded logs: `keys` are pressed at a moment of them."""
+
+    name: str
+    logs: str
+    at_us: int
+    keys: tuple[str, ...] = ()
+    size: tuple[int, int] = SIZE
+
+
+LOG_SHOTS = (
+    LogShot("logs-split", "split-and-merge", 34_000_000),
+    LogShot("logs-flapping", "flapping", 0, ("9",)),
+    LogShot("logs-events", "flapping", 0, ("8", "up", "enter")),
+    LogShot("logs-line", "flapping", 0, ("8", "up", "enter", "enter")),
+)
+
+
+async def draw_logs(shot: LogShot) -> None:
+    """A moment of 0 stands for the end of the logs."""
+    cluster = LogCluster(LOGS / shot.logs)
+    console = Console(cluster)
+    async with console.run_test(size=shot.size) as pilot:
+        while not cluster.complete:
+            await pilot.pause(TICK_SECONDS)
+        if shot.at_us:
+            console.session.playhead.go(shot.at_us)
+        for key in ("", *shot.keys):
+            await pilot.press(*([key] if key else []))
+            await until_shown(pilot, cluster, 0)
+        export_screen(console, Target(FOLDER / f"{shot.name}.svg", overwrite=True))
+    cluster.close()
+
+
 async def draw(shot: Shot) -> None:
     """Raises `SystemExit` when the moment does not come."""
     passed_us = 0
@@ -96,7 +134,7 @@ async def draw(shot: Shot) -> None:
     cluster.close()
 
 
-async def until_shown(pilot: Pilot[None], cluster: SimulatedCluster, now_us: int) -> None:
+async def until_shown(pilot: Pilot[None], cluster: Cluster, now_us: int) -> None:
     """Return when the cluster's time is `now_us` and what happened until then is on the screen."""
     await pilot.pause(TICK_SECONDS)
     while cluster.now_us() < now_us:
@@ -112,6 +150,9 @@ def main() -> None:
     for shot in SHOTS:
         if not wanted or shot.name in wanted:
             asyncio.run(draw(shot))
+    for of_logs in LOG_SHOTS:
+        if not wanted or of_logs.name in wanted:
+            asyncio.run(draw_logs(of_logs))
 
 
 if __name__ == "__main__":

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from rich.cells import chop_cells
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import ScrollableContainer
+from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
@@ -17,12 +18,13 @@ from quarterdeck.widgets.line_table import TableCell
 from quarterdeck.widgets.status_line import StatusLine
 
 MARK = "▶"
-LINES_ABOVE = 4
-"""Lines of the log that are in sight above the message."""
+ROWS_ABOVE = 4
+"""Rows of the screen that are in sight above the message."""
+LEAST_WIDTH = 20
 
 
 class LogScreen(ModalScreen[None]):
-    """Lines as they stand in the file, with their numbers; those of the message are marked."""
+    """Lines as they stand in the file, with their numbers, long ones over several rows; those of the message are marked."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,enter", "close", "Close"),
@@ -37,24 +39,28 @@ class LogScreen(ModalScreen[None]):
         """`place` is the file and the line, `words` what was made of it."""
         super().__init__()
         self._place, self._words, self._excerpt = place, words, excerpt
-        self.title_line = StatusLine(id="log-title")
-        self.box = ScrollableContainer(id="log-box")
+        self.title_line = StatusLine(id="log-title", most_lines=2)
+        self.box = VerticalScroll(id="log-box")
+        self.text = Static(id="log-text", markup=False)
 
     def compose(self) -> ComposeResult:
         yield self.title_line
         with self.box:
-            yield Static(self._text(), id="log-text")
+            yield self.text
         yield Static(
-            "esc back   ↑ ↓ ← → j k space scroll   g G first and last of these lines", id="log-hints", markup=False
+            "esc back   ↑ ↓ j k space scroll   g G first and last of these lines", id="log-hints", markup=False
         )
 
     def on_mount(self) -> None:
-        self.title_line.show(
-            [TableCell("log", "strong"), TableCell(one_line(self._place), "strong"), TableCell(self._words)]
-        )
+        told = TableCell(one_line(self._words))
+        self.title_line.show([TableCell("log", "strong"), TableCell(one_line(self._place), "strong"), told])
         self.box.focus()
-        place = self._excerpt.message.start - self._excerpt.first
-        self.call_after_refresh(self.box.scroll_to, y=max(0, place - LINES_ABOVE), animate=False)
+
+    def on_resize(self) -> None:
+        """Lines take other numbers of rows in another width."""
+        rows, first = self._rows(max(LEAST_WIDTH, self.size.width - 2))
+        self.text.update(rows)
+        self.call_after_refresh(self.box.scroll_to, y=max(0, first - ROWS_ABOVE), animate=False)
 
     def action_close(self) -> None:
         self.dismiss()
@@ -63,14 +69,19 @@ class LogScreen(ModalScreen[None]):
         """By the keys that move elsewhere."""
         getattr(self.box, how)(animate=False)
 
-    def _text(self) -> Text:
-        """Lines are not wrapped, so that one line of the file is one on the screen."""
+    def _rows(self, width: int) -> tuple[Text, int]:
+        """All rows, and which of them is the first of the message."""
         excerpt = self._excerpt
-        width = len(str(excerpt.first + len(excerpt.lines)))
+        digits = len(str(excerpt.first + len(excerpt.lines)))
+        room = width - digits - 3
         text = Text(no_wrap=True)
+        row = first = 0
         for number, line in enumerate(excerpt.lines, start=excerpt.first):
             is_told = number in excerpt.message
-            mark = MARK if is_told else " "
-            text.append(f"{mark}{number:>{width}}  ", "bold" if is_told else "dim")
-            text.append(f"{one_line(line)}\n", "bold" if is_told else "")
-        return text
+            first = row if number == excerpt.message.start else first
+            for place, part in enumerate(chop_cells(one_line(line), room) or [""]):
+                gutter = f"{MARK if is_told else ' '}{number if not place else '':>{digits}}  "
+                text.append(gutter, "bold" if is_told else "dim")
+                text.append(f"{part}\n", "bold" if is_told else "")
+                row += 1
+        return text, first
