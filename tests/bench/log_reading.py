@@ -1,13 +1,14 @@
-"""How long it takes to open members' logs of some size, and with how much memory.
-
-    python -m tests.bench.log_reading [MEGABYTES] [SHARE]
+"""How long it takes to open members' logs of some size, and with how much memory; one line of JSON.
 
 Five members log for days: what a healthy member says again and again, an application beside it with its stack traces, and now
-and then a recorded split and merge. SHARE is how much of all bytes is of such an incident, in percent.
+and then a recorded split and merge: ``python tests/bench/log_reading.py --megabytes 1000``. Everything is read in
+one process.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import re
 import resource
 import sys
@@ -15,6 +16,8 @@ import tempfile
 import time
 from datetime import datetime, timedelta
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from quarterdeck.backend.hazelcast.logs.run_reader import RecordsRead, RunRead, read_run
 
@@ -35,12 +38,14 @@ TRACE = ORDER + (
 
 
 def main() -> None:
-    megabytes = float(sys.argv[1]) if len(sys.argv) > 1 else 100
-    share = float(sys.argv[2]) if len(sys.argv) > 2 else 1
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--megabytes", type=float, default=10)
+    arguments.add_argument("--incident-percent", type=float, default=1)
+    asked = arguments.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "incident"
         place.mkdir()
-        write_logs(place, megabytes, share / 100)
+        write_logs(place, asked.megabytes, asked.incident_percent / 100)
         size = sum(file.stat().st_size for file in place.iterdir())
         began = time.perf_counter()
         records = observations = 0
@@ -50,9 +55,15 @@ def main() -> None:
             elif isinstance(news, RunRead):
                 observations = len(news.story.observations)
         took = time.perf_counter() - began
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    speed = f"{size / 1e6:.0f} MB in {took:.2f} s, {size / took / 1e6:.0f} MB/s"
-    print(f"{speed}; {records} records, {observations} observations; {peak:.0f} MB of memory")
+    told = {
+        "megabytes": round(size / 1e6, 1),
+        "seconds": round(took, 2),
+        "megabytes_per_second": round(size / took / 1e6, 1),
+        "records": records,
+        "observations": observations,
+        "peak_memory_megabytes": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+    }
+    print(json.dumps(told))
 
 
 def write_logs(place: Path, megabytes: float, share: float) -> None:
