@@ -82,8 +82,8 @@ class MemberWatch:
 
         Raises `NoAnswer` when the connection ends first or there is none, `TimeoutError` after `seconds`.
         """
-        if self._broken is None:
-            raise NoAnswer("the watch has not begun")
+        if self._broken is None or self._broken.done():
+            raise NoAnswer("the watch does not run")
         ticket = next(self._tickets)
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._answers[ticket] = answer

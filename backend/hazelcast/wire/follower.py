@@ -37,6 +37,7 @@ AUTHENTICATION = 1
 """The correlation of the first request."""
 
 NEVER_US = 2**62
+"""When nothing is waited for."""
 
 CLOSED_UNHEARD = 3
 """A peer that closes so many connections in a row before it answers does not die: it wants something else, say TLS."""

@@ -9,17 +9,34 @@ It is as free of sockets and clocks as `Follower`, and is driven in the same way
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from random import Random
 from uuid import UUID
 
-from quarterdeck.backend.core.address import Address, BadAddress, parse_address
-from quarterdeck.backend.hazelcast.wire.follower import Connection, Ending, Follower, Output
+from quarterdeck.backend.core.address import Address, BadAddress, parse_address, port_of
+from quarterdeck.backend.core.join_list import DEFAULT_PORT
+from quarterdeck.backend.hazelcast.wire.follower import NEVER_US, Connection, Ending, Follower, Output
 from quarterdeck.backend.hazelcast.wire.member_configuration import read_configuration
 from quarterdeck.backend.hazelcast.wire.messages import MemberConfig, MembersView
-from quarterdeck.backend.hazelcast.wire.observations import Answered, ConnectionTold, Heard, NotFollowed, Renamed
+from quarterdeck.backend.hazelcast.wire.observations import (
+    Answered,
+    ConnectionState,
+    ConnectionTold,
+    Heard,
+    NotFollowed,
+    Renamed,
+)
 from quarterdeck.backend.hazelcast.wire.requests import Command, Question
 from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
+
+NOBODY: tuple[ConnectionState, ...] = ("gone",)
+NOTHING: tuple[ConnectionState, ...] = ("gone", "silent")
+"""What is not told of an address that only a join list names: that nobody listens there, or that nothing comes from there."""
+
+RANGE = re.compile(r"(?P<network>[\d.]+)\.(?P<first>\d{1,3})-(?P<last>\d{1,3})(:(?P<port>\d+))?")
+MOST_IN_A_RANGE = 64
+"""How many addresses of one range are dialled."""
 
 MOST_TURNED_DOWN = 1_000
 """Of so many addresses that are not followed it is remembered that this has been said."""
@@ -36,6 +53,8 @@ class Followers:
         self._by_endpoint: dict[Address, Follower] = {}
         self._aliases: set[Address] = set()
         """Addresses that lead to a member who is followed at another one."""
+        self._unmet: dict[Address, tuple[ConnectionState, ...]] = {}
+        """Where a member may be looked for though nobody has ever been met there, and what of it is not worth telling."""
         self._turned_down: set[Address] = set()
         inside = {outer: inner for inner, outer in settings.address_map.items()}
         for endpoint in settings.addresses:
@@ -49,7 +68,7 @@ class Followers:
     @property
     def deadline_us(self) -> int:
         """When `tick` has to be called, at the latest."""
-        return min(follower.deadline_us for follower in self._by_endpoint.values())
+        return min((follower.deadline_us for follower in self._by_endpoint.values()), default=NEVER_US)
 
     def tick(self, now_us: int) -> list[Output]:
         """Hand the time to all followers whose deadline has come."""
@@ -86,12 +105,16 @@ class Followers:
         """What a follower's outputs mean for the others: new addresses, another name, another master."""
         reacted: list[Output] = []
         for output in outputs:
+            if isinstance(output, ConnectionTold) and output.state in self._unmet.get(follower.endpoint, ()):
+                continue
             reacted.append(output)
             match output:
                 case Renamed(dialled=dialled):
                     reacted += self._rename(now_us, follower)
                     if dialled in self._aliases:
                         break  # somebody else follows that member: what it said first is heard there
+                case ConnectionTold(state="connected"):
+                    self._unmet.pop(follower.endpoint, None)
                 case ConnectionTold(state="gone" | "merging" | "refused"):
                     reacted += follower.listen_to_migrations(now_us, False)
                 case Heard(message=MembersView() as view):
@@ -105,16 +128,28 @@ class Followers:
     def _take_view(self, now_us: int, follower: Follower, view: MembersView) -> list[Output]:
         outputs: list[Output] = []
         for member in view.members:
-            outputs += self._follow(now_us, member.address, pinned=True)
+            outputs += [*self._follow(now_us, member.address, pinned=True), *self._is_member(now_us, member.address)]
         leads = view.master is not None and view.master.uuid == follower.member_uuid
         return [*outputs, *follower.listen_to_migrations(now_us, leads)]
 
     def _take_join_list(self, now_us: int, follower: Follower, xml: str) -> list[Output]:
         told = read_configuration(xml)
         listed = told.join_list if told is not None and told.uses_join_list else ()
-        return [
-            output for address in listed if is_one(address) for output in self._follow(now_us, address, pinned=False)
-        ]
+        outputs: list[Output] = []
+        for address in [address for entry in listed for address in addresses_of(entry)]:
+            is_known = address in self._by_name
+            outputs += self._follow(now_us, address, pinned=False)
+            if not is_known and address in self._by_name:
+                likely = port_of(address) == port_of(follower.address)  # an entry without a port stands for several
+                self._unmet[self._by_name[address].endpoint] = NOBODY if likely else NOTHING
+        return outputs
+
+    def _is_member(self, now_us: int, address: Address) -> list[Output]:
+        """An address that only join lists named is on a list now: how it stands there is worth telling."""
+        follower = self._by_name.get(address)
+        if follower is None or self._unmet.pop(follower.endpoint, None) is None or follower.state is None:
+            return []
+        return [ConnectionTold(now_us, address, follower.state, follower.reason, follower.since_us)]
 
     def _follow(self, now_us: int, name: Address, *, pinned: bool) -> list[Output]:
         """Follow an address from now on, unless it is already."""
@@ -156,9 +191,19 @@ class Followers:
         return outputs
 
 
-def is_one(text: str) -> bool:
-    """Whether an entry of a join list is an address, and not a range of them."""
+def addresses_of(entry: str) -> list[Address]:
+    """The addresses that an entry of a join list stands for: itself, or all in a range of IPv4 such as ``10.0.0.1-4:5701``."""
+    found = RANGE.fullmatch(entry)
+    if found is None:
+        return [Address(entry)] if is_address(entry) else []
+    numbers = range(int(found["first"]), int(found["last"]) + 1)[:MOST_IN_A_RANGE]
+    texts = [f"{found['network']}.{number}:{found['port'] or DEFAULT_PORT}" for number in numbers]
+    return [Address(text) for text in texts if is_address(text)]
+
+
+def is_address(text: str) -> bool:
+    """Whether this is the canonical text of an address."""
     try:
-        return parse_address(text) == text
+        return "*" not in text and parse_address(text) == text
     except BadAddress:
         return False

@@ -12,9 +12,6 @@ SECOND_US = 1_000_000
 
 WATCHED_METRICS = frozenset(("partitions", "cluster", "cluster.clock", "memory", "runtime", "os", "gc"))
 
-DEFAULT_PORT = 5701
-"""Where members listen unless they are told otherwise."""
-
 
 @dataclass(frozen=True)
 class TlsOptions:

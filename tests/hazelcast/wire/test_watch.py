@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from random import Random
 
 import pytest
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.hazelcast.wire.connection import NoAnswer
+from quarterdeck.backend.hazelcast.wire.connection import MemberWatch, NoAnswer
 from quarterdeck.backend.hazelcast.wire.messages import (
     ClusterMetadata,
     Done,
@@ -17,7 +18,7 @@ from quarterdeck.backend.hazelcast.wire.messages import (
     PartitionsView,
     ReplicaMigrationEvent,
 )
-from quarterdeck.backend.hazelcast.wire.observations import NotTold
+from quarterdeck.backend.hazelcast.wire.observations import NotTold, Observation
 from quarterdeck.backend.hazelcast.wire.requests import (
     AddMigrationListener,
     ChangeClusterState,
@@ -236,4 +237,81 @@ async def test_the_table_of_the_first_member_is_told_as_it_stands() -> None:
         await watched.until(lambda: any(isinstance(one, PartitionsView) for one in watched.messages(member.address)))
         (view,) = [one for one in watched.messages(member.address) if isinstance(one, PartitionsView)]
         assert [view.owner_of(partition) for partition in (0, 5, 6, -1)] == [member.uuid, member.uuid, None, None]
+    await member.stop()
+
+
+@in_a_loop
+async def test_a_name_that_leads_to_another_member_later_loses_neither() -> None:
+    """As the name of a service does, whose first member has been replaced."""
+    service = FakeMember(uuid_of(1))
+    service.address = old = Address("127.0.0.1:1")
+    await service.start()
+    async with watching(settings_for(service)) as watched:
+        await watched.until(lambda: watched.states(old) == ["connected"])
+        service.uuid, service.address = uuid_of(2), Address("127.0.0.1:2")
+        service.members = MembersView(1, (service.on_list(),))
+        service.hang_up()
+        await watched.until(lambda: watched.states(service.address)[-1:] == ["connected"])
+        await watched.until(lambda: watched.states(old)[-1] == "gone")
+        assert sorted(watched.watch.followed) == [old, service.address]
+        assert watched.watch.followed[old].endpoint == old, "it is looked for at its own address"
+    await service.stop()
+
+
+@in_a_loop
+async def test_ranges_in_a_join_list_are_dialled_and_what_is_no_address_is_left_out() -> None:
+    member = FakeMember()
+    await member.start()
+    member.join_list = (member.address, "127.0.0.1-2:1", "127.0.0.1:99999", "127.0.0.*:5701")
+    async with watching(settings_for(member)) as watched:
+        await watched.until(lambda: "127.0.0.2:1" in watched.watch.followed)
+        assert sorted(watched.watch.followed) == sorted(["127.0.0.1:1", "127.0.0.2:1", member.address])
+    await member.stop()
+
+
+@in_a_loop
+async def test_a_fault_of_who_hears_ends_the_watch_and_is_told() -> None:
+    member = FakeMember()
+    await member.start()
+    asyncio.get_running_loop().set_exception_handler(lambda *_: None)
+
+    def hear(_: Observation) -> None:
+        raise RuntimeError("deaf")
+
+    watch = MemberWatch(settings_for(member), hear, lambda: 0, Random(1))
+    with pytest.raises(RuntimeError, match="deaf"):
+        await watch.run()
+    with pytest.raises(NoAnswer):
+        await watch.ask(member.address, Ping())
+    await member.stop()
+
+
+@in_a_loop
+async def test_a_watch_of_nobody_waits() -> None:
+    async with watching(WatchSettings(())) as watched:
+        await asyncio.sleep(0)
+        assert watched.heard == []
+
+
+@in_a_loop
+async def test_of_an_address_that_only_a_join_list_names_it_is_not_told_that_nobody_is_there() -> None:
+    """An entry without a port stands for three; two of them are nobody's."""
+    member, late = FakeMember(uuid_of(1)), FakeMember(uuid_of(2))
+    await member.start()
+    await late.start()
+    nobody, somebody = Address("127.0.0.1:1"), late.address
+    member.join_list = (nobody, somebody)
+    await late.stop()
+    async with watching(settings_for(member)) as watched:
+        await watched.until(
+            lambda: nobody in watched.watch.followed and watched.watch.followed[somebody].state == "gone"
+        )
+        assert watched.states(nobody) == watched.states(somebody) == []
+        agree([member, late], 2)
+        await watched.until(lambda: watched.states(somebody) == ["gone"])
+        again = FakeMember(uuid_of(3))
+        await again.start(int(somebody.rpartition(":")[2]))
+        await watched.until(lambda: watched.states(somebody) == ["gone", "connected"])
+        assert watched.states(nobody) == []
+        await again.stop()
     await member.stop()
