@@ -1,39 +1,63 @@
-"""Every key and every command, read from the registry and so always true."""
+"""Every key and every command, read from the registry and so always true; and what the glyphs mean."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import ClassVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar, NamedTuple
 
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import VerticalScroll
+from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
-from quarterdeck.app.actions.action import ViewName
+from quarterdeck.app.actions.action import VIEW_NAMES, ViewName
 from quarterdeck.app.actions.allowed import Allowed
 from quarterdeck.app.actions.registry import available_actions
 from quarterdeck.app.key_map import FIXED_GROUP, FIXED_KEYS, display_of, keys_of
 from quarterdeck.backend.picture.boards.belief_matrix import BELIEF_CELLS, DISSENT_GLYPH
-
-STATES = (
-    "   ".join(cell.text for cell in BELIEF_CELLS.values())
-    + f"   {DISSENT_GLYPH} another list than most, or another table than its master"
-)
+from quarterdeck.backend.picture.boards.member_board import STATE_GLYPHS
+from quarterdeck.backend.picture.boards.migration_board import GLYPHS as MIGRATION_GLYPHS
+from quarterdeck.backend.picture.network.network_board import WORD_GLYPHS
+from quarterdeck.backend.picture.text.text_filter import text_filter
 
 KEY_WIDTH = 12
 USAGE_WIDTH = 30
+TWO_COLUMNS = 150
+"""From so many columns of the screen on, sections stand side by side."""
+
+CLOSING = "/ search   j k scroll   esc closes   : and a word does the same as a key"
+
+LEGEND = (
+    ("how members see others", "   ".join(cell.text for cell in BELIEF_CELLS.values())),
+    ("what members do", "   ".join(f"{glyph} {state}" for state, glyph in STATE_GLYPHS.items() if state)),
+    ("migrations", "   ".join(f"{glyph} {state}" for state, glyph in MIGRATION_GLYPHS.items())),
+    ("links", "   ".join(f"{glyph} {word}" for word, glyph in WORD_GLYPHS.items())),
+    ("clusters", "∦ do not merge   ⊘ out of reach of this console"),
+    ("lists and tables", f"{DISSENT_GLYPH} another list than most, or another table than its master"),
+    ("rows", "▸ cursor   ■ selected   ↑ ↓ sorted by this column"),
+)
+"""What is told by glyphs, and the glyphs with their words."""
+
+
+class HelpSection(NamedTuple):
+    """Lines under one heading: names, and beside them what they mean."""
+
+    heading: str
+    lines: list[tuple[str, str]]
+    width: int = KEY_WIDTH
+    """Of the first column, where there is room."""
 
 
 class HelpScreen(ModalScreen[None]):
-    """Shows what can be done to this cluster: on a read-only one nothing that changes it is listed."""
+    """Shows what can be done to this cluster: what cannot is not listed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,question_mark", "close", "Close"),
+        Binding("slash", "search", show=False),
         Binding("j", "scroll('scroll_down')", show=False),
         Binding("k", "scroll('scroll_up')", show=False),
         Binding("g", "scroll('scroll_home')", show=False),
@@ -46,42 +70,103 @@ class HelpScreen(ModalScreen[None]):
         self._view, self._allowed, self._configured = view, allowed, configured_keys
 
     def compose(self) -> ComposeResult:
-        with VerticalScroll(id="help-box"):
-            yield Static(self._text(), id="help-text")
+        with Vertical(id="help-box") as box:
+            box.border_title, box.border_subtitle = f"Keys in {self._view.replace('-', ' ')}", CLOSING
+            yield Input(placeholder="search: text, !text or /expression/", compact=True, id="help-search")
+            with VerticalScroll(id="help-scroll"):
+                yield Static(id="help-text")
+
+    def on_mount(self) -> None:
+        self.query_one("#help-search").display = False
+        self.query_one("#help-scroll").focus()
+        self._show("")
+
+    def on_resize(self) -> None:
+        self._show(self.query_one("#help-search", Input).value)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        self._show(event.value)
+
+    def on_input_submitted(self) -> None:
+        self.query_one("#help-scroll").focus()
+
+    def action_search(self) -> None:
+        """Show only the lines that hold a text."""
+        search = self.query_one("#help-search", Input)
+        search.display = True
+        search.focus()
 
     def action_close(self) -> None:
-        self.dismiss()
+        """Take the search away; without one, close."""
+        search = self.query_one("#help-search", Input)
+        if search.display:
+            search.value, search.display = "", False
+            self.query_one("#help-scroll").focus()
+        else:
+            self.dismiss()
 
     def action_scroll(self, how: str) -> None:
         """By the keys that move elsewhere."""
-        getattr(self.query_one("#help-box", VerticalScroll), how)(animate=False)
+        getattr(self.query_one("#help-scroll", VerticalScroll), how)(animate=False)
 
-    def _text(self) -> Group:
-        """Tables without lines: what is wrapped goes on under its own beginning."""
-        actions = available_actions(self._allowed)
+    def _show(self, wanted: str) -> None:
+        """The sections, side by side where there is room, with the lines that hold what is `wanted`."""
+        selects = text_filter(wanted) if wanted.strip() else lambda _: True
+        found = [
+            section._replace(lines=[line for line in section.lines if selects(" ".join((section.heading, *line)))])
+            for section in self._sections()
+        ]
+        shown = [section for section in found if section.lines]
+        text = self.query_one("#help-text", Static)
+        if not shown:
+            text.update(Text("nothing here is called that"))
+        elif self.app.size.width < TWO_COLUMNS:
+            text.update(Group(*map(_drawn, shown)))
+        else:
+            first, second = _halves(shown)
+            beside = Table.grid(padding=(0, 2, 0, 0), expand=True)
+            beside.add_column(ratio=1)
+            beside.add_column(ratio=1)
+            beside.add_row(Group(*map(_drawn, first)), Group(*map(_drawn, second)))
+            text.update(beside)
+
+    def _sections(self) -> Iterable[HelpSection]:
+        """What can be done in this view, then everywhere, then in the others; words; glyphs."""
         known = keys_of(self._view, allowed=self._allowed, configured=self._configured)
         shown = {action.id: action for action in known.values()}
         ordered = sorted(shown.values(), key=lambda action: not action.views)
-        parts: list[Text | Table] = []
         for heading in dict.fromkeys("Here" if action.views else action.group for action in ordered):
             here = [action for action in ordered if heading == ("Here" if action.views else action.group)]
-            told = [
-                (display_of(action, self._configured), action.meaning + " Asks first." * action.destructive)
-                for action in here
-            ]
-            parts += _section(heading, told, KEY_WIDTH)
-        parts += _section(FIXED_GROUP, FIXED_KEYS, KEY_WIDTH)
+            yield HelpSection(
+                heading,
+                [
+                    (display_of(action, self._configured), action.meaning + " Asks first." * action.destructive)
+                    for action in here
+                ],
+            )
+        yield HelpSection(FIXED_GROUP, list(FIXED_KEYS))
+        yield HelpSection("What the glyphs mean", list(LEGEND), USAGE_WIDTH)
+        actions = available_actions(self._allowed)
+        for view in VIEW_NAMES:
+            own = [action for action in actions if view in action.views and view != self._view and action.keys]
+            lines = [(display_of(action, self._configured), action.meaning) for action in own]
+            yield HelpSection(f"In {view.replace('-', ' ')}", lines)
         words = [(word.usage, word.meaning) for action in actions for word in action.words]
-        parts += _section("Commands after :", words, USAGE_WIDTH)
-        parts += [Text("How one member sees another", "bold"), Text(f"  {STATES}")]
-        return Group(*parts)
+        yield HelpSection("Commands after :", words, USAGE_WIDTH)
 
 
-def _section(heading: str, lines: Iterable[tuple[str, str]], width: int) -> tuple[Text, Table]:
-    """Names, the first column `width` wide where there is room, and beside them what they mean."""
+def _halves(sections: Sequence[HelpSection]) -> tuple[Sequence[HelpSection], Sequence[HelpSection]]:
+    """The sections in their order, cut where both parts are as long as each other, as nearly as can be."""
+    lengths = [len(section.lines) + 1 for section in sections]
+    place = min(range(len(sections) + 1), key=lambda one: abs(sum(lengths[:one]) - sum(lengths[one:])))
+    return sections[:place], sections[place:]
+
+
+def _drawn(section: HelpSection) -> RenderableType:
+    """A table without lines: what is wrapped goes on under its own beginning."""
     table = Table.grid(padding=(0, 0, 0, 2), pad_edge=True, expand=True)
-    table.add_column(min_width=KEY_WIDTH, max_width=width)
+    table.add_column(min_width=KEY_WIDTH, max_width=section.width)
     table.add_column(ratio=1)
-    for name, meaning in lines:
+    for name, meaning in section.lines:
         table.add_row(Text(name), Text(meaning))
-    return Text(heading, "bold"), table
+    return Group(Text(section.heading, "bold"), table)

@@ -128,3 +128,28 @@ def test_nothing_is_asked_where_nobody_ends() -> None:
         assert not app.is_running
 
     run_async(scenario())
+
+
+def test_help_is_searched_and_has_titles_glyphs_and_the_keys_of_other_views() -> None:
+    async def scenario() -> None:
+        app = Console(formed())
+        async with app.run_test(size=(120, 330)) as pilot:
+            await settle(pilot)
+            await pilot.press("question_mark")
+            await pilot.pause()
+            text = screen_text(app)
+            glyphs = ("What the glyphs mean", "▸ cursor   ■ selected")
+            for told in ("Keys in ", "esc closes", "In network", "Commands after :", *glyphs):
+                assert told in text, told
+            await pilot.press("slash", *"/fro[zs]e", "slash")
+            await pilot.pause()
+            found = screen_text(app)
+            assert "let frozen ones run on" in found and "without a goodbye" not in found and "In network" not in found
+            await pilot.press("escape")
+            await pilot.pause()
+            assert "without a goodbye" in screen_text(app)
+            await pilot.press("escape")
+            await pilot.pause()
+            assert app.screen is app.top
+
+    run_async(scenario())

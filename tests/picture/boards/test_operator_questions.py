@@ -91,9 +91,7 @@ def test_two_halves_of_one_name_why_and_what_they_hide() -> None:
 def test_who_was_removed_is_told_by_lists_and_why_only_by_logs() -> None:
     story = watched(A, B, C)
     story.tell(A, listed(2, A, B), at_s=4)
-    assert (
-        f"{C} by {A}, 6 s ago: why is not told: give logs with --logs" in story.answers()["who was removed, and why"]
-    )
+    assert f"{C} by {A}, 6 s ago: why is not told: give logs with --logs" in story.answers()["who was removed, and why"]
     story.tell(A, MemberRemoved(B, f"uuid of {B}", "Suspecting: no heartbeat since …"), listed(3, A), at_s=5)
     assert "no heartbeat" in story.answers()["who was removed, and why"]
 
