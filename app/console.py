@@ -354,7 +354,7 @@ class Console(App[None]):
         if not text:
             self.type_line("owner ")
             return
-        from quarterdeck.app.handlers.key_owner import key_owner
+        from quarterdeck.backend.clusters.key_owner import key_owner
 
         try:
             self.show_message(key_owner(self.picture, text, hazelcast=self.cluster.source == "hazelcast"))

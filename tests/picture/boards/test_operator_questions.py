@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quarterdeck.app.handlers.key_owner import key_owner
+from quarterdeck.backend.clusters.key_owner import key_owner
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import ClusterStateChanged, Event, ListInstalled, MemberRemoved, Record
 from quarterdeck.backend.core.membership.views.identity import Member
