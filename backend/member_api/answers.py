@@ -93,6 +93,12 @@ class Entry(Struct, frozen=True):
     value_base64: str | None = None
 
 
+class EntriesStored(Struct, frozen=True):
+    """How many entries were stored at once."""
+
+    stored: int
+
+
 class MapSize(Struct, frozen=True):
     """How many entries a map has."""
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
+from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from urllib.parse import quote
 
@@ -18,10 +18,13 @@ from quarterdeck.backend.clusters.remote.member_client import (
 )
 from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.core.data.calls.operations import Answer, Get, Keys, Operation, Put, PutAll, Remove, Size
-from quarterdeck.backend.member_api.answers import Entry, MapKeys, MapSize
+from quarterdeck.backend.member_api.answers import EntriesStored, Entry, MapKeys, MapSize
 
-AT_A_TIME = 16
-"""How many entries of many are on their way at the same time."""
+BODY_BYTES = 2 * 1024 * 1024
+"""So many bytes of keys and values, at most, are sent in one request of many entries; one entry may be longer."""
+
+LENGTH_IN_JSON = 2
+"""A byte that is no plain letter takes up to so many in JSON or base64."""
 
 PROBLEMS = (HTTPStatus.CONFLICT, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
 """What a member answers when an operation has failed, not the asking for it."""
@@ -72,11 +75,28 @@ async def _of_key(
 
 
 async def _put_all(client: MemberClient, url: str, wanted: PutAll) -> Answer:
-    """Each as a put of its own, a few at a time; no more after the first that fails."""
-    for first in range(0, len(wanted.entries), AT_A_TIME):
-        some = wanted.entries[first : first + AT_A_TIME]
-        await asyncio.gather(*(_of_key(client, url, "PUT", wanted.map, key, value) for key, value in some))
+    """All of them in as few requests as their size allows; no more after the first that fails."""
+    path = f"/maps/{_segment(wanted.map)}/entries"
+    for some in _batches(wanted.entries):
+        body = {"entries": [{"key": key, **_body_of(value)} for key, value in some]}
+        content = await client.send(url, HttpRequest("POST", path, body, may_take_long=True))
+        decoded(Decoder(EntriesStored), content, url)
     return Answer()
+
+
+def _batches(entries: Sequence[tuple[str, bytes]]) -> Iterator[list[tuple[str, bytes]]]:
+    """Entries in order, so many at a time as go into one request."""
+    batch: list[tuple[str, bytes]] = []
+    size = 0
+    for key, value in entries:
+        length = LENGTH_IN_JSON * (len(key) + len(value))
+        if batch and size + length > BODY_BYTES:
+            yield batch
+            batch, size = [], 0
+        batch.append((key, value))
+        size += length
+    if batch:
+        yield batch
 
 
 def _body_of(value: bytes) -> dict[str, str]:

@@ -9,9 +9,9 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 from starlette.convertors import Convertor, register_url_convertor
 
-from quarterdeck.backend.core.data.calls.operations import Answer, Get, Keys, Operation, Put, Remove, Size
-from quarterdeck.backend.member_api.answers import Entry, MapKeys, MapSize
-from quarterdeck.backend.service.console_api.requests import NewValue
+from quarterdeck.backend.core.data.calls.operations import Answer, Get, Keys, Operation, Put, PutAll, Remove, Size
+from quarterdeck.backend.member_api.answers import EntriesStored, Entry, MapKeys, MapSize
+from quarterdeck.backend.service.console_api.requests import NewEntries, NewValue
 from quarterdeck.backend.service.console_api.route_classes import (
     JOINED,
     CallerDependency,
@@ -68,6 +68,14 @@ async def get(name: MapName, key: Key, face: FaceDependency, caller: CallerDepen
     if answer.value is None:
         raise Denied(HTTPStatus.NOT_FOUND, f"nothing is stored under {key!r} in {name!r}")
     return _entry(key, answer.value)
+
+
+@writing.post("/{map}/entries")
+async def put_all(name: MapName, given: NewEntries, face: FaceDependency, caller: CallerDependency) -> EntriesStored:
+    """Store many values, each as a put of its own. After a problem some may be stored and others not."""
+    entries = tuple((one.key, _bytes_of(one)) for one in given.entries)
+    await _answer(face, PutAll(name, entries), caller)
+    return EntriesStored(stored=len(entries))
 
 
 @writing.put("/{map}/{key:map_key}")

@@ -79,6 +79,19 @@ class NewValue(RequestModel):
         return self
 
 
+class NewEntry(NewValue):
+    """A value, and the key to store it under."""
+
+    key: str = Field(min_length=1)
+
+
+class NewEntries(RequestModel):
+    """Many at once; each is a put of its own."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"entries": [{"key": "a", "value": "Byzantium"}]}]})
+    entries: list[NewEntry]
+
+
 def _is_text(given: object) -> bool:
     """Whether all text in it, names of fields too, can be written as UTF-8."""
     if isinstance(given, str):

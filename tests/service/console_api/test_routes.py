@@ -163,6 +163,10 @@ def test_maps(client: Client) -> None:
     assert client.get(f"{V1}/maps/cities/bytes").json()["value_base64"] == "/w=="
     assert client.get(f"{V1}/maps/cities/size").json() == {"size": 2}
     assert client.get(f"{V1}/maps/cities/keys").json() == {"keys": ["a/b\nc", "bytes"]}
+    many = {"entries": [{"key": "x", "value": "1"}, {"key": "y", "value_base64": "/w=="}]}
+    assert client.post(f"{V1}/maps/many/entries", json=many).json() == {"stored": 2}
+    assert client.get(f"{V1}/maps/many/y").json()["value_base64"] == "/w=="
+    assert client.post(f"{V1}/maps/many/entries", json={"entries": [{"key": "", "value": "1"}]}).status_code == 400
     assert client.delete(path).json()["value"] == "Byzantium"
     assert client.put(path, json={}).status_code == 400
     assert client.put(path, json={"value_base64": "?"}).status_code == 400
