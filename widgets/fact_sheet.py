@@ -69,7 +69,11 @@ class FactSheet(ScrollView, can_focus=True, inherit_bindings=False):
     def _lay_out(self) -> None:
         before, self._lines = self._lines, tuple(line for fact in self._facts for line in self._wrapped(fact))
         if len(before) != len(self._lines):
-            self.virtual_size = Size(0, len(self._lines))
+            # Where the height is given, lines that fit into it come and go without the whole screen being laid out anew.
+            least = 0 if self.styles.auto_dimensions else self.scrollable_content_region.height
+            size = Size(0, max(len(self._lines), least))
+            if size != self.virtual_size:
+                self.virtual_size = size
             self.refresh()
             return
         first, region = self.scroll_offset.y, self.scrollable_content_region

@@ -117,10 +117,10 @@ class LineTable(ScrollView, can_focus=True):
             super().__init__()
             self.sender = sender
 
-    def __init__(self, model: TableModel, *, empty: str = "", id: str | None = None) -> None:
-        """`empty` is what is said when there are no rows."""
+    def __init__(self, model: TableModel, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._empty = empty
+        self._when_empty = ""
+        """What is said when there are no rows."""
         self._model = model
         self._keys: tuple[str, ...] = ()
         self._place: dict[str, int] = {}
@@ -156,6 +156,12 @@ class LineTable(ScrollView, can_focus=True):
         else:
             self._awaited_key = key
 
+    def say_when_empty(self, text: str) -> None:
+        """Say this as long as there are no rows."""
+        if text != self._when_empty:
+            self._when_empty = text
+            self.refresh()
+
     def show(self) -> None:
         """Take the model as it is now and repaint the rows in sight that look different."""
         keys, columns = tuple(self._model.keys), tuple(self._model.columns)
@@ -185,7 +191,7 @@ class LineTable(ScrollView, can_focus=True):
             return self._paint_header(width)
         place = self.scroll_offset.y + y - 1
         if place >= len(self._keys):
-            said = " " * MARKER_WIDTH + self._empty if y == 1 and not self._keys else ""
+            said = " " * MARKER_WIDTH + self._when_empty if y == 1 and not self._keys else ""
             return Strip([Segment(said, self._style("faint"))]).crop_extend(0, width, self._style("plain"))
         return self._paint_row(place, width)
 
@@ -202,6 +208,7 @@ class LineTable(ScrollView, can_focus=True):
         super().watch_scroll_y(old_value, new_value)
 
     def on_resize(self) -> None:
+        self._take_room()
         self._forget_looks()
 
     def on_focus(self) -> None:
@@ -254,8 +261,16 @@ class LineTable(ScrollView, can_focus=True):
         if self._cursor_key not in self._place:
             self._cursor_key = keys[min(former_place, len(keys) - 1)] if keys else None
             self.post_message(self.Moved(self))
-        self.virtual_size = Size(MARKER_WIDTH + sum(column.width for column in columns), len(keys) + 1)
+        self._take_room()
         self._forget_looks()
+
+    def _take_room(self) -> None:
+        """Where the height is given, rows that fit into it come and go without the whole screen being laid out anew."""
+        least = 0 if self.styles.auto_dimensions else self.scrollable_content_region.height
+        width = MARKER_WIDTH + sum(column.width for column in self._columns)
+        size = Size(width, max(len(self._keys) + 1, least))
+        if size != self.virtual_size:
+            self.virtual_size = size
 
     def _forget_looks(self) -> None:
         self._looks.clear()

@@ -22,7 +22,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from quarterdeck.backend.picture.replicas.replica_cell import EMPTY, MARKS, Column, ReplicaCell
-from quarterdeck.widgets.replica_style import HUES, ReplicaStyle, Zoom, half_look, letter_look
+from quarterdeck.widgets.replica_style import HUES, ZOOMS, ReplicaStyle, Zoom, half_look, letter_look
 
 GUTTER = 4
 """Cells before the first partition, for the replica index."""
@@ -109,6 +109,12 @@ class ReplicaMapView(ScrollView, can_focus=True):
     def zoom(self) -> Zoom:
         """How large each replica is painted."""
         return self._zoom
+
+    @property
+    def zooms(self) -> tuple[Zoom, ...]:
+        """The zooms that there are. Without colours and shades of our own nothing tells halves from each other."""
+        plain = self.app.no_color and bool(self.app.native_ansi_color)
+        return tuple(zoom for zoom in ZOOMS if zoom != "halves" or not plain)
 
     @property
     def partition(self) -> int | None:

@@ -35,8 +35,8 @@ TONE_OF: dict[BeliefState, str] = {
 
 PLAIN_WIDTH = len("✕ removed") + 1
 SUSPECTED_WIDTH = len("? suspected") + 1
-LONGEST_NAME_OVER_GLYPH = 10
-"""Where there is room for glyphs only, so much of a name stands above them."""
+NAME_OVER_GLYPH = (3, 10)
+"""Where there is room for glyphs only, at least and at most so much of a name stands above them."""
 LONGEST_NAME = 22
 """Longer labels are cut short in columns; the fixed columns have to leave room for the rest."""
 FACTS_WIDTH = 34
@@ -96,8 +96,12 @@ class BeliefMatrixModel(MatrixModel[ObserverRow]):
         self._picture = picture
         self._marks: Mapping[str, str] = {}
         self._ever_suspected: set[str] = set()
-        self._laid_out: tuple[tuple[str, ...], int, bool] = ((), 0, False)
+        self._laid_out: tuple[tuple[str, ...], int, int] = ((), 0, 0)
         self._glyphs_only = self._with_tables = False
+        self._name_width = 0
+        """Cells of the names above columns that have glyphs only."""
+        self._fitted: object = None
+        """What the width of the names was found for."""
         self.summary: BeliefSummary = summarize_beliefs(picture)
 
     def update(self, picture: Picture, labels: Sequence[str], marks: Mapping[str, str]) -> None:
@@ -109,7 +113,7 @@ class BeliefMatrixModel(MatrixModel[ObserverRow]):
         for belief in picture.members.values():
             if belief.suspicions:
                 self._ever_suspected.update(picture.label_of(address) for address in belief.suspicions)
-        laid_out = (tuple(keys), len(self._ever_suspected), self._glyphs_only)
+        laid_out = (tuple(keys), len(self._ever_suspected), self._name_width)
         if laid_out != self._laid_out:
             self._laid_out = laid_out
             self.show_members({label: self._member_column(label) for label in keys})
@@ -118,10 +122,15 @@ class BeliefMatrixModel(MatrixModel[ObserverRow]):
 
     def fit(self, width: int) -> None:
         """Leave the words and the column of masters out when there is no room for them in so many cells."""
-        words = MARKER_WIDTH + FACTS_WIDTH + len(self.keys) * SUSPECTED_WIDTH
-        if self._glyphs_only != (words > width):
-            self._glyphs_only = words > width
+        glyphs_only = MARKER_WIDTH + FACTS_WIDTH + len(self.keys) * SUSPECTED_WIDTH > width
+        if self._glyphs_only != glyphs_only:
+            self._glyphs_only = glyphs_only
             self._declare()
+        facts = MARKER_WIDTH + sum(column.width for column in self.columns[: self.fixed_columns])
+        wanted = (self.keys, width - facts, glyphs_only)
+        if wanted != self._fitted:
+            self._fitted = wanted
+            self._name_width = longest_name(self.keys, width - facts) if glyphs_only else 0
 
     def sentence(self, key: str) -> str:
         """In what the list of this observer is another one than most hold; empty when it is not."""
@@ -147,7 +156,7 @@ class BeliefMatrixModel(MatrixModel[ObserverRow]):
     def _member_column(self, label: str) -> Column:
         title = one_line(label)
         if self._glyphs_only:
-            return Column(title, min(cell_len(title), LONGEST_NAME_OVER_GLYPH) + 1)
+            return Column(title, min(cell_len(title), self._name_width) + 1)
         least = SUSPECTED_WIDTH if label in self._ever_suspected else PLAIN_WIDTH
         return Column(title, max(min(cell_len(title), LONGEST_NAME) + 1, least))
 
@@ -168,3 +177,11 @@ class BeliefMatrixModel(MatrixModel[ObserverRow]):
                 self._declare()
             if not self._glyphs_only:
                 self.widen("table", [f"{DISSENT_GLYPH} t{max(tables)}"])
+
+
+def longest_name(labels: Sequence[str], room: int) -> int:
+    """How much of each name can stand above its column so that all columns are in sight, if that is possible."""
+    least, most = NAME_OVER_GLYPH
+    lengths = [cell_len(one_line(label)) for label in labels]
+    fitting = (longest for longest in range(most, least, -1) if sum(min(one, longest) + 1 for one in lengths) <= room)
+    return next(fitting, least)

@@ -94,7 +94,7 @@ class SuspicionsPane(OverviewPane):
 
     def __init__(self, session: Session, key: str) -> None:
         self.model = SuspicionRowsModel()
-        table = LineTable(SortFilterModel(self.model), empty="nobody suspects anybody", id="overview-suspicions")
+        table = LineTable(SortFilterModel(self.model), id="overview-suspicions")
         super().__init__(session, key, "suspicions", table)
 
     @property
@@ -109,6 +109,7 @@ class SuspicionsPane(OverviewPane):
             rows = [self.model.rows.row(picture, key, now_us) for key in list(self.model.keys)[: NAMED + 1]]
             parts.append(TableCell(listed([f"{row.pair} {row.age}" for row in rows], NAMED), "warning"))
         elif self.table is not None:
+            self.table.say_when_empty(self.model.rows.nothing)
             self.table.show()
         self.edge.show(parts)
 

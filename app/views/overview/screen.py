@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 
 from textual.containers import Container
@@ -35,6 +36,10 @@ ROWS_FOR_VERDICT = 16
 ROWS_FOR_ACTIVITY = 45
 COLUMNS_FOR_ACTIVITY = 130
 
+HALVES = ("upper", "lower")
+"""What happened and the detail, which stand below, are painted in other ticks than the rest, for a frame costs as much as the
+least rectangle around all that has changed: so each of them is painted five times a second at most."""
+
 MANY_MEMBERS = 50
 """With more members only the matrix and what happened are looked at in every tick, the other panes twice a second."""
 SELDOM_US = SECOND_US // 2
@@ -53,6 +58,12 @@ class OverviewScreen(ViewScreen):
         self._arranged: Arrangement | None = None
         self._enlarged: PaneName | None = None
         self._seldom_painted = -1
+        self._half: str | None = None
+        """What is painted in this tick; all of it outside of ticks."""
+        self._waiting: set[str] = set()
+        """The halves that are to be painted in the next ticks."""
+        self._next_halves = deque(HALVES)
+        """The one that was painted last comes last."""
         self._activity = Activity()
         self._pointed: PaneName = "lists"
         """The pane that has the focus, or had it last, of those whose rows have a detail."""
@@ -135,9 +146,16 @@ class OverviewScreen(ViewScreen):
     def tick(self, *, news: bool) -> None:
         """Besides records, other members, episodes and news that have become older are news; and lanes go on."""
         moved = self.happened.stale or self.session.labels != self._labels or self.connections.marks() != self._marks
-        super().tick(news=news or moved)
+        if news or moved:
+            self._waiting = set(HALVES)
+        self._half = next((half for half in self._next_halves if half in self._waiting), None)
+        if self._half == self._next_halves[0]:
+            self._next_halves.rotate()
+        super().tick(news=self._half is not None)
+        self._half = None
 
     def paint(self) -> None:
+        """All of it, or the half whose turn it is: what is painted in one frame should stand close together."""
         if self._epoch != self.session.epoch:
             self._epoch = self.session.epoch
             recent = self.session.recent
@@ -146,15 +164,20 @@ class OverviewScreen(ViewScreen):
                 pane.restart(recent)
         self._labels, self._marks = self.session.labels, self.connections.marks()
         self._arrange()
+        if self._half != "upper":
+            self._waiting.discard("lower")
+            self.happened.paint(self._labels, self._marks)
+            self._say_detail()
+        if self._half == "lower":
+            return
+        self._waiting.discard("upper")
         self.lists.paint(self._labels, self._marks)
-        self.happened.paint(self._labels, self._marks)
+        self._say_verdict()
         if self._due():
             for name, pane in self.panes.items():
                 if pane.display and name not in ("lists", "happened"):
                     pane.paint(self._labels, self._marks)
             self._say_activity()
-            self._say_detail()
-        self._say_verdict()
 
     # Events
 
@@ -257,8 +280,8 @@ class OverviewScreen(ViewScreen):
         if self.pulses.display:
             self.pulses.show(
                 [
-                    TableCell(f"{pulse.title} {pulse.bars} {pulse.rate}/s", pulse.tone)
-                    for pulse in self._activity.pulses(self.session.now_us())
+                    TableCell(" ".join(filter(None, (pulse.title, pulse.bars, pulse.rate))), pulse.tone)
+                    for pulse in self._activity.pulses(self.session.picture, self.session.now_us())
                 ]
             )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 
+from rich.style import Style
 from textual.message import Message
 from textual.widget import Widget
 
@@ -23,7 +24,7 @@ from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.what_if.loss import incarnations_left, loss_facts, loss_of
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.replica_map import ReplicaMapView
-from quarterdeck.widgets.replica_style import HUES, ZOOMS
+from quarterdeck.widgets.replica_style import HUES
 from quarterdeck.widgets.status_line import StatusLine
 
 LOSS_LINES = 4
@@ -43,6 +44,12 @@ class HoldersTable(LineTable):
 
     class Selected(Message):
         """Other members are selected than before."""
+
+    def _style(self, tone: str, outlier: bool = False, cursor: bool = False, selected: bool = False) -> Style:
+        """A colour of the map stays what it is under the cursor too: its letter is black, which is read on no other ground."""
+        if not tone.startswith("hue"):
+            return super()._style(tone, outlier, cursor, selected)
+        return super()._style(tone) + Style(bold=cursor or None, underline=cursor or selected or None)
 
     def action_mark(self) -> None:
         super().action_mark()
@@ -236,11 +243,12 @@ class PartitionsScreen(ViewScreen):
         self.repaint()
 
     def _zoom(self, zoom: str) -> None:
-        known = {str(one): one for one in ZOOMS}
+        zooms = self.map.zooms
+        known = {str(one): one for one in zooms}
         if zoom and zoom not in known:
             self.console.show_message(f"there is no zoom {zoom!r}; there are {', '.join(known)}", error=True)
             return
-        after = ZOOMS[(ZOOMS.index(self.map.zoom) + 1) % len(ZOOMS)]
+        after = zooms[(zooms.index(self.map.zoom) + 1) % len(zooms)]
         self.map.set_zoom(known.get(zoom, after))
 
     def _to_trouble(self, step: int) -> None:

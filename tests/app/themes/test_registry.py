@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import colorsys
+import itertools
+import re
+from pathlib import Path
 
 import pytest
 from textual.color import Color
 
 from quarterdeck.app.themes.palette import Palette
 from quarterdeck.app.themes.registry import ANSI, DEFAULT_THEME, PALETTES, THEMES, NoSuchTheme, theme_called
+from quarterdeck.widgets.replica_style import HUES
+
+PARTITIONS_STYLE = Path(__file__).parents[3] / "app" / "views" / "partitions" / "screen.tcss"
 
 TONE_VARIABLES = {
     "good": "text-success", "strong": "text-primary", "warning": "text-warning", "bad": "text-error",
@@ -64,6 +70,31 @@ def test_every_tone_is_readable_on_every_ground(palette: Palette) -> None:
             assert Color.parse(css[GROUND_VARIABLES[ground]]) == Color.parse(under)
             ratio = contrast(color, under)
             assert ratio >= least_contrast(palette), f"{tone} on {ground}: {ratio:.2f}"
+
+
+REPLICA_STATES = (("text-error", "error-muted"), ("text-warning", "warning-muted"), ("text-primary", "primary-muted"))
+
+
+@pytest.mark.parametrize("palette", PALETTES, ids=lambda palette: palette.name)
+def test_marks_of_the_replica_map_are_readable(palette: Palette) -> None:
+    css = {**palette.theme().to_color_system().generate(), **palette.theme().variables}
+    for text, ground in REPLICA_STATES:
+        assert contrast(css[text], css[ground]) >= 4.5, (text, ground)
+
+
+def test_colours_of_members_are_readable_under_black_and_differ_without_colour() -> None:
+    hues = re.findall(r"\.replica-map--hue\d.*background: (#\w+); color: #000000", PARTITIONS_STYLE.read_text("utf-8"))
+    assert len(hues) == HUES
+    for hue in hues:
+        assert contrast(hue, "#000000") >= 4.5, hue
+    greys = sorted(brightness(hue) for hue in hues)
+    assert min(after - before for before, after in itertools.pairwise(greys)) >= 15, greys
+
+
+def brightness(color: str) -> float:
+    """What the terminal gets under NO_COLOR, of 255; as Textual's filter does it."""
+    red, green, blue = Color.parse(color).rgb
+    return (red * 299 + green * 587 + blue * 114) / 1000
 
 
 @pytest.mark.parametrize("palette", PALETTES, ids=lambda palette: palette.name)

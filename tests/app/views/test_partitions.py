@@ -9,11 +9,16 @@ import pytest
 from textual.pilot import Pilot
 
 from quarterdeck.app.console import Console
-from quarterdeck.app.views.partitions.screen import PartitionsScreen
+from quarterdeck.app.settings import ConsoleSettings
+from quarterdeck.app.themes.registry import THEMES
+from quarterdeck.app.views.partitions.screen import HoldersTable, PartitionsScreen
 from quarterdeck.backend.core.events import ProcessKilled
 from quarterdeck.backend.core.partitions.events import Holder, TableChanged
+from quarterdeck.widgets.replica_style import HUES
 from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.long_run_cluster import LongRunCluster
 from tests.app.fakes.screen_text import screen_text, settle
+from tests.app.themes.test_registry import contrast
 
 FIVE = ("athens", "byzantium", "cyrene", "delphi", "euphesus")
 
@@ -232,3 +237,33 @@ def test_a_great_table() -> None:
         assert "p50020 v1:" in screen_text(app)
 
     on_the_map(cluster, scenario)
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_the_letter_of_a_member_is_readable_under_the_cursor(theme: str) -> None:
+    async def scenario() -> None:
+        app = Console(LongRunCluster(), settings=ConsoleSettings(theme=theme))
+        async with app.run_test(size=(100, 30)) as pilot:
+            await pilot.press("4", "tab")
+            await settle(pilot)
+            holders = app.top.table
+            assert isinstance(holders, HoldersTable) and holders.has_focus
+            for hue in range(HUES):
+                style = holders._style(f"hue{hue}", cursor=True)
+                assert style.color is not None and style.bgcolor is not None and not style.reverse
+                assert contrast(style.color.get_truecolor().hex, style.bgcolor.get_truecolor().hex) >= 4.5
+
+    asyncio.run(scenario())
+
+
+def test_without_any_colour_there_are_no_halves(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        app = Console(LongRunCluster(), settings=ConsoleSettings(theme="ansi"))
+        async with app.run_test(size=(100, 30)) as pilot:
+            await pilot.press("4", "z", "z")
+            await settle(pilot)
+            assert isinstance(app.top, PartitionsScreen) and app.top.map.zoom == "wide"
+            assert "▀" not in screen_text(app)
+
+    monkeypatch.setenv("NO_COLOR", "1")
+    asyncio.run(scenario())

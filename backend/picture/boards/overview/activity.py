@@ -10,8 +10,11 @@ from quarterdeck.backend.core.data.events import CallFinished
 from quarterdeck.backend.core.events import HeartbeatLate, Record
 from quarterdeck.backend.core.partitions.events import MigrationDecided
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.core.witnessed.events import Aspect, ReplicaMigrated
 from quarterdeck.backend.picture.boards.overview.bars import bars
+from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import Tone
+from quarterdeck.backend.picture.text.not_told import NOT_TOLD
 
 SECONDS = 20
 """As far as it is shown; the second that is not over yet is not."""
@@ -22,14 +25,15 @@ class Series(NamedTuple):
 
     title: str
     kinds: tuple[type, ...]
+    aspect: Aspect
     tone: Tone
     """What a second in which it happened is painted in."""
 
 
 SERIES = (
-    Series("late heartbeats", (HeartbeatLate,), "warning"),
-    Series("operations", (CallFinished,), "plain"),
-    Series("migrations", (MigrationDecided,), "strong"),
+    Series("late heartbeats", (HeartbeatLate,), "heartbeats", "warning"),
+    Series("operations", (CallFinished,), "data", "plain"),
+    Series("migrations", (MigrationDecided, ReplicaMigrated), "migration-ends", "strong"),
 )
 
 
@@ -39,8 +43,8 @@ class Pulse:
 
     title: str
     bars: str
-    rate: int
-    """How often it happened in the last second that is over."""
+    rate: str
+    """How often it happened in the last second that is over, or that this is not told."""
     tone: Tone
 
 
@@ -70,12 +74,15 @@ class Activity:
                         del counts[old]
                 counts[second] = counts.get(second, 0) + 1
 
-    def pulses(self, now_us: int) -> tuple[Pulse, ...]:
+    def pulses(self, picture: Picture, now_us: int) -> tuple[Pulse, ...]:
         """All series up to the last second that is over."""
         last = now_us // SECOND_US - 1
         found = []
         for series, counts in zip(SERIES, self._counts, strict=True):
             numbers = [counts.get(second, 0) for second in range(last - SECONDS + 1, last + 1)]
+            if picture.nobody_tells(series.aspect) is not None:
+                found.append(Pulse(series.title, "", NOT_TOLD, "faint"))
+                continue
             tone: Tone = series.tone if any(numbers) else "faint"
-            found.append(Pulse(series.title, bars(numbers, max(numbers)), numbers[-1], tone))
+            found.append(Pulse(series.title, bars(numbers, max(numbers)), f"{numbers[-1]}/s", tone))
         return tuple(found)

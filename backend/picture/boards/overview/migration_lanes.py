@@ -19,16 +19,21 @@ from quarterdeck.backend.core.partitions.events import (
     TableRecovered,
 )
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.core.witnessed.events import ReplicaMigrated
 from quarterdeck.backend.picture.boards.overview.bars import bars
 from quarterdeck.backend.picture.fold.migrations import BEGUN_KEPT
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import Tone
 from quarterdeck.backend.picture.text.formatting import age_text, bytes_text, one_line
+from quarterdeck.backend.picture.text.not_told import NOT_TOLD
 
 SLOT_US = SECOND_US // 2
 """What one bar stands for."""
 SLOTS = 12
 WINDOW_S = SLOTS * SLOT_US / SECOND_US
+
+
+COUNTED = frozenset((MigrationStarted, MigrationCopied, MigrationDecided, TableRecovered, ReplicaMigrated))
 
 
 class Ends(NamedTuple):
@@ -92,6 +97,8 @@ class MigrationLanes:
     def take(self, records: Iterable[Record]) -> None:
         """Count these too; in order of time."""
         for record in records:
+            if type(record.event) not in COUNTED:
+                continue
             match record.event:
                 case MigrationStarted() as begun:
                     self._begin(begun)
@@ -106,6 +113,8 @@ class MigrationLanes:
                 case TableRecovered(_, _, committed_ids, rolled_back_ids):
                     for migration_id in (*committed_ids, *rolled_back_ids):
                         self._end(migration_id, record.at, migration_id in committed_ids)
+                case ReplicaMigrated() as migrated if migrated.succeeded and migrated.source != migrated.destination:
+                    self._count(migrated.source, migrated.destination, record.at)
                 case _:
                     pass
 
@@ -139,9 +148,14 @@ class MigrationLanes:
     def _end(self, migration_id: str, at_us: int, committed: bool) -> None:
         ends = self._begun.pop(migration_id, None)
         if ends is not None and committed:
-            slot = self._slot(at_us)
-            slot.given[ends.giver] = slot.given.get(ends.giver, 0) + 1
-            slot.taken[ends.taker] = slot.taken.get(ends.taker, 0) + 1
+            self._count(ends.giver, ends.taker, at_us)
+
+    def _count(self, giver: Address | None, taker: Address | None, at_us: int) -> None:
+        slot = self._slot(at_us)
+        if giver is not None:
+            slot.given[giver] = slot.given.get(giver, 0) + 1
+        if taker is not None:
+            slot.taken[taker] = slot.taken.get(taker, 0) + 1
 
     def _slot(self, at_us: int) -> Slot:
         """That of this moment; what comes late counts for the latest."""
@@ -157,6 +171,11 @@ def queue_figure(picture: Picture, now_us: int) -> tuple[str, Tone]:
     if any(one.recovering for one in leading):
         return "searching the latest table", "warning"
     running, waiting = sum(len(one.running) for one in leading), sum(one.waiting for one in leading)
+    if picture.nobody_tells("migration-queue") is not None:
+        ended = (
+            "ends too" if picture.nobody_tells("migration-ends") is not None else f"{picture.history.done_count} done"
+        )
+        return f"queue {NOT_TOLD}, {ended}", "faint"
     if not running and not waiting:
         failed = picture.history.failed_count
         if failed:

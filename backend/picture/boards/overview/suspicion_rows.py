@@ -13,6 +13,7 @@ from quarterdeck.backend.picture.fold.belief import Suspicion
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import Tone
 from quarterdeck.backend.picture.text.formatting import age_text, counted, one_line, with_names
+from quarterdeck.backend.picture.text.not_told import NOT_TOLD, not_told
 
 MOST_ROWS = 500
 """Of more suspicions the rest is only counted."""
@@ -54,6 +55,10 @@ class SuspicionRows:
     """How many there are, those without a row included."""
     suspects: int
     """How many members are suspected by anybody."""
+    silent: int = 0
+    """Of how many running members it is not told whom they suspect."""
+    nothing: str = ""
+    """What is to be said where there are no rows."""
 
     def row(self, picture: Picture, key: str, now_us: int) -> SuspicionRow:
         """The row of this key. Raises KeyError."""
@@ -73,21 +78,27 @@ class SuspicionRows:
 def suspicion_rows(picture: Picture, labels: Sequence[str]) -> SuspicionRows:
     """The suspicions in force of these members, in this order."""
     entries: dict[str, SuspicionEntry] = {}
-    raised = 0
+    raised = silent = 0
+    nothing = "nobody suspects anybody"
     suspected: set[Address] = set()
     for label in labels:
         belief = picture.members.get(label)
-        if belief is None or not belief.running or not belief.suspicions:
+        if belief is None or not belief.running:
+            continue
+        if not belief.tells("suspicions"):
+            silent += 1
+            nothing = f"suspicions are {not_told('suspicions', belief.witnessed_by)}"
+        if not belief.suspicions:
             continue
         raised += len(belief.suspicions)
         suspected.update(belief.suspicions)
         for suspect, suspicion in islice(belief.suspicions.items(), MOST_ROWS - len(entries)):
             entries[f"{label} {suspect}"] = SuspicionEntry(label, suspect, suspicion)
-    return SuspicionRows(entries, raised, len(suspected))
+    return SuspicionRows(entries, raised, len(suspected), silent, nothing)
 
 
 def suspicion_figure(rows: SuspicionRows) -> tuple[str, Tone]:
     """How many there are, in a word or two."""
     if not rows.raised:
-        return "none", "faint"
+        return (NOT_TOLD if rows.silent else "none"), "faint"
     return f"{rows.raised}, of {counted(rows.suspects, 'member')}", "warning"

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from quarterdeck.backend.core.partitions.events import Holder
-from quarterdeck.backend.picture.boards.belief_matrix import DISSENT_GLYPH, differs_from_master
+from quarterdeck.backend.picture.boards.belief_matrix import DISSENT_GLYPH, differs_from_master, table_text
 from quarterdeck.backend.picture.fold.belief import Belief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.fold.safety import unsafety_of
 from quarterdeck.backend.picture.fold.table_belief import TableBelief
 from quarterdeck.backend.picture.text.fact import Tone
 from quarterdeck.backend.picture.text.formatting import counted, one_line
+from quarterdeck.backend.picture.text.not_told import NOT_TOLD
 
 STRIP_LENGTH = 16
 DIGEST_SHOWN = 6
@@ -25,8 +26,7 @@ LOOKED_THROUGH_ALWAYS = 5_003
 """A table of more partitions is looked through at most once a second."""
 STRIPS_KEPT = 64
 
-NOT_TOLD = (0,)
-"""A row without holders."""
+NO_HOLDERS = (0,)
 
 WHOLE, FEWER, SINGLE, NONE = "▇", "▅", "▂", "∅"
 """What is left of the partition that has the fewest copies: all that there could be, fewer, a single one of several, none."""
@@ -82,7 +82,8 @@ class TableRows:
         gone = belief.status in ("stopped", "killed", "paused")
         if belief.table is None:
             missing = differs_from_master(picture, belief)
-            state = f"{DISSENT_GLYPH} none" if missing else belief.status if gone else "none yet"
+            state = NOT_TOLD if not belief.tells("owners") else "none yet"
+            state = f"{DISSENT_GLYPH} none" if missing else belief.status if gone else state
             return TableRow(one_line(label), "", "", "", 0, 0, state, "warning" if missing else "faint", missing, gone)
         table = belief.table
         census = self.census(picture, belief, table, now_s)
@@ -90,7 +91,7 @@ class TableRows:
         state, tone = _state(belief, census, differs)
         return TableRow(
             label=one_line(label),
-            version=f"v{table.version}",
+            version=table_text(belief, "v"),
             digest=table.digest[:DIGEST_SHOWN],
             strip=census.strip,
             owned=table.owned_by(belief.uuid),
@@ -120,16 +121,17 @@ class TableRows:
 def table_figure(picture: Picture, labels: Sequence[str]) -> tuple[str, Tone]:
     """How many tables there are among the running members, in a word or two."""
     digests = set()
-    missing = False
+    missing = silent = False
     for label in labels:
         belief = picture.members.get(label)
         if belief is not None and belief.running:
             if belief.table is None:
-                missing = True
+                missing = missing or belief.tells("owners")
+                silent = silent or not belief.tells("owners")
             else:
                 digests.add(belief.table.digest)
     if not digests:
-        return "none yet", "faint"
+        return (NOT_TOLD if silent else "none yet"), "faint"
     if len(digests) > 1 or missing:
         return f"{DISSENT_GLYPH} {counted(len(digests), 'digest')}{' and none' if missing else ''}", "warning"
     return "1 digest", "plain"
@@ -138,7 +140,7 @@ def table_figure(picture: Picture, labels: Sequence[str]) -> tuple[str, Tone]:
 def _state(belief: Belief, census: Census, differs: bool) -> tuple[str, Tone]:
     """What is most grave of all that keeps this table from being safe."""
     if census.lost:
-        return f"∅ {census.lost} without a copy", "bad"
+        return f"∅ {census.lost} without {'a copy' if belief.tells('backups') else 'an owner'}", "bad"
     if census.single:
         return f"! {census.single} with one copy", "warning"
     unsafety = unsafety_of(belief)
@@ -150,6 +152,8 @@ def _state(belief: Belief, census: Census, differs: bool) -> tuple[str, Tone]:
         return f"{DISSENT_GLYPH} not its master's", "warning"
     if census.fewer:
         return f"{census.fewer} with fewer copies", "warning"
+    if not belief.tells("backups"):
+        return f"backups {NOT_TOLD}", "faint"
     return "✓ safe", "good"
 
 
@@ -168,7 +172,7 @@ def _census(table: TableBelief, living: Collection[str], able: int) -> Census:
     single = lost = fewer = 0
     lives = (*(holder.uuid in living for holder in table.holders), False)  # the last place is nobody's
     for partition in range(table.partitions):
-        held = table.rows.get(partition, NOT_TOLD)[1:]
+        held = table.rows.get(partition, NO_HOLDERS)[1:]
         copies = sum([lives[number] for number in held])
         if copies and copies >= min(len(held), able):
             continue
