@@ -85,7 +85,9 @@ def app_for(arguments: Sequence[str]) -> typer.Typer:
     if arguments[:1] == ["version"]:
         return app_with(())
     if COMPLETION not in os.environ and (not arguments or arguments[0] in MODULES):
-        return app_with([MODULES[arguments[0] if arguments else DEFAULT]])
+        wanted = arguments[0] if arguments else DEFAULT
+        handed_on = [MODULES[DEFAULT]] if wanted == "web" else []  # options that it checks as the console does
+        return app_with([MODULES[wanted], *handed_on])
     return whole_app()
 
 
