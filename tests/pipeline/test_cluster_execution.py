@@ -28,16 +28,15 @@ import msgspec
 from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.metrics.measuring import measure
 from quarterdeck.backend.pipeline.spark.session import spark_session
-from quarterdeck.backend.pipeline.tables.store import fold_in
+from quarterdeck.backend.pipeline.tables.store import update_store
 
 root, logs, out, where = *map(Path, sys.argv[1:4]), {sys.argv[4]: sys.argv[5]}
 with spark_session(**where) as spark:
     found = {
         "audit": audit([root], out / "audit", **where),
-        "audit by tables": audit([root], by_tables=True, **where),
         "audit of logs": audit([logs], **where),
-        "tables": fold_in(spark, [root], out / "tables"),
-        "tables again": fold_in(spark, [root], out / "tables"),
+        "tables": update_store(spark, [root], out / "tables"),
+        "tables again": update_store(spark, [root], out / "tables"),
         "metrics": measure([root], "scenario", **where),
         "metrics of tables": measure([out / "tables"], "settings", **where),
         "splits": measure([root], "run", "splits", **where),
@@ -62,7 +61,6 @@ def journal(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def here(journal: Path) -> dict[str, Any]:
     found = find(journal, journal.parent / "here", clean_environment(), journal.parent, "master", "local[2]")
     assert {one["run"] for one in found["audit"]["findings"]} == {"broken"}
-    assert found["audit"]["findings"] == found["audit by tables"]["findings"]
     assert found["audit of logs"]["counts"]["views"] > 10
     assert {row["by"] for row in found["metrics"]["rows"]} == {"halves", "broken"}
     (split,) = found["splits"]["rows"]
