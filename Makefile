@@ -10,7 +10,7 @@ MAVEN_GET = mvn -q org.apache.maven.plugins:maven-dependency-plugin:get -Dtransi
 
 MUTANTS =  # names of mutants to try; all when empty
 
-.PHONY: console pipeline web test test-long test-hazelcast mutants lint bench screenshots clean help
+.PHONY: console pipeline web test test-long test-hazelcast test-s3 mutants lint bench screenshots clean help
 
 console: .venv/.base  ## the console on a live cluster of five; without a terminal, the demo `split`
 	@$(BIN)/quarterdeck console
@@ -32,6 +32,14 @@ test-long: .venv/.pipeline .venv/.dev  ## what takes long: Sparks of their own, 
 test-hazelcast: .venv/.pipeline .venv/.dev  ## watch unmodified members of Hazelcast in trouble; needs root, Java 17, Maven and iproute2
 	@set -e; for version in $(HAZELCAST); do $(MAVEN_GET) -Dartifact=com.hazelcast:hazelcast:$$version; done
 	$(BIN)/python -m pytest -q -m long --timeout=900 tests/hazelcast/real
+
+# Hadoop's S3A and what it needs, as Spark's Hadoop has it: Maven and 700 MB of jars.
+test-s3: .venv/.s3 build/s3-jars/.done  ## journals and tables in S3, against moto's server; needs Maven and fetches 700 MB
+	QUARTERDECK_S3_JARS=build/s3-jars $(BIN)/python -m pytest -q -m long tests/pipeline/test_s3.py
+
+build/s3-jars/.done: tests/pipeline/s3_jars.xml
+	mvn -q -f $< dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/build/s3-jars
+	@touch $@
 
 mutants: .venv/.pipeline .venv/.dev  ## plant every fault of tests/mutants and see who notices; takes hours; `make mutants MUTANTS=name`
 	$(BIN)/python -m tests.mutants $(MUTANTS)
@@ -74,6 +82,10 @@ help:  ## this list
 
 .venv/.web: .venv/.base
 	$(INSTALL) '.[web]'
+	@touch $@
+
+.venv/.s3: .venv/.pipeline .venv/.dev
+	$(INSTALL) '.[s3]'
 	@touch $@
 
 .venv/.dev: .venv/.web

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quarterdeck.backend.pipeline.audit_input import kind_of
+from quarterdeck.backend.pipeline.audit_input import are_addresses, kind_of
 from quarterdeck.backend.pipeline.commit import read_manifest
 from quarterdeck.backend.pipeline.spark.requirements import needing_packages
 
@@ -24,14 +24,15 @@ def register(
 ) -> tuple[str, ...]:
     """Make the formats known to the session. With `paths`, also make temporary views; their names are returned.
 
-    `paths` are journals, logs of members, or one store that ``quarterdeck pipeline tables`` made. The views are `events`, which
+    `paths` are journals, logs of members, or one store that ``quarterdeck pipeline tables`` made; journals and stores may be at
+    addresses such as ``s3a://bucket/journals``. The views are `events`, which
     has every record once, and all tables that are made of it, under these names after `prefix`; `options` are the format's.
     Raises `NoJournal` or `NoLogs` when there is nothing to read, and `PipelineMissing`.
     """
     with needing_packages():
         from quarterdeck.backend.pipeline import data_sources
         from quarterdeck.backend.pipeline.spark.session import using
-    several = [Path(paths)] if isinstance(paths, str | os.PathLike) else [Path(path) for path in paths]
+    several = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     with using(spark):
         spark.dataSource.register(data_sources.JournalSource)
         spark.dataSource.register(data_sources.LogSource)
@@ -41,15 +42,38 @@ def register(
     return tuple(prefix + name for name in tables)
 
 
-def _tables(spark: SparkSession, paths: list[Path], options: dict[str, str]) -> dict[str, DataFrame]:
-    from quarterdeck.backend.hazelcast.logs.reader import log_files
-    from quarterdeck.backend.journal.files import journal_files
-    from quarterdeck.backend.pipeline.data_sources import JOURNAL_FORMAT, LOG_FORMAT
+def _tables(spark: SparkSession, paths: list[FilePath], options: dict[str, str]) -> dict[str, DataFrame]:
     from quarterdeck.backend.pipeline.tables.registry import TABLES
     from quarterdeck.backend.pipeline.tables.store import read_table
 
-    if len(paths) == 1 and read_manifest(paths[0]) is not None:
-        return {name: read_table(spark, paths[0], name) for name in ("events", *TABLES)}
+    store = _store_at(spark, paths)
+    if store is not None:
+        return {name: read_table(spark, store, name) for name in ("events", *TABLES)}
+    if are_addresses([str(path) for path in paths]):
+        events = _events_at(spark, list(map(str, paths)))
+    else:
+        events = _events_of(spark, [Path(path) for path in paths], options)
+    return {"events": events, **{name: table.make(events) for name, table in TABLES.items()}}
+
+
+def _store_at(spark: SparkSession, paths: list[FilePath]) -> Path | str | None:
+    """The store that was named; None where it is something else."""
+    if len(paths) > 1:
+        return None
+    place = os.fspath(paths[0])
+    if not are_addresses([place]):
+        return Path(place) if read_manifest(Path(place)) is not None else None
+    from quarterdeck.backend.pipeline.engine_input import resolve_engine_input
+
+    return place if resolve_engine_input(spark, [place]).kind == "store" else None
+
+
+def _events_of(spark: SparkSession, paths: list[Path], options: dict[str, str]) -> DataFrame:
+    """The events in journals or logs of this machine, each once."""
+    from quarterdeck.backend.hazelcast.logs.reader import log_files
+    from quarterdeck.backend.journal.files import journal_files
+    from quarterdeck.backend.pipeline.data_sources import JOURNAL_FORMAT, LOG_FORMAT
+
     if kind_of(paths) == "logs":
         log_files(paths)  # nothing there is told here, and not by a task
         source = LOG_FORMAT
@@ -58,5 +82,13 @@ def _tables(spark: SparkSession, paths: list[Path], options: dict[str, str]) -> 
             journal_files(path)
         source = JOURNAL_FORMAT
     read = spark.read.format(source).options(**options).load([str(path.resolve()) for path in paths])
-    events = read.dropDuplicates(["run", "uuid", "seq"])
-    return {"events": events, **{name: table.make(events) for name, table in TABLES.items()}}
+    return read.dropDuplicates(["run", "uuid", "seq"])
+
+
+def _events_at(spark: SparkSession, addresses: list[str]) -> DataFrame:
+    """The events in journals at addresses, each once: Spark reads what Python cannot open."""
+    from quarterdeck.backend.pipeline.engine_input import resolve_engine_input
+    from quarterdeck.backend.pipeline.tables import bronze
+
+    lines = bronze.read_lines(spark, resolve_engine_input(spark, addresses).read)
+    return bronze.bronze(bronze.ranked(bronze.with_run_name(lines))).events

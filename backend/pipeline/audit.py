@@ -57,7 +57,7 @@ class OutputRefused(ValueError):
 
 def audit(
     paths: Sequence[Path | str],
-    out_dir: Path | None = None,
+    out_dir: Path | str | None = None,
     *,
     rules: Collection[str] = (),
     source: Source = "auto",
@@ -69,19 +69,20 @@ def audit(
     then: Then | None = None,
 ) -> AuditResult:
     """Check what is at `paths`: journals (roots, directories of runs, single files), a store of tables that were made of them, or
-    logs; or journals at addresses such as `s3a://…`, which Spark reads. Events that stand twice count once.
+    logs; or journals or a store at addresses such as `s3a://…`, which Spark reads. Events that stand twice count once.
 
     `rules`: only these. `bound_us`: how long members may take to agree once nothing disturbs them. `log_options`: what logs
-    do not tell. With `out_dir` the tables `views`, `suspicions` and `findings` are written there as Parquet, partitioned by
-    run, replacing those of an earlier audit, all of them or none. `then` is called with the result and the lines that were
-    judged, while Spark has them. Spark is started for either of these, for what is great, and where a `master` or a `remote`
-    is named; `spark` is a session to be used instead, whatever there is to judge.
+    do not tell. With `out_dir`, which may be an address too, the tables `views`, `suspicions` and `findings` are written there as
+    Parquet, partitioned by run, replacing those of an earlier audit, all of them or none. `then` is called with the result and
+    the lines that were judged, while Spark has them. Spark is started for either of these, for what is great, and where a
+    `master` or a `remote` is named; `spark` is a session to be used instead, whatever there is to judge.
 
     Raises `NoJournal`, `NoLogs`, `UnknownRule`, `OutputRefused`, `StoreRefused`, `PipelineMissing`, `JavaMissing` or
     `SparkUnreachable` before anything is changed, and `OSError` for what cannot be read or written.
     """
-    if out_dir is not None:
-        _check_output(out_dir)
+    is_far = out_dir is not None and are_addresses([out_dir])
+    if out_dir is not None and not is_far:
+        _check_output(Path(out_dir))
     wanted = wanted_rules(rules)
     with tempfile.TemporaryDirectory(prefix="quarterdeck-audit-") as staging, ExitStack() as stack:
         wants_tables = out_dir is not None or then is not None
@@ -95,6 +96,10 @@ def audit(
             found = resolve_engine_input(spark, list(map(str, paths)))
         else:
             found = resolve_input(list(map(Path, paths)), Path(staging), source)
+        if spark is not None and out_dir is not None and is_far:
+            from quarterdeck.backend.pipeline.tables.store import place_of
+
+            _check_output(place_of(spark, out_dir))
         judged, unjudged = _judged(wanted, found)
         question = Question(tuple(sorted(judged)), bound_us)
         if spark is None and (wants_tables or master or remote or found.size_bytes > IN_PROCESS_BYTES):
@@ -117,7 +122,9 @@ def audit(
 
             lines = stack.enter_context(audit_lines.reading(spark, found, log_options))
             if out_dir is not None:
-                _write_tables(_tables(lines.events(), findings), out_dir)
+                from quarterdeck.backend.pipeline.tables.store import place_of
+
+                _write_tables(_tables(lines.events(), findings), place_of(spark, out_dir))
             if then is not None:
                 then(result, lines)
     return result
@@ -198,7 +205,8 @@ def _verdict(
         from quarterdeck.backend.pipeline.judging.spark_judge import judge_contents_on_spark
 
         assert spark is not None
-        return judge_whole(found.groups(), lambda some: judge_contents_on_spark(spark, some, question))
+        judged = judge_whole(found.groups(), lambda some: judge_contents_on_spark(spark, some, question))
+        return _with_quarantine(judged, _quarantined_far(spark, found.paths[0])) if found.kind == "store" else judged
     if found.kind == "logs" and spark is None:
         return _of_logs(found, question, log_options)
     if found.kind == "logs" and spark is not None:
@@ -211,22 +219,33 @@ def _verdict(
         from quarterdeck.backend.pipeline.judging.spark_judge import judge_on_spark
 
         judged = judge_whole(groups, lambda some: judge_on_spark(spark, some, question))
-    return _with_quarantine(judged, found.paths[0] / "quarantine") if found.kind == "store" else judged
+    return _with_quarantine(judged, _quarantined(found.paths[0])) if found.kind == "store" else judged
 
 
-def _with_quarantine(judged: WholeVerdict, table: Path) -> WholeVerdict:
+def _with_quarantine(judged: WholeVerdict, quarantined: Sequence[QuarantinedLine]) -> WholeVerdict:
     """The verdict on the events of a store, with the lines that were put aside as the store was made."""
+    count = len(quarantined)
+    contradicting = sum(one.reason.startswith(CONTRADICTS) for one in quarantined)
+    lines = {"lines": count, "duplicates": 0, "quarantined": count, "contradicting": contradicting}
+    counts = {name: judged.counts[name] + number for name, number in lines.items()}
+    return together(judged.runs, counts, quarantined)
+
+
+def _quarantined(store: Path) -> list[QuarantinedLine]:
     import pyarrow.parquet
 
-    rows = [
-        row
-        for part in sorted(table.glob("*/*.parquet"))
+    return [
+        QuarantinedLine(row["file"], row["raw"], row["reason"])
+        for part in sorted(store.glob("quarantine/*/*.parquet"))
         for row in pyarrow.parquet.ParquetFile(part).read(["file", "raw", "reason"]).to_pylist()
     ]
-    contradicting = sum(row["reason"].startswith(CONTRADICTS) for row in rows)
-    lines = {"lines": len(rows), "duplicates": 0, "quarantined": len(rows), "contradicting": contradicting}
-    counts = {name: judged.counts[name] + number for name, number in lines.items()}
-    return together(judged.runs, counts, [QuarantinedLine(row["file"], row["raw"], row["reason"]) for row in rows])
+
+
+def _quarantined_far(spark: SparkSession, address: str) -> list[QuarantinedLine]:
+    from quarterdeck.backend.pipeline.tables.store import read_table
+
+    rows = read_table(spark, address, "quarantine").select("file", "raw", "reason")
+    return [QuarantinedLine(row.file, row.raw, row.reason) for row in rows.collect()]
 
 
 def _of_logs(found: AuditInput, question: Question, options: LogOptions | None) -> WholeVerdict:
@@ -269,7 +288,7 @@ def _of_log_runs(
 # Tables on disk
 
 
-def _check_output(out_dir: Path) -> None:
+def _check_output(out_dir: commit.Place) -> None:
     """Only what an audit wrote may be replaced. Raises `OutputRefused`."""
     try:
         commit.check(out_dir, TABLES, WRITER)
@@ -288,7 +307,7 @@ def _tables(events: DataFrame, findings: Sequence[Finding]) -> dict[str, DataFra
     return {"views": views(events), "suspicions": suspicions(events), "findings": found}
 
 
-def _write_tables(tables: Mapping[str, DataFrame], out_dir: Path) -> None:
+def _write_tables(tables: Mapping[str, DataFrame], out_dir: commit.Place) -> None:
     """All of them take the place of all that an earlier audit wrote, or none does. Raises `OutputRefused`."""
     try:
         with commit.open_for_build(out_dir, tuple(tables), WRITER) as building:

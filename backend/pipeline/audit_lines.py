@@ -43,7 +43,7 @@ def reading(
     Raises `OSError` for what cannot be read.
     """
     with tuned(spark, source.size_bytes):
-        if isinstance(source, AuditInput) and source.kind == "store":
+        if source.kind == "store":
             yield InputLines(source, read_table(spark, source.paths[0], "events").select(*RECORD.names))
             return
         if isinstance(source, AuditInput) and source.kind == "logs":

@@ -3,6 +3,10 @@
 What is new is built in a directory of its own beside the tables. Renaming the order into that directory decides: before, the
 new is thrown away; after, whoever comes next finishes what was begun. Each table's directory of a run is put in place by one
 rename, so that no reader ever finds half of one.
+
+That is so for directories of this machine. At an address (`HadoopPath`) there is no lock, and some file systems rename a
+directory file by file: what was broken off is finished all the same, but a reader may find half of a run, and two writers
+spoil each other's work.
 """
 
 from __future__ import annotations
@@ -10,14 +14,20 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
+from uuid import uuid4
 
 import msgspec
 from msgspec import Struct
+
+if TYPE_CHECKING:
+    from quarterdeck.backend.pipeline.spark.hadoop_path import HadoopPath
+
+    Place = Path | HadoopPath
 
 BUILDING = ".building-"
 LOCK = ".lock"
@@ -53,7 +63,7 @@ class Order(Struct, frozen=True):
     manifest: Manifest
 
 
-def read_manifest(store: Path, maker: str = PIPELINE) -> Manifest | None:
+def read_manifest(store: Place, maker: str = PIPELINE) -> Manifest | None:
     """What the store at `store` consists of; None when there is none.
 
     Raises `StoreRefused` when it cannot be read, or is another maker's.
@@ -70,7 +80,7 @@ def read_manifest(store: Path, maker: str = PIPELINE) -> Manifest | None:
 
 
 @contextmanager
-def open_for_build(store: Path, tables: tuple[str, ...], maker: str = PIPELINE) -> Iterator[Path]:
+def open_for_build(store: Place, tables: tuple[str, ...], maker: str = PIPELINE) -> Iterator[Place]:
     """A directory to build in, while nobody else writes into `store`; what an earlier writer left is seen to first.
 
     Raises `StoreRefused` when the place holds something else, or is being written.
@@ -78,59 +88,83 @@ def open_for_build(store: Path, tables: tuple[str, ...], maker: str = PIPELINE) 
     existed = store.exists()
     check(store, tables, maker)
     store.mkdir(parents=True, exist_ok=True)
+    with _alone(store):
+        finish(store)
+        building = store / f"{BUILDING}{uuid4().hex[:12]}"
+        building.mkdir()
+        try:
+            yield building
+        finally:
+            if not (building / ORDER).exists():  # else it is decided, and will be finished
+                remove(building)
+            if not existed and not (store / MANIFEST).exists() and not any(store.glob(f"{BUILDING}*")):
+                remove(store)
+
+
+@contextmanager
+def _alone(store: Place) -> Iterator[None]:
+    """Nobody else writes into a directory of this machine meanwhile. Raises `StoreRefused`."""
+    if not isinstance(store, Path):
+        yield
+        return
     with (store / LOCK).open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as busy:
             raise StoreRefused(f"{store}: somebody else is writing tables there; try again later") from busy
-        finish(store)
-        building = Path(tempfile.mkdtemp(prefix=BUILDING, dir=store))
-        try:
-            yield building
-        finally:
-            if not (building / ORDER).exists():  # else it is decided, and will be finished
-                shutil.rmtree(building, ignore_errors=True)
-            if not existed and not (store / MANIFEST).exists() and not any(store.glob(f"{BUILDING}*")):
-                shutil.rmtree(store)
+        yield
 
 
-def commit(store: Path, building: Path, order: Order) -> None:
+def commit(store: Place, building: Place, order: Order) -> None:
     """Put what stands in `building`, table by table and run by run, into `store`."""
     draft = building / f"{ORDER}.draft"
-    with draft.open("wb") as file:
-        file.write(msgspec.json.encode(order))
-        file.flush()
-        os.fsync(file.fileno())
-    draft.rename(building / ORDER)
+    draft.write_bytes(msgspec.json.encode(order))
+    if isinstance(draft, Path):
+        with draft.open("rb") as file:
+            os.fsync(file.fileno())
+    _rename(draft, building / ORDER)
     _carry_out(store, building, order)
 
 
-def finish(store: Path) -> None:
+def finish(store: Place) -> None:
     """Finish what an interrupted writer had decided, and throw away what it had not."""
-    for building in sorted(store.glob(f"{BUILDING}*")):
+    for building in _found(store, f"{BUILDING}*"):
         if (building / ORDER).exists():
             _carry_out(store, building, msgspec.json.decode((building / ORDER).read_bytes(), type=Order))
         else:
-            shutil.rmtree(building)
+            remove(building)
 
 
-def directories_by_run(table: Path) -> dict[str, str]:
+def remove(place: Place) -> None:
+    """Remove a directory with all that is in it, where there is one."""
+    if isinstance(place, Path):
+        shutil.rmtree(place, ignore_errors=True)
+    else:
+        place.remove()
+
+
+def directories_by_run(table: Place) -> dict[str, str]:
     """The names of the directories in `table`, by the run that each holds."""
-    return {unquote(one.name.removeprefix(RUN_PREFIX)): one.name for one in sorted(table.glob(f"{RUN_PREFIX}*"))}
+    return {unquote(one.name.removeprefix(RUN_PREFIX)): one.name for one in _found(table, f"{RUN_PREFIX}*")}
 
 
-def stored_bytes(table: Path, runs: Collection[str] | None = None) -> int:
+def stored_bytes(table: Place, runs: Collection[str] | None = None) -> int:
     """Bytes that `table` takes; only of these `runs`, if any are named."""
     return sum(part.stat().st_size for part in stored_files(table, runs))
 
 
-def stored_files(table: Path, runs: Collection[str] | None = None) -> list[Path]:
+def stored_files(table: Place, runs: Collection[str] | None = None) -> list[Place]:
     """The files of `table`; only those of these `runs`, if any are named."""
     wanted = (name for run, name in directories_by_run(table).items() if runs is None or run in runs)
-    return [part for name in wanted for part in sorted((table / name).glob("*.parquet"))]
+    return [part for name in wanted for part in _found(table / name, "*.parquet")]
 
 
-def _carry_out(store: Path, building: Path, order: Order) -> None:
+def _found(directory: Place, pattern: str) -> list[Place]:
+    """What is in the directory and fits the pattern, in order."""
+    return sorted([*directory.glob(pattern)], key=str)
+
+
+def _carry_out(store: Place, building: Place, order: Order) -> None:
     """Do what `order` says; what is done already is left as it is, so this may be begun again at any point."""
     old = building / "old"
     for table in order.tables:
@@ -143,22 +177,32 @@ def _carry_out(store: Path, building: Path, order: Order) -> None:
             if run in new:
                 if run in there:
                     _set_aside(store / table / there[run], old / table)
-                (placed / new[run]).touch()
-                (building / table / new[run]).rename(store / table / new[run])
+                (placed / new[run]).write_bytes(b"")
+                _rename(building / table / new[run], store / table / new[run])
             elif run in there and not (placed / there[run]).exists():
                 _set_aside(store / table / there[run], old / table)
     draft = building / f"{MANIFEST}.draft"
     draft.write_bytes(msgspec.json.encode(order.manifest))
-    draft.rename(store / MANIFEST)
-    (building / ORDER).rename(building / f"{ORDER}.done")
-    shutil.rmtree(building)
+    _rename(draft, store / MANIFEST)
+    _rename(building / ORDER, building / f"{ORDER}.done")
+    remove(building)
 
 
-def _set_aside(directory: Path, old: Path) -> None:
-    directory.rename(Path(tempfile.mkdtemp(dir=old)) / directory.name)
+def _set_aside(directory: Place, old: Place) -> None:
+    if isinstance(directory, Path):
+        place = old / uuid4().hex
+        place.mkdir()
+        _rename(directory, place / directory.name)
+    else:  # to rename may be to copy, and this is not needed any more
+        directory.remove()
 
 
-def check(store: Path, tables: tuple[str, ...], maker: str = PIPELINE) -> None:
+def _rename(one: Place, target: Place) -> None:
+    """The file or directory in another place, both of one kind."""
+    one.rename(target)  # type: ignore[arg-type]
+
+
+def check(store: Place, tables: tuple[str, ...], maker: str = PIPELINE) -> None:
     """Only what is a store of this maker, or has none of these tables, may become one. Raises `StoreRefused`."""
     if store.exists() and not store.is_dir():
         raise StoreRefused(f"{store} is not a directory")

@@ -167,7 +167,8 @@ def _paths_of(name: str, options: dict[str, str]) -> list[Path]:
     elsewhere = next((path for path in paths if "://" in path), None)
     if elsewhere is not None:
         raise BadOption(
-            f"{elsewhere}: the format {name} reads files that executors can open; quarterdeck.audit reads this"
+            f"{elsewhere}: the format {name} reads files that executors can open; "
+            "quarterdeck.spark.register(spark, path) makes views of journals and tables there, quarterdeck.audit judges them"
         )
     return [Path(path) for path in paths]
 

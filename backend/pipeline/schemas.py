@@ -66,10 +66,6 @@ def columns_of(kind: type) -> StructType:
     return struct_type(cast(inspect.StructType, inspect.type_info(kind)))
 
 
-def _may_be_null(kind: inspect.Type) -> bool:
-    return isinstance(kind, inspect.UnionType) and kind.includes_none
-
-
 def event_struct(kinds: tuple[inspect.StructType, ...]) -> StructType:
     """One struct that holds an event of any of `kinds`.
 
@@ -108,15 +104,3 @@ EVENT_KINDS = _event_kinds()
 EVENT = event_struct(EVENT_KINDS)
 RECORD = _record_struct(EVENT)
 ENVELOPE = tuple(name for name in RECORD.names if name != "event")
-REQUIRED_ENVELOPE = tuple(
-    field.encode_name
-    for field in cast(inspect.StructType, inspect.type_info(Record)).fields
-    if field.required and field.name != "event"
-)
-"""What has to be there beside the event for a line to be a record."""
-
-REQUIRED_FIELDS: dict[str, tuple[str, ...]] = {
-    str(kind.tag): tuple(field.encode_name for field in kind.fields if field.required and not _may_be_null(field.type))
-    for kind in EVENT_KINDS
-}
-"""By kind of event, the fields without which it is not one."""

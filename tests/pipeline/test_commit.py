@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from quarterdeck.backend.pipeline import commit
 from quarterdeck.backend.pipeline.commit import Manifest, Order, StoreRefused
+from quarterdeck.backend.pipeline.spark.hadoop_path import HadoopPath
 
 TABLES = ("events", "views")
 OLD, NEW = Manifest("f", {"old": (1, 1)}), Manifest("f", {"new": (2, 2)})
@@ -54,17 +56,25 @@ AFTER = {
 }  # fmt: skip
 
 
-def test_interrupted_at_every_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", [Path, HadoopPath])
+def test_interrupted_at_every_step(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type[Path] | type[HadoopPath]
+) -> None:
     """Each change of the file system is a place to die at, the second time too."""
-    rename, touch, mkdir = Path.rename, Path.touch, Path.mkdir
+    changes = {
+        name: getattr(kind, name) for name in ("rename", "write_bytes", "mkdir", "remove") if hasattr(kind, name)
+    }
     left = [0]
 
+    def named(path: Path) -> Path | HadoopPath:
+        return path if kind is Path else HadoopPath(spark, f"file://{path}")
+
     def dying(change):  # type: ignore[no-untyped-def]
-        def changed(path: Path, *arguments: object, **named: object) -> object:
+        def changed(path: Path, *arguments: object, **more: object) -> object:
             if left[0] == 0:
                 raise Killed
             left[0] -= 1
-            return change(path, *arguments, **named)
+            return change(path, *arguments, **more)
 
         return changed
 
@@ -76,22 +86,22 @@ def test_interrupted_at_every_step(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         building = store / f"{commit.BUILDING}1"
         order = build(building)
         with monkeypatch.context() as patched:
-            for name, change in (("rename", rename), ("touch", touch), ("mkdir", mkdir)):
-                patched.setattr(Path, name, dying(change))
+            for name, change in changes.items():
+                patched.setattr(kind, name, dying(change))
             left[0] = steps
             try:
-                commit.commit(store, building, order)
+                commit.commit(named(store), named(building), order)
                 reached_the_end = True
             except Killed:
-                decided = (building / commit.ORDER).exists()
+                decided = (building / commit.ORDER).exists() or commit.read_manifest(store) == NEW
                 content(store)
                 for again in (1, 2):  # and the one who finishes it dies as well, a little later each time
                     left[0] = again * 2
                     try:
-                        commit.finish(store)
+                        commit.finish(named(store))
                     except Killed:
                         content(store)
-        commit.finish(store)
+        commit.finish(named(store))
         expected = AFTER if reached_the_end or decided else BEFORE
         assert content(store) == expected, steps
         assert commit.read_manifest(store) == (NEW if expected is AFTER else OLD)

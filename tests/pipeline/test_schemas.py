@@ -10,11 +10,11 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql.types import LongType, StringType
 
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.pipeline.judging.lines import required
 from quarterdeck.backend.pipeline.schemas import (
     EVENT,
     EVENT_KINDS,
     RECORD,
-    REQUIRED_FIELDS,
     SchemaConflict,
     event_struct,
 )
@@ -84,8 +84,8 @@ def test_types_of_columns() -> None:
     )
     assert EVENT["reasons"].dataType.simpleString() == "map<string,string>"
     assert EVENT["loss"].dataType.simpleString() == "double"
-    assert REQUIRED_FIELDS["link-changed"] == ("source", "target")
-    assert len(REQUIRED_FIELDS) == len(EVENT_KINDS)
+    assert required()[1]["link-changed"] == ("source", "target")
+    assert len(required()[1]) == len(EVENT_KINDS)
 
 
 class First(msgspec.Struct, tag_field="kind", tag="first"):
@@ -114,4 +114,4 @@ def struct_of(kind: type) -> inspect.StructType:
 
 
 def test_what_may_be_null_is_not_missing() -> None:
-    assert "owner" in REQUIRED_FIELDS["migration-started"] and "source" not in REQUIRED_FIELDS["migration-started"]
+    assert "owner" in required()[1]["migration-started"] and "source" not in required()[1]["migration-started"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path, PurePath
+from typing import BinaryIO
 
 import msgspec
 from msgspec import Struct
@@ -53,14 +54,16 @@ class GroupVerdict(Struct, frozen=True):
 
 def lines_of_file(file: JournalFile) -> Iterator[bytes]:
     """The lines of a file on this machine: of text, or of a part of the table `events`. Raises OSError."""
-    if file.read.endswith(PARQUET):
-        yield from _lines_of_table(file.read)
-        return
-    with Path(file.read).open("rb") as lines:
-        yield from lines
+    with Path(file.read).open("rb") as content:
+        yield from lines_of_content(file, content)
 
 
-def _lines_of_table(part: str) -> Iterator[bytes]:
+def lines_of_content(file: JournalFile, content: BinaryIO) -> Iterable[bytes]:
+    """The same of what the file holds."""
+    return _lines_of_table(content) if file.read.endswith(PARQUET) else content
+
+
+def _lines_of_table(part: BinaryIO) -> Iterator[bytes]:
     """The lines that a part of the table keeps, whose order is lost."""
     import pyarrow.parquet
 

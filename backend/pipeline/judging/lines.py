@@ -62,7 +62,7 @@ def _why_no_record(raw: bytes) -> str:
         return TORN
     if not isinstance(told, dict):
         return TORN
-    envelope, required_of = _required()
+    envelope, required_of = required()
     if lacks := _absent(told, envelope):
         return f"lacks {lacks}"
     event = told.get("event")
@@ -80,7 +80,7 @@ def _absent(told: dict[str, Any], names: tuple[str, ...]) -> str:
 
 
 @cache
-def _required() -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
+def required() -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
     """What has to be there beside the event for a line to be a record, and by kind of event what makes it one."""
     record = cast(inspect.StructType, inspect.type_info(Record))
     envelope = tuple(one.encode_name for one in record.fields if one.required and one.name != "event")

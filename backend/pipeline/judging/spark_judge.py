@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from io import BytesIO
 from itertools import groupby
 from operator import itemgetter
 
@@ -13,12 +14,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from quarterdeck.backend.pipeline.judging.group_judge import GroupVerdict, JournalFile, judge_group
+from quarterdeck.backend.pipeline.judging.group_judge import GroupVerdict, JournalFile, judge_group, lines_of_content
 from quarterdeck.backend.pipeline.judging.log_judge import judge_log_lines
 from quarterdeck.backend.pipeline.judging.run_judge import Question, RunVerdict
 from quarterdeck.backend.pipeline.judging.whole_judge import Group
 from quarterdeck.backend.pipeline.spark.error_output import exit_with_task
-from quarterdeck.backend.pipeline.tables.bronze import GLOB_SIGNS
+from quarterdeck.backend.pipeline.spark.hadoop_path import literal
 
 BYTES_A_TASK = 16 << 20
 """Half a second of work: a task costs some hundredths of one, and great ones at the end leave cores idle."""
@@ -68,7 +69,7 @@ def judge_logs_on_spark(lines: DataFrame, question: Question) -> list[RunVerdict
 
 def contents(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     """The files at these addresses and below, each in a row: path, length, content."""
-    escaped = [path.translate(GLOB_SIGNS) for path in paths]
+    escaped = [literal(path) for path in paths]
     return spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(escaped)
 
 
@@ -109,10 +110,16 @@ def _judging_contents(question: Question) -> _MapInArrow:
         )
         for place, of_group in groupby(rows, key=itemgetter(0)):
             whole = {path: content for _, path, content in of_group}
-            files = [JournalFile(path, path) for path in whole]
-            yield _row(place, judge_group(files, question, lambda file: whole[file.read].splitlines()))  # noqa: B023
+            yield _row(place, _judge_contents(whole, question))
 
     return judge
+
+
+def _judge_contents(whole: Mapping[str, bytes], question: Question) -> GroupVerdict:
+    def read(file: JournalFile) -> Iterable[bytes]:
+        return lines_of_content(file, BytesIO(whole[file.read]))
+
+    return judge_group([JournalFile(path, path) for path in whole], question, read)
 
 
 def _judging_logs(question: Question) -> _MapInArrow:

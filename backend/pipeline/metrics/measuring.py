@@ -42,7 +42,7 @@ class Measured(Struct, frozen=True):
 def measure(paths: Sequence[Path | str], by: By, table: str = "", *, master: str = "", remote: str = "") -> Measured:
     """Percentiles of all metrics by `by`, or the rows of one `table` of them.
 
-    `paths` are journals, also at addresses that Spark reads, or one directory of tables. Raises `NoJournal`, `StoreRefused`,
+    `paths` are journals or one directory of tables, also at addresses that Spark reads. Raises `NoJournal`, `StoreRefused`,
     `PipelineMissing`, `JavaMissing` or `SparkUnreachable`.
     """
     if are_addresses(paths):
@@ -67,7 +67,7 @@ def measure(paths: Sequence[Path | str], by: By, table: str = "", *, master: str
             return _measured(table_source, by, table, quarantined)
 
 
-def _of_store(spark: SparkSession, store: Path) -> tuple[TableSource, int]:
+def _of_store(spark: SparkSession, store: Path | str) -> tuple[TableSource, int]:
     from quarterdeck.backend.pipeline.metrics.table_source import TableSource
     from quarterdeck.backend.pipeline.tables.store import read_table
 
@@ -81,7 +81,9 @@ def _measure_addresses(paths: Sequence[str], by: By, table: str, master: str, re
     with session.spark_session(master, remote=remote) as spark, tempfile.TemporaryDirectory() as staging:
         found = resolve_engine_input(spark, paths)
         with tuning.tuned(spark, found.size_bytes):
-            if tuning.is_small(found.size_bytes):
+            if found.kind == "store":
+                table_source, quarantined = _of_store(spark, found.paths[0])
+            elif tuning.is_small(found.size_bytes):
                 table_source, quarantined = _of_few(spark, found.read)
             else:
                 table_source, quarantined = _of_files(spark, found.read, Path(staging) / "events")

@@ -25,7 +25,7 @@ class TableSource:
         self._kept: dict[str, DataFrame] = {}
 
     @classmethod
-    def of_store(cls, spark: SparkSession, store: Path) -> TableSource:
+    def of_store(cls, spark: SparkSession, store: Path | str) -> TableSource:
         """The tables at `store`. Raises `StoreRefused`."""
         return cls(read_table(spark, store, "events"), lambda name: read_table(spark, store, name))
 

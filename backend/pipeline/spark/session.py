@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -66,6 +67,10 @@ ON_THIS_MACHINE = {
 _FAILURES = (Py4JError, PySparkException, ConnectionRefusedError, ConnectionResetError)
 """The ways in which Spark tells that it failed, or that it is not there any more."""
 
+_STOPPED = "stopped SparkContext"
+_NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([^']+)'")
+_OTHER_PYTHON = re.compile(r"different version: (\S+) than that in driver: ([0-9.]+)")
+
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 """Set by `spark-submit`, which has started Java by then and knows the master."""
 
@@ -117,7 +122,9 @@ def failing_in_one_way() -> Iterator[None]:
     """Raises `SparkFailed`, whichever way Spark tells what happened to it; mistakes of ours go through as they are."""
     try:
         yield
-    except (AnalysisException, ParseException, PythonException):
+    except (AnalysisException, ParseException, PythonException) as problem:
+        if lacking := _lacking(problem):
+            raise SparkFailed(lacking) from problem
         raise  # a query that makes no sense, or code of ours that raised on an executor
     except _FAILURES as problem:
         raise SparkFailed(f"Spark failed in the midst of work: {_reason(problem)}") from problem
@@ -205,7 +212,26 @@ def _reason(problem: Exception) -> str:
         return "its Java process has ended"
     java = getattr(problem, "java_exception", None)
     text = java.getMessage() if java is not None else str(problem)
+    if text and _STOPPED in text:
+        return "the application has been ended, by Spark's master or by whoever stopped it"
     return (text or type(problem).__name__).strip().splitlines()[0]
+
+
+def _lacking(problem: PySparkException) -> str:
+    """What executors lack, in words; empty where they lack nothing."""
+    text = str(problem)
+    if lacks := _NO_MODULE.search(text):
+        package = lacks[1].partition(".")[0]
+        return (
+            f"the executors' Python lacks the package {package}: install it where they run, or name a Python that has it as "
+            "PYSPARK_PYTHON"
+        )
+    if versions := _OTHER_PYTHON.search(text):
+        return (
+            f"the executors' Python is {versions[1]} and that of this process {versions[2]}: "
+            "name one of the same minor version as PYSPARK_PYTHON"
+        )
+    return ""
 
 
 def _java_ended() -> bool:

@@ -9,14 +9,16 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from quarterdeck.backend.pipeline.schemas import EVENT, RECORD, REQUIRED_ENVELOPE, REQUIRED_FIELDS
+from quarterdeck.backend.pipeline.judging.group_judge import CONTRADICTS
+from quarterdeck.backend.pipeline.judging.lines import TORN, required
+from quarterdeck.backend.pipeline.schemas import EVENT, RECORD
+from quarterdeck.backend.pipeline.spark.hadoop_path import literal
 
 NO_RUN = "(none)"
 """The run of what belongs to none: no directory can have an empty name."""
 
 _CORRUPT = "_corrupt"
 _READ_AS = StructType([*RECORD.fields, StructField(_CORRUPT, StringType())])
-GLOB_SIGNS = str.maketrans({sign: f"\\{sign}" for sign in "\\{}[]*?"})
 
 
 class Bronze(NamedTuple):
@@ -32,7 +34,7 @@ def read_lines(spark: SparkSession, files: Sequence[str]) -> DataFrame:
 
     The raw line is kept: fields that this version does not know are in it, and so is whatever is broken.
     """
-    paths = [file.translate(GLOB_SIGNS) for file in files]
+    paths = [literal(file) for file in files]
     # Without the look-up for partitions: the directory's run=… repeats a column that each line has.
     text = spark.read.option("recursiveFileLookup", "true").option("lineSep", "\n").text(paths)
     return parse_lines(text.select(F.col("value").alias("raw"), F.col("_metadata.file_path").alias("file")))
@@ -68,7 +70,7 @@ def bronze(ranked_lines: DataFrame) -> Bronze:
 def quarantined_lines(ranked_lines: DataFrame) -> DataFrame:
     """The lines that go into quarantine, all with a reason."""
     identity = F.concat_ws(" ", F.lit("uuid"), "record.uuid", F.lit("seq"), "record.seq")
-    reason = F.coalesce("reason", F.concat(F.lit("contradicts another event with the same identity, "), identity))
+    reason = F.coalesce("reason", F.concat(F.lit(f"{CONTRADICTS}, "), identity))
     return ranked_lines.where(is_quarantined()).withColumn("reason", reason)
 
 
@@ -79,18 +81,19 @@ def is_quarantined() -> Column:
 
 
 def _why_no_record() -> Column:
-    """A sentence on what keeps the parsed line from being a record; null when nothing does."""
+    """A sentence on what keeps the parsed line from being a record; null when nothing does. `judging.lines` says the same."""
+    envelope, required_of_kind = required()
     record, kind = F.col("record"), F.col("record.event.kind")
     # As text: each part of an expression that is put together here costs a call into Java, of which this would take thousands.
-    required_of = ", ".join(f"'{name}', {_texts(fields)}" for name, fields in REQUIRED_FIELDS.items())
-    required = F.expr(f"map({required_of})")[kind]
-    lacking_envelope = _absent("record", REQUIRED_ENVELOPE)
-    lacking_fields = F.array_intersect(required, _absent("record.event", EVENT.names))
+    required_of = ", ".join(f"'{name}', {_texts(fields)}" for name, fields in required_of_kind.items())
+    wanted = F.expr(f"map({required_of})")[kind]
+    lacking_envelope = _absent("record", envelope)
+    lacking_fields = F.array_intersect(wanted, _absent("record.event", EVENT.names))
     return (
-        F.when(record.isNull() | record[_CORRUPT].isNotNull(), F.lit("torn, no JSON, or a value of the wrong type"))
+        F.when(record.isNull() | record[_CORRUPT].isNotNull(), F.lit(TORN))
         .when(F.size(lacking_envelope) > 0, F.concat(F.lit("lacks "), F.array_join(lacking_envelope, ", ")))
         .when(kind.isNull(), F.lit("lacks the kind of its event"))
-        .when(required.isNull(), F.concat(F.lit("unknown kind of event "), kind))
+        .when(wanted.isNull(), F.concat(F.lit("unknown kind of event "), kind))
         .when(F.size(lacking_fields) > 0, F.concat(kind, F.lit(" lacks "), F.array_join(lacking_fields, ", ")))
     )
 

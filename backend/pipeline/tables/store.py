@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow.parquet
 from msgspec import Struct
@@ -21,16 +21,21 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from quarterdeck.backend.journal.files import OPEN_DIRECTORY, OPEN_SUFFIX
+from quarterdeck.backend.journal.files import OPEN_DIRECTORY, OPEN_SUFFIX, NoJournal
 from quarterdeck.backend.pipeline import commit
-from quarterdeck.backend.pipeline.audit_input import SHRUNK, AuditInput, resolve_input
+from quarterdeck.backend.pipeline.audit_input import SHRUNK, AuditInput, are_addresses, resolve_input
 from quarterdeck.backend.pipeline.commit import Manifest, Order
+from quarterdeck.backend.pipeline.engine_input import EngineInput, resolve_engine_input
 from quarterdeck.backend.pipeline.schemas import RECORD
+from quarterdeck.backend.pipeline.spark.hadoop_path import HadoopPath
 from quarterdeck.backend.pipeline.spark.tuning import is_small, persisted, tuned
 from quarterdeck.backend.pipeline.tables import bronze
 from quarterdeck.backend.pipeline.tables.bronze import NO_RUN
 from quarterdeck.backend.pipeline.tables.columns import TEXT, schema
 from quarterdeck.backend.pipeline.tables.registry import TABLES
+
+if TYPE_CHECKING:
+    from quarterdeck.backend.pipeline.commit import Place
 
 RECORDS_PER_FILE = 2_000_000
 SHARE_TO_DERIVE = 0.25
@@ -71,36 +76,53 @@ class StoreUpdate(Struct, frozen=True):
     quarantined: int
 
 
-def update_store(spark: SparkSession, paths: Sequence[Path], store: Path, *, is_last: bool = True) -> StoreUpdate:
+def update_store(
+    spark: SparkSession, paths: Sequence[Path | str], store: Path | str, *, is_last: bool = True
+) -> StoreUpdate:
     """Bring the tables at `store` up to date with the journals at `paths`; nothing is lost that came from others before.
 
     What is new of a run is added to its events. The tables that are made of events need the whole run: they are made anew of its
     kept events. Where more folds follow (`is_last` is false) that waits until the run has grown by a quarter, so that all folds
     of a run together cost as much as a few of the whole.
 
+    `paths` and `store` may be addresses. Only finished files are read there. In a store there a run is made anew whenever
+    something of it is new, and nobody else may write at the same time.
+
     Raises `NoJournal`, `StoreRefused`, or OSError. Whatever fails, and whenever the process dies: the tables of a run
     are all as they were, or all as they should be.
     """
     with tempfile.TemporaryDirectory(prefix="quarterdeck-tables-") as staging:
-        found = resolve_input(paths, Path(staging), "journal")
-        with commit.open_for_build(store, tuple(SCHEMAS)) as building:
-            manifest = commit.read_manifest(store) or Manifest(FORMAT, {})
-            return _fold(spark, store, building, manifest, found.without(manifest.files), is_last=is_last)
+        found = (
+            resolve_engine_input(spark, list(map(str, paths)))
+            if are_addresses(paths)
+            else resolve_input(list(map(Path, paths)), Path(staging), "journal")
+        )
+        if found.kind == "store":
+            raise NoJournal(f"{found.paths[0]}: holds tables; expected the journals that they are made of")
+        place = place_of(spark, store)
+        with commit.open_for_build(place, tuple(SCHEMAS)) as building:
+            manifest = commit.read_manifest(place) or Manifest(FORMAT, {})
+            return _fold(spark, place, building, manifest, found.without(manifest.files), is_last=is_last)
 
 
-def read_table(spark: SparkSession, store: Path, name: str) -> DataFrame:
+def place_of(spark: SparkSession, directory: Path | str) -> Place:
+    """The directory at a path of this machine, or at an address. Raises OSError where the address is of no use."""
+    return HadoopPath(spark, str(directory)) if are_addresses([directory]) else Path(directory)
+
+
+def read_table(spark: SparkSession, store: Path | str, name: str) -> DataFrame:
     """The table `name` of the store, with the columns that this version knows: what it lacks is null, what is new is left out.
 
-    Raises `StoreRefused` where there is no store.
+    Raises `StoreRefused` where there is no store; at an address, `resolve_engine_input` tells.
     """
-    if commit.read_manifest(store) is None:
+    if isinstance(store, Path) and commit.read_manifest(store) is None:
         raise commit.StoreRefused(
             f"{store} holds no tables; make them with `quarterdeck pipeline tables PATH… --out DIR`"
         )
-    return _read(spark, store / name, SCHEMAS[name])
+    return _read(spark, f"{store}/{name}", SCHEMAS[name])
 
 
-def _read(spark: SparkSession, table: Path, wanted: StructType) -> DataFrame:
+def _read(spark: SparkSession, table: Place | str, wanted: StructType) -> DataFrame:
     return spark.read.schema(wanted).parquet(str(table)).select(wanted.names)
 
 
@@ -115,11 +137,11 @@ class _Plan(NamedTuple):
     """By run, how many events were added since its tables were made."""
     is_last: bool
 
-    def still_behind(self, added: Mapping[str, int], store: Path) -> dict[str, int]:
+    def still_behind(self, added: Mapping[str, int], spark: SparkSession, store: Place) -> dict[str, int]:
         """By run, how many of its events no table will be made of in this fold, after so many were `added`."""
         behind = {run: count for run, count in self.behind.items() if run not in self.anew}
         for run in sorted(self.growing):
-            derived = _rows(store / "events", {run}) - behind.get(run, 0)
+            derived = _rows(spark, store / "events", {run}) - behind.get(run, 0)
             new = behind.pop(run, 0) + added.get(run, 0)
             if new and not self.is_last and new < SHARE_TO_DERIVE * derived:
                 behind[run] = new
@@ -127,7 +149,13 @@ class _Plan(NamedTuple):
 
 
 def _fold(
-    spark: SparkSession, store: Path, building: Path, manifest: Manifest, new_input: AuditInput, *, is_last: bool
+    spark: SparkSession,
+    store: Place,
+    building: Place,
+    manifest: Manifest,
+    new_input: AuditInput | EngineInput,
+    *,
+    is_last: bool,
 ) -> StoreUpdate:
     is_other_form = manifest.form != FORMAT
     known = len(manifest.files)
@@ -143,6 +171,8 @@ def _fold(
     if is_other_form:
         anew |= {run for name in ("events", "quarantine") for run in commit.directories_by_run(store / name)}
     touched |= anew | (set(manifest.behind) if is_last else set())
+    if isinstance(store, HadoopPath):  # nothing there can be linked
+        anew = touched
     size_bytes = new_input.size_bytes + text_bytes(store, touched)
     read: DataFrame | None = None
     with tuned(spark, size_bytes):
@@ -166,7 +196,7 @@ def _fold(
     return StoreUpdate(len(new_input.files), known, tuple(sorted(touched)), made.records, made.quarantined)
 
 
-def _without_known(spark: SparkSession, store: Path, new: DataFrame, kept: set[str]) -> tuple[DataFrame, set[str]]:
+def _without_known(spark: SparkSession, store: Place, new: DataFrame, kept: set[str]) -> tuple[DataFrame, set[str]]:
     """The new lines but for those that stand in the `kept` runs already, and the runs of which a kept record is contradicted.
 
     Those have to be put together anew: which record is the first is seen only when all lie side by side.
@@ -187,7 +217,7 @@ def _without_known(spark: SparkSession, store: Path, new: DataFrame, kept: set[s
     return numbered.join(known.select(*identity), identity, "left_anti").drop(*identity[1:]), contradicted
 
 
-def text_bytes(store: Path, runs: Collection[str] | None = None) -> int:
+def text_bytes(store: Place, runs: Collection[str] | None = None) -> int:
     """How many bytes the lines in a store were, about; only those of `runs`, if any are named."""
     return SHRUNK * commit.stored_bytes(store / "events", runs)
 
@@ -196,7 +226,7 @@ def _runs(rows: DataFrame) -> set[str]:
     return {row.run for row in rows.select("run").distinct().collect()}
 
 
-def _new_lines(spark: SparkSession, new_input: AuditInput) -> DataFrame | None:
+def _new_lines(spark: SparkSession, new_input: AuditInput | EngineInput) -> DataFrame | None:
     """Columns raw, file, record, reason and run of all lines that are new."""
     if not new_input.files:
         return None
@@ -208,10 +238,14 @@ def _new_lines(spark: SparkSession, new_input: AuditInput) -> DataFrame | None:
     return bronze.with_run_name(lines).withColumn("run", _run_of_line())
 
 
-def _names(spark: SparkSession, new_input: AuditInput) -> DataFrame:
+def _names(spark: SparkSession, new_input: AuditInput | EngineInput) -> DataFrame:
     """The files that are read, also under the names that they had while they were open: then their lines were the same."""
-    places = sorted(file.place for file in new_input.files)
-    opened = [place.parent.parent / OPEN_DIRECTORY / f"{place.stem}{OPEN_SUFFIX}" for place in places]
+    places = sorted(str(file.place) for file in new_input.files)
+    opened = [
+        file.place.parent.parent / OPEN_DIRECTORY / f"{file.place.stem}{OPEN_SUFFIX}"
+        for file in new_input.files
+        if isinstance(file.place, Path)
+    ]
     return spark.createDataFrame([(str(place),) for place in (*places, *opened)], "file string")
 
 
@@ -226,7 +260,7 @@ def _run_of_line() -> Column:
 
 
 def _lines(
-    spark: SparkSession, store: Path, new_input: AuditInput, new: DataFrame | None, anew: set[str]
+    spark: SparkSession, store: Place, new_input: AuditInput | EngineInput, new: DataFrame | None, anew: set[str]
 ) -> DataFrame | None:
     """The new lines, and the kept ones of runs that are made `anew`. What was wrong in a file that is read again is forgotten."""
     parts = [] if new is None else [new]
@@ -248,7 +282,7 @@ class _Made(NamedTuple):
 
 
 def _make(
-    spark: SparkSession, store: Path, building: Path, lines: DataFrame | None, plan: _Plan, size_bytes: int
+    spark: SparkSession, store: Place, building: Place, lines: DataFrame | None, plan: _Plan, size_bytes: int
 ) -> _Made:
     """Build what `plan` says in `building`: of `lines`, and of what is kept of the runs that grow."""
     small = is_small(size_bytes)
@@ -261,7 +295,7 @@ def _make(
         events = ranked.where("place = 1").select(*records, "raw", "file")
         added = {row.run: row["count"] for row in events.groupBy("run").count().collect()}
     try:
-        behind = plan.still_behind(added, store)
+        behind = plan.still_behind(added, spark, store)
         derived = plan.anew | {run for run in plan.growing - set(behind) if added.get(run) or run in plan.behind}
         if regrown := derived & plan.growing & set(commit.directories_by_run(store / "events")):
             kept = _read(spark, store / "events", EVENTS).where(F.col("run").isin(*sorted(regrown)))
@@ -283,8 +317,8 @@ def _make(
             ranked.unpersist()
     for run in sorted(plan.growing):
         for name in SCHEMAS if run not in derived else ("quarantine",):
-            _link_kept(store / name, building / name, run)
-    return _Made(_rows(building / "events"), _rows(building / "quarantine"), behind)
+            _link_kept(Path(str(store / name)), Path(str(building / name)), run)
+    return _Made(_rows(spark, building / "events"), _rows(spark, building / "quarantine"), behind)
 
 
 def _link_kept(table: Path, building: Path, run: str) -> None:
@@ -293,19 +327,22 @@ def _link_kept(table: Path, building: Path, run: str) -> None:
         return
     place = building / directory
     place.mkdir(parents=True, exist_ok=True)
-    for part in sorted((table / directory).glob("*.parquet")):
+    for part in (table / directory).glob("*.parquet"):
         try:
             (place / part.name).hardlink_to(part)
         except OSError:  # not every file system has links
             shutil.copy2(part, place / part.name)
 
 
-def _rows(table: Path, runs: Collection[str] | None = None) -> int:
+def _rows(spark: SparkSession, table: Place, runs: Collection[str] | None = None) -> int:
     """How many rows `table` has; only of these `runs`, if any are named. The files' footers tell."""
-    return sum(pyarrow.parquet.read_metadata(part).num_rows for part in commit.stored_files(table, runs))
+    files = commit.stored_files(table, runs)
+    if isinstance(table, Path):
+        return sum(pyarrow.parquet.read_metadata(part).num_rows for part in files)
+    return spark.read.parquet(*map(str, files)).count() if files else 0
 
 
-def _write(table: DataFrame, path: Path, wanted: StructType, *, small: bool) -> None:
+def _write(table: DataFrame, path: Place, wanted: StructType, *, small: bool) -> None:
     """What is small is written by one task; else small runs get one file each, great ones several."""
     rows = table.select(wanted.names)
     rows = rows.coalesce(1) if small else rows.hint("rebalance", F.col("run"))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from quarterdeck.cli.commands.spark.audit_report import ReportOption, reporting
+from quarterdeck.cli.commands.spark.failures import failing_without_spark
 from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
 
@@ -36,7 +36,7 @@ def audit(
         list[str], typer.Argument(metavar="PATH...", help="Journals, folders of runs, files, tables, or logs.")
     ],
     rules: Annotated[str, typer.Option(metavar="A,B", help="Judge only these invariants.")] = "",
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Also write tables and findings here.")] = None,
+    out: Annotated[str | None, typer.Option(metavar="DIR", help="Also write tables and findings here.")] = None,
     source: Annotated[Source, typer.Option(help="What the paths hold; by default that is looked up.")] = Source.AUTO,
     bound: Annotated[
         float | None,
@@ -62,7 +62,6 @@ def audit(
     from quarterdeck.backend.pipeline import audit as pipeline
     from quarterdeck.backend.pipeline.commit import StoreRefused
     from quarterdeck.backend.pipeline.rules.names import UnknownRule
-    from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, SparkUnreachable
 
     if master and remote:
         raise CommandFailed(ExitCode.BAD_INPUT, "--master and --remote exclude each other; name one of them")
@@ -70,12 +69,8 @@ def audit(
     with failing_as(ExitCode.BAD_INPUT, ValueError):
         zone_of(log_options)
     names = [name.strip() for name in rules.split(",") if name.strip()]
-    bad = (NoJournal, NoLogs, UnknownRule, pipeline.OutputRefused, StoreRefused, PipelineMissing, OSError)
-    with (
-        reporting(report) as write_report,
-        failing_as(ExitCode.UNREACHABLE, SparkUnreachable),
-        failing_as(ExitCode.BAD_INPUT, *bad),
-    ):
+    bad = (NoJournal, NoLogs, UnknownRule, pipeline.OutputRefused, StoreRefused, OSError)
+    with reporting(report) as write_report, failing_without_spark(*bad):
         result = pipeline.audit(
             paths,
             out,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from quarterdeck.cli.commands.spark.failures import failing_without_spark
 from quarterdeck.cli.commands.swarm import GREATEST_SEED, size_bounds
 from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
@@ -181,20 +182,14 @@ def _on_spark(
     resume: bool,
     shrinks: bool,
 ) -> Summary:
-    from quarterdeck.backend.pipeline.spark.requirements import (
-        PipelineMissing,
-        SparkFailed,
-        SparkUnreachable,
-        needing_packages,
-    )
+    from quarterdeck.backend.pipeline.spark.requirements import SparkFailed, needing_packages
 
-    with failing_as(ExitCode.BAD_INPUT, PipelineMissing), needing_packages():
+    with failing_without_spark(), needing_packages():
         from quarterdeck.backend.pipeline.campaign.driver import run_campaign
         from quarterdeck.backend.pipeline.campaign.store import CampaignRefused
         from quarterdeck.backend.pipeline.spark.session import spark_session
     with (
-        failing_as(ExitCode.BAD_INPUT, CampaignRefused, PipelineMissing, OSError),
-        failing_as(ExitCode.UNREACHABLE, SparkUnreachable),
+        failing_without_spark(CampaignRefused, OSError),
         _hinting_at_resuming(out, SparkFailed),
         spark_session(master, remote=remote, profile="throughput") as spark,
         _progress() as tell,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from quarterdeck.cli.commands.spark import stream
 from quarterdeck.cli.commands.spark.campaign import MasterOption, RemoteOption
-from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.commands.spark.failures import failing_without_spark
+from quarterdeck.cli.exits import CommandFailed, ExitCode
 from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
 
 group = typer.Typer(help="Tables, metrics and a running audit of journals, on Spark.", rich_markup_mode=None)
@@ -25,8 +25,8 @@ class By(StrEnum):
 
 @group.command("tables")
 def make_tables(
-    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Journals, folders of runs, or files.")],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the tables are, or will be.")],
+    paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Journals, folders of runs, or files.")],
+    out: Annotated[str, typer.Option(metavar="DIR", help="Where the tables are, or will be.")],
     master: MasterOption = "",
     remote: RemoteOption = "",
     output: FormatOption = Format.JSON,
@@ -36,13 +36,10 @@ def make_tables(
 
     from quarterdeck.backend.journal.files import NoJournal
     from quarterdeck.backend.pipeline.commit import StoreRefused
-    from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, SparkUnreachable, needing_packages
+    from quarterdeck.backend.pipeline.spark.requirements import needing_packages
 
     _one_of(master, remote)
-    with (
-        failing_as(ExitCode.UNREACHABLE, SparkUnreachable),
-        failing_as(ExitCode.BAD_INPUT, NoJournal, StoreRefused, PipelineMissing, OSError),
-    ):
+    with failing_without_spark(NoJournal, StoreRefused, OSError):
         with needing_packages():
             from quarterdeck.backend.pipeline.spark.session import spark_session
             from quarterdeck.backend.pipeline.tables.store import update_store
@@ -72,15 +69,11 @@ def print_metrics(
     from quarterdeck.backend.journal.files import NoJournal
     from quarterdeck.backend.pipeline.commit import StoreRefused
     from quarterdeck.backend.pipeline.metrics.measuring import MAX_ROWS, TABLE_NAMES, measure
-    from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, SparkUnreachable
 
     if table and table not in TABLE_NAMES:
         raise CommandFailed(ExitCode.BAD_INPUT, f"--table: there is no {table!r}; one of {', '.join(TABLE_NAMES)}")
     _one_of(master, remote)
-    with (
-        failing_as(ExitCode.UNREACHABLE, SparkUnreachable),
-        failing_as(ExitCode.BAD_INPUT, NoJournal, StoreRefused, PipelineMissing, OSError),
-    ):
+    with failing_without_spark(NoJournal, StoreRefused, OSError):
         measured = measure(paths, by.value, table, master=master, remote=remote)
     write_rows(
         ({name: _short(value, output) for name, value in row.items()} for row in measured.rows),

@@ -53,12 +53,15 @@ def connect_server(folder: Path) -> Iterator[str]:
         yield f"sc://127.0.0.1:{port}"
 
 
-def worker_python(folder: Path) -> Path:
-    """A Python with everything that is installed here but for our own package: only what Spark ships can be imported."""
+def worker_python(folder: Path, without: str = "quarterdeck") -> Path:
+    """A Python with everything that is installed here but for our own package: only what Spark ships can be imported.
+
+    `without`: another package that it lacks, too.
+    """
     packages = folder / "packages"
     packages.mkdir()
     for path in Path(sysconfig.get_path("purelib")).iterdir():
-        if "quarterdeck" not in path.name and path.suffix != ".pth":
+        if "quarterdeck" not in path.name and without not in path.name and path.suffix != ".pth":
             (packages / path.name).symlink_to(path)
     python = folder / "python"
     # -S: no site-packages, and with them no editable installs. What Spark puts on the path comes first.

@@ -1,0 +1,130 @@
+"""Files and directories at addresses such as `s3a://…` or `hdfs://…`, in the words of `pathlib`.
+
+Hadoop's FileSystem in the driver's Java does the work, so whatever it is set up for can be read and written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from py4j.protocol import Py4JJavaError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+_GLOB_SIGNS = str.maketrans({sign: f"\\{sign}" for sign in "\\{}[]*?"})
+
+
+def literal(path: str) -> str:
+    """A path as Spark's readers take it when no sign in it stands for several names."""
+    return path.translate(_GLOB_SIGNS)
+
+
+class FileStatus(NamedTuple):
+    """What is known of a file, under the names that `os.stat` has for it."""
+
+    st_size: int
+    st_mtime_ns: int
+
+
+class HadoopPath:
+    """A file or directory at an address. Other errors than those of `pathlib` are OSErrors that say what Hadoop says."""
+
+    def __init__(self, spark: SparkSession, address: str) -> None:
+        self._spark = spark
+        self._address = address.rstrip("/")
+        with _failing_as_file(self._address):
+            java: Any = spark._jvm
+            self._path: Any = java.org.apache.hadoop.fs.Path(self._address)
+            self._system: Any = self._path.getFileSystem(spark._jsc.hadoopConfiguration())
+
+    def __str__(self) -> str:
+        return self._address
+
+    def __lt__(self, other: HadoopPath) -> bool:
+        return self._address < other._address
+
+    def __truediv__(self, name: str) -> HadoopPath:
+        return HadoopPath(self._spark, f"{self._address}/{name}")
+
+    @property
+    def name(self) -> str:
+        """The last part of the address."""
+        return self._address.rpartition("/")[2]
+
+    def exists(self) -> bool:
+        """Whether there is a file or a directory."""
+        with _failing_as_file(self._address):
+            return bool(self._system.exists(self._path))
+
+    def is_dir(self) -> bool:
+        """Whether there is a directory."""
+        return self.exists() and bool(self._system.getFileStatus(self._path).isDirectory())
+
+    def stat(self) -> FileStatus:
+        """Size and time of the last change."""
+        with _failing_as_file(self._address):
+            status = self._system.getFileStatus(self._path)
+            return FileStatus(int(status.getLen()), int(status.getModificationTime()) * 1_000_000)
+
+    def glob(self, pattern: str) -> Iterator[HadoopPath]:
+        """What is directly in the directory and fits the pattern; nothing where there is no directory."""
+        if self.is_dir():
+            with _failing_as_file(self._address):
+                names = [str(status.getPath().getName()) for status in self._system.listStatus(self._path)]
+            yield from (self / name for name in names if fnmatchcase(name, pattern))
+
+    def mkdir(self, *, parents: bool = True, exist_ok: bool = True) -> None:
+        """Make the directory and those above it, as far as they are not there."""
+        with _failing_as_file(self._address):
+            self._system.mkdirs(self._path)
+
+    def read_bytes(self) -> bytes:
+        """The whole of a file."""
+        if not self.exists():
+            raise FileNotFoundError(2, "No such file", self._address)
+        with _failing_as_file(self._address):
+            stream = self._system.open(self._path)
+            try:
+                return bytes(stream.readAllBytes())
+            finally:
+                stream.close()
+
+    def write_bytes(self, content: bytes) -> None:
+        """Write the file anew."""
+        with _failing_as_file(self._address):
+            stream = self._system.create(self._path, True)
+            try:
+                stream.write(bytearray(content))
+            finally:
+                stream.close()
+
+    def rename(self, target: HadoopPath) -> None:
+        """Put the file or the directory in the place of `target`, of which nothing is left."""
+        target.remove()
+        with _failing_as_file(self._address):
+            if not self._system.rename(self._path, target._path):
+                raise OSError(5, f"cannot be renamed to {target}", self._address)
+
+    def remove(self) -> None:
+        """Remove the file, or the directory with all that is in it, where there is one."""
+        with _failing_as_file(self._address):
+            self._system.delete(self._path, True)
+
+
+@contextmanager
+def _failing_as_file(address: str) -> Iterator[None]:
+    """What Java raises of a file, as OSError."""
+    try:
+        yield
+    except AttributeError as problem:  # a session of Spark Connect has no Java here
+        raise OSError(
+            95, "is written by Spark in this process; Spark Connect only reads addresses", address
+        ) from problem
+    except Py4JJavaError as problem:
+        said = str(problem.java_exception.getMessage() or problem.java_exception.getClass().getName())
+        raise OSError(5, said.splitlines()[0], address) from problem

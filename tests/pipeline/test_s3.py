@@ -1,0 +1,101 @@
+"""Journals, tables and what an audit writes in S3: moto's server, through Hadoop's S3A. `make test-s3` fetches the jars."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quarterdeck.backend.pipeline.audit import audit
+from tests.pipeline.journal_builder import JournalBuilder, clean_story, write
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
+
+REPOSITORY = Path(__file__).parents[2]
+CONF = """\
+spark.jars {jars}
+spark.hadoop.fs.s3a.endpoint http://127.0.0.1:{port}
+spark.hadoop.fs.s3a.endpoint.region us-east-1
+spark.hadoop.fs.s3a.path.style.access true
+spark.hadoop.fs.s3a.access.key test
+spark.hadoop.fs.s3a.secret.key test
+"""
+PROGRAM = """
+import json
+import msgspec
+import quarterdeck
+from quarterdeck.backend.pipeline.audit import audit
+from quarterdeck.backend.pipeline.metrics.measuring import measure
+from quarterdeck.backend.pipeline.spark.session import spark_session
+from quarterdeck.backend.pipeline.tables.store import update_store
+
+journals, tables, out = (f"s3a://bucket/{name}" for name in ("journals", "tables", "audit"))
+with spark_session() as spark:
+    found = {
+        "first": update_store(spark, [journals], tables),
+        "again": update_store(spark, [journals], tables),
+        "journals": audit([journals], out),
+        "tables": audit([tables]),
+        "metrics": measure([tables], "all").rows == measure([journals], "all").rows,
+        "views": spark.table(quarterdeck.spark.register(spark, tables)[0]).count(),
+        "written": spark.read.parquet(f"{out}/findings").count(),
+    }
+print(json.dumps(msgspec.to_builtins(found)))
+"""
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Path:
+    broken = JournalBuilder("broken")
+    broken.installs("a1", "one/1", 2, "a1 b1")
+    broken.installs("b1", "one/1", 2, "a1 b1 c1")
+    return write(tmp_path / "journals", broken, clean_story("calm"))
+
+
+@pytest.fixture
+def environment(journal: Path, tmp_path: Path) -> Iterator[dict[str, str]]:
+    """That of a program whose Spark finds a bucket with the journal in it."""
+    folder = os.environ.get("QUARTERDECK_S3_JARS")
+    if not folder:
+        pytest.skip(
+            "QUARTERDECK_S3_JARS names no folder with the jar hadoop-aws and those that it needs: try `make test-s3`"
+        )
+    moto, boto3 = pytest.importorskip("moto.server"), pytest.importorskip("boto3")
+    server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    try:
+        port = server.get_host_and_port()[1]
+        keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test", "region_name": "us-east-1"}
+        bucket = boto3.resource("s3", endpoint_url=f"http://127.0.0.1:{port}", **keys).create_bucket(Bucket="bucket")
+        for file in journal.rglob("*.jsonl"):
+            bucket.put_object(Key=f"journals/{file.relative_to(journal)}", Body=file.read_bytes())
+        jars = ",".join(map(str, sorted(Path(folder).resolve().glob("*.jar"))))
+        (tmp_path / "spark-defaults.conf").write_text(CONF.format(jars=jars, port=port))
+        yield {**os.environ, "SPARK_CONF_DIR": str(tmp_path), "PYTHONPATH": str(REPOSITORY)}
+    finally:
+        server.stop()
+
+
+def found_in(environment: dict[str, str], folder: Path) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], env=environment, cwd=folder, capture_output=True, text=True, timeout=500
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_journals_and_tables_in_s3(environment: dict[str, str], journal: Path, tmp_path: Path) -> None:
+    found, here = found_in(environment, tmp_path), audit([journal])
+    assert (found["first"]["files_read"], found["first"]["runs"]) == (2, ["broken", "calm"])
+    assert (found["again"]["files_read"], found["again"]["files_known"]) == (0, 2)
+    assert found["journals"]["counts"] == here.counts
+    assert [one["detail"] for one in found["tables"]["findings"]] == [one.detail for one in here.findings]
+    assert found["metrics"]
+    assert (found["views"], found["written"]) == (here.counts["records"], len(here.findings))
