@@ -2,7 +2,8 @@
 
 The journal is made of simulated runs, each under many names, with violations planted in some of them. The audit judges every
 rule. DuckDB and Polars are asked the five questions that can be asked in SQL, with the columns told, not guessed, and read the
-files anew for each. Every engine runs in a process of its own: ``python tests/bench/audit_speed.py --events 1000000``.
+files anew for each. Every engine runs in a process of its own. The whole table of the documentation, on a calm machine:
+``python tests/bench/audit_speed.py --events 1000000,10000000 --table``.
 """
 
 from __future__ import annotations
@@ -248,17 +249,41 @@ def compare(events: int, directory: Path, engines: tuple[str, ...], say: Callabl
     }
 
 
+def in_markdown(measurement: dict[str, Any]) -> str:
+    """The measurement as a table for people, with how much faster two workers are than one."""
+    lines = [
+        f"{measurement['events']:,} events, {measurement['mb']} MB, load average {measurement['load_average']}",
+        "",
+        "| engine | seconds | of processor time | greatest memory |",
+        "|---|---|---|---|",
+    ]
+    measured_of = {engine: measurement[engine] for engine in ENGINES if "seconds" in measurement.get(engine, ())}
+    for engine, one in measured_of.items():
+        lines.append(f"| {engine} | {one['seconds']} | {one['cpu_seconds']} | {one['peak_mb']} MB |")
+    one, two, plain = (measured_of.get(engine) for engine in ("spark local[1]", "spark local[2]", "here"))
+    if one and two:
+        lines += ["", f"two workers: {one['seconds'] / two['seconds']:.2f} times one"]
+    if two and plain:
+        lines += [f"Spark's processor time: {two['cpu_seconds'] / plain['cpu_seconds']:.2f} times the plain loop's"]
+    return "\n".join(lines) + "\n"
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--events", type=int, default=EVENTS)
+    parser.add_argument("--events", default=str(EVENTS), help="how many; several numbers are separated by commas")
     parser.add_argument("--dir", type=Path)
     parser.add_argument("--engines", default=",".join(ENGINES), help="only these, separated by commas")
+    parser.add_argument("--table", action="store_true", help="also say it as a table, on stderr")
     parser.add_argument("--answer", choices=ENGINES, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.answer:
         answer(arguments.answer, arguments.dir)
     else:
-        with tempfile.TemporaryDirectory(prefix="quarterdeck-bench-") as temporary:
-            chosen = tuple(arguments.engines.split(","))
-            place = arguments.dir or Path(temporary)
-            print(json.dumps(compare(arguments.events, place, chosen, lambda text: print(text, file=sys.stderr))))
+        chosen = tuple(arguments.engines.split(","))
+        for count in map(int, arguments.events.split(",")):
+            with tempfile.TemporaryDirectory(prefix="quarterdeck-bench-") as temporary:
+                place = (arguments.dir or Path(temporary)) / str(count)
+                measurement = compare(count, place, chosen, lambda text: print(text, file=sys.stderr))
+            print(json.dumps(measurement))
+            if arguments.table:
+                print(in_markdown(measurement), file=sys.stderr)
