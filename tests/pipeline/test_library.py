@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import runpy
-import shutil
 from pathlib import Path
 
 import pytest
@@ -43,24 +40,3 @@ def test_a_campaign_runs_in_a_session_of_the_caller(spark: SparkSession, tmp_pat
     assert (summary.runs, summary.failed) == (3, False)
     assert (tmp_path / "campaign" / "summary.json").exists()
     assert spark.range(3).count() == 3
-
-
-def test_the_examples_of_the_documents_run(
-    spark: SparkSession,
-    journal: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
-    """The first needs no session, and is run with the tests of the project."""
-    text = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
-    _, example = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    for folder in ("journals", "logs"):  # Spark began elsewhere, and takes relative paths from there
-        example = example.replace(f'"{folder}"', f'"{tmp_path / folder}"')
-    (tmp_path / "example.py").write_text(example, encoding="utf-8")
-    shutil.copytree(journal, tmp_path / "journals")
-    shutil.copytree(LOGS, tmp_path / "logs")
-    runpy.run_path(str(tmp_path / "example.py"), init_globals={"spark": spark})
-    printed = capfd.readouterr().out
-    assert "list-installed" in printed
-    assert re.search(r"raised_cause\|times\|\n.*\n\|10\.77", printed)

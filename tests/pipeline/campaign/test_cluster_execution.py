@@ -21,7 +21,7 @@ from tests.waiting import wait_until
 
 pytestmark = pytest.mark.long
 
-SEEDS = range(1, 121)
+SEEDS = range(1, 101)
 WHERE = """
 import sys
 from quarterdeck.backend.pipeline.spark.session import start_session
