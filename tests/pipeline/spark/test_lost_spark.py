@@ -79,11 +79,8 @@ def test_an_application_that_its_master_kills_is_one_sentence(tmp_path: Path) ->
             wait_until(lambda: has_begun_work(tmp_path) or driver.poll() is not None)
             assert driver.poll() is None, driver.communicate()
             page = re.search(r"started at (http://\S+)", log.read_text())
-            application = re.search(r"app-\d+-\d+", log.read_text())
-            assert page is not None and application is not None
-            form = urllib.parse.urlencode({"id": application[0], "terminate": "true"}).encode()
-            here = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-            here.open(f"{page[1]}/app/kill/", form).close()
+            assert page is not None
+            kill_application(page[1])
             printed, said = driver.communicate(timeout=200)
         finally:
             driver.kill()
@@ -92,6 +89,17 @@ def test_an_application_that_its_master_kills_is_one_sentence(tmp_path: Path) ->
         r"quarterdeck: Spark failed in the midst of work: .*ended.*; go on with --resume: ", said.splitlines()[-1]
     )
     assert "Traceback" not in said
+
+
+def kill_application(master_page: str) -> None:
+    """Press the button `kill` on the page of Spark's master."""
+    here = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with here.open(master_page) as answer:
+        page = answer.read().decode()
+    (form,) = re.findall(r'<form[^>]*action="[^"]*app/kill/?".*?</form>', page, re.DOTALL)
+    fields = [dict(re.findall(r'(\w+)="([^"]*)"', one)) for one in re.findall(r"<input[^>]*>", form)]
+    said = urllib.parse.urlencode({one["name"]: one["value"] for one in fields if "name" in one}).encode()
+    here.open(f"{master_page}/app/kill/", said).close()
 
 
 def has_begun_work(folder: Path) -> bool:
