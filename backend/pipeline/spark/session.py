@@ -67,7 +67,7 @@ ON_THIS_MACHINE = {
 _FAILURES = (Py4JError, PySparkException, ConnectionRefusedError, ConnectionResetError)
 """The ways in which Spark tells that it failed, or that it is not there any more."""
 
-_STOPPED = "stopped SparkContext"
+_ENDED = ("stopped SparkContext", "Master removed our application")
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([^']+)'")
 _OTHER_PYTHON = re.compile(r"different version: (\S+) than that in driver: ([0-9.]+)")
 
@@ -212,7 +212,7 @@ def _reason(problem: Exception) -> str:
         return "its Java process has ended"
     java = getattr(problem, "java_exception", None)
     text = java.getMessage() if java is not None else str(problem)
-    if text and _STOPPED in text:
+    if text and any(said in text for said in _ENDED):
         return "the application has been ended, by Spark's master or by whoever stopped it"
     return (text or type(problem).__name__).strip().splitlines()[0]
 

@@ -82,6 +82,7 @@ def test_a_journal_at_an_address_becomes_views(spark: SparkSession, journal: Pat
         assert rows(spark.table(f"far_{name}")) == rows(kept.drop("raw", "file")) != []
 
 
+@pytest.mark.long
 def test_an_audit_writes_its_tables_at_an_address(spark: SparkSession, journal: Path, tmp_path: Path) -> None:
     for out in (tmp_path / "here", f"file://{tmp_path}/there"):
         audit([journal], out)
