@@ -51,5 +51,7 @@ def _meets(condition: MemberCondition, beliefs: Mapping[str, Belief], label: str
             return belief.running
         case "paused":
             return paused
+        case "master":
+            return belief.running and belief.is_master
         case "not paused":
             return belief.running and not paused

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from quarterdeck.app.console_interface import ConsoleInterface, Handler
 from quarterdeck.app.views.view_screen import ViewScreen
 from quarterdeck.backend.core.commands.catalogue import ANY_MEMBER, CATALOGUE, CommandDescription
 from quarterdeck.backend.core.commands.commands import CutLink, Heal, Partition, PauseMember, ResumeMember, StopMember
+from quarterdeck.backend.picture.text.formatting import one_line
 
 
 def commands_on_members() -> Iterable[CommandDescription]:
@@ -49,9 +50,21 @@ class MemberHandlers:
 
         def do(_: str) -> None:
             targets = self._targets()[:1] if ANY_MEMBER in description.arguments else self._targets()
+            if description.needs == "master":
+                targets = self._masters_among(targets)
             self._console.request(description.word, [description.make({"member": label}) for label in targets])
 
         return do
+
+    def _masters_among(self, targets: Sequence[str]) -> tuple[str, ...]:
+        """Those that lead; when none does, the operator is told who does."""
+        picture = self._view().session.picture
+        masters = tuple(label for label in targets if label in picture.masters())
+        if targets and not masters:
+            leader = picture.master_of(targets[0])
+            leads = f"; {one_line(leader.label)} leads its cluster" if leader is not None else ""
+            self._console.show_message(f"{one_line(targets[0])} is no master{leads}", error=True)
+        return masters
 
     def _open_detail(self, member: str) -> None:
         """Open the detail of the named member, or of the one under the cursor, whatever is selected."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from time import monotonic
 from typing import ClassVar
 
 from textual.app import ComposeResult
+from textual.containers import Vertical
 from textual.screen import Screen
 from textual.widget import Widget
 
@@ -38,6 +40,9 @@ VIEWS = tuple(
     BarView(action.key_display, keys_for(action)[0], action.id, action.title, action.short) for action in VIEW_ACTIONS
 )
 
+MESSAGE_SECONDS = 60.0
+"""So long a message is news."""
+
 ROWS_FOR_VIEWS = 30
 """On a screen of fewer rows there is no line with the names of the views."""
 
@@ -67,6 +72,7 @@ class ViewScreen(Screen[None]):
         self.prompt = Prompt(console.complete, console.history, id="prompt")
         self.handlers: dict[str, Handler] = {}
         self._painted_second = -1
+        self._message_since = 0.0
         self._hints: tuple[tuple[str, Hint], ...] = ()
         """What may be hinted at, by the id of the action: all keys that are bound."""
 
@@ -74,7 +80,7 @@ class ViewScreen(Screen[None]):
         yield self.tabs_line
         yield self.views_line
         yield self.header
-        yield from self.body()
+        yield Vertical(*self.body(), id="body")
         yield self.below
         yield self.message
         yield self.candidates
@@ -175,6 +181,8 @@ class ViewScreen(Screen[None]):
 
     def tick(self, *, news: bool) -> None:
         """Called at the console's clock while the view is in sight."""
+        if self.message.parts and monotonic() - self._message_since > MESSAGE_SECONDS:
+            self.message.show([])
         second = self.session.now_us() // SECOND_US
         if news or second != self._painted_second:
             if second != self._painted_second and self.sort_filter is not None:
@@ -193,7 +201,8 @@ class ViewScreen(Screen[None]):
         self._say_below()
 
     def show_message(self, text: str, *, error: bool = False) -> None:
-        """Put one line above the footer; it stays until the next."""
+        """Put one line above the footer; it stays until the next, or until it is no news any more."""
+        self._message_since = monotonic()
         parts = [TableCell("✕ error", "bad")] if error else []
         self.message.show([*parts, TableCell(one_line(text), "bad" if error else "plain")])
 

@@ -105,6 +105,9 @@ class DemosScreen(ViewScreen):
     def focused_first(self) -> Widget | None:
         return self.list if self.demo_cluster is None else self.sheet
 
+    def works(self, action_id: str) -> bool:
+        return self.demo_cluster is None or action_id != "demo-simulate"
+
     def words(self) -> Mapping[WordKind, Sequence[str]]:
         return {**super().words(), "demo": tuple(self._demos.keys)}
 
@@ -223,7 +226,7 @@ class DemosScreen(ViewScreen):
         elif self.demo_cluster is None:
             self._start(self._selected, None)
         elif self.demo_cluster.lesson.tutor.phase == "asking":
-            self._answer_in_words("")
+            self.console.type_line("answer ")
         elif not self.session.live:
             self.console.show_message("what is shown is the past; go to its end first", error=True)
         else:
@@ -244,6 +247,7 @@ class DemosScreen(ViewScreen):
         elif text:
             self._answer("" if text == LEFT_OUT else text)
         else:
+            self.console.show_message(f"the answer is empty; write one, or {LEFT_OUT} to leave it out", error=True)
             self.console.type_line("answer ")
 
     def _answer(self, text: str) -> None:

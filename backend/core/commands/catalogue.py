@@ -22,7 +22,7 @@ ArgumentKind = Literal[
 
 Target = Literal["member", "links", "groups", "everything"]
 
-MemberCondition = Literal["", "down", "up", "paused", "not paused"]
+MemberCondition = Literal["", "down", "up", "paused", "not paused", "master"]
 """What the process of the member has to be doing. Empty: whatever it does."""
 
 Ending = Literal["", "stopped", "killed", "frozen"]
@@ -272,7 +272,7 @@ CATALOGUE: tuple[CommandDescription, ...] = (
             "POST", "/search", (), "Look for other clusters now, instead of at the next turn. Refused by who is no master.",
             "it looks for other clusters", needs_cluster=True,
         ),
-        question="Let {member} look for other clusters, and merge?", verb="Search", always_asked=True,
+        question="Let {member} look for other clusters, and merge?", verb="Search", always_asked=True, needs="master",
     ),
     CommandDescription(do.Operate, "operate", (MEMBER,), "ask a member for an operation", "o"),
     CommandDescription(

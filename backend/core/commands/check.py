@@ -91,7 +91,7 @@ def _check_member(
         raise CommandRefused(f"{member} is not running")
     elif description.needs == "paused" and condition != "paused":
         raise CommandRefused(f"{member} is not paused")
-    elif description.needs == "not paused" and condition == "paused":
+    elif description.needs in ("not paused", "master") and condition == "paused":
         raise CommandRefused(f"{member} {description.when_paused}")
 
 

@@ -38,7 +38,7 @@ def map_facts(picture: Picture, shown: ReplicaMap, now_us: int) -> Iterator[Fact
             yield Fact("", f"partitions are {not_told('owners', unknown.witnessed_by)}", "faint")
             return
         whose = f"{one_line(shown.observer)} has no table" if shown.observer and known else "no partitions yet"
-        yield Fact("", f"{whose}; they are arranged at the first use of data, or when asked for (a)", "faint")
+        yield Fact("", f"{whose}; they are arranged at the first use of data, or when asked for", "faint")
         return
     table = belief.table
     role = "master" if belief.is_master and belief.running else "not its master's" if shown.master else "no master seen"

@@ -120,6 +120,7 @@ def test_the_deed_is_shown_in_every_way_before_it_is_done() -> None:
         await pilot.press("c")
         await until(pilot, lambda: tutor.phase == "to-do")
         text = screen_text(app)
+        assert "u simulated" not in text.splitlines()[-1]
         assert "kill athens" in text and ":kill athens" in text
         assert "$ quarterdeck cluster kill" in text
         await pilot.press("enter")
@@ -139,7 +140,10 @@ def test_answers_in_words_and_none_at_all() -> None:
                 break
             await pilot.press("enter")
             await until(pilot, lambda: tutor.phase not in ("doing", "waiting", "expecting"))
-        await type_line(pilot, "answer 1")
+        await type_line(pilot, "answer")
+        assert "the answer is empty; write one, or - to leave it out" in screen_text(app)
+        await pilot.pause()
+        await pilot.press("1", "enter")
         assert tutor.transcript[-2].text == "1"
         await pilot.press("enter")  # opens the prompt with the beginning of an answer
         await pilot.press("minus", "enter")

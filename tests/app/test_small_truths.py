@@ -1,0 +1,80 @@
+"""What the console says stays true: in footer, messages and questions, and on the smallest screen."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+from textual.pilot import Pilot
+
+from quarterdeck.app.console import Console
+from quarterdeck.app.views import view_screen
+from quarterdeck.backend.core.commands.commands import SearchClusters
+from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.screen_text import screen_text, settle
+
+CITIES = ("athens", "byzantium", "cyrene", "delphi", "euphesus")
+VIEW_KEYS = ("1", "2", "3", "4", "5", "6", "7", "8", "9", "0", "D")
+
+
+def in_console(
+    scenario: Callable[[Pilot[None], Console, FakeCluster], Awaitable[None]],
+    *,
+    size: tuple[int, int] = (100, 30),
+    writable: bool = True,
+) -> None:
+    async def run() -> None:
+        cluster = FakeCluster(CITIES, writable=writable)
+        cluster.form()
+        app = Console(cluster)
+        async with app.run_test(size=size) as pilot:
+            await settle(pilot)
+            await scenario(pilot, app, cluster)
+
+    asyncio.run(run())
+
+
+def test_the_smallest_screen_keeps_the_first_line_and_the_footer() -> None:
+    async def scenario(pilot: Pilot[None], app: Console, cluster: FakeCluster) -> None:
+        for key in VIEW_KEYS:
+            await pilot.press(key)
+            await settle(pilot)
+            lines = screen_text(app).splitlines()
+            assert lines[0].startswith(" dev ") and lines[-1].endswith(("keys q back", "keys Q quit")), (key, lines)
+
+    in_console(scenario, size=(40, 10))
+
+
+def test_no_search_is_asked_of_who_is_no_master() -> None:
+    async def scenario(pilot: Pilot[None], app: Console, cluster: FakeCluster) -> None:
+        await pilot.press("2", "j", "m")
+        await settle(pilot)
+        assert "byzantium is no master; athens leads its cluster" in screen_text(app)
+        assert app.screen is app.top and "search" not in app.top.hints.text
+        await pilot.press("k", "m", "y")
+        await settle(pilot)
+        assert cluster.commands == [SearchClusters("athens")]
+
+    in_console(scenario)
+
+
+def test_a_message_is_gone_when_it_is_no_news_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(pilot: Pilot[None], app: Console, cluster: FakeCluster) -> None:
+        app.show_message("done: resume byzantium")
+        await settle(pilot)
+        assert "done: resume byzantium" in screen_text(app)
+        monkeypatch.setattr(view_screen, "MESSAGE_SECONDS", -1.0)
+        await settle(pilot)
+        assert "done: resume byzantium" not in screen_text(app)
+
+    in_console(scenario)
+
+
+def test_keys_that_do_nothing_are_offered_nowhere() -> None:
+    async def scenario(pilot: Pilot[None], app: Console, cluster: FakeCluster) -> None:
+        await pilot.press("4")
+        await settle(pilot)
+        assert "when asked for" in screen_text(app) and "(a)" not in screen_text(app)
+
+    in_console(scenario, writable=False)
