@@ -45,6 +45,12 @@ class ConnectionSummary:
         away = sum(one.contact != "connected" for one in connection_status.values())
         torn = [one_line(label) for label, one in connection_status.items() if one.incomplete]
         more = f" and {len(torn) - NAMES_SPELT_OUT} more" if len(torn) > NAMES_SPELT_OUT else ""
+        standing = {label: one.state for label, one in connection_status.items() if one.state not in ("", "connected")}
+        if standing:
+            named = [f"{one_line(label)} {state}" for label, state in list(standing.items())[:NAMES_SPELT_OUT]]
+            more = f" and {len(standing) - NAMES_SPELT_OUT} more" if len(standing) > NAMES_SPELT_OUT else ""
+            answering = f"{len(connection_status) - away} of {len(connection_status)} answer"
+            return [TableCell(f"⊘ {answering}; {', '.join(named)}{more}", "warning")]
         return [
             TableCell(f"⊘ {counted(away, 'member')} not reached" if away else "", "warning"),
             TableCell(f"history incomplete: {', '.join(torn[:NAMES_SPELT_OUT])}{more}" if torn else "", "warning"),

@@ -175,6 +175,14 @@ def connection_of(
             help="Members of Hazelcast: who names itself A is reached at B. Repeatable.",
         ),
     ] = None,
+    logs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--logs",
+            metavar="[ADDRESS=]PATH",
+            help="Members of Hazelcast: their logs, a file, a directory, or - for standard input. Repeatable.",
+        ),
+    ] = None,
 ) -> Connection:
     """The connection that these options describe; what is given goes before the profile. Raises `CommandFailed`."""
     known = profile_of(cluster) if cluster is not None else Connection()
@@ -192,6 +200,7 @@ def connection_of(
         cluster_name=cluster_name or known.cluster_name,
         tls=tls or known.tls,
         address_map=_pairs(address_map) if address_map else known.address_map,
+        logs=tuple(logs) if logs else known.logs,
     )
 
 

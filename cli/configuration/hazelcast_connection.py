@@ -32,8 +32,11 @@ def open_hazelcast(connection: Connection, *, write: bool = False, run: str = ""
     Raises `CommandFailed`.
     """
     from quarterdeck.backend.clusters.hazelcast.hazelcast_cluster import HazelcastCluster
+    from quarterdeck.backend.clusters.hazelcast.log_tail import log_sources
 
     settings = watch_settings(connection)
+    with failing_as(ExitCode.BAD_INPUT, ValueError):
+        sources = log_sources(connection.logs)
     if settings.tls is None and not isinstance(settings.credentials, NameOnly):
         say("who you are crosses the net in the clear; give --tls where members offer it")
     with failing_as(ExitCode.BAD_INPUT, OSError, ValueError, about="the certificates cannot be used"):
@@ -44,6 +47,7 @@ def open_hazelcast(connection: Connection, *, write: bool = False, run: str = ""
             environment=connection.environment,
             write=write,
             operator=_operator(),
+            logs=sources,
         )
 
 

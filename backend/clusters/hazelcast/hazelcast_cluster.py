@@ -18,6 +18,8 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from quarterdeck.backend.clusters.connection_status import ConnectionStatus, Contact
+from quarterdeck.backend.clusters.hazelcast.log_following import HOLD_US, LogFollowing
+from quarterdeck.backend.clusters.hazelcast.log_tail import LogSource
 from quarterdeck.backend.clusters.hazelcast.operator_actions import CAN_DO, OperatorActions
 from quarterdeck.backend.clusters.hazelcast.record_numbering import RecordNumbering
 from quarterdeck.backend.clusters.limits import SNAPSHOTS
@@ -25,7 +27,8 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands.catalogue import CATALOGUE
 from quarterdeck.backend.core.commands.commands import Command, CommandRefused, SetJoinList
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
-from quarterdeck.backend.core.events import OperatorAsked, Record
+from quarterdeck.backend.core.events import ListInstalled, OperatorAsked, Record
+from quarterdeck.backend.hazelcast.logs.event_reconstruction import UNKNOWN_UUID_PREFIX
 from quarterdeck.backend.hazelcast.wire import messages
 from quarterdeck.backend.hazelcast.wire.connection import MemberWatch, NoAnswer
 from quarterdeck.backend.hazelcast.wire.member_configuration import MemberConfiguration
@@ -34,6 +37,7 @@ from quarterdeck.backend.hazelcast.wire.requests import Command as WireCommand
 from quarterdeck.backend.hazelcast.wire.requests import GetMemberConfig, Question
 from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
 from quarterdeck.backend.hazelcast.witness.cluster_witness import ClusterWitness, HeardEvent
+from quarterdeck.backend.hazelcast.witness.log_witness import LogClocks, Logged
 from quarterdeck.backend.live.cluster.background_loop import BackgroundLoop
 
 _LOG = logging.getLogger(__name__)
@@ -77,10 +81,14 @@ class HazelcastCluster:
         environment: str = "",
         write: bool = False,
         operator: str = "",
+        logs: Sequence[LogSource] = (),
         watch: WatchMaker = MemberWatch,
         randomness: Random | None = None,
     ) -> None:
-        """`operator` is who acts, for the records. Raises OSError when a file that `settings` name cannot be used."""
+        """`operator` is who acts, for the records; `logs` are read besides.
+
+        Raises OSError when a file that `settings` name cannot be used.
+        """
         self.environment = environment
         self.writable = write
         self.started: Future[None] = Future()
@@ -89,7 +97,11 @@ class HazelcastCluster:
         self._began_utc_us, self._began_us = time.time_ns() // 1_000, time.monotonic_ns() // 1_000
         self._lock = threading.Lock()
         """Guards what both threads look into: records, labels and connections."""
-        self._numbering = RecordNumbering(run, self._began_utc_us)
+        self._numbering = RecordNumbering(run, self._began_utc_us, HOLD_US if logs else 0)
+        self._clocks = LogClocks()
+        self._logs = (
+            LogFollowing(logs, self._clocks, lambda: self._began_utc_us + self.now_us(), self._read) if logs else None
+        )
         self._witness = ClusterWitness()
         self._connections: dict[Address, ConnectionTold] = {}
         self._heard: dict[Address, int] = {}
@@ -176,6 +188,8 @@ class HazelcastCluster:
     def _begin(self) -> None:
         self._spawn(self._watch_members())
         self._spawn(self._wake())
+        if self._logs is not None:
+            self._spawn(self._logs.run())
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = self._background.loop.create_task(work)
@@ -223,6 +237,19 @@ class HazelcastCluster:
         now_us = self.now_us()
         for one in heard:
             self._numbering.add(one.at_us, one.address, one.uuid, one.event, now_us)
+            if isinstance(one.event, ListInstalled):
+                self._clocks.heard(one.address, one.event, self._began_utc_us + one.at_us)
+
+    def _read(self, logged: Logged) -> None:
+        """A member has logged something. What was logged before anybody watched is left to the replay of logs."""
+        at_us, now_us = logged.utc_us - self._began_utc_us, self.now_us()
+        with self._lock:
+            self._take(self._witness.logs(logged.member, now_us))
+            uuid = logged.uuid
+            if uuid.startswith(UNKNOWN_UUID_PREFIX):
+                uuid = self._witness.incarnation_of(logged.member)
+            if at_us >= 0 and uuid:
+                self._numbering.add(at_us, logged.member, uuid, logged.event, now_us)
 
     def _known(self) -> dict[Address, None]:
         """Members that were ever listed or heard, and where others are looked for. A join list alone makes nobody a member."""

@@ -81,6 +81,19 @@ class ClusterWitness:
             HeardEvent(now_us, address, *one) for address, member in self.members.items() for one in member.wake(now_us)
         ]
 
+    def logs(self, address: Address, now_us: int) -> list[HeardEvent]:
+        """The log of this member is read from now on."""
+        if address in self._logged:
+            return []
+        self._logged |= {address}
+        told = self._member(address).logs_tell(("client-protocol", "logs"), LOGS_TELL)
+        return [HeardEvent(now_us, address, *one) for one in told]
+
+    def incarnation_of(self, address: Address) -> str:
+        """The uuid of the incarnation that is known there; empty when none is."""
+        member = self.members.get(address)
+        return member.incarnation.uuid if member is not None and member.incarnation is not None else ""
+
     def _member(self, address: Address) -> MemberWitness:
         if address not in self.members:
             by: tuple[Source, ...] = ("client-protocol",)

@@ -80,6 +80,11 @@ class Incarnation:
             self._tells |= new
             yield self.witnessed()
 
+    def logs_tell(self, by: Sequence[Source], aspects: Sequence[Aspect]) -> Iterator[Event]:
+        """It is known from its log as well, which tells these aspects."""
+        self._by = tuple(by)
+        yield from self.now_tells(*aspects)
+
     def refuses(self, *aspects: Aspect) -> Iterator[Event]:
         """It does not want to tell these aspects."""
         self._refused |= frozenset(aspects)

@@ -113,6 +113,13 @@ class MemberWitness:
         if self.incarnation is not None:
             yield from self.told(lambda one: one.wake(now_us))
 
+    def logs_tell(self, by: Sequence[Source], aspects: Sequence[Aspect]) -> Iterator[Told]:
+        """Its log is read as well, from now on."""
+        self._by, self._aspects = by, aspects
+        if self.incarnation is not None:
+            for event in self.incarnation.logs_tell(by, aspects):
+                yield Told(self.incarnation.uuid, event)
+
     # What it tells
 
     def list_told(self, version: int, members: tuple[Member, ...]) -> Iterator[Told]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
 from quarterdeck.backend.core.commands.catalogue import description_of, members_ended
-from quarterdeck.backend.core.commands.commands import Command, CutLink, Partition
+from quarterdeck.backend.core.commands.commands import Command, CutLink, Partition, StopCluster
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.what_if.loss import incarnations_by_table, incarnations_left
 
@@ -21,10 +21,12 @@ def confirmation_level(picture: Picture, commands: Sequence[Command], *, remote:
 
     A cluster on this machine is there to be harmed: only what cannot be taken back is asked about. On a `remote` one everything
     that takes members away is asked about. What ends or freezes at least half of a cluster's running members, or splits it, or
-    loses a partition for good, takes the name of the cluster.
+    loses a partition for good, or stops a cluster, takes the name of the cluster.
     """
     gone = set(members_ended(commands, "killed", "stopped", "frozen"))
     killed = set(members_ended(commands, "killed"))
+    if remote and any(isinstance(one, StopCluster) for one in commands):
+        return "type-name"
     if remote and (_hits_half(picture, gone) or _splits(picture, commands) or _loses_data(picture, killed)):
         return "type-name"
     if any(description_of(one).always_asked for one in commands):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,6 +11,7 @@ from random import Random
 from typing import Any
 
 from quarterdeck.backend.clusters.hazelcast.hazelcast_cluster import HazelcastCluster
+from quarterdeck.backend.clusters.hazelcast.log_tail import LogSource
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
@@ -95,10 +96,12 @@ class Watching:
 
 
 @contextmanager
-def watching(*addresses: Address, write: bool = False, settings: WatchSettings | None = None) -> Iterator[Watching]:
+def watching(
+    *addresses: Address, write: bool = False, settings: WatchSettings | None = None, logs: Sequence[LogSource] = ()
+) -> Iterator[Watching]:
     """Watch the members that are found from these, for as long as the block lasts."""
     settings = replace(settings or WatchSettings(addresses), addresses=addresses, pace=QUICK)
-    cluster = HazelcastCluster(settings, run="try", write=write, operator="hugo@desk", randomness=Random(1))
+    cluster = HazelcastCluster(settings, run="try", write=write, operator="hugo@desk", logs=logs, randomness=Random(1))
     try:
         yield Watching(cluster)
     finally:

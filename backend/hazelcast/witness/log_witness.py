@@ -1,0 +1,123 @@
+"""What members log, line by line as it is written: the events that only a log tells, and when they were by our own clock.
+
+A list that a member both logs and tells its clients shows how far its clock is from ours. Before there is one, a line that has
+just been written tells nearly the same.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from statistics import median_low
+from typing import NamedTuple
+
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import Event, ListInstalled
+from quarterdeck.backend.hazelcast.logs.event_reconstruction import EventReconstruction
+from quarterdeck.backend.hazelcast.logs.lines.message_assembly import ClockContext, Message, MessageAssembler
+from quarterdeck.backend.hazelcast.logs.patterns.matching import match_message
+
+ONLY_LOGGED: tuple[type, ...] = (
+    events.SuspicionRaised,
+    events.SuspicionCleared,
+    events.ExplicitSuspicionReceived,
+    events.DisconnectionReported,
+    events.ClaimStarted,
+    events.ClaimAnswered,
+    events.ClaimFinished,
+    events.MergeVerdict,
+    events.MergeStarted,
+    events.MergeAbandoned,
+    events.MemberMerging,
+    events.MemberStopped,
+    events.MemberRemoved,
+    events.JoinRequested,
+    events.JoinFailed,
+    events.ListRejected,
+    events.ObserverPaused,
+)
+"""What the connection does not tell. All else a log tells later and no better."""
+
+SAMPLES = 15
+LISTS_REMEMBERED = 64
+
+
+class Logged(NamedTuple):
+    """An event that a member logged, and when by its own clock, in microseconds of UTC."""
+
+    member: Address
+    uuid: str
+    utc_us: int
+    event: Event
+
+
+class LogWitness:
+    """Takes the lines of one stream, which may be those of several members, in the order in which they were written."""
+
+    def __init__(self, member: Address | None = None, clock: ClockContext | None = None) -> None:
+        """`member` is who writes, where the lines do not say so."""
+        self._member = member
+        self._assembler = MessageAssembler(clock or ClockContext())
+        self._members: dict[Address, EventReconstruction] = {}
+        self._offset = self._number = 0
+
+    def take(self, line: str) -> Iterator[Logged]:
+        """The events of the messages that end before `line`."""
+        for found in self._assembler.take(self._offset, self._number, line):
+            if isinstance(found, Message):
+                yield from self._message(found)
+        self._offset += len(line.encode(errors="replace")) + 1
+        self._number += 1
+
+    def flush(self) -> Iterator[Logged]:
+        """Nothing has come for a while: what was written is whole."""
+        for found in self._assembler.end():
+            if isinstance(found, Message):
+                yield from self._message(found)
+
+    def _message(self, message: Message) -> Iterator[Logged]:
+        member = message.member or self._member
+        matched = match_message(message.text, message.logger) if message.ours else None
+        if member is None or matched is None or message.utc is None or message.dateless:
+            return
+        life = self._members.setdefault(member, EventReconstruction("logs", member, 0))
+        for record in life.take(message.utc, message.utc, matched.parsed, message.thread):
+            yield Logged(member, record.uuid, record.utc, record.event)
+
+
+class LogClocks:
+    """By how much our clock is ahead of that of each member's log."""
+
+    def __init__(self) -> None:
+        self._lists: dict[tuple[Address, str, int], int] = {}
+        self._samples: dict[Address, deque[int]] = {}
+        self._at_most: dict[Address, int] = {}
+
+    def heard(self, member: Address, told: ListInstalled, utc_us: int) -> None:
+        """A list was told over the connection, at this time of our clock."""
+        self._pair(member, told, utc_us, 1)
+
+    def logged(self, member: Address, told: ListInstalled, utc_us: int) -> None:
+        """The member has logged a list, at this time of its clock."""
+        self._pair(member, told, utc_us, -1)
+
+    def read(self, member: Address, logged_us: int, now_us: int) -> None:
+        """A line was read now. It cannot have been written later than that."""
+        self._at_most[member] = min(now_us - logged_us, self._at_most.get(member, now_us - logged_us))
+
+    def ahead_us(self, member: Address) -> int:
+        """What is to be added to a time of its log."""
+        samples = self._samples.get(member)
+        return median_low(samples) if samples else self._at_most.get(member, 0)
+
+    def _pair(self, member: Address, told: ListInstalled, utc_us: int, sign: int) -> None:
+        name = (member, told.lineage, told.version)
+        other = self._lists.get(name)
+        if other is not None and other * sign < 0:
+            del self._lists[name]
+            self._samples.setdefault(member, deque(maxlen=SAMPLES)).append(sign * utc_us + other)
+            return
+        self._lists[name] = sign * utc_us
+        while len(self._lists) > LISTS_REMEMBERED:
+            del self._lists[next(iter(self._lists))]

@@ -1,0 +1,79 @@
+"""Logs beside the connections: what only they tell stands in the same numbering, and what was there before is not told as new."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from quarterdeck.backend.clusters.hazelcast.log_tail import GrowingFile, LogSource, log_sources
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import SuspicionRaised
+from quarterdeck.backend.core.witnessed.events import OwnersTold
+from tests.clusters.hazelcast.fake_cluster import fake_cluster, watching
+from tests.hazelcast.wire.fake_member import uuid_of
+
+
+def named(address: Address) -> str:
+    host, _, port = address.rpartition(":")
+    return f"[{host}]:{port}"
+
+
+def head(writer: Address, at_s: float) -> str:
+    stamp = datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+    return f"{stamp} [ INFO] [hz.main] [c.h.i.c.ClusterService]: {named(writer)} [dev] [5.3.8] "
+
+
+def listed(writer: Address, other: Address, at_s: float) -> str:
+    entries = f"\tMember {named(writer)} - {uuid_of(1)} this\n\tMember {named(other)} - {uuid_of(2)}\n"
+    return f"{head(writer, at_s)}\n\nMembers {{size:2, ver:1}} [\n{entries}]\n"
+
+
+def suspicion(writer: Address, suspect: Address, at_s: float) -> str:
+    text = f"Member {named(suspect)} - {uuid_of(2)} is suspected to be dead for reason: No connection"
+    return f"{head(writer, at_s)}{text}\n"
+
+
+def test_a_suspicion_of_now_is_told_and_one_of_long_ago_is_not(tmp_path: Path) -> None:
+    with fake_cluster(2) as members:
+        a, b = members.addresses
+        log = tmp_path / "a.log"
+        stranger = Address("10.0.0.9:5701")
+        log.write_text(listed(a, b, time.time() - 900) + suspicion(a, stranger, time.time() - 600))
+        with watching(a, logs=[LogSource(log, a)]) as seen:
+            seen.until(lambda: len(seen.events(OwnersTold)) >= 2)
+            assert not seen.events(SuspicionRaised)
+            with log.open("a") as file:
+                file.write(suspicion(a, b, time.time()))
+            seen.until(lambda: seen.events(SuspicionRaised, a))
+            assert seen.picture.members[a].tells("suspicions")
+            assert not seen.picture.members[b].tells("suspicions")
+            own = [one for one in seen.records if one.uuid == uuid_of(1)]
+            assert [one.seq for one in own] == list(range(1, len(own) + 1))
+
+
+def test_a_file_is_read_on_and_anew_when_it_was_made_anew(tmp_path: Path) -> None:
+    file = GrowingFile(tmp_path / "member.log")
+    assert file.lines() == []
+    (tmp_path / "member.log").write_text("one\ntw")
+    assert file.lines() == ["one"]
+    with (tmp_path / "member.log").open("a") as more:
+        more.write("o\n")
+    assert file.lines() == ["two"]
+    (tmp_path / "member.log").rename(tmp_path / "member.log.1")
+    (tmp_path / "member.log").write_text("three\n")
+    assert file.lines() == ["three"]
+    file.close()
+
+
+def test_how_logs_are_named(tmp_path: Path) -> None:
+    (tmp_path / "a.log").touch()
+    assert log_sources(["-", f"10.0.0.1={tmp_path / 'a.log'}", str(tmp_path)]) == (
+        LogSource(None),
+        LogSource(tmp_path / "a.log", Address("10.0.0.1:5701")),
+        LogSource(tmp_path),
+    )
+    with pytest.raises(ValueError, match="no file"):
+        log_sources(["/nowhere/at/all"])
