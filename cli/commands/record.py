@@ -5,8 +5,10 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -46,12 +48,11 @@ def record(
         problem = "members of ours keep their own journals; this is for hazelcast://HOST[:PORT][,…]"
         raise CommandFailed(ExitCode.BAD_INPUT, problem)
     stop = threading.Event()
-    for one in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(one, lambda *_: stop.set())
+    before = {one: signal.signal(one, lambda *_: stop.set()) for one in (signal.SIGINT, signal.SIGTERM)}
     run = new_run(connection.cluster_name)
     with failing_as(ExitCode.BAD_INPUT, OSError, about="the journal cannot be written"):
         writer = JournalWriter(out, run, WRITER, rotate_seconds=FILE_SECONDS, most_bytes=keep * MEBIBYTE)
-    with writer:
+    with writer, restoring(before):
         say(f"recording into {writer.directory}")
         cluster = open_hazelcast(connection, run=run)
         try:
@@ -61,6 +62,16 @@ def record(
             for last in cluster.drain():
                 writer.append(last)
     say(f"recorded into {writer.directory}; see it with: quarterdeck console --replay {writer.directory}")
+
+
+@contextmanager
+def restoring(handlers: dict[signal.Signals, Any]) -> Iterator[None]:
+    """Signals go to these again at the end."""
+    try:
+        yield
+    finally:
+        for one, handler in handlers.items():
+            signal.signal(one, handler)
 
 
 def register(app: typer.Typer) -> None:

@@ -1,0 +1,62 @@
+"""`quarterdeck cluster` and `record` on members of Hazelcast: the same rows as for ours, null for what is not told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+
+from quarterdeck.backend.clusters.recorded_cluster import RecordedCluster
+from quarterdeck.backend.core.events import ListInstalled
+from quarterdeck.cli.exits import CommandFailed, ExitCode
+from quarterdeck.cli.main import app
+from tests.clusters.hazelcast.fake_cluster import FakeCluster, fake_cluster
+
+PROGRAM = typer.main.get_command(app)
+
+
+def run(members: FakeCluster, *words: str) -> None:
+    PROGRAM([*words, "--connect", f"hazelcast://{members.addresses[0]}"], standalone_mode=False)
+
+
+def told(capsys: pytest.CaptureFixture[str], members: FakeCluster, *words: str) -> Any:
+    run(members, "cluster", *words, "-o", "json")
+    return json.loads(capsys.readouterr().out)
+
+
+def test_questions_are_answered_as_by_members_of_ours(capsys: pytest.CaptureFixture[str]) -> None:
+    with fake_cluster(2) as members:
+        a, b = members.addresses
+        status = told(capsys, members, "status")
+        assert (status["agreed"], status["masters"], status["states"]) == (True, [a], {"ACTIVE": 2})
+        assert status["tables"][0]["version"] is None
+        assert sorted(status["tables"][0]["held_by"]) == sorted((a, b))
+        assert {row["member"]: row["list_version"] for row in told(capsys, members, "lists")} == {a: 1, b: 1}
+        assert {row["cluster_state"] for row in told(capsys, members, "state")} == {"ACTIVE"}
+        assert {row["node_state"] for row in told(capsys, members, "members")} == {None}
+        table = told(capsys, members, "table", "--to", "1")
+        assert [(row["version"], row["replicas"]) for row in table] == [(None, [a]), (None, [b])]
+        assert told(capsys, members, "why-not-merging")[0]["obstacles"] is None
+        with pytest.raises(CommandFailed) as refused:
+            run(members, "cluster", "status", "--cluster-name", "other")
+        assert refused.value.exit_code == ExitCode.REFUSED
+        with pytest.raises(CommandFailed, match="cannot be asked this"):
+            run(members, "cluster", "suspicions")
+
+
+def test_a_state_is_changed(capsys: pytest.CaptureFixture[str]) -> None:
+    with fake_cluster(1) as members:
+        run(members, "cluster", "state", "FROZEN")
+        assert members.members[0].state.state == "FROZEN"
+
+
+def test_what_is_recorded_is_a_journal(tmp_path: Path) -> None:
+    with fake_cluster(2) as members:
+        run(members, "record", "--out", str(tmp_path), "--for", "1")
+    recorded = RecordedCluster(tmp_path)
+    records = recorded.drain()
+    assert {one.member for one in records if isinstance(one.event, ListInstalled)} == set(members.addresses)
+    assert not list((tmp_path / "_open").iterdir())
