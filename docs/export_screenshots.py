@@ -16,6 +16,7 @@ from textual.pilot import Pilot
 
 from quarterdeck.app.console import Console
 from quarterdeck.app.output.export import Target, export_screen
+from quarterdeck.app.output.film import film_of
 from quarterdeck.app.settings import ConsoleSettings
 from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.clusters.log_cluster import LogCluster
@@ -142,6 +143,15 @@ async def until_shown(pilot: Pilot[None], cluster: Cluster, now_us: int) -> None
     await pilot.pause()
 
 
+FILM, FILM_DEMO, FILM_SECONDS, FILM_SIZE = "film", "heal", 16.0, (110, 28)
+"""The film that the README begins with: a split, and its healing."""
+
+
+def draw_film() -> None:
+    drawn = asyncio.run(film_of(load_demo(FILM_DEMO), FILM_DEMO, 1, FILM_SECONDS, size=FILM_SIZE))
+    (FOLDER / f"{FILM}.svg").write_text(drawn, encoding="utf-8")
+
+
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("names", nargs="*", help="draw only these")
@@ -150,6 +160,8 @@ def main() -> None:
     for shot in SHOTS:
         if not wanted or shot.name in wanted:
             asyncio.run(draw(shot))
+    if not wanted or FILM in wanted:
+        draw_film()
     for of_logs in LOG_SHOTS:
         if not wanted or of_logs.name in wanted:
             asyncio.run(draw_logs(of_logs))

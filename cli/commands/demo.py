@@ -146,6 +146,33 @@ def tutor(
         raise typer.Exit(ExitCode.CHECK_FAILED)
 
 
+@group.command("film")
+def film(
+    demo: DemoArgument,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FILE.svg", help="Where to write it; a file there is replaced.")
+    ],
+    seconds: Annotated[float, typer.Option(min=0.0, max=3600.0, help="How much of the demo's own time.")] = 60.0,
+    seed: SeedOption = None,
+    theme: Annotated[str, typer.Option(help="The colours of the console.")] = "dark",
+) -> None:
+    """Draw a demo as the console shows it, in simulated time, into one SVG file that moves by itself."""
+    import asyncio
+
+    from quarterdeck.app.output.film import film_of
+    from quarterdeck.app.themes.registry import THEMES
+
+    if out.suffix != ".svg":
+        raise CommandFailed(ExitCode.BAD_INPUT, f"--out: {out} is no SVG; write FILE.svg")
+    if theme not in THEMES:
+        raise CommandFailed(ExitCode.BAD_INPUT, f"--theme: {theme!r} is none of {', '.join(THEMES)}")
+    scenario = scenario_of(demo)
+    drawn = asyncio.run(film_of(scenario, Path(demo).stem, seed or 0, seconds, theme=theme))
+    with failing_as(ExitCode.BAD_INPUT, OSError, about=f"--out: {out}"):
+        out.write_text(drawn, encoding="utf-8")
+    say(f"written to {out}")
+
+
 def register(app: typer.Typer) -> None:
     app.add_typer(group, name="demo")
 

@@ -1,0 +1,90 @@
+"""A demo as a film: the console's own screens, one after the other, in one SVG that moves by itself and needs no net.
+
+The demo is played in simulated time, whose clock goes on only here. A screen is taken whenever there is something new to tell.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from textual.pilot import Pilot
+
+from quarterdeck.app.console import Console
+from quarterdeck.app.output.export import without_fonts
+from quarterdeck.app.settings import ConsoleSettings
+from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCluster
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.explain.episodes.sentences import sentence_of
+from quarterdeck.backend.simulation.scenarios.scenario import Scenario
+
+SIZE = (110, 32)
+STEP_US = 500_000
+TICK_SECONDS = 0.15
+"""A little longer than the console waits between two looks at its cluster."""
+
+SHOWN_SECONDS = 1.8
+"""How long a screen stands."""
+
+LAST_SECONDS = 4.0
+"""How long the last one does, before the film begins anew."""
+
+MOST_SCREENS = 24
+
+VIEW_BOX = re.compile(r'<svg[^>]*viewBox="([^"]+)"')
+
+
+async def film_of(
+    scenario: Scenario, name: str, seed: int, seconds: float, *, size: tuple[int, int] = SIZE, theme: str = "dark"
+) -> str:
+    """The first `seconds` of the demo's own time, as an SVG."""
+    now_us = 0
+    cluster = SimulatedCluster(scenario, seed, name=name, clock_us=lambda: now_us)
+    console = Console(cluster, settings=ConsoleSettings(theme=theme))
+    screens: list[str] = []
+    told: list[str] = []
+    try:
+        async with console.run_test(size=size) as pilot:
+            while now_us <= seconds * SECOND_US and len(screens) < MOST_SCREENS:
+                await _shown(pilot, cluster, now_us)
+                tells = [sentence_of(one).text for one in console.session.episodes.all]
+                if tells != told:
+                    told = tells
+                    screens.append(without_fonts(console.export_screenshot()))
+                now_us += STEP_US
+    finally:
+        cluster.close()
+    return joined(screens)
+
+
+def joined(screens: Sequence[str]) -> str:
+    """Screens, each an SVG of one size, as one that shows them by turns."""
+    found = VIEW_BOX.search(screens[0]) if screens else None
+    if found is None:
+        raise ValueError("there is no screen to be shown")
+    whole = SHOWN_SECONDS * (len(screens) - 1) + LAST_SECONDS
+    parts = []
+    for number, screen in enumerate(screens):
+        begin, end = number * SHOWN_SECONDS / whole, min((number + 1) * SHOWN_SECONDS / whole, 1.0)
+        times, values = ["0"], ["visible" if number == 0 else "hidden"]
+        if number:
+            times.append(f"{begin:.4f}")
+            values.append("visible")
+        if number < len(screens) - 1:
+            times.append(f"{end:.4f}")
+            values.append("hidden")
+        turn = (
+            f'<animate attributeName="visibility" calcMode="discrete" repeatCount="indefinite" dur="{whole:g}s" '
+            f'keyTimes="{";".join(times)}" values="{";".join(values)}"/>'
+        )
+        still = "visible" if number == len(screens) - 1 else "hidden"  # where nothing moves, the end is seen
+        parts.append(f'<g visibility="{still}">{turn}{screen}</g>')
+    return f'<svg viewBox="{found[1]}" xmlns="http://www.w3.org/2000/svg">\n' + "\n".join(parts) + "\n</svg>\n"
+
+
+async def _shown(pilot: Pilot[None], cluster: SimulatedCluster, now_us: int) -> None:
+    """Return when the cluster's time is `now_us` and what happened until then is on the screen."""
+    await pilot.pause(TICK_SECONDS)
+    while cluster.now_us() < now_us:
+        await pilot.pause(TICK_SECONDS)
+    await pilot.pause(TICK_SECONDS)
