@@ -34,8 +34,9 @@ def test_links_lead_somewhere(document: Path) -> None:
         assert (document.parent / target).exists(), target
 
 
-def test_the_picture_was_exported_by_the_console_and_needs_no_net() -> None:
-    picture = (ROOT / "docs" / "screenshots" / "split.svg").read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", ["split", "film"])
+def test_the_picture_was_exported_by_the_console_and_needs_no_net(name: str) -> None:
+    picture = (ROOT / "docs" / "screenshots" / f"{name}.svg").read_text(encoding="utf-8")
     assert "delphi" in picture
     assert "url(http" not in picture
 
@@ -43,7 +44,7 @@ def test_the_picture_was_exported_by_the_console_and_needs_no_net() -> None:
 def test_the_readme_is_one_page_and_shows_both_ways_in() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= README_LINES
-    for needed in ("make console", "make test", "-m venv", "quarterdeck console", "docs/screenshots/split.svg"):
+    for needed in ("make console", "make test", "-m venv", "quarterdeck console", "docs/screenshots/film.svg"):
         assert needed in text
 
 

@@ -17,8 +17,8 @@ def test_screens_stand_one_after_the_other_and_the_last_where_nothing_moves() ->
     parts = list(root)
     assert root.get("viewBox") == "0 0 9 5"
     assert [part.get("visibility") for part in parts] == ["hidden", "hidden", "visible"]
-    turns = [part.find(f"{SVG}animate") for part in parts]
-    assert [turn.get("values") for turn in turns if turn is not None] == [
+    animations = [part.find(f"{SVG}animate") for part in parts]
+    assert [one.get("values") for one in animations if one is not None] == [
         "visible;hidden",
         "hidden;visible;hidden",
         "hidden;visible",
