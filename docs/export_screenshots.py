@@ -28,10 +28,12 @@ FOLDER = Path(__file__).parent / "screenshots"
 LOGS = Path(__file__).parents[1] / "tests" / "hazelcast" / "logs" / "data"
 """Recordings of real members."""
 SIZE = (130, 36)
-STEP_US = 500_000
+STEP_US = 250_000
 LONGEST_RUN_US = 120_000_000
 TICK_SECONDS = 0.15
 """A little longer than the console waits between two looks at its cluster."""
+TICKS_TO_SETTLE = 4
+"""What comes late is waited for before it is told, and not everything is painted in each tick."""
 
 
 class Shot(NamedTuple):
@@ -68,6 +70,8 @@ SHOTS = (
     Shot("split-light", "split", two_masters, theme="light"),
     Shot("split-high-contrast", "split", two_masters, theme="high-contrast"),
     Shot("split-80x24", "split", two_masters, size=(80, 24)),
+    Shot("overview", "migration", migrating, size=(160, 50)),
+    Shot("beliefs", "split", two_masters, ("W",)),
     Shot("detail", "partial", suspected, ("i",)),
     Shot("members", "split", two_masters, ("2",)),
     Shot("suspicions", "partial", suspected, ("3",)),
@@ -130,6 +134,8 @@ async def draw(shot: Shot) -> None:
             await until_shown(pilot, cluster, passed_us)
         for key in shot.keys:
             await pilot.press(key)
+            await until_shown(pilot, cluster, passed_us)
+        for _ in range(TICKS_TO_SETTLE):
             await until_shown(pilot, cluster, passed_us)
         export_screen(console, Target(FOLDER / f"{shot.name}.svg", overwrite=True))
     cluster.close()

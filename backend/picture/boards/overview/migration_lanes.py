@@ -198,6 +198,6 @@ def _lane(counts: Sequence[int], size: int, highest: int) -> Lane:
     return Lane(
         count,
         bars(counts, highest) if count else "",
-        f"{count / WINDOW_S:.3g}" if count else "",
+        f"{count / WINDOW_S:.2g}" if count else "",
         bytes_text(round(size / WINDOW_S)) if size else "",
     )

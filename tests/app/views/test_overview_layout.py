@@ -1,0 +1,47 @@
+"""Where the panes of the overview stand, in terminals of all sizes."""
+
+from __future__ import annotations
+
+import pytest
+
+from quarterdeck.app.console import Console
+from quarterdeck.app.views.overview.layout import PANES, arrange
+from tests.app.fakes.console_driver import formed, run_async
+from tests.app.fakes.screen_text import screen_text, settle
+
+SIZES = [(40, 7), (80, 20), (80, 60), (120, 31), (160, 45), (200, 38), (300, 75), (300, 20)]
+
+
+@pytest.mark.parametrize("members", [1, 5, 40, 1_000])
+@pytest.mark.parametrize("size", SIZES)
+def test_all_panes_have_room(size: tuple[int, int], members: int) -> None:
+    width, height = size
+    found = arrange(width, height, members)
+    assert sum(found.rows) <= height
+    if found.shape == "lines":
+        shown = [name for name in PANES if name not in found.hidden]
+        assert len(found.rows) == len(shown) and found.rows.count(0) == 1
+        assert all(rows == 1 for name, rows in zip(shown, found.rows, strict=True) if name in found.folded)
+    else:
+        assert not found.folded and found.rows[-1] == 0 and height - sum(found.rows) >= 5
+
+
+@pytest.mark.parametrize(
+    ("size", "shape"),
+    [((80, 20), "lines"), ((120, 31), "two"), ((160, 45), "two-with-detail"), ((300, 75), "three")],
+)
+def test_shapes(size: tuple[int, int], shape: str) -> None:
+    assert arrange(*size, 5).shape == shape
+
+
+def test_forty_columns_and_ten_rows_keep_header_footer_and_a_line_for_each_pane() -> None:
+    async def scenario() -> None:
+        app = Console(formed())
+        async with app.run_test(size=(40, 10)) as pilot:
+            await settle(pilot)
+            lines = screen_text(app).splitlines()
+            assert lines[0].startswith(" dev  remote") and "open" in lines[-1]
+            for title in ("member lists", "suspicions", "partition tables", "migrations", "▸   n1"):
+                assert any(title in line for line in lines), (title, lines)
+
+    run_async(scenario())
