@@ -122,9 +122,9 @@ def test_screenshot_is_an_svg_file(tmp_path: Path) -> None:
         app = Console(formed())
         async with app.run_test() as pilot:
             await settle(pilot)
-            app._execute_line(f"screenshot {tmp_path / 'one.svg'}")
+            app.answered(":", f"screenshot {tmp_path / 'one.svg'}")
             assert (tmp_path / "one.svg").read_text(encoding="utf-8").startswith("<svg")
-            app._execute_line(f"screenshot {tmp_path / 'nowhere' / 'one.svg'}")
+            app.answered(":", f"screenshot {tmp_path / 'nowhere' / 'one.svg'}")
             assert "there is no folder" in app.home.message.text
 
     run_async(scenario())

@@ -38,10 +38,10 @@ def web(
 
 def mode_options(context: typer.Context, *, write: bool) -> list[str]:
     """How the console is told what it may do. Raises what the console would say about its options, before a browser has to."""
-    assert context.parent is not None
-    command: Any = context.parent.command
-    console = command.get_command(context.parent, "console")
-    given = console.make_context("console", list(context.args), parent=context.parent).params
+    from quarterdeck.cli.main import MODULES, app_with
+
+    commands: Any = typer.main.get_command(app_with([MODULES["console"]]))
+    given = commands.commands["console"].make_context("console", list(context.args), parent=context.parent).params
     console_settings(given["theme"])
     if not write:
         return ["--read-only"]

@@ -37,6 +37,7 @@ from quarterdeck.backend.core.commands.commands import (
     Operate,
     Partition,
     PauseMember,
+    PromoteMember,
     ReplayMessages,
     ResumeMember,
     SearchClusters,
@@ -54,6 +55,7 @@ from tests.app.fakes.fake_cluster import FakeCluster
 LINES: list[tuple[Command, str]] = [
     (StartMember("athens"), "quarterdeck member start --name=athens"),
     (StopMember("athens"), "quarterdeck cluster do --cluster orders stop athens"),
+    (PromoteMember("athens"), "quarterdeck cluster do --cluster orders promote athens"),
     (StopCluster("athens"), "quarterdeck cluster do --cluster orders stop-cluster athens"),
     (SuspectMember("a", "b"), "quarterdeck cluster fault --cluster orders suspect a b"),
     (SetProperties("a", {"x": 3, "y": "z"}), "quarterdeck cluster do --cluster orders set a x=3 y=z"),
