@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import shlex
 import socket
@@ -12,6 +13,8 @@ from pathlib import Path
 import aiohttp_jinja2
 import jinja2
 from aiohttp import web
+from textual_serve import server
+from textual_serve.app_service import AppService
 from textual_serve.server import Server
 
 from quarterdeck.cli.commands.web.access_control import HOST, WEBSOCKET_PATH, AccessControl, Handler
@@ -24,6 +27,27 @@ MOST_SESSIONS = 4
 
 SECONDS_TO_END = 5.0
 """For consoles to end when the server does."""
+
+
+class ConsoleProcess(AppService):
+    """The process of one page. It is over when its end is waited for: of one that ends after its loop, asyncio would complain."""
+
+    async def stop(self) -> None:
+        """Tell it to quit, and wait until it has; one that does not is killed."""
+        try:
+            await super().stop()
+        finally:
+            process = self._process
+            if process is not None and process.returncode is None:
+                try:
+                    async with asyncio.timeout(SECONDS_TO_END):
+                        await process.wait()
+                except TimeoutError:
+                    process.kill()
+                    await process.wait()
+
+
+vars(server)["AppService"] = ConsoleProcess  # there is no other place to say which
 
 
 class ConsoleServer(Server):
@@ -78,8 +102,8 @@ class ConsoleServer(Server):
 def serve_console(command: Sequence[str], port: int) -> None:
     """Serve `command` on `port` of this machine, 0 for any that is free, until interrupted. Raises OSError when it is taken."""
     with socket.create_server((HOST, port)) as listening:
-        server = ConsoleServer(command, listening.getsockname()[1])
-        server.initialize_logging()
-        print(server.access_control.first_url, flush=True)
+        console_server = ConsoleServer(command, listening.getsockname()[1])
+        console_server.initialize_logging()
+        print(console_server.access_control.first_url, flush=True)
         say("open this URL in a browser on this machine; it works once. Interrupt with ctrl+c.")
-        web.run_app(server.make_app(), sock=listening, print=lambda *_: None, shutdown_timeout=SECONDS_TO_END)
+        web.run_app(console_server.make_app(), sock=listening, print=lambda *_: None, shutdown_timeout=SECONDS_TO_END)
