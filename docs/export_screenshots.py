@@ -16,13 +16,13 @@ from textual.pilot import Pilot
 
 from quarterdeck.app.console import Console
 from quarterdeck.app.output.export import Target, export_screen
-from quarterdeck.app.output.film import film_of
 from quarterdeck.app.settings import ConsoleSettings
 from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.clusters.log_cluster import LogCluster
 from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCluster
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.training.demos import load_demo
+from quarterdeck.cli.film import film_of
 
 FOLDER = Path(__file__).parent / "screenshots"
 LOGS = Path(__file__).parents[1] / "tests" / "hazelcast" / "logs" / "data"

@@ -159,8 +159,8 @@ def film(
     """Draw a demo as the console shows it, in simulated time, into one SVG file that moves by itself."""
     import asyncio
 
-    from quarterdeck.app.output.film import film_of
     from quarterdeck.app.themes.registry import THEMES
+    from quarterdeck.cli.film import film_of
 
     if out.suffix != ".svg":
         raise CommandFailed(ExitCode.BAD_INPUT, f"--out: {out} is no SVG; write FILE.svg")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from xml.etree import ElementTree
 
-from quarterdeck.app.output.film import film_of, joined
 from quarterdeck.backend.training.demos import load_demo
+from quarterdeck.cli.film import film_of, joined
 
 SVG = "{http://www.w3.org/2000/svg}"
 
