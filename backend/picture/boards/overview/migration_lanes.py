@@ -66,6 +66,10 @@ class Lane:
     """Bytes a second."""
 
 
+STILL = Lane(0, "", "", "")
+"""Of a member that nothing goes to or from."""
+
+
 @dataclass(frozen=True, slots=True)
 class LaneRow:
     """The two lanes of one member."""
@@ -125,6 +129,8 @@ class MigrationLanes:
         highest = max(
             (count for slot in seen for side in (slot.given, slot.taken) for count in side.values()), default=0
         )
+        if not seen:
+            return {label: LaneRow(one_line(label), STILL, STILL) for label in labels}
         found: dict[str, LaneRow] = {}
         for label in labels:
             address = picture.address_of(label) or Address(label)
