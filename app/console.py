@@ -23,7 +23,6 @@ from quarterdeck.app.cluster_opener import ClusterOpener, ClusterUnavailable, No
 from quarterdeck.app.commands.confirmation import confirmation_for
 from quarterdeck.app.commands.palette import ActionsProvider, Palette
 from quarterdeck.app.commands.requests import CallKey, Requests
-from quarterdeck.app.commands.suggestions import Suggestions
 from quarterdeck.app.console_interface import DeferredHandlers, Handler
 from quarterdeck.app.console_state import ConsoleState
 from quarterdeck.app.handlers.faults import undo
@@ -32,6 +31,7 @@ from quarterdeck.app.handlers.members import MemberHandlers
 from quarterdeck.app.handlers.tables import TableHandlers
 from quarterdeck.app.session import Session
 from quarterdeck.app.settings import ConsoleSettings
+from quarterdeck.app.suggestions import Suggestions
 from quarterdeck.app.tabs import HOME, Tab, Tabs
 from quarterdeck.app.terminal import driver_for
 from quarterdeck.app.themes.registry import THEMES, NoSuchTheme, theme_called
@@ -287,6 +287,10 @@ class Console(App[None]):
         if action.views and self.top.view not in action.views:
             self.goto(action.views[0])
             self.top.call_after_refresh(self.action_act, action_id, text)  # a view knows nothing before it is painted
+            return
+        held_back = self.top.holds_back(action)
+        if held_back:
+            self.show_message(held_back, error=True)
             return
         if action_id == "back" and self.top.clear_filter():
             self.show_message("the filter is taken away")

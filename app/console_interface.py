@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from quarterdeck.app.actions.action import ViewName
 from quarterdeck.app.cluster_opener import OpenedCluster
-from quarterdeck.app.commands.suggestions import Suggestions
+from quarterdeck.app.suggestions import Suggestions
 from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.picture.replay.tape import Tape

@@ -10,6 +10,7 @@ import sys
 from concurrent.futures import Future
 from pathlib import Path
 
+from quarterdeck.app.actions.action import ViewName
 from quarterdeck.app.cluster_opener import ClusterOpener
 from quarterdeck.app.console import Console
 from quarterdeck.app.settings import ConsoleSettings
@@ -35,15 +36,18 @@ def run_console(
     settings: ConsoleSettings | None = None,
     state_file: Path | None = None,
     at_us: int | None = None,
+    view: ViewName | None = None,
 ) -> None:
     """Show `cluster`, whose members are `starting`, until the operator quits. Whoever opened it closes it.
 
-    With `at_us`, that moment of the run is shown once it has come. Raises SystemExit when it ends otherwise: for a signal, for
-    the terminal is gone, or for a failure of its own.
+    It opens on `view`, when one is given. With `at_us`, that moment of the run is shown once it has come. Raises SystemExit
+    when it ends otherwise: for a signal, for the terminal is gone, or for a failure of its own.
     """
     console = Console(cluster, starting, cluster_opener=cluster_opener, settings=settings, state_file=state_file)
     if at_us is not None:
         console.session.playhead.wait_for(at_us)
+    if view is not None:
+        console.call_later(console.goto, view)
     try:
         asyncio.run(_run(console))
     finally:

@@ -11,7 +11,7 @@ from quarterdeck.app.actions.allowed import Allowed
 from quarterdeck.app.actions.registry import command_words
 from quarterdeck.app.commands.command_text import NO_KINDS
 from quarterdeck.app.commands.grammar import LISTS
-from quarterdeck.app.commands.suggestions import Candidate
+from quarterdeck.app.suggestions import Candidate
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
 from quarterdeck.backend.core.commands.catalogue import Argument, commands_of_word
 from quarterdeck.backend.core.commands.commands import LinkFault

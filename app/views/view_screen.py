@@ -12,7 +12,7 @@ from textual.containers import Vertical
 from textual.screen import Screen
 from textual.widget import Widget
 
-from quarterdeck.app.actions.action import ViewName, WordKind
+from quarterdeck.app.actions.action import Action, ViewName, WordKind
 from quarterdeck.app.actions.registry import action_called
 from quarterdeck.app.actions.views import ACTIONS as VIEW_ACTIONS
 from quarterdeck.app.console_interface import ConsoleInterface, Handler
@@ -42,6 +42,9 @@ VIEWS = tuple(
 
 MESSAGE_SECONDS = 60.0
 """So long a message is news."""
+NEW_US = 60 * SECOND_US
+CALM_US = 5 * SECOND_US
+"""How long a run is new, and after how long without an event nothing happens."""
 
 ROWS_FOR_VIEWS = 30
 """On a screen of fewer rows there is no line with the names of the views."""
@@ -149,6 +152,20 @@ class ViewScreen(Screen[None]):
         keys = table.selection or ((table.cursor_key,) if table.cursor_key is not None else ())
         return [sort_filter.row(key) for key in keys]
 
+    def _quiet_line(self) -> Sequence[TableCell]:
+        """What to try, on the first view: while the cluster is new, and whenever nothing happens."""
+        session = self.session
+        now_us = session.now_us()
+        if self.console.has_way_back or not session.live or NEW_US < now_us < session.tape.end_us + CALM_US:
+            return ()
+        tries = [("demos", "D a three-minute lesson"), ("cut", "space marks, c cuts"), ("help", "? all keys")]
+        bound = {name for name, _ in self._hints}
+        return [TableCell(" · ".join(text for name, text in tries if name in bound), "faint")]
+
+    def holds_back(self, action: Action) -> str:
+        """Why `action` is not done here and now, in a sentence; empty when it is."""
+        return ""
+
     def works(self, action_id: str) -> bool:
         """Whether an action that this view knows can do something now; the footer leaves out what cannot."""
         return True
@@ -250,7 +267,7 @@ class ViewScreen(Screen[None]):
 
     def _say_below(self) -> None:
         self._show_hints()
-        parts = self.sentence()
+        parts = self.sentence() or self._quiet_line()
         self.below.show(parts)
         if self.below.display != bool(parts):
             self.below.display = bool(parts)

@@ -48,7 +48,8 @@ class _TextLesson:
         self._pass_time, self._trainee, self._lines = pass_time, trainee, lines
         self._say = trainee.print_line
         self._printed = 0
-        self._missing = ""
+        self._told_missing = False
+        """Whether it was told what the present expectation is missing: once is enough."""
 
     def run_text_lesson(self) -> Summary:
         tutor = self._tutor
@@ -104,9 +105,9 @@ class _TextLesson:
             raise LessonFailed(self._lesson.problem)
         self._tell()
         missing = self._tutor.missing
-        if missing and missing != self._missing:
-            self._say(f"… missing: {missing}")
-        self._missing = missing
+        if missing and not self._told_missing:
+            self._say(f"… still missing: {missing}")
+        self._told_missing = bool(missing)
 
     def _tell(self) -> None:
         for kind, text, _ in self._tutor.transcript[self._printed :]:

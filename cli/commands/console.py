@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import gc
-import os
-import sys
-from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from quarterdeck.cli.commands.new_cluster import CITIES, console_settings, has_terminal, open_new_cluster
 from quarterdeck.cli.commands.replay import Recording, ZoneOption, opened_recording
 from quarterdeck.cli.commands.run_options import (
     JournalOption,
     LogOption,
     NoJournalOption,
     ProcessesOption,
-    new_run,
-    recording,
     write_log,
 )
 from quarterdeck.cli.configuration.connection import Connection, with_connection
-from quarterdeck.cli.configuration.paths import configuration_file, console_state_file
+from quarterdeck.cli.configuration.paths import console_state_file
 from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 
 if TYPE_CHECKING:
-    from quarterdeck.app.settings import ConsoleSettings
-    from quarterdeck.backend.clusters.local import LiveCluster
     from quarterdeck.backend.core.properties import PropertyValue, Settings
 from typing import TYPE_CHECKING
 
@@ -38,12 +32,7 @@ if TYPE_CHECKING:
     from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCluster
 
 
-CLUSTER_NAME = "dev"
-CITIES = ("athens", "byzantium", "cyrene", "delphi", "euphesus")
-"""Labels of the first members, as in the scripted demos; those after them are called n6, n7 and so on."""
 HEADLESS_DEMO = "split"
-WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
-"""What Textual's variable says when a web server runs the console."""
 
 
 class PresetName(StrEnum):
@@ -129,30 +118,15 @@ def console(
     if not has_terminal():
         run_headless(journal, wanted=not no_journal)
         return
-    from quarterdeck.app.run import run_console
-    from quarterdeck.backend.clusters.starting_cluster import StartingCluster
-    from quarterdeck.cli.configuration.cluster_opener import ProfileClusterOpener
-
-    labels = member_labels(members)
-    with recording(journal, new_run(CLUSTER_NAME), wanted=not no_journal) as writer:
-
-        def make() -> LiveCluster:
-            from quarterdeck.backend.clusters.local import LocalCluster, ProcessCluster
-
-            kind = ProcessCluster if processes else LocalCluster
-            return kind(labels, name=CLUSTER_NAME, settings=settings, journal=writer)
-
-        cluster = StartingCluster(labels, make, name=CLUSTER_NAME, writable=not read_only)
-        try:
-            run_console(
-                cluster,
-                cluster.started,
-                cluster_opener=ProfileClusterOpener(write=write),
-                settings=looks,
-                state_file=console_state_file(),
-            )
-        finally:
-            cluster.close()
+    open_new_cluster(
+        member_labels(members),
+        settings,
+        looks,
+        journal,
+        wanted=not no_journal,
+        processes=processes,
+        writable=not read_only,
+    )
 
 
 def open_running_cluster(connection: Connection, *, write: bool, theme: str | None = None) -> None:
@@ -218,35 +192,6 @@ def open_run(
 
 def register(app: typer.Typer) -> None:
     app.command()(console)
-
-
-def console_settings(theme: str | None) -> ConsoleSettings:
-    """How the user wants the console, with the `theme` of the command line before that of the file. Raises `CommandFailed`."""
-    from quarterdeck.app.settings import ConsoleSettings
-    from quarterdeck.app.themes.registry import NoSuchTheme, theme_called
-
-    settings = ConsoleSettings()
-    if configuration_file().exists():  # else nothing is imported to read it
-        from quarterdeck.backend.documents.yaml_document import BadDocument
-        from quarterdeck.cli.configuration.user_configuration import UserConfiguration
-
-        with failing_as(ExitCode.BAD_INPUT, BadDocument):
-            settings = UserConfiguration().console()
-    if theme is None:
-        return settings
-    with failing_as(ExitCode.BAD_INPUT, NoSuchTheme, about="--theme"):
-        return replace(settings, theme=theme_called(theme).name)
-
-
-def has_terminal() -> bool:
-    """Whether there is a screen and a keyboard: stdout and stdin. Where stderr goes is no matter.
-
-    In a browser, the page is both, and Textual is told so by its own variable.
-    """
-    if os.environ.get("TEXTUAL_DRIVER") == WEB_DRIVER:
-        return True
-    streams = (sys.stdin, sys.stdout)
-    return os.environ.get("TERM") != "dumb" and all(stream is not None and stream.isatty() for stream in streams)
 
 
 def run_headless(journal: Path | None, *, wanted: bool) -> None:

@@ -48,6 +48,19 @@ SimulateOption = Annotated[
 SeedOption = Annotated[int | None, typer.Option(help="Seed of a simulated run; 0 when not given.")]
 
 
+@group.callback(invoke_without_command=True)
+def open_lessons(context: typer.Context) -> None:
+    """Without a command, the lessons in the console; without a terminal, their list."""
+    from quarterdeck.cli.commands.new_cluster import has_terminal, open_new_cluster
+
+    if context.invoked_subcommand is not None:
+        return
+    if has_terminal():
+        open_new_cluster(view="demos")
+    else:
+        list_demos()
+
+
 @group.command("ls")
 @group.command("list", hidden=True)
 def list_demos(output: FormatOption = Format.TABLE) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from textual.containers import Container
 from textual.widget import Widget
 
-from quarterdeck.app.actions.action import WordKind
+from quarterdeck.app.actions.action import Action, WordKind
 from quarterdeck.app.actions.demos import LETTERS
 from quarterdeck.app.cluster_opener import OpenedCluster
 from quarterdeck.app.commands.command_text import describe, line_of
@@ -36,6 +36,9 @@ DEFAULT_SEED = 1
 
 LEFT_OUT = "-"
 """The answer of somebody who will not answer."""
+
+HELD_GROUPS = ("Time", "Views")
+"""Groups of actions that leave a question; others than those that change the cluster."""
 
 HINTS = {
     "starting": "the members are being started",
@@ -213,11 +216,7 @@ class DemosScreen(ViewScreen):
         if tutor.free:
             return "P goes back to the step"
         if tutor.phase == "asking":
-            ask = tutor.question
-            letters = (
-                f"press a to {LETTERS[len(ask.choices) - 1]}" if ask and ask.choices else "enter, and write the answer"
-            )
-            return f"{letters}; :answer {LEFT_OUT} leaves it out"
+            return self._answer_keys(tutor.question.choices) if tutor.question is not None else ""
         return HINTS.get(tutor.phase, "")
 
     def _go(self, text: str) -> None:
@@ -249,6 +248,25 @@ class DemosScreen(ViewScreen):
         else:
             self.console.show_message(f"the answer is empty; write one, or {LEFT_OUT} to leave it out", error=True)
             self.console.type_line("answer ")
+
+    def holds_back(self, action: Action) -> str:
+        """While a question waits, a stray letter changes neither the cluster nor the view."""
+        if self.demo_cluster is None:
+            return ""
+        tutor = self.demo_cluster.lesson.tutor
+        ask = tutor.question
+        if ask is None or tutor.free or not (action.needs_write or action.group in HELD_GROUPS):
+            return ""
+        return f"the question first: {self._answer_keys(ask.choices)}; P plays freely"
+
+    def _answer_keys(self, choices: Sequence[str]) -> str:
+        letters = f"press a to {LETTERS[len(choices) - 1]}" if choices else "enter, and write the answer"
+        return f"{letters}; :answer {LEFT_OUT} leaves it out"
+
+    def works(self, action_id: str) -> bool:
+        if self.demo_cluster is None:
+            return action_id not in ("demo-free", "demo-restart")
+        return action_id not in ("demo-simulate", "filter", "demos")
 
     def _answer(self, text: str) -> None:
         assert self.demo_cluster is not None

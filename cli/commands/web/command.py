@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from quarterdeck.cli.commands.console import console_settings
+from quarterdeck.cli.commands.new_cluster import console_settings
 from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 
 DEFAULT_PORT = 8321
