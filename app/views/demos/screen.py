@@ -108,9 +108,6 @@ class DemosScreen(ViewScreen):
     def focused_first(self) -> Widget | None:
         return self.list if self.demo_cluster is None else self.sheet
 
-    def works(self, action_id: str) -> bool:
-        return self.demo_cluster is None or action_id != "demo-simulate"
-
     def words(self) -> Mapping[WordKind, Sequence[str]]:
         return {**super().words(), "demo": tuple(self._demos.keys)}
 
