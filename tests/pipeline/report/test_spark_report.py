@@ -125,8 +125,9 @@ def test_the_command_lines_side(
     audited: AuditResult, lines: InputLines, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with reporting(None) as write:
-        write(audited, lines)
+        assert write is None
     with reporting(tmp_path / "out.json") as write:
+        assert write is not None
         write(audited, lines)
     assert RUN in (tmp_path / "out.json").read_text(encoding="utf-8")
     assert capsys.readouterr().err == f"report: {tmp_path / 'out.json'}\n"
