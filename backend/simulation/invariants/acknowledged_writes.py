@@ -36,6 +36,8 @@ class Write:
     began: float = -inf
     done: float = inf
     """When it was certainly done; `inf` while that is not known."""
+    ended: float = inf
+    """When its call ended. Until then it is asked again where its owner is lost, and so may be done again."""
     never: bool = False
     """It ended with a problem and was certainly not done."""
     survived: bool = False
@@ -77,6 +79,8 @@ class Register:
         self.partition = event.partition
         if event.operation == "get":
             self.problem = event.problem
+        if call.write is not None:
+            call.write.ended = now
         if event.problem:
             if call.write is not None:
                 call.write.never = event.untouched
@@ -120,8 +124,10 @@ class Register:
 
     def _certainly_replaced(self, write: Write, call: Call, lost_at: float) -> Write | None:
         """A write that began when `write` was done, was done when `call` began, and cannot have been lost."""
+        asked_again = write.began < lost_at < write.ended
+        done = write.ended if asked_again else write.done
         for later in reversed(self.writes):
-            if later.began <= max(write.done, lost_at):
+            if later.began <= max(done, lost_at):
                 break
             if later.done < call.began:
                 return later

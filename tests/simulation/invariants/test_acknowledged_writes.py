@@ -22,6 +22,8 @@ from tests.simulation.invariants.test_partition_invariants import (
     ONE_AGAIN,
     REPAIRED_BY_B,
     WRITTEN,
+    answered,
+    asked,
     done,
     finished,
     killed,
@@ -49,6 +51,31 @@ def test_after_the_data_was_safe_again_another_crash_is_no_excuse() -> None:
     too_early = watched(recorded(*repaired, *killed_b))
     assert not too_early.violations
     assert "partition 0" in too_early.writes.why_uncertain()
+
+
+def test_a_write_that_is_asked_again_after_its_owner_was_lost_may_be_done_twice() -> None:
+    """Nobody is left who knows that it was done already; once its call has ended it is done no more."""
+    lost_under_way: tuple[Happened, ...] = (
+        *WRITTEN,
+        asked(C, 7, "put", "late"),
+        *done(C, 8, "get", "late"),
+        killed(A),
+        killed(B),
+        *done(C, 9, "put", None, put="new"),
+        *done(C, 10, "get", "late"),
+        answered(C, 7, "put", None),
+    )
+    assert not watched(recorded(*lost_under_way)).violations
+    replaced = (*lost_under_way, *done(C, 11, "put", "late", put="newer"), *done(C, 12, "get", "late"))
+    assert [one.invariant for one in watched(recorded(*replaced)).violations] == ["no lost write"]
+    nobody_lost = (
+        *WRITTEN,
+        asked(C, 7, "put", "late"),
+        *done(C, 8, "get", "late"),
+        *done(C, 9, "put", "late", put="new"),
+    )
+    found = watched(recorded(*nobody_lost, *done(C, 10, "get", "late"))).violations
+    assert [one.invariant for one in found] == ["no lost write"]
 
 
 def test_what_may_be_lost_is_told() -> None:
