@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from pyspark.sql import SparkSession
 
+from quarterdeck.backend.core.witnessed.events import ConnectionChanged
 from quarterdeck.backend.hazelcast.logs.reader import log_files, read_logs
 from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.logs.log_tables import COVERAGE, QUARANTINE, read_product_logs
@@ -28,7 +29,9 @@ def test_spark_tells_what_plain_python_tells_and_the_audit_finds_nothing_wrong(
         assert [field.name for field in logs.records.schema] == [field.name for field in RECORD]
         assert logs.quarantine.schema == QUARANTINE and logs.coverage.schema == COVERAGE
         raws = [row.raw for row in logs.lines.collect()]
-        assert sorted(raws) == sorted(msgspec.json.encode(record).decode() for record in plain.records)
+        # Spark reads one member at a time, and that a log ended since others removed its member is told by theirs.
+        of_one_member = [one for one in plain.records if not isinstance(one.event, ConnectionChanged)]
+        assert sorted(raws) == sorted(msgspec.json.encode(record).decode() for record in of_one_member)
         installed = logs.records.where("event.kind = 'list-installed' and size(event.members) > 0").count()
         assert installed == sum('"list-installed"' in raw for raw in raws)
         asides = {(Path(row.file), row.line, row.raw, row.reason) for row in logs.quarantine.collect()}
@@ -45,7 +48,7 @@ def test_spark_tells_what_plain_python_tells_and_the_audit_finds_nothing_wrong(
     result = audit([DATA, odd])
     assert [finding.detail for finding in result.findings] == []
     assert (result.counts["quarantined"], result.counts["duplicates"]) == (2, 0)
-    assert (result.counts["records"], result.counts["runs"]) == (len(raws), 11)
+    assert (result.counts["records"], result.counts["runs"]) == (len(plain.records), 11)
     assert [story.run for story in stories] == [story.run for story in plain.stories]
     assert stories == list(plain.stories)
     assert result.observations == tuple(one for story in plain.stories for one in story.observations)
