@@ -63,6 +63,10 @@ class FactSheet(ScrollView, can_focus=True, inherit_bindings=False):
         self._style_of.clear()
         super().notify_style_update()
 
+    def on_mount(self) -> None:
+        # A scrollbar that comes or goes leaves the paragraphs another width, and is no change of size.
+        self.watch(self, "show_vertical_scrollbar", lambda: self.call_after_refresh(self._lay_out), init=False)
+
     def on_resize(self) -> None:
         self._lay_out()
 

@@ -42,6 +42,9 @@ VIEWS = tuple(
 
 MESSAGE_SECONDS = 60.0
 """So long a message is news."""
+ROOMY_ROWS = 20
+"""Fewer rows than that are for the cluster alone."""
+
 NEW_US = 60 * SECOND_US
 CALM_US = 5 * SECOND_US
 """How long a run is new, and after how long without an event nothing happens."""
@@ -153,10 +156,15 @@ class ViewScreen(Screen[None]):
         return [sort_filter.row(key) for key in keys]
 
     def _quiet_line(self) -> Sequence[TableCell]:
-        """What to try, on the first view: while the cluster is new, and whenever nothing happens."""
+        """What to try, on the first view: while the cluster is new, and whenever nothing happens. Small screens have no room."""
         session = self.session
         now_us = session.now_us()
-        if self.console.has_way_back or not session.live or NEW_US < now_us < session.tape.end_us + CALM_US:
+        if (
+            self.size.height < ROOMY_ROWS
+            or self.console.has_way_back
+            or not session.live
+            or NEW_US < now_us < session.tape.end_us + CALM_US
+        ):
             return ()
         tries = [("demos", "D a three-minute lesson"), ("cut", "space marks, c cuts"), ("help", "? all keys")]
         bound = {name for name, _ in self._hints}

@@ -57,7 +57,8 @@ KEYS: list[tuple[list[str], list[Command]]] = [
     (["v", "escape", "x"], [StopMember("n1")]),
     (["v", "q", "x"], [StopMember("n1")]),
     (["v", "colon", *"stop", "space", *"n2", "enter"], [StopMember("n2")]),
-    (["j", "m", "right", "enter"], [SearchClusters("n2")]),
+    (["m", "right", "enter"], [SearchClusters("n1")]),
+    (["j", "m"], []),  # it leads no cluster: the console says who does
     (["m", "enter"], []),
     (["S", *"FROZEN", "enter", "right", "enter"], [ChangeState("n1", "FROZEN")]),
     (["S", *"FROZEN", "enter", "enter"], []),

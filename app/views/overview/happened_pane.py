@@ -38,9 +38,18 @@ class HappenedPane(OverviewPane):
         return self._feed.stale
 
     def paint(self, labels: Sequence[str], marks: Mapping[str, str]) -> None:
-        self._format.width = self.tail.size.width
+        self._fit()
         self._feed.grow(())
         self.say()
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._fit)
+
+    def _fit(self) -> None:
+        """Lines are made for a width, and nobody else paints them anew when nothing happens."""
+        if self._format.width != self.tail.size.width:
+            self._format.width = self.tail.size.width
+            self.tail.refresh()
 
     def say(self) -> None:
         """Whether it follows, and what is filtered; folded the latest of it."""

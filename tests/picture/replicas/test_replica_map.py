@@ -145,7 +145,7 @@ def test_a_table_that_is_not_the_masters() -> None:
     assert (shown.partitions, shown.width) == (0, 0)
     census.count()
     assert [fact.text for fact in map_facts(picture, shown, 0)] == [
-        "n3 has no table; they are arranged at the first use of data, or when asked for (a)"
+        "n3 has no table; they are arranged at the first use of data, or when asked for"
     ]
 
 
