@@ -65,10 +65,13 @@ class FactSheet(ScrollView, can_focus=True, inherit_bindings=False):
 
     def on_mount(self) -> None:
         # A scrollbar that comes or goes leaves the paragraphs another width, and is no change of size.
-        self.watch(self, "show_vertical_scrollbar", lambda: self.call_after_refresh(self._lay_out), init=False)
+        self.watch(self, "show_vertical_scrollbar", self._lay_out_later, init=False)
 
     def on_resize(self) -> None:
         self._lay_out()
+
+    def _lay_out_later(self) -> None:
+        self.call_after_refresh(self._lay_out)
 
     def _lay_out(self) -> None:
         before, self._lines = self._lines, tuple(line for fact in self._facts for line in self._wrapped(fact))
