@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
+from textual.command import Command, CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 
 from quarterdeck.app.actions.action import Action
 from quarterdeck.app.actions.allowed import allowed_on
@@ -16,7 +16,12 @@ LINES_OF_A_HIT = 2
 
 
 class Palette(CommandPalette):
-    """Textual's palette, except that its own way to go on by a page breaks while the list is being filled."""
+    """Textual's palette, except that its own way to go on by a page breaks while the list is being filled, and that it goes on
+    filling a list that was closed meanwhile."""
+
+    def _refresh_command_list(self, command_list: CommandList, commands: list[Command], clear_current: bool) -> None:
+        if command_list.is_attached:
+            super()._refresh_command_list(command_list, commands, clear_current)
 
     def _action_command_list(self, action: str) -> None:
         commands = self.query_one(CommandList)

@@ -179,7 +179,8 @@ def test_a_url_at_which_nobody_is_takes_one_line_and_no_screen(tmp_path: Path) -
 def test_a_stranger_finds_help_cuts_heals_and_leaves_by_what_the_screen_says(tmp_path: Path) -> None:
     """Each key is pressed because the screen names it."""
     with console(tmp_path, RUN, "--members", "3") as terminal:
-        for told, keys in ((b"c cuts", b"?"), (b"esc closes", b"q"), (b"three-minute", b"c"), (b"undo", b"h"),
+        terminal.read_until(b"v3 of 3 members")  # before, nothing would end with the console, and it would not ask
+        for told, keys in ((b"c cuts", b"?"), (b"esc closes", b"q"), (b"three-minute", b"c"), (b"done: partition", b"h"),
                            (b"done: heal", b"Q"), (b"n cancel", b"y")):  # fmt: skip
             terminal.read_until(told)
             terminal.shown = b""
