@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-from textual.command import Command, CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
+from textual import work
+from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
+from textual.css.query import NoMatches
 
 from quarterdeck.app.actions.action import Action
 from quarterdeck.app.actions.allowed import allowed_on
@@ -19,9 +22,14 @@ class Palette(CommandPalette):
     """Textual's palette, except that its own way to go on by a page breaks while the list is being filled, and that it goes on
     filling a list that was closed meanwhile."""
 
-    def _refresh_command_list(self, command_list: CommandList, commands: list[Command], clear_current: bool) -> None:
-        if command_list.is_attached:
-            super()._refresh_command_list(command_list, commands, clear_current)
+    @work(exclusive=True, group=CommandPalette._GATHER_COMMANDS_GROUP)
+    async def _gather_commands(self, search_value: str) -> None:
+        gather: Any = CommandPalette._gather_commands
+        try:
+            await gather.__wrapped__(self, search_value)
+        except NoMatches:
+            if self.query(CommandList):
+                raise
 
     def _action_command_list(self, action: str) -> None:
         commands = self.query_one(CommandList)
