@@ -6,14 +6,14 @@ its last line may be half written. Of such a file a copy is read, up to its last
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import BinaryIO, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
+from quarterdeck.backend.hazelcast.logs.lines.line_ends import end_of_last_line
 from quarterdeck.backend.hazelcast.logs.reader import log_files, may_be_log
 from quarterdeck.backend.journal.files import (
     OPEN_SUFFIX,
@@ -38,8 +38,6 @@ Stamp = tuple[int, int]
 
 SHRUNK = 15
 """Lines as Parquet take about so many times less."""
-
-_BLOCK_BYTES = 64 * 1024
 
 
 class InputFile(NamedTuple):
@@ -197,17 +195,5 @@ def _copied(place: Path, copy: Path) -> bool:
     except FileNotFoundError:
         return False
     with copy.open("r+b") as file:
-        file.truncate(_end_of_last_line(file))
+        file.truncate(end_of_last_line(file))
     return True
-
-
-def _end_of_last_line(file: BinaryIO) -> int:
-    end = file.seek(0, os.SEEK_END)
-    while end:
-        begin = max(0, end - _BLOCK_BYTES)
-        file.seek(begin)
-        place = file.read(end - begin).rfind(b"\n")
-        if place >= 0:
-            return begin + place + 1
-        end = begin
-    return 0

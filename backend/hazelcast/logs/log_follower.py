@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.hazelcast.logs.lines.line_ends import end_of_last_line
 from quarterdeck.backend.hazelcast.logs.lines.message_assembly import ClockContext, Message, MessageAssembler
 from quarterdeck.backend.hazelcast.logs.lines.timestamps import DAY_US
 from quarterdeck.backend.hazelcast.logs.log_set import LogSet, MemberMessage
@@ -68,7 +69,7 @@ class _GrowingFile:
 
     def skim(self, options: LogOptions, told: Callable[[int], None]) -> Iterator[EventMessage]:
         """What it says so far."""
-        self.offset = _end_of_last_line(self.source)
+        self.offset = end_of_last_line(self.source)
         for found in skim(self.file, self.modified_us, options, told, self.offset):
             if isinstance(found, EventMessage):
                 yield found
@@ -186,16 +187,3 @@ class _Following:
             stories = list(stories_of(self._told, self._whole))
             self._story = stories[0] if stories else self._story
         yield RunRead(self._story, self._told[-1].at if self._told else 0)
-
-
-def _end_of_last_line(source: BinaryIO) -> int:
-    """The place behind the last end of line."""
-    end = source.seek(0, SEEK_END)
-    while end:
-        begin = max(0, end - READ_AT_ONCE)
-        source.seek(begin)
-        place = source.read(end - begin).rfind(b"\n")
-        if place >= 0:
-            return begin + place + 1
-        end = begin
-    return 0
