@@ -201,6 +201,7 @@ def each_view(size: tuple[int, int], look: Callable[[Console], str], theme: str 
         looks: dict[ViewName, str] = {}
         async with app.run_test(size=size) as pilot:
             await settle(pilot)
+            await pilot.press("home")  # the cursor stays with the member that was painted first, whenever that was
             for view in VIEW_NAMES:
                 await open_view(app, pilot, view)
                 looks[view] = look(app)
