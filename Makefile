@@ -56,8 +56,8 @@ bench: .venv/.pipeline .venv/.dev  ## measure; one JSON line per script, kept in
 	  $(BIN)/python $$script > $$result; cat $$result; \
 	done
 
-screenshots: .venv/.base  ## let the console draw the pictures of the README again
-	$(BIN)/python -m docs.export_screenshots
+screenshots: .venv/.base  ## let the console draw the pictures of the documents again
+	$(BIN)/python -m docs.generators.export_screenshots
 
 clean:  ## remove what builds and tests leave behind; .venv stays
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache spark-warehouse

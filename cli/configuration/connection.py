@@ -81,7 +81,9 @@ class Connection:
     def require_ours(self) -> Connection:
         """Itself. Raises `CommandFailed` for members of Hazelcast, of which the rest cannot be asked."""
         if self.is_hazelcast:
-            raise CommandFailed(ExitCode.BAD_INPUT, "members of Hazelcast cannot be asked this; see docs/hazelcast.md")
+            raise CommandFailed(
+                ExitCode.BAD_INPUT, "members of Hazelcast cannot be asked this; see docs/operators/hazelcast.md"
+            )
         return self
 
     def open(self, *, write: bool = False, records: bool = True) -> RemoteCluster:

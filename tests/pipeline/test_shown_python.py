@@ -24,7 +24,7 @@ PAGES = {
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
     if (blocks := re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL))
 }
-NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
+NOTEBOOKS = sorted((ROOT / "docs" / "spark" / "notebooks").glob("*.ipynb"))
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_the_python_of_a_page_runs(
             text = re.sub(rf'(load\(|register\(spark, )"{name}"', rf'\1"{folder / name}"', text)
         (folder / f"block{number}.py").write_text(text, encoding="utf-8")
         runpy.run_path(str(folder / f"block{number}.py"), init_globals={"spark": spark})
-    if page == "docs/library.md":
+    if page == "docs/spark/library.md":
         printed = capfd.readouterr().out
         assert "list-installed" in printed
         assert re.search(r"raised_cause\|times\|\n.*\n\|10\.77", printed)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from docs import membership_rules
-from docs.reference_tables import FOLDER, PAGES
+from docs.generators import membership_rules
+from docs.generators.reference_tables import FOLDER, PAGES
 from tests.project.test_layout import INSTALLED
 
 ROOT = Path(__file__).parents[2]
@@ -20,12 +20,14 @@ PATH = re.compile(r"`((?:app|backend|cli|docs|quarterdeck|tests|widgets)/[\w/.*-
 
 @pytest.mark.parametrize("name", PAGES)
 def test_tables_are_up_to_date(name: str) -> None:
-    assert (FOLDER / name).read_text(encoding="utf-8") == PAGES[name](), "run: python -m docs.reference_tables"
+    assert (FOLDER / name).read_text(encoding="utf-8") == PAGES[name](), (
+        "run: python -m docs.generators.reference_tables"
+    )
 
 
 def test_the_table_of_rules_is_up_to_date() -> None:
     text = membership_rules.PAGE.read_text(encoding="utf-8")
-    assert text == membership_rules.page(text), "run: python -m docs.membership_rules"
+    assert text == membership_rules.page(text), "run: python -m docs.generators.membership_rules"
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -34,7 +36,7 @@ def test_links_lead_somewhere(document: Path) -> None:
         assert (document.parent / target).exists(), target
 
 
-@pytest.mark.parametrize("name", ["split", "film"])
+@pytest.mark.parametrize("name", ["themes/split", "film"])
 def test_the_picture_was_exported_by_the_console_and_needs_no_net(name: str) -> None:
     picture = (ROOT / "docs" / "screenshots" / f"{name}.svg").read_text(encoding="utf-8")
     assert "delphi" in picture
@@ -59,7 +61,7 @@ def test_paths_in_the_documents_exist() -> None:
 
 
 def test_the_plan_shows_every_room() -> None:
-    plan = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    plan = (ROOT / "docs" / "contributors" / "architecture.md").read_text(encoding="utf-8")
     rooms = {path.parent for folder in INSTALLED for path in (ROOT / folder).rglob("__init__.py")}
     assert not [
         str(room.relative_to(ROOT)) for room in sorted(rooms) if not {f"{room.name}/", f"`{room.name}`"} & words(plan)
@@ -70,7 +72,10 @@ def test_the_plan_shows_every_room() -> None:
 def test_the_chapters_are_files(part: str) -> None:
     """The first column of the table of chapters names files of this part of the core."""
     table = (
-        (ROOT / "docs" / f"{part}.md").read_text(encoding="utf-8").partition("## The chapters")[2].partition("\n## ")[0]
+        (ROOT / "docs" / "engineers" / f"{part}.md")
+        .read_text(encoding="utf-8")
+        .partition("## The chapters")[2]
+        .partition("\n## ")[0]
     )
     named = {name for row in table.splitlines() for name in re.findall(r"`(\w+)`", row.partition(" | ")[0])}
     assert named

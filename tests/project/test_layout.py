@@ -95,6 +95,14 @@ def test_no_folder_has_more_files_than_the_eye_takes_in() -> None:
     assert not {named(folder): count for folder, count in folders.items() if count > MOST_FILES}
 
 
+def test_no_folder_of_the_documents_has_more_pages_than_the_eye_takes_in() -> None:
+    folders = [
+        ROOT / "docs",
+        *(path for path in (ROOT / "docs").rglob("*") if path.is_dir() and path.name[0] not in "._"),
+    ]
+    assert not {named(folder): count for folder in folders if (count := len(list(folder.glob("[!._]*")))) > MOST_FILES}
+
+
 def test_no_file_is_longer_than_a_chapter() -> None:
     lengths = {named(path): len(path.read_text().splitlines()) for path in modules_of(*INSTALLED)}
     assert not {path: length for path, length in lengths.items() if length > MOST_LINES}

@@ -14,7 +14,9 @@ import pytest
 import quarterdeck
 
 ROOT = Path(__file__).parents[2]
-EXAMPLE = re.search(r"```python\n(.*?)```", (ROOT / "docs" / "library.md").read_text(encoding="utf-8"), re.DOTALL)[1]  # type: ignore[index]
+EXAMPLE = re.search(
+    r"```python\n(.*?)```", (ROOT / "docs" / "spark" / "library.md").read_text(encoding="utf-8"), re.DOTALL
+)[1]  # type: ignore[index]
 MISTAKES = """
 import quarterdeck
 
@@ -77,7 +79,7 @@ def test_no_spark_is_needed() -> None:
 
 
 def test_every_public_name_is_there_and_documented() -> None:
-    table = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
+    table = (ROOT / "docs" / "spark" / "library.md").read_text(encoding="utf-8")
     for name in quarterdeck.__all__:
         assert getattr(quarterdeck, name) is not None
         assert name == "__version__" or f"`{name}" in table, name

@@ -1,6 +1,6 @@
 """What a report says, whoever shows it: plain values, bounded in number, times in microseconds on the run's clock.
 
-As JSON it is this very model; docs/report.md says what each field is.
+As JSON it is this very model; docs/spark/report.md says what each field is.
 """
 
 from __future__ import annotations

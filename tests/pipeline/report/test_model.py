@@ -19,7 +19,7 @@ from quarterdeck.backend.pipeline.report.rows import Rows, RunRow
 from quarterdeck.backend.pipeline.report.scale import Scale, clock, quantity, span
 from tests.pipeline.report.handmade_rows import finding, report_of, rows_of
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "report.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "spark" / "report.md"
 
 
 def test_a_list_lasts_until_the_next_one_or_as_long_as_its_life() -> None:

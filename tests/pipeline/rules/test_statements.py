@@ -1,11 +1,11 @@
-"""Every invariant has one sentence, on the simulator's checker, and `docs/audit.md` says it too."""
+"""Every invariant has one sentence, on the simulator's checker, and `docs/spark/audit.md` says it too."""
 
 from pathlib import Path
 
 from quarterdeck.backend.pipeline.rules.names import NAMES, STATEMENTS
 from quarterdeck.backend.simulation.invariants import PROVEN_BY_WITNESSES, InvariantChecker
 
-PAGE = Path(__file__).parents[3] / "docs" / "audit.md"
+PAGE = Path(__file__).parents[3] / "docs" / "spark" / "audit.md"
 
 
 def test_the_rules_are_the_invariants_of_the_simulator() -> None:

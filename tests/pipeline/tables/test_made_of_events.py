@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from docs.reference_pipeline import PAGE, page
+from docs.generators.reference_pipeline import PAGE, page
 from quarterdeck.backend.core.data.events import CallFinished, CallStarted
 from quarterdeck.backend.core.events import (
     ClaimFinished,
@@ -166,5 +166,5 @@ def test_faults(rows: dict[str, list[dict[str, object]]]) -> None:
 
 
 def test_the_reference_is_up_to_date() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), "run: python -m docs.reference_pipeline"
+    assert PAGE.read_text(encoding="utf-8") == page(), "run: python -m docs.generators.reference_pipeline"
     assert PAGE.parent == Path("docs/reference").resolve()

@@ -101,7 +101,7 @@ def test_a_whole_file(file: Path) -> None:
 
 
 def test_the_example_in_the_documents_is_one(file: Path, tmp_path: Path) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "operations.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "operators" / "operations.md").read_text()
     for name in ("cluster.secret", "ann.password", "monitoring.token"):
         (tmp_path / name).write_text(name)
     found = read(file, page.partition("```yaml\n")[2].partition("```")[0])

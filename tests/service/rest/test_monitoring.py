@@ -18,8 +18,8 @@ from tests.live.security.certificates import Authority
 from tests.service.single_member import Client, SingleMemberFace
 
 DOCS = Path(__file__).parents[3] / "docs"
-RULES = DOCS / "monitoring" / "alerts.yaml"
-DASHBOARD = DOCS / "monitoring" / "grafana.json"
+RULES = DOCS / "operators" / "monitoring" / "alerts.yaml"
+DASHBOARD = DOCS / "operators" / "monitoring" / "grafana.json"
 NAME = re.compile(r"\b(?:quarterdeck|process)_\w+")
 OF_PROMETHEUS = {"up"}
 
@@ -60,7 +60,7 @@ def test_every_metric_is_documented(tmp_path: Path) -> None:
 
 
 def test_every_rule_is_explained_and_says_what_it_is_about() -> None:
-    page = (DOCS / "monitoring.md").read_text()
+    page = (DOCS / "operators" / "monitoring.md").read_text()
     for group in yaml.safe_load(RULES.read_text())["groups"]:
         for rule in group["rules"]:
             assert f"`{rule['alert']}`" in page

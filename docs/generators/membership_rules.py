@@ -1,6 +1,6 @@
-"""Write the table of docs/membership.md that says what a member does with each message, by what it is doing.
+"""Write the table of docs/engineers/membership.md that says what a member does with each message, by what it is doing.
 
-Run it as ``python -m docs.membership_rules``; a test tells when the page is out of date.
+Run it as ``python -m docs.generators.membership_rules``; a test tells when the page is out of date.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from pathlib import Path
 from quarterdeck.backend.core.membership.handlers import MESSAGE_RULES, Rule, ignore
 from quarterdeck.backend.core.membership.undertakings import Claim, Doing, Following, JoinSearch, Leading
 
-PAGE = Path(__file__).parent / "membership.md"
-BEGIN, END = "<!-- rules: written by `python -m docs.membership_rules` -->\n", "<!-- end of the rules -->\n"
+PAGE = Path(__file__).parents[1] / "engineers" / "membership.md"
+BEGIN, END = "<!-- rules: written by `python -m docs.generators.membership_rules` -->\n", "<!-- end of the rules -->\n"
 WORDS: dict[type[Doing], str] = {
     JoinSearch: "joining",
     Following: "following",

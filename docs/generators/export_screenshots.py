@@ -24,8 +24,8 @@ from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.training.demos import load_demo
 from quarterdeck.cli.film import film_of
 
-FOLDER = Path(__file__).parent / "screenshots"
-LOGS = Path(__file__).parents[1] / "tests" / "hazelcast" / "logs" / "data"
+FOLDER = Path(__file__).parents[1] / "screenshots"
+LOGS = Path(__file__).parents[2] / "tests" / "hazelcast" / "logs" / "data"
 """Recordings of real members."""
 SIZE = (130, 36)
 STEP_US = 250_000
@@ -66,23 +66,23 @@ def migrating(picture: Picture) -> bool:
 
 
 SHOTS = (
-    Shot("split", "split", two_masters),
-    Shot("split-light", "split", two_masters, theme="light"),
-    Shot("split-high-contrast", "split", two_masters, theme="high-contrast"),
-    Shot("split-80x24", "split", two_masters, size=(80, 24)),
-    Shot("overview", "migration", migrating, size=(160, 50)),
-    Shot("beliefs", "split", two_masters, ("W",)),
-    Shot("detail", "partial", suspected, ("i",)),
-    Shot("members", "split", two_masters, ("2",)),
-    Shot("suspicions", "partial", suspected, ("3",)),
-    Shot("partitions", "migration", migrating, ("4",)),
-    Shot("migrations", "migration", migrating, ("5",)),
-    Shot("network", "split", cut, ("6",)),
-    Shot("join-lists", "split", two_masters, ("7",)),
-    Shot("events", "split", two_masters, ("8",)),
-    Shot("time", "split", two_masters, ("9",)),
-    Shot("help", "split", two_masters, ("question_mark",)),
-    Shot("confirm", "split", two_masters, ("K",)),
+    Shot("themes/split", "split", two_masters),
+    Shot("themes/split-light", "split", two_masters, theme="light"),
+    Shot("themes/split-high-contrast", "split", two_masters, theme="high-contrast"),
+    Shot("themes/split-80x24", "split", two_masters, size=(80, 24)),
+    Shot("views/overview", "migration", migrating, size=(160, 50)),
+    Shot("views/beliefs", "split", two_masters, ("W",)),
+    Shot("views/detail", "partial", suspected, ("i",)),
+    Shot("views/members", "split", two_masters, ("2",)),
+    Shot("views/suspicions", "partial", suspected, ("3",)),
+    Shot("views/partitions", "migration", migrating, ("4",)),
+    Shot("views/migrations", "migration", migrating, ("5",)),
+    Shot("views/network", "split", cut, ("6",)),
+    Shot("views/join-lists", "split", two_masters, ("7",)),
+    Shot("views/events", "split", two_masters, ("8",)),
+    Shot("views/time", "split", two_masters, ("9",)),
+    Shot("views/help", "split", two_masters, ("question_mark",)),
+    Shot("views/confirm", "split", two_masters, ("K",)),
 )
 
 
@@ -97,10 +97,10 @@ class LogShot(NamedTuple):
 
 
 LOG_SHOTS = (
-    LogShot("logs-split", "split-and-merge", 34_000_000),
-    LogShot("logs-flapping", "flapping", 0, ("9",)),
-    LogShot("logs-events", "flapping", 0, ("8", "up", "enter")),
-    LogShot("logs-line", "flapping", 0, ("8", "up", "enter", "enter")),
+    LogShot("logs/split", "split-and-merge", 34_000_000),
+    LogShot("logs/flapping", "flapping", 0, ("9",)),
+    LogShot("logs/events", "flapping", 0, ("8", "up", "enter")),
+    LogShot("logs/line", "flapping", 0, ("8", "up", "enter", "enter")),
 )
 
 
@@ -162,7 +162,6 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("names", nargs="*", help="draw only these")
     wanted = arguments.parse_args().names
-    FOLDER.mkdir(exist_ok=True)
     for shot in SHOTS:
         if not wanted or shot.name in wanted:
             asyncio.run(draw(shot))

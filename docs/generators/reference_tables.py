@@ -1,6 +1,6 @@
 """Write the reference pages that only repeat what the code says: properties, events, keys and words.
 
-Run it as ``python -m docs.reference_tables``; a test tells when the pages are out of date.
+Run it as ``python -m docs.generators.reference_tables``; a test tells when the pages are out of date.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from quarterdeck.app.key_map import live_key_map
 from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.core.properties import PROPERTIES, Settings
 
-FOLDER = Path(__file__).parent / "reference"
-NOTE = "This page is written by `python -m docs.reference_tables`."
+FOLDER = Path(__file__).parents[1] / "reference"
+NOTE = "This page is written by `python -m docs.generators.reference_tables`."
 
 
 def properties_page() -> str:

@@ -1,6 +1,7 @@
 """Write the reference of the pipeline's tables, which only repeats what their schemas say.
 
-Run it as ``python -m docs.reference_pipeline``; a test tells when the page is out of date. It needs the extra `pipeline`.
+Run it as ``python -m docs.generators.reference_pipeline``; a test tells when the page is out of date. It needs the extra
+`pipeline`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from quarterdeck.backend.pipeline.metrics.summary import SUMMARY
 from quarterdeck.backend.pipeline.tables.registry import TABLES
 from quarterdeck.backend.pipeline.tables.store import EVENTS, QUARANTINE
 
-PAGE = Path(__file__).parent / "reference" / "tables.md"
+PAGE = Path(__file__).parents[1] / "reference" / "tables.md"
 LONGEST_TYPE = 40
 
 ENVELOPE = MEANINGS | {"event": f"{MEANINGS['event']}. See [events](events.md)"}
@@ -31,7 +32,7 @@ def page() -> str:
         METRICS_HEADING,
         _section("summary", "percentiles of everything that was measured", SUMMARY),
         *(_section(one.name, one.meaning, one.schema) for one in METRICS.values()),
-        "This page is written by `python -m docs.reference_pipeline`.\n",
+        "This page is written by `python -m docs.generators.reference_pipeline`.\n",
     ]
     return "\n".join(parts)
 
@@ -53,7 +54,7 @@ tables` makes it anew from the lines that it keeps.
 METRICS_HEADING = """# Metrics
 
 `quarterdeck pipeline metrics PATH...` prints `summary`, and with `--table NAME` one of the others. What they mean and how they
-are measured: [metrics](../metrics.md).
+are measured: [metrics](../spark/metrics.md).
 """
 
 
