@@ -131,6 +131,6 @@ QUESTION_ACTIONS: tuple[Action, ...] = (
         "owner", "owner of a key", "Type a map and a key, to see which member owns the key.",
         "", "", "Views",
         one_word("owner", "text", "MAP KEY [TYPE]", "tell which member owns a key; Hazelcast: TYPE string, int or long"),
-        shown=False,
+        shown=False, cli="cluster owner MAP KEY",
     ),
 )  # fmt: skip

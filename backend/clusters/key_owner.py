@@ -1,14 +1,40 @@
-"""Which member owns a key of a map: `:owner MAP KEY`, by the hash of whoever keeps the data."""
+"""Which member owns a key of a map: `:owner MAP KEY` and `cluster owner MAP KEY`, by the hash of whoever keeps the data."""
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
+from typing import NamedTuple, get_args
 
 from quarterdeck.backend.core.data.partition_store import partition_of
-from quarterdeck.backend.hazelcast.key_partition import BadKey, KeyType, partition_of_key
+from quarterdeck.backend.hazelcast.key_partition import KeyType, partition_of_key
 from quarterdeck.backend.picture.fold.picture import Picture
 
-KEY_TYPES: dict[str, KeyType] = {"string": "string", "int": "int", "long": "long"}
+KEY_TYPES: tuple[KeyType, ...] = get_args(KeyType)
+
+
+class MapKey(NamedTuple):
+    """A key of a map."""
+
+    map: str
+    key: str
+    type: KeyType = "string"
+    """What the key is to members of Hazelcast. To ours all keys are text."""
+
+    def partition(self, partition_count: int, *, hazelcast: bool) -> int:
+        """Where it lies. Raises `BadKey`."""
+        if hazelcast:
+            return partition_of_key(self.key, self.type, partition_count)
+        return partition_of(self.map, self.key, partition_count)
+
+
+class KeyOwner(NamedTuple):
+    """Who owns a key, as one master has it."""
+
+    master: str
+    partition: int
+    owner: str | None
+    """Its label; None: nobody."""
 
 
 def key_owner(picture: Picture, text: str, *, hazelcast: bool) -> str:
@@ -17,28 +43,32 @@ def key_owner(picture: Picture, text: str, *, hazelcast: bool) -> str:
     Raises ValueError for what cannot be read.
     """
     try:
-        words = shlex.split(text)
-    except ValueError as problem:
-        raise ValueError(f"a quote is not closed: {problem}") from problem
-    if not 2 <= len(words) <= 3 or (len(words) == 3 and words[2] not in KEY_TYPES):
-        raise ValueError("write owner MAP KEY [string|int|long], in quotes where there are blanks")
-    name, key, kind = words[0], words[1], KEY_TYPES[words[2] if len(words) == 3 else "string"]
-    answers = []
+        wanted = map_key(*shlex.split(text))
+    except TypeError as problem:
+        raise ValueError(f"write owner MAP KEY [{'|'.join(KEY_TYPES)}], in quotes where there are blanks") from problem
+    answers = [
+        f"{one.owner or 'nobody'} owns partition {one.partition} with {wanted.key!r}, as {one.master} has it"
+        for one in key_owners(picture, wanted, hazelcast=hazelcast)
+    ]
+    if not answers:
+        raise ValueError("no master tells a table, so nobody is known to own it")
+    return "; ".join(answers)
+
+
+def map_key(name: str, key: str, key_type: str = "string") -> MapKey:
+    """The key that these words name. Raises ValueError."""
+    known = next((one for one in KEY_TYPES if one == key_type), None)
+    if known is None:
+        raise ValueError(f"there is no type {key_type!r}; write one of {', '.join(KEY_TYPES)}")
+    return MapKey(name, key, known)
+
+
+def key_owners(picture: Picture, wanted: MapKey, *, hazelcast: bool) -> Iterator[KeyOwner]:
+    """Who owns the key, as each master has it that tells a table. Raises `BadKey`."""
     for label in picture.masters():
         table = picture.members[label].table
         if table is None or not table.partitions:
             continue
-        try:
-            partition = (
-                partition_of_key(key, kind, table.partitions)
-                if hazelcast
-                else partition_of(name, key, table.partitions)
-            )
-        except BadKey as problem:
-            raise ValueError(str(problem)) from problem
+        partition = wanted.partition(table.partitions, hazelcast=hazelcast)
         holder = next(iter(table.row(partition)), None)
-        owner = picture.label_of(holder.address) if holder is not None else "nobody"
-        answers.append(f"{owner} owns partition {partition} with {key!r}, as {label} has it")
-    if not answers:
-        raise ValueError("no master tells a table, so nobody is known to own it")
-    return "; ".join(answers)
+        yield KeyOwner(label, partition, None if holder is None else picture.label_of(holder.address))

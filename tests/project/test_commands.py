@@ -162,7 +162,7 @@ def test_the_command_line_of_a_command_does_it(
     description: CommandDescription, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[Command] = []
-    monkeypatch.setattr(cluster_lines, "_do", lambda _, command_for: asked.append(command_for(Session())))
+    monkeypatch.setattr(cluster_lines, "_do", lambda _, command_for, *__: asked.append(command_for(Session())))
     monkeypatch.setattr(map_lines, "once", lambda operation, *_: asked.append(CallMap("", operation)))
 
     @settings(max_examples=examples(25))

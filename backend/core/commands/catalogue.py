@@ -87,6 +87,8 @@ class CommandDescription(Struct, frozen=True):
     """The word on the button that does it."""
     always_asked: bool = False
     """It is never done without a question."""
+    takes_cluster_name: bool = False
+    """Of a cluster that runs elsewhere, its name is typed before it is done."""
     needs: MemberCondition = "not paused"
     when_paused: str = "is paused; resume it first"
     ending: Ending = ""
@@ -164,7 +166,7 @@ CATALOGUE: tuple[CommandDescription, ...] = (
             "all members stop", needs_cluster=True,
         ),
         sentence="stop the cluster of {member}", question="Stop every member of the cluster of {member}?", verb="Stop",
-        always_asked=True, ending="stopped",
+        always_asked=True, takes_cluster_name=True, ending="stopped",
     ),
     CommandDescription(
         do.PromoteMember, "promote", (MEMBER,), "let a lite member hold data", cli=BY_PROMPT, hazelcast_only=True,

@@ -31,7 +31,7 @@ LOGS_TELL: tuple[Aspect, ...] = ("suspicions", "claims", "merge-verdicts")
 
 TOPIC_TELLS: dict[Topic, tuple[Aspect, ...]] = {
     "cluster-state": ("cluster-state",),
-    "config": ("join-list",),
+    "config": ("join-list", "settings"),
     "migrations": ("migration-ends",),
     "losses": ("losses",),
 }

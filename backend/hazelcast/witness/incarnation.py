@@ -16,6 +16,7 @@ from quarterdeck.backend.core.events import (
 )
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import PartitionLost
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import (
     ASPECTS,
     Aspect,
@@ -37,6 +38,12 @@ PRODUCT = "hazelcast."
 OF_MASTERS: tuple[Aspect, ...] = ("migration-ends", "losses")
 """What only masters are listened to for."""
 
+START_US = 4 * SECOND_US
+"""So long a member is waited for that has not said yet, or refused, what it is asked first."""
+
+ASKED_FIRST: tuple[Aspect, ...] = ("cluster-state", "settings")
+"""What is asked when a connection stands. Until it was answered, what else it tells is gathered."""
+
 FORMER_MEMBERS = 1_000
 """So many addresses of members that were once on a list are remembered: tables and migrations name members by uuid alone."""
 
@@ -53,6 +60,11 @@ class Incarnation:
         self._by = tuple(by)
         self._tells: frozenset[Aspect] = frozenset(aspects)
         self._refused: frozenset[Aspect] = frozenset()
+        self._declared: frozenset[Aspect] = self._tells
+        """The aspects that were told to be told."""
+        self._begins = True
+        """Whether it has not yet answered what is asked first."""
+        self._began_us: int | None = None
         self._version = 0
         self._master: Address | None = None
         self._state: ClusterState | None = None
@@ -71,14 +83,13 @@ class Incarnation:
 
     def witnessed(self) -> MemberWitnessed:
         """From whom it is known, and which aspects."""
+        self._declared = self._tells
         return MemberWitnessed(self._by, tuple(one for one in sorted(ASPECTS) if one in self._tells))
 
     def now_tells(self, *aspects: Aspect) -> Iterator[Event]:
         """It tells these aspects from now on."""
-        new = frozenset(aspects) - self._tells - self._refused
-        if new:
-            self._tells |= new
-            yield self.witnessed()
+        self._tells |= frozenset(aspects) - self._refused
+        yield from self._declare()
 
     def logs_tell(self, by: Sequence[Source], aspects: Sequence[Aspect]) -> Iterator[Event]:
         """It is known from its log as well, which tells these aspects."""
@@ -92,8 +103,13 @@ class Incarnation:
 
     def tells_no_more(self, *aspects: Aspect) -> Iterator[Event]:
         """It tells these aspects no more."""
-        if not self._tells.isdisjoint(aspects):
-            self._tells -= frozenset(aspects)
+        self._tells -= frozenset(aspects)
+        yield from self._declare()
+
+    def _declare(self) -> Iterator[Event]:
+        """Which aspects it tells, where they have become others; in which order it begins to tell them is nothing to be told."""
+        self._begins = self._begins and not self._tells | self._refused >= set(ASKED_FIRST)
+        if not self._begins and self._tells != self._declared:
             yield self.witnessed()
 
     # Lists
@@ -177,7 +193,12 @@ class Incarnation:
             yield from self.wake(now_us)
 
     def wake(self, now_us: int) -> Iterator[Event]:
-        """Tell the table if it is time to."""
+        """Tell what it is time to tell: that it has answered for long enough, its table."""
+        if self._began_us is None:
+            self._began_us = now_us
+        if self._begins and now_us - self._began_us >= START_US:
+            self._begins = False
+            yield from self._declare()
         if self._view is None or not self._is_table_due or now_us - self._told_us < OWNERS_INTERVAL_US:
             return
         self._is_table_due = False

@@ -14,7 +14,7 @@ from quarterdeck.backend.core.events import Event, MemberMerging, MemberStarted
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import Aspect, ConnectionChanged, ConnectionState, Source
-from quarterdeck.backend.hazelcast.witness.incarnation import Incarnation
+from quarterdeck.backend.hazelcast.witness.incarnation import OF_MASTERS, Incarnation
 
 LIST_US = 2 * SECOND_US
 """For so long the first list of a new incarnation is waited for: it tells whether the member has merged."""
@@ -146,7 +146,8 @@ class MemberWitness:
         if before is not None and members and self._has_merged(before, members[0]):
             merged_from = before.uuid
             yield Told(before.uuid, MemberMerging(members[0].address, arrival.uuid))
-        yield from self._begin(arrival.uuid, ("owners",))
+        leads = bool(members) and members[0].uuid == arrival.uuid
+        yield from self._begin(arrival.uuid, ("owners", *(OF_MASTERS if leads else ())))
         if before is not None or self._not_ready_us is not None:  # else it was there before anybody looked
             lite = any(one.lite for one in members or () if one.uuid == arrival.uuid)
             yield Told(arrival.uuid, MemberStarted(self.address, lite, (), merged_from))

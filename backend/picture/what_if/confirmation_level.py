@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
 from quarterdeck.backend.core.commands.catalogue import description_of, members_ended
-from quarterdeck.backend.core.commands.commands import Command, CutLink, Partition, StopCluster
+from quarterdeck.backend.core.commands.commands import Command, CutLink, Partition
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.what_if.loss import incarnations_by_table, incarnations_left
 
@@ -25,7 +25,7 @@ def confirmation_level(picture: Picture, commands: Sequence[Command], *, remote:
     """
     gone = set(members_ended(commands, "killed", "stopped", "frozen"))
     killed = set(members_ended(commands, "killed"))
-    if remote and any(isinstance(one, StopCluster) for one in commands):
+    if remote and any(description_of(one).takes_cluster_name for one in commands):
         return "type-name"
     if remote and (_hits_half(picture, gone) or _splits(picture, commands) or _loses_data(picture, killed)):
         return "type-name"

@@ -1,13 +1,17 @@
-"""The commands of `quarterdeck cluster` that change something: join lists, cluster state, faults."""
+"""The commands of `quarterdeck cluster` that change something: join lists, cluster state, faults.
+
+What takes the name of the cluster at the console takes it here too: typed at a terminal, else as `--confirm NAME`.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Protocol
 
 import typer
 
-from quarterdeck.backend.core.commands.catalogue import CATALOGUE
+from quarterdeck.backend.core.commands.catalogue import CATALOGUE, description_of
 from quarterdeck.cli.configuration.connection import Connection, with_connection
 from quarterdeck.cli.exits import CommandFailed, ExitCode
 from quarterdeck.cli.output import Format, FormatOption, say, write_rows
@@ -134,9 +138,12 @@ def fault(
 def do(
     connection: Connection,
     words: Annotated[list[str], typer.Argument(metavar="WHAT...", help="A line of the console's prompt.")],
+    confirm: Annotated[
+        str, typer.Option(metavar="NAME", help="The cluster's name, for what stops all of it; else it is asked for.")
+    ] = "",
 ) -> None:
     """Do what a line of the console's prompt does: stop athens; search athens; arrange athens."""
-    _do(connection, lambda session: _command_of(session, " ".join(words)))
+    _do(connection, lambda session: _command_of(session, " ".join(words)), confirm)
 
 
 @with_connection
@@ -167,17 +174,34 @@ def _command_of(session: ActingSession, line: str) -> Command:
     return parsed
 
 
-def _do(connection: Connection, command_for: Callable[[ActingSession], Command]) -> None:
+def require_name(command: Command, name: str, confirmed: str) -> None:
+    """Return when `command` needs no name of the cluster, or it was given. Raises `CommandFailed`."""
+    if not description_of(command).takes_cluster_name:
+        return
+    from quarterdeck.app.commands.command_text import question
+
+    asked, _ = question([command])
+    if not confirmed and sys.stdin.isatty():
+        confirmed = typer.prompt(f"{asked}\nType the name of the cluster, {name}, to go on", err=True)
+    if not confirmed:
+        raise CommandFailed(ExitCode.BAD_INPUT, f"{asked} Say so with --confirm {name}, the name of the cluster")
+    if confirmed.strip() != name:
+        raise CommandFailed(ExitCode.BAD_INPUT, f"nothing was done: the cluster is {name}, not {confirmed.strip()}")
+
+
+def _do(connection: Connection, command_for: Callable[[ActingSession], Command], confirmed: str = "") -> None:
     if connection.is_hazelcast:
         from quarterdeck.cli.commands.cluster.hazelcast_answers import act as act_on_hazelcast
 
-        act_on_hazelcast(connection, command_for)
+        act_on_hazelcast(connection, command_for, lambda command, name: require_name(command, name, confirmed))
         say("done")
         return
     from quarterdeck.cli.commands.cluster.session import run_session
 
     async def act(session: ClusterSession) -> None:
-        await session.do(command_for(session))
+        command = command_for(session)
+        require_name(command, connection.label or next(iter(session.present.values())).cluster_name, confirmed)
+        await session.do(command)
 
     run_session(connection.require_writable(), act)
     say("done")

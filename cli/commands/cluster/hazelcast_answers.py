@@ -73,13 +73,19 @@ def visit(connection: Connection) -> Visit:
         cluster.close()
 
 
-def act(connection: Connection, command_for: Callable[[Visit], Command]) -> None:
-    """Have a member do the command that follows from what is seen. Raises `CommandFailed`."""
+def act(
+    connection: Connection, command_for: Callable[[Visit], Command], require_name: Callable[[Command, str], None]
+) -> None:
+    """Have a member do the command that follows from what is seen, unless `require_name` objects. Raises `CommandFailed`.
+
+    `require_name` is given the command and the name of the cluster.
+    """
     from quarterdeck.backend.core.commands.commands import CommandRefused
 
     cluster = open_hazelcast(connection.require_writable(), write=True)
     try:
         command = command_for(_visit(connection, cluster))
+        require_name(command, cluster.name)
         try:
             cluster.execute(command).result()
         except CommandRefused as refusal:

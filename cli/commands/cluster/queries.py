@@ -10,7 +10,7 @@ import typer
 
 from quarterdeck.cli.commands.cluster import actions, fork, watch
 from quarterdeck.cli.configuration.connection import Connection, with_connection
-from quarterdeck.cli.exits import ExitCode
+from quarterdeck.cli.exits import ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ MEMBER_COLUMNS = (
 )  # fmt: skip
 LIST_COLUMNS = ("member", "list_version", "lineage", "master", "members")
 SUSPICION_COLUMNS = ("observer", "kind", "about", "since_seconds", "reason")
+OWNER_COLUMNS = ("master", "partition", "owner")
 TABLE_COLUMNS = ("partition", "version", "replicas")
 MIGRATION_COLUMNS = ("leader", "state", "partition", "type", "destination", "source", "reason")
 WHY_COLUMNS = ("member", "sentence")
@@ -147,6 +148,48 @@ def table(
         return rows
 
     write_rows(run_session(connection, collect), TABLE_COLUMNS, output)
+
+
+@group.command()
+@with_connection
+def owner(
+    connection: Connection,
+    map_name: Annotated[str, typer.Argument(metavar="MAP", help="The map.")],
+    key: Annotated[str, typer.Argument(metavar="KEY", help="The key, as text.")],
+    key_type: Annotated[
+        str, typer.Argument(metavar="[TYPE]", help="Of members of Hazelcast: string, int or long.")
+    ] = "string",
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Print which member owns a key of a map, as each master has it."""
+    from quarterdeck.backend.clusters.key_owner import KeyOwner, key_owners, map_key
+
+    with failing_as(ExitCode.BAD_INPUT, ValueError):
+        wanted = map_key(map_name, key, key_type)
+    if connection.is_hazelcast:
+        from quarterdeck.cli.commands.cluster import hazelcast_answers as answers
+
+        with failing_as(ExitCode.BAD_INPUT, ValueError):
+            owners = list(key_owners(answers.visit(connection).picture, wanted, hazelcast=True))
+        write_rows(({"map": map_name, "key": key, **one._asdict()} for one in owners), OWNER_COLUMNS, output)
+        return
+    from quarterdeck.backend.member_api.partitions import Table
+    from quarterdeck.cli.commands.cluster.session import run_session
+
+    async def collect(session: ClusterSession) -> list[dict[str, object]]:
+        found = []
+        for label in session.masters:
+            count = (await session.get(label, "/table?to=0", Table)).partitions
+            if not count:
+                continue
+            partition = wanted.partition(count, hazelcast=False)
+            answer = await session.get(label, f"/table?from={partition}&to={partition}", Table)
+            place = next((places[0] for _, _, *places in answer.rows if places), -1)
+            owner = None if place < 0 else session.name_of(answer.holders[place].address)
+            found.append({"map": map_name, "key": key, **KeyOwner(label, partition, owner)._asdict()})
+        return found
+
+    write_rows(run_session(connection, collect), OWNER_COLUMNS, output)
 
 
 @group.command()

@@ -79,6 +79,10 @@ class Watched:
         self.told += fresh
         return [one.event for one in fresh]
 
+    def witnessed(self) -> list[Event]:
+        """Each time that it was said what is told."""
+        return [one.event for one in self.told if isinstance(one.event, MemberWitnessed)]
+
     def picture(self) -> Picture:
         picture = Picture()
         for number, one in enumerate(self.told, start=1):
@@ -93,7 +97,7 @@ def kinds(events: Sequence[Event]) -> list[type]:
 def test_a_member_that_runs_already_is_witnessed_and_not_started() -> None:
     watched = Watched()
     told = watched.answers(A, "a", view(3, (A, "a"), (B, "b")))
-    assert kinds(told) == [MemberWitnessed, ConnectionChanged, MasterChanged, ListInstalled, MemberWitnessed]
+    assert kinds(told) == [MemberWitnessed, ConnectionChanged, MasterChanged, ListInstalled]
     assert told[1] == ConnectionChanged("connected", "Hazelcast 5.3.8")
     belief = watched.picture().members[A]
     assert (belief.address, belief.version, belief.lineage, belief.master) == (A, 3, "a", A)
@@ -195,7 +199,7 @@ def test_a_member_that_others_list_and_nobody_reaches_is_told_of_and_nothing_mor
 def test_a_state_that_is_told_first_has_not_changed_unless_it_is_another_one() -> None:
     watched = Watched()
     watched.answers(A, "a", view(3, (A, "a")))
-    assert kinds(watched.says(A, "a", ClusterMetadata("ACTIVE", 0, "5.3.8"))) == [MemberWitnessed]
+    assert watched.says(A, "a", ClusterMetadata("ACTIVE", 0, "5.3.8")) == []
     assert watched.says(A, "a", ClusterMetadata("IN_TRANSITION", 0, "5.3.8")) == []
     changed = watched.says(A, "a", ClusterMetadata("FROZEN", 0, "5.3.8"))
     assert changed == [ClusterStateChanged("FROZEN", "it was ACTIVE")]
@@ -209,6 +213,32 @@ CONFIGURATION = """<hazelcast xmlns="http://www.hazelcast.com/schema/config">
     <rest-api enabled="true"><endpoint-group name="CLUSTER_WRITE" enabled="true"/></rest-api></network>
   <properties><property name="hazelcast.max.no.heartbeat.seconds">5</property></properties>
 </hazelcast>"""
+
+
+def test_what_a_member_tells_is_said_when_it_begins_and_once_more_when_it_has_answered() -> None:
+    watched = Watched()
+    first = watched.answers(A, "a", view(3, (A, "a"), (B, "b")))[0]
+    assert first == MemberWitnessed(("client-protocol",), ("losses", "migration-ends", "owners"))
+    watched.says(A, "a", ClusterMetadata("ACTIVE", 0, "5.3.8"))
+    watched.says(A, "a", configured(A))
+    aspects = ("cluster-state", "join-list", "losses", "migration-ends", "owners", "settings")
+    assert watched.witnessed() == [first, MemberWitnessed(("client-protocol",), aspects)]
+    watched.says(A, "a", configured(A, B))
+    watched.loses(A, "silent")
+    watched.answers(A, "a", view(3, (A, "a"), (B, "b")))
+    assert len(watched.witnessed()) == 2
+    watched.says(A, "a", view(4, (B, "b"), (A, "a")))  # it does not lead any more
+    assert watched.witnessed()[2:] == [
+        MemberWitnessed(("client-protocol",), ("cluster-state", "join-list", "owners", "settings"))
+    ]
+
+
+def test_a_member_that_answers_half_is_not_waited_for_long() -> None:
+    watched = Watched()
+    watched.answers(A, "a", view(3, (B, "b"), (A, "a")))
+    watched.says(A, "a", ClusterMetadata("ACTIVE", 0, "5.3.8"))
+    assert watched.wait(0) == watched.wait(3) == []
+    assert watched.wait(2) == [MemberWitnessed(("client-protocol",), ("cluster-state", "owners"))]
 
 
 def configured(*entries: str) -> MemberConfig:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,36 @@ def test_a_state_is_changed(capsys: pytest.CaptureFixture[str]) -> None:
     with fake_cluster(1) as members:
         run(members, "cluster", "state", "FROZEN")
         assert members.members[0].state.state == "FROZEN"
+
+
+def test_which_member_owns_a_key(capsys: pytest.CaptureFixture[str]) -> None:
+    with fake_cluster(2) as members:
+        a = members.addresses[0]
+        (row,) = told(capsys, members, "owner", "orders", "17")
+        assert (row["map"], row["key"], row["master"]) == ("orders", "17", a)
+        (shown,) = told(capsys, members, "table", "--from", str(row["partition"]), "--to", str(row["partition"]))
+        assert [row["owner"]] == shown["replicas"]
+        (number,) = told(capsys, members, "owner", "orders", "17", "int")
+        assert number["partition"] != row["partition"]
+        for wrong in (("17", "float"), ("x", "int")):
+            with pytest.raises(CommandFailed) as refused:
+                run(members, "cluster", "owner", "orders", *wrong)
+            assert refused.value.exit_code == ExitCode.BAD_INPUT
+
+
+def test_all_members_are_stopped_only_by_who_names_the_cluster(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with fake_cluster(1) as members:
+        stop = ("cluster", "do", "stop-cluster", members.addresses[0])
+        monkeypatch.setattr("sys.stdin", io.StringIO("dev"))
+        with pytest.raises(CommandFailed, match="with --confirm dev") as unasked:
+            run(members, *stop)
+        assert unasked.value.exit_code == ExitCode.BAD_INPUT
+        with pytest.raises(CommandFailed, match="nothing was done"):
+            run(members, *stop, "--confirm", "prod")
+        run(members, *stop, "--confirm", "dev")
+        assert "done" in capsys.readouterr().err
 
 
 def test_what_is_recorded_is_a_journal(tmp_path: Path) -> None:
