@@ -146,7 +146,7 @@ class MemberWitness:
         if before is not None and members and self._has_merged(before, members[0]):
             merged_from = before.uuid
             yield Told(before.uuid, MemberMerging(members[0].address, arrival.uuid))
-        leads = bool(members) and members[0].uuid == arrival.uuid
+        leads = bool(members and members[0].uuid == arrival.uuid)
         yield from self._begin(arrival.uuid, ("owners", *(OF_MASTERS if leads else ())))
         if before is not None or self._not_ready_us is not None:  # else it was there before anybody looked
             lite = any(one.lite for one in members or () if one.uuid == arrival.uuid)
