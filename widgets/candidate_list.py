@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from rich.cells import cell_len, set_cell_size
-from rich.segment import Segment
+from rich.cells import cell_len
+from rich.style import Style
 from textual.strip import Strip
 from textual.widget import Widget
+
+from quarterdeck.widgets.line_table import fit, painted_line
 
 MOST_ROWS = 6
 """Candidates that are shown at once."""
@@ -52,18 +54,18 @@ class CandidateList(Widget):
     def render_line(self, y: int) -> Strip:
         plain, width = self.rich_style, self.size.width
 
-        def painted(text: str, part: str) -> Segment:
-            return Segment(text, plain + self.get_component_rich_style(f"candidate-list--{part}", partial=True))
+        def painted(text: str, part: str) -> tuple[str, Style]:
+            return text, plain + self.get_component_rich_style(f"candidate-list--{part}", partial=True)
 
         if y < len(self._rows):
             name, meaning = self._rows[y]
             room = min(MOST_WIDTH, max(cell_len(one) for one, _ in self._rows))
             mark = "▸ " if y == 0 else "  "
             more = f"  … {self._more} more" if self._more and y == len(self._rows) - 1 else ""
-            segments = [
-                painted(f" {mark}{set_cell_size(name, room)}  ", "first" if y == 0 else "name"),
+            runs = [
+                painted(f" {mark}{fit(name, room, gap=0)}  ", "first" if y == 0 else "name"),
                 painted(f"{meaning}{more}", "meaning"),
             ]
         else:
-            segments = [painted(f"   {self._effect}", "effect")]
-        return Strip(segments).crop_extend(0, width, plain)
+            runs = [painted(f"   {self._effect}", "effect")]
+        return painted_line(runs, width, plain)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from rich.segment import Segment
 from rich.style import Style
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -14,7 +13,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from quarterdeck.backend.picture.text.fact import Fact
-from quarterdeck.widgets.line_table import TONES, TableCell, fit
+from quarterdeck.widgets.line_table import TONES, TableCell, fit, painted_line
 
 HEADING_WIDTH = 13
 MARGIN = 1
@@ -54,10 +53,10 @@ class FactSheet(ScrollView, can_focus=True, inherit_bindings=False):
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
         place = self.scroll_offset.y + y
-        segments = [Segment(" " * MARGIN, self._style("plain"))]
+        runs = [(" " * MARGIN, self._style("plain"))]
         if place < len(self._lines):
-            segments += [Segment(text, self._style(tone)) for text, tone in self._lines[place]]
-        return Strip(segments).crop_extend(0, width, self._style("plain"))
+            runs += [(text, self._style(tone)) for text, tone in self._lines[place]]
+        return painted_line(runs, width, self._style("plain"))
 
     def notify_style_update(self) -> None:
         self._style_of.clear()

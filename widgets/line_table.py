@@ -353,32 +353,23 @@ class LineTable(ScrollView, can_focus=True):
             for column, (text, tone) in zip(columns, cells, strict=True):
                 runs.append((fit(text, column.width), self._style(tone, look.outlier, cursor, selected)))
         rest = self._style("plain", look.outlier, cursor, selected)
-        if not hidden:
-            return Strip(merge_runs(trim_runs([*still, *moving], width, rest)), width)
-        return self._compose_line(merge_runs(still), merge_runs(moving), hidden, width, rest)
+        return painted_line([*still, *slid(moving, hidden)], width, rest)
 
     def _paint_header(self, width: int) -> Strip:
         """The titles of the columns, and over their right end what filters the rows."""
-        titles = self._paint_titles(width)
         chip = getattr(self._model, "chip", "")
         if not chip:
-            return titles
-        shown = chip_text(chip)
-        room = max(0, width - cell_len(shown) - 1)
-        return Strip.join([titles.crop(0, room), Strip([Segment(f"{shown} ", self._style("chip"))])]).crop(0, width)
+            return self._paint_titles(width)
+        shown = f"{chip_text(chip)} "
+        titles = self._paint_titles(max(0, width - cell_len(shown)))
+        return Strip.join([titles, Strip([Segment(shown, self._style("chip"))])]).crop(0, width)
 
     def _paint_titles(self, width: int) -> Strip:
         first, last, hidden = self._columns_in_sight()
         style = self._style("header")
-        fixed = self._columns[: self._model.fixed_columns]
-        still = " " * MARKER_WIDTH + "".join(fit(one.title, one.width) for one in fixed)
-        moving = "".join(fit(one.title, one.width) for one in self._columns[first:last])
-        return self._compose_line([Segment(still, style)], [Segment(moving, style)], hidden, width, style)
-
-    def _compose_line(self, still: list[Segment], moving: list[Segment], hidden: int, width: int, rest: Style) -> Strip:
-        strip = Strip(still)
-        room = max(0, width - strip.cell_length)
-        return Strip.join([strip, Strip(moving).crop(hidden, hidden + room)]).crop_extend(0, width, rest)
+        fixed = [(fit(one.title, one.width), style) for one in self._columns[: self._model.fixed_columns]]
+        moving = [(fit(one.title, one.width), style) for one in self._columns[first:last]]
+        return painted_line([(" " * MARKER_WIDTH, style), *fixed, *slid(moving, hidden)], width, style)
 
     def _style(self, tone: str, outlier: bool = False, cursor: bool = False, selected: bool = False) -> Style:
         look = (tone, outlier, cursor, selected)
@@ -398,11 +389,23 @@ def chip_text(text: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def fit(text: str, width: int) -> str:
+def fit(text: str, width: int, gap: int = 1) -> str:
     """`text` in exactly `width` cells, of which the last is a gap; an ellipsis shows that something is missing."""
-    if cell_len(text) < width:
+    if cell_len(text) + gap <= width:
         return set_cell_size(text, width)
-    return set_cell_size(set_cell_size(text, max(0, width - 2)) + "…", width)
+    return set_cell_size(set_cell_size(text, max(0, width - gap - 1)) + "…", width)
+
+
+def slid(runs: list[tuple[str, Style]], hidden: int) -> list[tuple[str, Style]]:
+    """`runs` without so many cells of the first of them; an ellipsis shows that something of its text is missing."""
+    if not hidden or not runs:
+        return runs
+    text, style = runs[0]
+    before, after = Segment(text).split_cells(hidden)
+    shown = after.text
+    if before.text.strip():
+        shown = set_cell_size(f"…{shown[1:]}", cell_len(shown))
+    return [(shown, style), *runs[1:]]
 
 
 def merge_runs(runs: Iterable[tuple[str, Style]]) -> list[Segment]:
@@ -412,8 +415,13 @@ def merge_runs(runs: Iterable[tuple[str, Style]]) -> list[Segment]:
     ]
 
 
+def painted_line(runs: list[tuple[str, Style]], width: int, rest: Style) -> Strip:
+    """A line of `runs`."""
+    return Strip(merge_runs(trim_runs(runs, width, rest)), width)
+
+
 def trim_runs(runs: list[tuple[str, Style]], width: int, rest: Style) -> list[tuple[str, Style]]:
-    """`runs` in exactly `width` cells: cut off at the right, or filled up in the style `rest`."""
+    """`runs` in exactly `width` cells: cut off at the right, which an ellipsis shows, or filled up in the style `rest`."""
     filled = sum(cell_len(text) for text, _ in runs)
     if filled < width:
         runs.append((" " * (width - filled), rest))
@@ -421,6 +429,6 @@ def trim_runs(runs: list[tuple[str, Style]], width: int, rest: Style) -> list[tu
         text, style = runs.pop()
         filled -= cell_len(text)
         if filled < width:
-            runs.append((set_cell_size(text, width - filled), style))
+            runs.append((fit(text.rstrip(), width - filled, gap=0), style))
             break
     return runs

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
-from rich.cells import set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -154,7 +153,7 @@ class SpaceTimeDiagram(Widget, can_focus=True):
     def render_line(self, y: int) -> Strip:
         width = self.size.width
         if self._model is None or y == 0:
-            return Strip([Segment(set_cell_size(self.title_text, width), self._style("title"))], width)
+            return Strip([Segment(fit(self.title_text, width, gap=0), self._style("title"))], width)
         if y == 1:
             return self._paint_names(self._model, width)
         place = self._top + y - HEAD_LINES
@@ -259,7 +258,7 @@ class SpaceTimeDiagram(Widget, can_focus=True):
             for lane in model.lanes[layout.first : layout.first + layout.lanes]
         ]
         text = " " * (layout.left + 1) + "".join(names)
-        return Strip([Segment(set_cell_size(text, width), self._style("lanes"))], width)
+        return Strip([Segment(fit(text, width, gap=0), self._style("lanes"))], width)
 
     def _paint_row(self, row: Row, at_cursor: bool, width: int) -> Strip:
         layout = self._laid_out()
@@ -282,7 +281,7 @@ class SpaceTimeDiagram(Widget, can_focus=True):
             spans += self._put_arrow(letters, taken, layout, arrow.source, arrow.target, ends)
         segments = self._segments(letters, spans, at_cursor)
         if layout.words:
-            words = set_cell_size(self._words_of(row), width - lanes_end)
+            words = fit(self._words_of(row), width - lanes_end, gap=0)
             segments.append(Segment(words, self._style("faint", at_cursor)))
         return Strip(segments).crop_extend(0, width, self._style("plain", at_cursor))
 
@@ -290,7 +289,8 @@ class SpaceTimeDiagram(Widget, can_focus=True):
         """Write a mark; gives where it begins and ends."""
         start = layout.x(mark.lane)
         text = mark.text + (f"+{mark.more}" if mark.more else "")
-        text = text[: layout.lane - 2]
+        if len(text) > layout.lane - 2:
+            text = f"{text[: layout.lane - 3]}…"
         letters[start : start + len(text)] = text
         return start, start + len(text)
 

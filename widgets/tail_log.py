@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar, Generic, NamedTuple, TypeVar
 
-from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -22,7 +21,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from quarterdeck.backend.picture.text.text_filter import text_filter
-from quarterdeck.widgets.line_table import CURSOR_MARK, TONES, chip_text
+from quarterdeck.widgets.line_table import CURSOR_MARK, TONES, chip_text, fit
 
 Entry = TypeVar("Entry")
 
@@ -239,7 +238,7 @@ class TailLog(Widget, Generic[Entry], can_focus=True):
     def render_line(self, y: int) -> Strip:
         width, height = self.size
         if y < self._head:
-            return Strip([Segment(set_cell_size(self.title_text, width), self._style("title"))], width)
+            return Strip([Segment(fit(self.title_text, width, gap=0), self._style("title"))], width)
         bottom = self._shown_ever if self._following else self._bottom
         first_kept = self._first_kept
         top = max(first_kept, bottom - (height - self._head))
@@ -254,8 +253,7 @@ class TailLog(Widget, Generic[Entry], can_focus=True):
             matches = not self._hides and self._matches is not None and self._accepts(entry)
             text = (CURSOR_MARK if at_cursor else " ") + (MATCH_MARK if matches else " ") + text
             over = "cursor" if at_cursor else "match" if matches else ""
-        cut = text if cell_len(text) <= width else f"{set_cell_size(text, max(0, width - 1))}…"
-        return Strip([Segment(set_cell_size(cut, width), self._style(tone, over))], width)
+        return Strip([Segment(fit(text, width, gap=0), self._style(tone, over))], width)
 
     def notify_style_update(self) -> None:
         self._style_of.clear()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import groupby
 from typing import ClassVar
 
-from rich.cells import set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -14,9 +13,9 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from quarterdeck.backend.picture.replay.timeline import LANES, LEVELS, Timeline
-from quarterdeck.widgets.line_table import TONES
+from quarterdeck.widgets.line_table import TONES, fit
 
-LABEL_WIDTH = 12
+LABEL_WIDTH = len("▔ 99999 events") + 1
 BLOCKS = " ▁▂▃▄▅▆▇█"
 DENSITY_LINES = 2
 LINES = 1 + DENSITY_LINES + len(LANES) + 1
@@ -80,7 +79,7 @@ class TimelineStrip(Widget):
         if y == 0:
             label, cells = "", self._handle(model)
         elif y <= DENSITY_LINES:
-            label = f"{model.busiest} events ▔"[-LABEL_WIDTH + 1 :] if y == 1 else "a column"
+            label = f"▔ {model.busiest} events" if y == 1 else "  in a column"
             cells = self._density(model, DENSITY_LINES - y)
         elif y < LINES - 1:
             lane, signals = model.lanes[y - 1 - DENSITY_LINES]
@@ -113,7 +112,7 @@ class TimelineStrip(Widget):
         return [(sign, "label") for sign in text]
 
     def _paint(self, label: str, cells: list[tuple[str, str]], playhead: int | None) -> Strip:
-        segments = [Segment(set_cell_size(label, LABEL_WIDTH), self._style("label"))]
+        segments = [Segment(fit(label, LABEL_WIDTH), self._style("label"))]
         if playhead is not None and cells[playhead][0] in (" ", EMPTY):
             cells[playhead] = (LINE_OF_PLAYHEAD, "playhead")
         runs = groupby(enumerate(cells), key=lambda one: (one[1][1], one[0] == playhead))

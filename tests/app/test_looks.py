@@ -29,6 +29,7 @@ from quarterdeck.backend.core.partitions.events import (
     PartitionLost,
     PlannedMigration,
 )
+from quarterdeck.widgets.line_table import LineTable
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.long_run_cluster import LongRunCluster
 from tests.app.fakes.screen_text import screen_text, screen_tones, settle, until
@@ -201,7 +202,8 @@ def each_view(size: tuple[int, int], look: Callable[[Console], str], theme: str 
         looks: dict[ViewName, str] = {}
         async with app.run_test(size=size) as pilot:
             await settle(pilot)
-            await pilot.press("home")  # the cursor stays with the member that was painted first, whenever that was
+            for table in app.screen.query(LineTable):  # cursors stay with what was painted first, whenever that was
+                table.action_edge(0)
             for view in VIEW_NAMES:
                 await open_view(app, pilot, view)
                 looks[view] = look(app)

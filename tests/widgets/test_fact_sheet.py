@@ -43,7 +43,7 @@ def test_paragraphs_wrap_under_their_own_and_lists_stand_as_they_are() -> None:
                 " suspects     多播 and",
                 "              [b]others[/] for",
                 "              long",
-                "   [x] verbatim, however long",
+                "   [x] verbatim, however long…",
             ]
             await pilot.resize_terminal(60, 12)
             await pilot.pause()

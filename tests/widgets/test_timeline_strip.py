@@ -38,13 +38,13 @@ def strip_of(width: int) -> Timeline:
 def test_lines_marks_and_playhead() -> None:
     async def scenario() -> None:
         app = OneStrip()
-        async with app.run_test(size=(92, 12)) as pilot:
+        async with app.run_test(size=(LABEL_WIDTH + 80, 12)) as pilot:
             width = app.strip.columns
             assert width == 80
             app.strip.show(strip_of(width))
             await pilot.pause()
             lines = [app.strip.render_line(y) for y in range(LINES)]
-            assert all(line.cell_length == 92 for line in lines)
+            assert all(line.cell_length == LABEL_WIDTH + 80 for line in lines)
             texts = [line.text[LABEL_WIDTH:] for line in lines]
             assert texts[0].index("▼") == 40
             assert texts[2][0] == "█" and texts[2][40] == "▁"
