@@ -271,9 +271,10 @@ def _of_logs_on_spark(
             lines = logs.coverage.agg(F.sum("lines").alias("lines")).collect()[0].lines or 0
             first = logs.quarantine.orderBy("file", "line").limit(MAX_QUARANTINED).collect()
             problems = [QuarantinedLine(row.file, row.raw, row.reason, row.line) for row in first]
-            verdicts = judge_logs_on_spark(logs.lines, question)
+            told = judge_logs_on_spark(logs.told, question)
+            verdicts = [one.verdict for one in told if one.verdict is not None]
             verdict = _of_log_runs(verdicts, problems, lines, logs.quarantine.count())
-            return structs.replace(verdict, stories=logs.stories())
+            return structs.replace(verdict, stories=tuple(one.story for one in told))
         finally:
             logs.release()
 

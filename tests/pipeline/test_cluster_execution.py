@@ -17,7 +17,8 @@ from tests.pipeline.journal_builder import JournalBuilder, write
 from tests.pipeline.spark.local_clusters import clean_environment, connect_server, standalone, worker_python
 from tests.pipeline.tables.golden_runs import canonical, golden_records, write_records
 
-LOGS = Path(__file__).parents[1] / "hazelcast" / "logs" / "data"
+REPOSITORY = Path(__file__).parents[2]
+LOGS = REPOSITORY / "tests" / "hazelcast" / "logs" / "data"
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 
@@ -74,7 +75,8 @@ def find(
     """What all of them find, and the rows of the tables that they write."""
     done = subprocess.run(
         [sys.executable, "-c", FIND, str(journal), str(LOGS), str(out), option, address],
-        env=environment, cwd=cwd, capture_output=True, text=True, timeout=400, check=False, stdin=subprocess.DEVNULL,
+        env={**environment, "PYTHONPATH": str(REPOSITORY)}, cwd=cwd, capture_output=True,
+        text=True, timeout=400, check=False, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)

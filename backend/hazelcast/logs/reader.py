@@ -9,7 +9,7 @@ from pathlib import Path
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import plan_splits
 from quarterdeck.backend.hazelcast.logs.log_set import AMBIGUOUS_MEMBER, LogSet, MemberMessage, total_counts
-from quarterdeck.backend.hazelcast.logs.observations.story import LogStory, stories_of
+from quarterdeck.backend.hazelcast.logs.observations.story import LogStory, records_and_stories
 from quarterdeck.backend.hazelcast.logs.split_parser import (
     EventMessage,
     LogOptions,
@@ -97,7 +97,12 @@ def read_logs(paths: Sequence[Path], options: LogOptions | None = None, split_by
         for file, index, one in kept
     ]
     quarantine.sort(key=lambda aside: (aside.file, aside.line))
-    told = list(tell_messages(sorted(placed, key=in_order), whole))
-    records = sorted((one for message in told for one in message.records), key=lambda one: (one.run, one.member))
-    stories = tuple(stories_of(told, whole))
-    return LogRecords(records, quarantine, dict(total_counts(summaries)), stories)
+    records: list[Record] = []
+    stories: list[LogStory] = []
+    for told in records_and_stories(tell_messages(sorted(placed, key=in_order), whole), whole):
+        if isinstance(told, LogStory):
+            stories.append(told)
+        else:
+            records.append(told)
+    records.sort(key=lambda one: (one.run, one.member))
+    return LogRecords(records, quarantine, dict(total_counts(summaries)), tuple(stories))

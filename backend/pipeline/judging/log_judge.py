@@ -4,26 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
-from operator import itemgetter
+
+from msgspec import Struct
 
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.pipeline.judging.lines import decode_record
+from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
 from quarterdeck.backend.pipeline.judging.order import by_cause
 from quarterdeck.backend.pipeline.judging.run_judge import Question, RunJudge, RunVerdict
 
 
-def judge_log_lines(rows: Iterable[tuple[str, str]], question: Question) -> Iterator[RunVerdict]:
-    """What is said of each run. `rows`: its name and a record as JSON; rows of one run stand together."""
-    for run, of_run in groupby(rows, key=itemgetter(0)):
-        yield _judge(run, (decode_record(raw) for _, raw in of_run), question)
+class LogVerdict(Struct, frozen=True):
+    """What is to be said of the logs of one run; no verdict where they tell no event."""
+
+    story: LogStory
+    verdict: RunVerdict | None
 
 
 def judge_log_records(records: Iterable[Record], question: Question) -> list[RunVerdict]:
-    """What is said of each run among `records`."""
-    by_run: dict[str, list[Record]] = {}
-    for record in records:
-        by_run.setdefault(record.run, []).append(record)
-    return [_judge(run, by_run[run], question) for run in sorted(by_run)]
+    """What is said of each run among `records`; those of one run stand together."""
+    return [_judge(run, of_run, question) for run, of_run in groupby(records, key=lambda one: one.run)]
+
+
+def judge_logs(told: Iterable[Record | LogStory], question: Question) -> Iterator[LogVerdict]:
+    """What is to be said of each run. `told`: the records of each, and after them its story."""
+    records: list[Record] = []
+    for one in told:
+        if isinstance(one, Record):
+            records.append(one)
+        else:
+            yield LogVerdict(one, _judge(one.run, records, question) if records else None)
+            records = []
 
 
 def _judge(run: str, records: Iterable[Record], question: Question) -> RunVerdict:

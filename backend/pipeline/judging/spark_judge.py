@@ -14,9 +14,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
 from quarterdeck.backend.pipeline.judging.group_judge import GroupVerdict, JournalFile, judge_group, lines_of_content
-from quarterdeck.backend.pipeline.judging.log_judge import judge_log_lines
-from quarterdeck.backend.pipeline.judging.run_judge import Question, RunVerdict
+from quarterdeck.backend.pipeline.judging.lines import decode_record
+from quarterdeck.backend.pipeline.judging.log_judge import LogVerdict, judge_logs
+from quarterdeck.backend.pipeline.judging.run_judge import Question
 from quarterdeck.backend.pipeline.judging.whole_judge import Group
 from quarterdeck.backend.pipeline.spark.error_output import exit_with_task
 from quarterdeck.backend.pipeline.spark.hadoop_path import literal
@@ -60,11 +63,11 @@ def judge_contents_on_spark(
         yield row.place, msgspec.json.decode(row.json, type=GroupVerdict)
 
 
-def judge_logs_on_spark(lines: DataFrame, question: Question) -> list[RunVerdict]:
-    """What is said of each run among `lines`: a column raw, records of members' logs."""
-    by_run = lines.select(F.get_json_object("raw", "$.run").alias("run"), "raw").repartition("run")
-    judged = by_run.sortWithinPartitions("run").mapInArrow(_judging_logs(question), VERDICTS)
-    return [msgspec.json.decode(row.json, type=RunVerdict) for row in judged.collect()]
+def judge_logs_on_spark(told: DataFrame, question: Question) -> list[LogVerdict]:
+    """What is to be said of each run in `told`, which holds what logs tell as `ProductLogs.told` does."""
+    judged = told.mapInArrow(_judging_logs(question), VERDICTS)
+    verdicts = [msgspec.json.decode(row.json, type=LogVerdict) for row in judged.collect()]
+    return sorted(verdicts, key=lambda one: one.story.run)
 
 
 def contents(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
@@ -125,18 +128,19 @@ def _judge_contents(whole: Mapping[str, bytes], question: Question) -> GroupVerd
 def _judging_logs(question: Question) -> _MapInArrow:
     def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         exit_with_task()
-        rows = (
-            row
-            for batch in batches
-            for row in zip(batch.column("run").to_pylist(), batch.column("raw").to_pylist(), strict=True)
-        )
-        for place, verdict in enumerate(judge_log_lines(rows, question)):
+        for place, verdict in enumerate(judge_logs(_told(batches), question)):
             yield _row(place, verdict)
 
     return judge
 
 
-def _row(place: int, verdict: GroupVerdict | RunVerdict) -> pa.RecordBatch:
+def _told(batches: Iterator[pa.RecordBatch]) -> Iterator[Record | LogStory]:
+    for batch in batches:
+        for what, told in zip(batch.column("what").to_pylist(), batch.column("json").to_pylist(), strict=True):
+            yield decode_record(told) if what == Record.__name__ else msgspec.json.decode(told, type=LogStory)
+
+
+def _row(place: int, verdict: GroupVerdict | LogVerdict) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict(
         {"place": [place], "json": [msgspec.json.encode(verdict).decode()]}, schema=_ARROW
     )

@@ -1,9 +1,9 @@
 """Logs of the product on Spark: files of any size, in splits over the executors, become the tables that our journals make.
 
 Three steps. One task parses each split (`split_parser`), and Spark keeps what matters, on disk where memory is short. The
-driver puts the summaries of the splits together (`log_set`), a few numbers for each. Then Spark sorts the messages by member, and
-the records of each member are made as its messages stream by (`event_reconstruction`): no step holds more than a message and
-what one member believes.
+driver puts the summaries of the splits together (`log_set`), a few numbers for each. Then Spark sorts the messages by run and
+time, and the records and the story of each run are made as its messages stream by: no step holds more than a message and what the
+members of one run believe. A run is not divided, for what becomes of a member may stand in the logs of others alone.
 
 The files have to be readable under the same path for every executor.
 """
@@ -24,9 +24,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import DataType, IntegerType, LongType, StringType, StructField, StructType
 
+from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import Split, plan_splits
 from quarterdeck.backend.hazelcast.logs.log_set import AMBIGUOUS_MEMBER, LogSet, MemberMessage, total_counts
-from quarterdeck.backend.hazelcast.logs.observations.story import LogStory, stories_of
+from quarterdeck.backend.hazelcast.logs.observations.story import LogStory, records_and_stories
 from quarterdeck.backend.hazelcast.logs.reader import SPLIT_BYTES
 from quarterdeck.backend.hazelcast.logs.split_parser import (
     EventMessage,
@@ -52,7 +53,9 @@ PARSED = _columns_of(file=StringType(), split=IntegerType(), what=StringType(), 
 
 QUARANTINE = _columns_of(file=StringType(), line=LongType(), raw=StringType(), reason=StringType())
 COVERAGE = _columns_of(file=StringType(), what=StringType(), messages=LongType(), lines=LongType())
-_RAW = _columns_of(raw=StringType())
+TOLD = _columns_of(what=StringType(), json=StringType())
+"""What is told of runs: each a `Record`, or at the end of a run its `LogStory`, as JSON, and the name of its class."""
+
 _PLACED = columns_of(MemberMessage)
 _ORDER = ("run", "at_us", "file_us", "file", "offset")
 
@@ -69,12 +72,9 @@ class ProductLogs:
     """Schema `QUARANTINE`: lines and messages that made no record because nobody knows what they mean."""
     coverage: DataFrame
     """Schema `COVERAGE`: how many messages and lines there are of each kind. The lines of a file are all its lines."""
+    told: DataFrame
+    """Schema `TOLD`: the records of each run and its story, every run in one task."""
     _parsed: DataFrame
-    _stories: DataFrame
-
-    def stories(self) -> list[LogStory]:
-        """What is observed in each run. Every run is told by one task, as its messages stream by."""
-        return [msgspec.json.decode(row.raw, type=LogStory) for row in self._stories.sort("raw").collect()]
 
     def release(self) -> None:
         """Spark need not keep the parsed messages any more."""
@@ -99,8 +99,9 @@ def read_product_logs(
     log_set = LogSet(summaries, options)
     placed = parsed.where(_is_a(EventMessage)).mapInArrow(_place_messages(log_set), _PLACED)
     members = placed.where(F.col("member").isNotNull())
-    in_order = members.repartition(_shuffles(spark), "run", "member").sortWithinPartitions(*_ORDER)
-    lines = in_order.mapInArrow(_make_records(log_set), _RAW)
+    of_runs = members.repartition(_shuffles(spark), "run").sortWithinPartitions(*_ORDER)
+    told = of_runs.mapInArrow(_tell_runs(log_set), TOLD)
+    lines = told.where(_is_a(Record)).select(F.col("json").alias("raw"))
     records = lines.select(F.from_json("raw", RECORD).alias("record")).select("record.*")
     quarantined = parsed.where(_is_a(QuarantinedMessage)).mapInArrow(_quarantined(log_set), QUARANTINE)
     nobody = placed.where(F.col("member").isNull()).select(
@@ -112,14 +113,12 @@ def read_product_logs(
         for what, (messages, numbers) in sorted(by_kind.items())
     ]
     coverage = spark.createDataFrame(counts, COVERAGE)
-    of_runs = members.repartition(_shuffles(spark), "run").sortWithinPartitions(*_ORDER)
-    stories = of_runs.mapInArrow(_tell_stories(log_set), _RAW)
-    return ProductLogs(records, lines, quarantined.unionByName(nobody), coverage, parsed, stories)
+    return ProductLogs(records, lines, quarantined.unionByName(nobody), coverage, told, parsed)
 
 
-def _is_a(parsed: type) -> Column:
-    """Whether a row of schema `PARSED` is of this class."""
-    return F.col("what") == parsed.__name__
+def _is_a(kind: type) -> Column:
+    """Whether a row of schema `PARSED` or `TOLD` is of this class."""
+    return F.col("what") == kind.__name__
 
 
 def _shuffles(spark: SparkSession) -> int:
@@ -175,7 +174,7 @@ class _Reader(DataSourceReader):
         yield from _batches(rows, PARSED)
 
 
-def _json(found: EventMessage | QuarantinedMessage | SplitSummary) -> str:
+def _json(found: EventMessage | QuarantinedMessage | SplitSummary | Record | LogStory) -> str:
     return msgspec.json.encode(found).decode()
 
 
@@ -199,21 +198,11 @@ def _place_messages(log_set: LogSet) -> Any:
     return place
 
 
-def _make_records(log_set: LogSet) -> Any:
+def _tell_runs(log_set: LogSet) -> Any:
     def tell(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         placed = (MemberMessage(*row) for row in _columns(batches, *_PLACED.names))
-        told = tell_messages(placed, log_set)
-        rows = ((msgspec.json.encode(record).decode(),) for message in told for record in message.records)
-        yield from _batches(rows, _RAW)
-
-    return tell
-
-
-def _tell_stories(log_set: LogSet) -> Any:
-    def tell(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        placed = (MemberMessage(*row) for row in _columns(batches, *_PLACED.names))
-        stories = stories_of(tell_messages(placed, log_set), log_set)
-        yield from _batches(((msgspec.json.encode(story).decode(),) for story in stories), _RAW)
+        told = records_and_stories(tell_messages(placed, log_set), log_set)
+        yield from _batches(((type(one).__name__, _json(one)) for one in told), TOLD)
 
     return tell
 

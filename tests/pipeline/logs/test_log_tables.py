@@ -9,7 +9,11 @@ from pyspark.sql import SparkSession
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged
 from quarterdeck.backend.hazelcast.logs.reader import log_files, read_logs
 from quarterdeck.backend.pipeline.audit import audit
+from quarterdeck.backend.pipeline.judging.log_judge import judge_log_records
+from quarterdeck.backend.pipeline.judging.run_judge import Question
+from quarterdeck.backend.pipeline.judging.spark_judge import judge_logs_on_spark
 from quarterdeck.backend.pipeline.logs.log_tables import COVERAGE, QUARANTINE, read_product_logs
+from quarterdeck.backend.pipeline.rules.names import NAMES
 from quarterdeck.backend.pipeline.schemas import RECORD
 
 DATA = Path(__file__).parents[2] / "hazelcast" / "logs" / "data"
@@ -29,9 +33,7 @@ def test_spark_tells_what_plain_python_tells_and_the_audit_finds_nothing_wrong(
         assert [field.name for field in logs.records.schema] == [field.name for field in RECORD]
         assert logs.quarantine.schema == QUARANTINE and logs.coverage.schema == COVERAGE
         raws = [row.raw for row in logs.lines.collect()]
-        # Spark reads one member at a time, and that a log ended since others removed its member is told by theirs.
-        of_one_member = [one for one in plain.records if not isinstance(one.event, ConnectionChanged)]
-        assert sorted(raws) == sorted(msgspec.json.encode(record).decode() for record in of_one_member)
+        assert sorted(raws) == sorted(msgspec.json.encode(record).decode() for record in plain.records)
         installed = logs.records.where("event.kind = 'list-installed' and size(event.members) > 0").count()
         assert installed == sum('"list-installed"' in raw for raw in raws)
         asides = {(Path(row.file), row.line, row.raw, row.reason) for row in logs.quarantine.collect()}
@@ -41,7 +43,7 @@ def test_spark_tells_what_plain_python_tells_and_the_audit_finds_nothing_wrong(
         for row in logs.coverage.collect():
             counts.setdefault(row.file, {})[row.what] = (row.messages, row.lines)
         assert counts == plain.counts
-        stories = sorted(logs.stories(), key=lambda story: story.run)
+        stories = [one.story for one in judge_logs_on_spark(logs.told, Question(NAMES))]
     finally:
         logs.release()
 
@@ -52,6 +54,23 @@ def test_spark_tells_what_plain_python_tells_and_the_audit_finds_nothing_wrong(
     assert [story.run for story in stories] == [story.run for story in plain.stories]
     assert stories == list(plain.stories)
     assert result.observations == tuple(one for story in plain.stories for one in story.observations)
+
+
+def test_what_the_logs_of_others_tell_is_known_in_every_number_of_tasks(spark: SparkSession) -> None:
+    """That a log ends since others removed its member stands in theirs alone."""
+    data = DATA / "formation-and-crash"
+    plain = read_logs([data])
+    assert any(isinstance(one.event, ConnectionChanged) for one in plain.records)
+    tasks = spark.conf.get("spark.sql.shuffle.partitions") or "2"
+    spark.conf.set("spark.sql.shuffle.partitions", "8")
+    logs = read_product_logs(spark, log_files([data]))
+    try:
+        (judged,) = judge_logs_on_spark(logs.told, Question(NAMES))
+        assert [judged.verdict] == judge_log_records(plain.records, Question(NAMES))
+        assert [judged.story] == list(plain.stories)
+    finally:
+        logs.release()
+        spark.conf.set("spark.sql.shuffle.partitions", tasks)
 
 
 @pytest.mark.long

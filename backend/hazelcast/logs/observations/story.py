@@ -7,6 +7,7 @@ from itertools import groupby
 
 from msgspec import Struct
 
+from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.hazelcast.logs.log_set import LogSet
 from quarterdeck.backend.hazelcast.logs.observations.claims import ClaimsNotAccepted
 from quarterdeck.backend.hazelcast.logs.observations.interruption import ClockJumps, Restarts
@@ -72,10 +73,16 @@ class StoryTeller:
 
 def stories_of(told: Iterable[ToldMessage], whole: LogSet) -> Iterator[LogStory]:
     """The story of each run, from messages in order (see `told_messages.in_order`)."""
+    return (one for one in records_and_stories(told, whole) if isinstance(one, LogStory))
+
+
+def records_and_stories(told: Iterable[ToldMessage], whole: LogSet) -> Iterator[Record | LogStory]:
+    """The same, and before the story of each run its records, as they become known."""
     for run, messages in groupby(told, key=lambda one: one.place.run):
         teller = StoryTeller(run)
         for message in messages:
             teller.take(message)
+            yield from message.records
         began_us = whole.run_began_us(run)
         clocks = [zone_observation(one, began_us) for one in whole.aligned_clocks if one.run == run]
         yield teller.end(LogEnds(whole.run_ended_us(run), whole.spoke_until_us(run)), clocks)
