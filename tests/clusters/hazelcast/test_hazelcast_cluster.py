@@ -22,6 +22,7 @@ from quarterdeck.backend.core.events import (
     MemberStopped,
     OperatorAsked,
 )
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed, OwnersTold
 from quarterdeck.backend.hazelcast.wire.messages import MembersView
 from quarterdeck.backend.hazelcast.wire.requests import (
@@ -30,6 +31,7 @@ from quarterdeck.backend.hazelcast.wire.requests import (
     PromoteLiteMember,
     ShutDownMember,
 )
+from quarterdeck.backend.hazelcast.witness import member_witness
 from tests.clusters.hazelcast.fake_cluster import fake_cluster, watching
 from tests.hazelcast.wire.fake_member import DENIED, NOT_READY, agree, uuid_of
 
@@ -66,7 +68,10 @@ def test_both_halves_of_a_split_are_seen_each_at_its_own_side() -> None:
         assert lists[0].lineage != lists[1].lineage
 
 
-def test_a_member_that_merges_and_one_that_is_gone_show_as_such() -> None:
+def test_a_member_that_merges_and_one_that_is_gone_show_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        member_witness, "STAYED_US", 60 * SECOND_US
+    )  # a machine may be busy when it should connect again
     with fake_cluster(2) as members, watching(*members.addresses) as seen:
         seen.until(lambda: len(seen.events(ListInstalled)) == 2)
         a, b = members.members
