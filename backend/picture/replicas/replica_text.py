@@ -37,8 +37,15 @@ def map_facts(picture: Picture, shown: ReplicaMap, now_us: int) -> Iterator[Fact
         if unknown is not None:
             yield Fact("", f"partitions are {not_told('owners', unknown.witnessed_by)}", "faint")
             return
-        whose = f"{one_line(shown.observer)} has no table" if shown.observer and known else "no partitions yet"
-        yield Fact("", f"{whose}; they are arranged at the first use of data, or when asked for", "faint")
+        witnessed = any(one.witnessed_by for one in picture.members.values())
+        if shown.observer and known:
+            whose = f"{one_line(shown.observer)} {'has told' if witnessed else 'has'} no table"
+        else:
+            whose = "no owners are told yet" if witnessed else "no partitions yet"
+        when = (
+            "when a client uses data for the first time" if witnessed else "at the first use of data, or when asked for"
+        )
+        yield Fact("", f"{whose}; they are arranged {when}", "faint")
         return
     table = belief.table
     role = "master" if belief.is_master and belief.running else "not its master's" if shown.master else "no master seen"

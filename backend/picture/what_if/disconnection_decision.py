@@ -24,6 +24,7 @@ from quarterdeck.backend.picture.fold.belief import Belief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, names_text, one_line, with_names
+from quarterdeck.backend.picture.text.not_told import not_told_fact
 from quarterdeck.backend.picture.what_if.timing import Timing
 
 RULE = "the greatest set without a conflict: most data members, then most members, then the oldest"
@@ -106,7 +107,9 @@ def decision_facts(
 ) -> tuple[Fact, ...]:
     """What `master` has heard, what it would decide, what that costs, and when. `changed_us`: when its reports changed last."""
     facts = [Fact("master", one_line(f"{master.label}, list v{master.version} of {len(master.members)}"), "strong")]
-    if decision is None:
+    if decision is None and not master.tells("suspicions"):
+        facts.append(not_told_fact("reports", "suspicions", master.witnessed_by))
+    elif decision is None:
         facts.append(Fact("reports", "none: there is nothing to decide", "faint"))
         facts += _unreported_suspicions(picture, master, timing)
     else:

@@ -37,8 +37,10 @@ from quarterdeck.backend.picture.replicas.replica_map import ReplicaMap
 from quarterdeck.backend.picture.replicas.replica_text import census_facts, holder_row, map_facts, partition_sentence
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.what_if.blast_radius import blast_radius
+from quarterdeck.backend.picture.what_if.disconnection_decision import decision_facts
 from quarterdeck.backend.picture.what_if.loss import loss_facts, loss_of
 from quarterdeck.backend.picture.what_if.prediction import PredictedCluster, Prediction, with_present_table
+from quarterdeck.backend.picture.what_if.timing import Timing
 from tests.app.fakes.fake_cluster import FakeCluster
 
 DATA = Path(__file__).parents[2] / "hazelcast" / "logs" / "data"
@@ -123,6 +125,23 @@ def test_what_clients_are_told_has_no_suspicions_and_no_state(attached: Picture)
     assert f"suspects: not told: {WITH_LOGS}" in texts(suspicion_facts(attached, "n1", attached.at))
     assert "suspects (not told)" in member_sentence(attached, "n1", row_of(attached, "n1"))
     assert "state not told" in summarize_beliefs(attached).sentence
+
+
+def test_what_a_master_was_reported_is_not_told_without_its_log(attached: Picture, split: Picture) -> None:
+    for picture, label, told in ((attached, "n1", f"not told: {WITH_LOGS}"), (split, H1, "none: there is nothing")):
+        facts = texts(decision_facts(picture, picture.members[label], None, Timing(), picture.at, None))
+        assert f"reports: {told}" in facts
+
+
+def test_members_that_have_told_no_owners_yet_hold_no_data_yet() -> None:
+    cluster, picture, shown = FakeCluster(("n1",)), Picture(), ReplicaMap()
+    cluster.start("n1")
+    cluster.happen("n1", MemberWitnessed(("client-protocol",), ("owners",)))
+    for record in cluster.drain():
+        picture.apply(record)
+    shown.follow(picture)
+    said = ": no owners are told yet; they are arranged when a client uses data for the first time"
+    assert texts(map_facts(picture, shown, picture.at)) == said
 
 
 def test_a_suspicion_that_is_told_shows_though_others_are_not(watched: Watched) -> None:
