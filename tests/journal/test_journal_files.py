@@ -66,6 +66,19 @@ def test_the_background_thread_writes_and_rotates_by_itself(tmp_path: Path, monk
     assert list(read_journal(tmp_path)) == [record(1), record(2)]
 
 
+def test_of_more_than_may_be_kept_the_oldest_files_go(tmp_path: Path) -> None:
+    most_bytes = 2 * len(as_line(record(10))) + 20
+    (tmp_path / "run=r1").mkdir()
+    (tmp_path / "run=r1" / "console-000001.jsonl").write_bytes(as_line(record(1, uuid="another writer's")))
+    with JournalWriter(tmp_path, "r1", "witness", rotate_seconds=0, most_bytes=most_bytes) as journal:
+        for seq in range(1, 7):
+            journal.append(record(seq))
+            wait_until(lambda seq=seq: (tmp_path / "run=r1" / f"witness-{seq:06}.jsonl").exists())
+    kept = [one.seq for one in read_journal(tmp_path) if one.uuid == "u1"]
+    assert kept == [5, 6]
+    assert (tmp_path / "run=r1" / "console-000001.jsonl").exists()
+
+
 def test_large_files_are_rotated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer_module, "ROTATE_BYTES", 10_000)
     monkeypatch.setattr(writer_module, "ROTATE_SECONDS", 3600.0)

@@ -108,5 +108,5 @@ class StandardInput:
         """Nothing is to be done: the thread ends with the program."""
 
     def _read(self) -> None:
-        for line in sys.stdin:
-            self._lines.append(line.rstrip("\r\n"))
+        for line in sys.stdin.buffer:
+            self._lines.append(line.decode(errors="replace").rstrip("\r\n"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,6 +35,24 @@ def listed(writer: Address, other: Address, at_s: float) -> str:
 def suspicion(writer: Address, suspect: Address, at_s: float) -> str:
     text = f"Member {named(suspect)} - {uuid_of(2)} is suspected to be dead for reason: No connection"
     return f"{head(writer, at_s)}{text}\n"
+
+
+def test_what_is_piped_in_is_a_log_of_whoever_its_lines_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, writing = os.pipe()
+    with os.fdopen(reading) as piped, os.fdopen(writing, "wb", 0) as pipe, fake_cluster(2) as members:
+        monkeypatch.setattr("sys.stdin", piped)
+        a, b = members.addresses
+        with watching(a, logs=log_sources(["-"])) as seen:
+            seen.until(lambda: len(seen.events(OwnersTold)) >= 2)
+            now_s = time.time()
+            pipe.write(
+                listed(a, b, now_s).encode() + b"a line of the shell, and \xff\n" + suspicion(a, b, now_s).encode()
+            )
+            seen.until(lambda: seen.events(SuspicionRaised, a))
+            seen.until(lambda: seen.picture.members[a].tells("suspicions"))
+            assert seen.events(SuspicionRaised)[0].suspect == b
+            assert not seen.picture.members[b].tells("suspicions")
+        pipe.close()  # so the thread that reads it ends
 
 
 def test_a_suspicion_of_now_is_told_and_one_of_long_ago_is_not(tmp_path: Path) -> None:
