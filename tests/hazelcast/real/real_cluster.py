@@ -38,6 +38,7 @@ CONFIGURATION = """<?xml version="1.0" encoding="UTF-8"?>
       <tcp-ip enabled="true"><member-list>{listed}</member-list></tcp-ip>
     </join>
     <interfaces enabled="true"><interface>10.77.0.*</interface></interfaces>
+    <rest-api enabled="{rest}"><endpoint-group name="CLUSTER_WRITE" enabled="true"/></rest-api>
   </network>
   {more}
 </hazelcast>
@@ -87,6 +88,7 @@ class RealCluster:
         name: str = "dev",
         properties: dict[str, str] | None = None,
         more: str = "",
+        rest: bool = False,
         join_lists: dict[int, list[int]] | None = None,
     ) -> None:
         self.version = version
@@ -94,6 +96,7 @@ class RealCluster:
         self.name = name
         self.properties = QUICK | (properties or {})
         self.more = more
+        self.rest = rest
         self.everybody = range(1, size + 1)
         self.join_lists = join_lists or {}
         self.processes: dict[int, subprocess.Popen[bytes]] = {}
@@ -172,7 +175,8 @@ class RealCluster:
             f"<member>{self.address(other)}</member>" for other in self.join_lists.get(member, self.everybody)
         )
         properties = "".join(f'<property name="{name}">{value}</property>' for name, value in self.properties.items())
-        return CONFIGURATION.format(name=self.name, properties=properties, listed=listed, more=self.more)
+        rest = str(self.rest).lower()
+        return CONFIGURATION.format(name=self.name, properties=properties, listed=listed, rest=rest, more=self.more)
 
     def _namespace(self, member: int) -> str:
         return f"{self._hub}-{member}"
