@@ -9,6 +9,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -18,11 +19,12 @@ from msgspec import structs
 from quarterdeck.backend.hazelcast.logs.reader import NoLogs, read_logs
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.pipeline import commit
-from quarterdeck.backend.pipeline.audit_input import AuditInput, Source, are_addresses, resolve_input
+from quarterdeck.backend.pipeline.audit_input import SHRUNK, AuditInput, Source, are_addresses, resolve_input
 from quarterdeck.backend.pipeline.audit_result import AuditResult, NotJudged, QuarantinedLine
-from quarterdeck.backend.pipeline.judging.group_judge import CONTRADICTS, MAX_QUARANTINED, judge_group
+from quarterdeck.backend.pipeline.judging.group_judge import judge_group
 from quarterdeck.backend.pipeline.judging.log_judge import judge_log_records
 from quarterdeck.backend.pipeline.judging.run_judge import Question, RunVerdict
+from quarterdeck.backend.pipeline.judging.set_aside import CONTRADICTS, MAX_QUARANTINED
 from quarterdeck.backend.pipeline.judging.whole_judge import WholeVerdict, groups_of, judge_whole, together
 from quarterdeck.backend.pipeline.rules.finding import Finding, by_weight, linked
 from quarterdeck.backend.pipeline.rules.names import holds_for_incomplete_journals, wanted_rules
@@ -37,6 +39,9 @@ if TYPE_CHECKING:
     from quarterdeck.backend.pipeline.engine_input import EngineInput
 
 MAX_FINDINGS = 100_000
+UNDIVIDED_BYTES = 2 << 30
+"""On Spark a run of more bytes is divided among several tasks."""
+
 IN_PROCESS_BYTES = 128 << 20
 """Up to here one core has judged a journal before Spark, which has to start, has done so on many."""
 
@@ -66,13 +71,14 @@ def audit(
     remote: str = "",
     bound_us: int | None = None,
     log_options: LogOptions | None = None,
+    undivided_bytes: int = UNDIVIDED_BYTES,
     then: Then | None = None,
 ) -> AuditResult:
     """Check what is at `paths`: journals (roots, directories of runs, single files), a store of tables that were made of them, or
     logs; or journals or a store at addresses such as `s3a://…`, which Spark reads. Events that stand twice count once.
 
     `rules`: only these. `bound_us`: how long members may take to agree once nothing disturbs them. `log_options`: what logs
-    do not tell. With `out_dir`, which may be an address too, the tables `views`, `suspicions` and `findings` are written there as
+    do not tell. `undivided_bytes`: Spark divides a greater run of a journal among several tasks. With `out_dir`, which may be an address too, the tables `views`, `suspicions` and `findings` are written there as
     Parquet, partitioned by run, replacing those of an earlier audit, all of them or none. `then` is called with the result and
     the lines that were judged, while Spark has them. Spark is started for either of these, for what is great, and where a
     `master` or a `remote` is named; `spark` is a session to be used instead, whatever there is to judge.
@@ -105,7 +111,7 @@ def audit(
         if spark is None and (wants_tables or master or remote or found.size_bytes > IN_PROCESS_BYTES):
             is_much = wants_tables and found.size_bytes > IN_PROCESS_BYTES
             spark = stack.enter_context(_session(master, remote, wants_tables=is_much))
-        verdict = _verdict(found, question, spark, log_options)
+        verdict = _verdict(found, question, spark, log_options, undivided_bytes)
         if found.kind == "logs" and not verdict.runs:
             where = ", ".join(map(str, found.paths))
             how_many = verdict.counts["lines"]
@@ -199,27 +205,35 @@ def _lacks(run: RunVerdict) -> str:
 
 
 def _verdict(
-    found: AuditInput | EngineInput, question: Question, spark: SparkSession | None, log_options: LogOptions | None
+    found: AuditInput | EngineInput,
+    question: Question,
+    spark: SparkSession | None,
+    log_options: LogOptions | None,
+    undivided_bytes: int,
 ) -> WholeVerdict:
-    if not isinstance(found, AuditInput):
-        from quarterdeck.backend.pipeline.judging.spark_judge import judge_contents_on_spark
-
-        assert spark is not None
-        judged = judge_whole(found.groups(), lambda some: judge_contents_on_spark(spark, some, question))
-        return _with_quarantine(judged, _quarantined_far(spark, found.paths[0])) if found.kind == "store" else judged
-    if found.kind == "logs" and spark is None:
-        return _of_logs(found, question, log_options)
-    if found.kind == "logs" and spark is not None:
+    if isinstance(found, AuditInput) and found.kind == "logs":
+        if spark is None:
+            return _of_logs(found, question, log_options)
         return _of_logs_on_spark(found, question, spark, log_options)
-    groups = groups_of(found)
+    if isinstance(found, AuditInput):
+        groups, are_far = groups_of(found), False
+    else:
+        groups, are_far = found.groups(), True
     if spark is None:
         with needing_packages():  # a store is read by pyarrow
             judged = judge_whole(groups, lambda some: ((n, judge_group(one, question)) for n, one in enumerate(some)))
     else:
-        from quarterdeck.backend.pipeline.judging.spark_judge import judge_on_spark
+        from quarterdeck.backend.pipeline.judging.spark_division import judge_groups_on_spark
 
-        judged = judge_whole(groups, lambda some: judge_on_spark(spark, some, question))
-    return _with_quarantine(judged, _quarantined(found.paths[0])) if found.kind == "store" else judged
+        most_bytes = undivided_bytes // (SHRUNK if found.kind == "store" else 1)
+        judge = partial(judge_groups_on_spark, spark, question, most_bytes, are_addresses=are_far)
+        judged = judge_whole(groups, judge)
+    if found.kind != "store":
+        return judged
+    if isinstance(found, AuditInput):
+        return _with_quarantine(judged, _quarantined(found.paths[0]))
+    assert spark is not None
+    return _with_quarantine(judged, _quarantined_far(spark, found.paths[0]))
 
 
 def _with_quarantine(judged: WholeVerdict, quarantined: Sequence[QuarantinedLine]) -> WholeVerdict:

@@ -16,13 +16,12 @@ from msgspec import Struct
 
 from quarterdeck.backend.journal.files import SEALED_SUFFIX
 from quarterdeck.backend.pipeline.audit_result import QuarantinedLine
-from quarterdeck.backend.pipeline.judging.lines import Line, NoRecord, decode_record, strange_record
-from quarterdeck.backend.pipeline.judging.order import by_cause, by_time
-from quarterdeck.backend.pipeline.judging.run_judge import OutOfOrder, Question, RunJudge, RunVerdict
+from quarterdeck.backend.pipeline.judging.lines import Line, NoRecord, StrangeRecord, decode_record, strange_record
+from quarterdeck.backend.pipeline.judging.order import OutOfOrder, by_cause, by_time
+from quarterdeck.backend.pipeline.judging.run_judge import Question, RunJudge, RunPart, RunVerdict, verdict_of_run
+from quarterdeck.backend.pipeline.judging.set_aside import SetAside
 
-MAX_QUARANTINED = 1_000
 PARQUET = ".parquet"
-CONTRADICTS = "contradicts another event with the same identity"
 MOST_WRITERS = 500
 """Files of more writers than these are not read side by side."""
 
@@ -101,8 +100,7 @@ class _Group:
     def __init__(self, question: Question, read: ReadLines) -> None:
         self._question, self._read = question, read
         self._judges: dict[str, RunJudge] = {}
-        self._lines = self._duplicates = self._contradicting = self._quarantined = 0
-        self._problems: list[QuarantinedLine] = []
+        self._aside = SetAside()
 
     def stream(self, chains: Sequence[Sequence[JournalFile]]) -> GroupVerdict:
         """Judge lines as their times bring them. Raises `OutOfOrder`."""
@@ -111,21 +109,25 @@ class _Group:
             judge = judges.get(line[3].run) or self._judge(line[3].run)
             is_same = judge.take(line)
             if is_same is not None:
-                self._repeat(line, is_same=is_same)
+                self._aside.repeats(*line[1:], is_same=is_same)
         return self._verdict()
 
     def put_in_order(self, files: Iterable[JournalFile]) -> GroupVerdict:
         """Hold all records, and judge those of each run in the order of causes."""
         runs: dict[str, dict[tuple[str, int], Line]] = {}
+        repeats: list[Line] = []
         for file in files:
             for line in self._lines_of(file):
                 record = line[3]
-                stands = runs.setdefault(record.run, {}).setdefault((record.uuid, record.seq), line)
-                if stands is line:
-                    continue
-                first, second = (line, stands) if line[:3] < stands[:3] else (stands, line)
-                runs[record.run][record.uuid, record.seq] = first
-                self._repeat(second, is_same=first[4] == second[4])
+                lines = runs.setdefault(record.run, {})
+                stands = lines.setdefault((record.uuid, record.seq), line)
+                if stands is not line:
+                    first, second = (line, stands) if line[:3] < stands[:3] else (stands, line)
+                    lines[record.uuid, record.seq] = first
+                    repeats.append(second)
+        for line in repeats:
+            record = line[3]
+            self._aside.repeats(*line[1:], is_same=runs[record.run][record.uuid, record.seq][4] == line[4])
         for run, lines in runs.items():
             ordered, found = by_cause(lines.values())
             judge = self._judge(run)
@@ -140,44 +142,49 @@ class _Group:
         return judge
 
     def _lines_of(self, file: JournalFile) -> Iterator[Line]:
-        place = f"{_name(file)}\0{file.listed}"
-        number = 0
-        for number, whole in enumerate(self._read(file), start=1):
-            raw = whole.rstrip(b"\n")
-            try:
-                record = decode_record(raw)
-            except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
-                try:
-                    strange = strange_record(raw, problem)
-                except NoRecord as reason:
-                    self._quarantine(place, number, raw, str(reason))
-                    continue
-                self._judge(strange.run).tell_strange(strange.member, strange.seq, str(problem))
-                record = strange.stand_in()
-            yield record.at, place, number, record, raw
-        self._lines += number
+        return records_of(file, self._read, self._aside, self._tell_strange)
 
-    def _repeat(self, line: Line, *, is_same: bool) -> None:
-        if is_same:
-            self._duplicates += 1
-            return
-        self._contradicting += 1
-        record = line[3]
-        reason = f"{CONTRADICTS}, uuid {record.uuid} seq {record.seq}"
-        self._quarantine(line[1], line[2], line[4], reason)
-
-    def _quarantine(self, place: str, number: int, raw: bytes, reason: str) -> None:
-        self._quarantined += 1
-        if len(self._problems) < MAX_QUARANTINED:
-            listed = place.partition("\0")[2]
-            self._problems.append(QuarantinedLine(listed, raw.decode(errors="replace"), reason, number))
+    def _tell_strange(self, place: str, number: int, strange: StrangeRecord, problem: str) -> None:
+        self._judge(strange.run).tell_strange((place, number), strange.member, strange.seq, problem)
 
     def _verdict(self) -> GroupVerdict:
-        return GroupVerdict(
-            tuple(judge.verdict() for judge in self._judges.values()),
-            self._lines,
-            self._duplicates,
-            self._contradicting,
-            self._quarantined,
-            tuple(self._problems),
-        )
+        return verdict_of_group([judge.part() for judge in self._judges.values()], self._aside)
+
+
+TellStrange = Callable[[str, int, StrangeRecord, str], None]
+"""Told of a record that cannot be judged: its file, number, head, and what is strange about it."""
+
+
+def records_of(file: JournalFile, read: ReadLines, aside: SetAside, tell_strange: TellStrange) -> Iterator[Line]:
+    """The records of a file, where they stand. What is no record is set aside; for a strange one another stands in."""
+    place = f"{_name(file)}\0{file.listed}"
+    number = 0
+    for number, whole in enumerate(read(file), start=1):
+        raw = whole.rstrip(b"\n")
+        try:
+            record = decode_record(raw)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
+            try:
+                strange = strange_record(raw, problem)
+            except NoRecord as reason:
+                aside.no_record(place, number, raw, str(reason))
+                continue
+            tell_strange(place, number, strange, str(problem))
+            record = strange.stand_in()
+        yield record.at, place, number, record, raw
+    aside.lines += number
+
+
+def verdict_of_group(parts: Iterable[RunPart], aside: SetAside) -> GroupVerdict:
+    """What is said of the runs of which these are parts."""
+    runs: dict[str, list[RunPart]] = {}
+    for part in parts:
+        runs.setdefault(part.run, []).append(part)
+    return GroupVerdict(
+        tuple(verdict_of_run(run, of_run) for run, of_run in runs.items()),
+        aside.lines,
+        aside.duplicates,
+        aside.contradicting,
+        aside.quarantined,
+        tuple(aside.problems),
+    )

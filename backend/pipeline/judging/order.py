@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import merge
 from itertools import pairwise
 from typing import NamedTuple
 
 from msgspec import structs
 
-from quarterdeck.backend.core.events import ListInstalled, MemberMerging, Record
+from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.pipeline.judging.causes import BEFORE_ALL, LifeOutline, causes_first
 from quarterdeck.backend.pipeline.judging.lines import Line
 
 WINDOW = 2_000
@@ -28,6 +29,10 @@ LEAP_US = 3_600 * SECOND_US
 
 LONGEST_QUIET_US = 365 * 24 * LEAP_US
 """Nobody is silent for so long within one life, whatever both its clocks say."""
+
+
+class OutOfOrder(Exception):
+    """A record that the order of times did not bring in its turn: the whole run has to be put in order."""
 
 
 class ClockLeap(NamedTuple):
@@ -45,20 +50,26 @@ def leaps(at_us: int, utc_us: int) -> bool:
 
 
 def by_time(chains: Sequence[Iterable[Line]]) -> Iterator[Line]:
-    """The lines of all writers by time, where each writer's lines are nearly so."""
+    """The lines of all writers by time, where each writer's lines are nearly so. Raises `OutOfOrder` where they are not."""
     sorted_chains = [_nearly_sorted(chain) for chain in chains]
     return sorted_chains[0] if len(sorted_chains) == 1 else merge(*sorted_chains)
 
 
 def _nearly_sorted(lines: Iterable[Line]) -> Iterator[Line]:
     held: list[Line] = []
+    last: tuple[int, str, int] | None = None
     for line in lines:
         held.append(line)
         if len(held) >= 2 * WINDOW:
             held.sort()
+            if last is not None and held[0][:3] < last:
+                raise OutOfOrder
+            last = held[WINDOW - 1][:3]
             yield from held[:WINDOW]
             del held[:WINDOW]
     held.sort()
+    if last is not None and held and held[0][:3] < last:
+        raise OutOfOrder
     yield from held
 
 
@@ -72,57 +83,90 @@ def by_cause(lines: Iterable[Line]) -> tuple[list[Line], list[ClockLeap]]:
         lives[line[3].uuid].append(line)
     found: list[ClockLeap] = []
     timed: list[Line] = []
-    for life in lives.values():
+    outlines = []
+    for uuid, life in lives.items():
         life.sort(key=_number)
-        timed += _with_possible_times(life, found)
-    timed.sort(key=_place)
-    return list(_causes_first(timed)), found
+        times, leaping = possible_times([line[0] for line in life], [line[3].utc for line in life])
+        found += (ClockLeap(life[leap.place][3], *leap[1:]) for leap in leaping)
+        outline = LifeOutline(uuid)
+        last = Placed()
+        for line, time in zip(life, times, strict=True):
+            outline.take(line[3])
+            timed.append(last.next(line, time))
+        outlines.append(outline)
+    timed.sort(key=place_of)
+    return list(causes_first(timed, outlines)), found
+
+
+class Placed:
+    """Places the lines of one life, one after the other, among those of others: none stands before the one before it."""
+
+    def __init__(self) -> None:
+        self._last: tuple[int, str, int] = (BEFORE_ALL, "", 0)
+
+    def next(self, line: Line, time_us: int) -> Line:
+        """The line, which happened at `time_us`, with its place."""
+        at_us, place, number, record, raw = line
+        if time_us != at_us:
+            record = structs.replace(record, at=time_us)
+        self._last = max(self._last, (time_us, place, number))
+        return *self._last, record, raw
+
+
+def place_of(line: Line) -> tuple[int, str, int, int]:
+    """By what lines are sorted that have their places."""
+    return *line[:3], line[3].seq
 
 
 def _number(line: Line) -> int:
     return line[3].seq
 
 
-def _place(line: Line) -> tuple[int, str, int]:
-    return line[:3]
-
-
 # Times
 
 
-def _with_possible_times(life: Sequence[Line], found: list[ClockLeap]) -> Iterator[Line]:
-    """The lines of one life, in the order of their numbers, whose times never go back."""
-    believed = _longest_rise([line[0] for line in life])
-    is_believed = [False] * len(life)
+class Leap(NamedTuple):
+    """A clock that leaps at a place in a life."""
+
+    place: int
+    says_us: int
+    beside_us: int
+    is_wall_clock: bool
+
+
+def possible_times(times_us: Sequence[int], utcs_us: Sequence[int]) -> tuple[Sequence[int], list[Leap]]:
+    """When the records of one life happened, which never goes back. `times_us`, `utcs_us`: what they say, by their numbers."""
+    believed = _longest_rise(times_us)
+    is_believed = bytearray(len(times_us))
     for place in believed:
         is_believed[place] = True
-    first = life[believed[0]][0] if believed else 0
-    if len(believed) > 1 and life[believed[1]][0] - first > LONGEST_QUIET_US:  # the first of all is from another age
+    first = times_us[believed[0]] if believed else 0
+    if len(believed) > 1 and times_us[believed[1]] - first > LONGEST_QUIET_US:  # the first of all is from another age
         is_believed[believed[0]] = False
-        first = life[believed[1]][0]
-    now_us, ahead_us, before = first, 0, None
+        first = times_us[believed[1]]
+    now_us, ahead_us, before_us = first, 0, None
     offsets_us: list[int] = []
-    for place, line in enumerate(life):
-        record = line[3]
+    found: list[Leap] = []
+    possible: list[int] = []
+    for place, (time_us, utc_us) in enumerate(zip(times_us, utcs_us, strict=True)):
         if not is_believed[place]:
-            found.append(ClockLeap(record, line[0], now_us, False))
+            found.append(Leap(place, time_us, now_us, False))
         else:
-            gone_us = line[0] - ahead_us - now_us
-            possible_us = gone_us if before is None else _possible(gone_us, record.utc - before.utc)
+            gone_us = time_us - ahead_us - now_us
+            possible_us = gone_us if before_us is None else _possible(gone_us, utc_us - before_us)
             ahead_us += gone_us - possible_us
             now_us += possible_us
-            offset_us = record.utc - now_us
+            offset_us = utc_us - now_us
             is_other_offset = not any(-LEAP_US < offset_us - known_us < LEAP_US for known_us in offsets_us)
             if possible_us != gone_us:
-                found.append(ClockLeap(record, line[0], now_us, False))
-            elif is_other_offset and before is not None:
-                found.append(ClockLeap(record, record.utc, now_us + offsets_us[-1], True))
+                found.append(Leap(place, time_us, now_us, False))
+            elif is_other_offset and before_us is not None:
+                found.append(Leap(place, utc_us, now_us + offsets_us[-1], True))
             if is_other_offset:
                 offsets_us.append(offset_us)
-            before = record
-        if now_us != line[0]:
-            record = structs.replace(record, at=now_us)
-        yield now_us, line[1], line[2], record, line[4]
+            before_us = utc_us
+        possible.append(now_us)
+    return possible, found
 
 
 def _possible(gone_us: int, utc_gone_us: int) -> int:
@@ -148,86 +192,3 @@ def _longest_rise(times: Sequence[int]) -> list[int]:
         rise.append(place)
         place = before[place]
     return rise[::-1]
-
-
-# Causes
-
-
-def _causes_first(lines: Sequence[Line]) -> Iterator[Line]:
-    """`lines`, which are in order of time, but no record before one that has to come first."""
-    waits_for = _Causes(lines)
-    waiting: dict[Hashable, list[Line]] = defaultdict(list)
-    done: set[Hashable] = set()
-    ready: list[Line] = []
-    for start in (*lines, None):
-        if start is not None:
-            ready.append(start)
-        while ready or (start is None and waiting):
-            if not ready:  # what is left waits for itself, as in no true journal: then times decide
-                cause = min(waiting, key=lambda one: _place(waiting[one][0]))
-                done.add(cause)
-                ready = waiting.pop(cause)[::-1]
-            line = ready.pop()
-            missing = next((cause for cause in waits_for.causes(line) if cause not in done), None)
-            if missing is not None:
-                waiting[missing].append(line)
-                continue
-            yield line
-            for name in waits_for.names(line):
-                done.add(name)
-                ready += waiting.pop(name, [])[::-1]
-
-
-class _Causes:
-    """What has to come before what, among these lines."""
-
-    def __init__(self, lines: Iterable[Line]) -> None:
-        self._before: dict[tuple[str, int], tuple[str, int]] = {}
-        self._made: set[Hashable] = set()
-        last: dict[str, tuple[str, int]] = {}
-        numbers: dict[str, list[int]] = defaultdict(list)
-        self._last_of_ended: dict[str, tuple[str, int]] = {}
-        for line in lines:
-            record = line[3]
-            numbers[record.uuid].append(record.seq)
-            if isinstance(record.event, ListInstalled) and _makes_list(record, record.event):
-                self._made.add((record.event.lineage, record.event.version, ""))
-            elif isinstance(record.event, MemberMerging) and record.event.next_uuid != record.uuid:
-                self._last_of_ended[record.event.next_uuid] = record.uuid, record.seq
-        for uuid, seqs in numbers.items():
-            seqs.sort()
-            for before, seq in pairwise(seqs):
-                self._before[uuid, seq] = uuid, before
-            last[uuid] = uuid, seqs[0]
-        self._first = set(last.values())
-        self._there = set(self._first) | set(self._before)
-
-    def names(self, line: Line) -> Iterator[Hashable]:
-        """By which names others wait for the record."""
-        record = line[3]
-        yield record.uuid, record.seq
-        if isinstance(record.event, ListInstalled) and _makes_list(record, record.event):
-            yield record.event.lineage, record.event.version, ""
-
-    def causes(self, line: Line) -> Iterator[Hashable]:
-        """By their names, the records that have to come first."""
-        record = line[3]
-        own = record.uuid, record.seq
-        before = self._before.get(own)
-        if before is not None:
-            yield before
-        elif (ended := self._last_of_ended.get(record.uuid)) is not None:
-            yield ended
-        if record.because is not None:
-            cause = record.because.uuid, record.because.seq
-            if cause in self._there and cause != own:
-                yield cause
-        if isinstance(record.event, ListInstalled) and not _makes_list(record, record.event):
-            made = record.event.lineage, record.event.version, ""
-            if made in self._made:
-                yield made
-
-
-def _makes_list(record: Record, event: ListInstalled) -> bool:
-    """Whether the member that installs the list is its author."""
-    return any(member.uuid == record.uuid and member.address == event.author for member in event.members)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from zlib import crc32
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.events import ListInstalled, Record, SuspicionRaised
+from quarterdeck.backend.core.events import ListInstalled, MemberMerging, Record, SuspicionRaised
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import MemberWitnessed
 from quarterdeck.backend.pipeline.judging.lines import Line
-from quarterdeck.backend.pipeline.judging.order import ClockLeap, leaps
+from quarterdeck.backend.pipeline.judging.causes import makes_list
+from quarterdeck.backend.pipeline.judging.order import LEAP_US, ClockLeap, OutOfOrder, leaps
 from quarterdeck.backend.pipeline.rules.finding import Finding, finding_of, severity_of
 from quarterdeck.backend.pipeline.rules.names import downgraded, holds_for_incomplete_journals
 from quarterdeck.backend.simulation.invariants import InvariantChecker, Violation
+from quarterdeck.backend.simulation.invariants.invariant import Share
 from quarterdeck.backend.simulation.invariants.invariant_checker import Numbering
 
 OBLIGATION_TIMEOUT_US = 60 * SECOND_US
@@ -49,18 +51,65 @@ class RunVerdict(Struct, frozen=True):
     """Its members keep no journal: somebody outside tells of them, and only what witnesses alone prove is judged."""
 
 
-class OutOfOrder(Exception):
-    """A record that the order of times did not bring in its turn: the whole run has to be put in order."""
+class RunPart(Struct, frozen=True):
+    """What is known of a part of a run: of all of it, of one of its lives, or of a share of its keys."""
+
+    run: str
+    findings: tuple[Finding, ...] = ()
+    gap: str = ""
+    """The first events that are missing, in words."""
+    strange: tuple[tuple[str, int], str] | None = None
+    """The first record that cannot be understood: where it stands, and what is strange."""
+    listed: dict[str, str] = {}
+    """The addresses of the lives that are on any list."""
+    lives: tuple[str, ...] = ()
+    records: int = 0
+    views: int = 0
+    suspicions: int = 0
+    is_witnessed: bool = False
+    ends_us: int = 0
+
+
+def verdict_of_run(run: str, parts: Sequence[RunPart]) -> RunVerdict:
+    """What is said of a run that consists of these parts."""
+    lives = {uuid for part in parts for uuid in part.lives}
+    lacks = _missing_part(parts, lives)
+    is_witnessed = any(part.is_witnessed for part in parts)
+    findings = [one for part in parts for one in part.findings]
+    if is_witnessed:
+        findings = [one for one in findings if holds_for_incomplete_journals(one.rule)]
+    return RunVerdict(
+        run,
+        tuple(downgraded(one, lacks) for one in findings),
+        lacks,
+        sum(part.records for part in parts),
+        len(lives),
+        sum(part.views for part in parts),
+        sum(part.suspicions for part in parts),
+        is_witnessed,
+    )
+
+
+def _missing_part(parts: Sequence[RunPart], lives: Collection[str]) -> str:
+    if several := [part.strange for part in parts if part.strange is not None]:
+        return min(several)[1]
+    if gap := next((part.gap for part in parts if part.gap), ""):
+        return gap
+    listed = {uuid: address for part in parts for uuid, address in part.listed.items()}
+    silent = sorted(address for uuid, address in listed.items() if uuid not in lives)
+    return f"nothing is there of {', '.join(silent[:MOST_SILENT_NAMED])}, on a list" if silent else ""
 
 
 class Life:
     """How far the records of one incarnation have come."""
 
-    __slots__ = ("at_us", "checksums", "next_seq", "starts", "utc_us")
+    __slots__ = ("at_us", "checksums", "next_seq", "offset_us", "starts", "utc_us")
 
     def __init__(self, record: Record) -> None:
         self.next_seq = record.seq
         self.at_us, self.utc_us = record.at, record.utc
+        self.offset_us = record.utc - record.at
+        """Between the two clocks, in the beginning."""
         self.starts: list[tuple[int, int]] = [(record.seq, 0)]
         """The numbers after gaps, and where their checksums are."""
         self.checksums = array("I")
@@ -78,17 +127,21 @@ class Life:
 class RunJudge:
     """Takes the lines of one run in order. What it says of them can be asked for at any time."""
 
-    def __init__(self, run: str, question: Question) -> None:
+    def __init__(self, run: str, question: Question, share: Share | None = None) -> None:
+        """`share`: the only one that is judged of the rules that divide the work."""
         self.run = run
         self._question = question
-        self._checker = InvariantChecker(question.rules, convergence_us=question.bound_us)
+        self._checker = InvariantChecker(question.rules, convergence_us=question.bound_us, share=share)
         self._findings: list[Finding] = []
         self._lives: dict[str, Life] = {}
         self._awaited: set[tuple[str, int]] = set()
         """Records that others named as their cause and that have not come."""
+        self._made: dict[tuple[str, int], bool] = {}
+        """The lists that were installed, and whether their makers have done so."""
         self._members: dict[str, str] = {}
         self._lists: set[tuple[str, int]] = set()
         self._gap = ""
+        self._strange: tuple[tuple[str, int], str] | None = None
         self._is_witnessed = False
         self._ends_us = 0
         self._records = self._views = self._suspicions = 0
@@ -104,24 +157,31 @@ class RunJudge:
         if life is None:
             life = self._lives[uuid] = Life(record)
             if seq != 1:
-                self._miss(record)
+                self.tell_gap(record)
         elif seq < life.next_seq:
             before = life.checksum(seq)
             if before is None:
                 raise OutOfOrder
             return before == crc32(raw)
-        elif leaps(record.at - life.at_us, record.utc - life.utc_us):
+        elif leaps(record.at - life.at_us, record.utc - life.utc_us) or not (
+            -LEAP_US < record.utc - record.at - life.offset_us < LEAP_US
+        ):
             raise OutOfOrder
         elif seq > life.next_seq:
-            self._miss(record)
+            self.tell_gap(record)
             life.starts.append((seq, len(life.checksums)))
         if record.because is not None:
             self._look_for_cause(record)
         if self._awaited and (uuid, seq) in self._awaited:
             raise OutOfOrder
+        kind = type(record.event)
+        if kind is ListInstalled:
+            self._look_for_maker(record, record.event)  # type: ignore[arg-type]
+        elif kind is MemberMerging and record.event.next_uuid != uuid and record.event.next_uuid in self._lives:  # type: ignore[union-attr]
+            raise OutOfOrder  # a life that goes on for it has begun
         life.next_seq, life.at_us, life.utc_us = seq + 1, record.at, record.utc
         life.checksums.append(crc32(raw))
-        self._judge(record)
+        self.judge(record)
         return None
 
     def take_in_order(self, lines: Iterable[Line]) -> None:
@@ -133,9 +193,9 @@ class RunJudge:
                 life = self._lives[record.uuid] = Life(record)
                 life.next_seq = 1
             if record.seq != life.next_seq:
-                self._miss(record)
+                self.tell_gap(record)
             life.next_seq = record.seq + 1
-            self._judge(record)
+            self.judge(record)
 
     def tell_leaps(self, found: Sequence[ClockLeap]) -> None:
         """Warn of clocks that leap."""
@@ -145,31 +205,41 @@ class RunJudge:
                 for one in found
             )
 
-    def tell_strange(self, member: str, seq: int, problem: str) -> None:
+    def tell_strange(self, place: tuple[str, int], member: str, seq: int, problem: str) -> None:
         """A record is there and cannot be understood."""
-        self._gap = self._gap or f"event {seq} of {member} is not as this version knows it: {problem}"
+        strange = place, f"event {seq} of {member} is not as this version knows it: {problem}"
+        self._strange = strange if self._strange is None else min(self._strange, strange)
+
+    def tell_gap(self, record: Record) -> None:
+        """What stands before the record is missing."""
+        if record.seq > 1 and not self._gap:
+            self._gap = f"events of {record.member} before its event {record.seq} are missing"
 
     def verdict(self) -> RunVerdict:
         """What is to be said if nothing more comes."""
+        return verdict_of_run(self.run, [self.part()])
+
+    def part(self, ends_us: int | None = None) -> RunPart:
+        """What is known if nothing more comes. `ends_us`: when the run ends, where not all of its records come here."""
         bound_us = OBLIGATION_TIMEOUT_US if self._question.bound_us is None else self._question.bound_us
         known = len(self._checker.violations)
-        owed = self._checker.conclude(self._ends_us, bound_us).violations[known:]
-        lacks = self._missing_part()
-        findings = [*self._findings, *(finding_of(one, one.witnesses[0]) for one in owed)]
-        if self._is_witnessed:
-            findings = [one for one in findings if holds_for_incomplete_journals(one.rule)]
-        return RunVerdict(
+        owed = self._checker.conclude(self._ends_us if ends_us is None else ends_us, bound_us).violations[known:]
+        return RunPart(
             self.run,
-            tuple(downgraded(one, lacks) for one in findings),
-            lacks,
+            (*self._findings, *(finding_of(one, one.witnesses[0]) for one in owed)),
+            self._gap,
+            self._strange,
+            self._members,
+            tuple(self._lives),
             self._records,
-            len(self._lives),
             self._views,
             self._suspicions,
             self._is_witnessed,
+            self._ends_us,
         )
 
-    def _judge(self, record: Record) -> None:
+    def judge(self, record: Record) -> None:
+        """Judge the next record, of whose number others take care."""
         self._records += 1
         if record.at > self._ends_us:
             self._ends_us = record.at
@@ -201,15 +271,15 @@ class RunJudge:
         if life is None or cause.seq >= life.next_seq:
             self._awaited.add((cause.uuid, cause.seq))
 
-    def _miss(self, record: Record) -> None:
-        if record.seq > 1 and not self._gap:
-            self._gap = f"events of {record.member} before its event {record.seq} are missing"
-
-    def _missing_part(self) -> str:
-        silent = sorted(address for uuid, address in self._members.items() if uuid not in self._lives)
-        return self._gap or (
-            f"nothing is there of {', '.join(silent[:MOST_SILENT_NAMED])}, on a list" if silent else ""
-        )
+    def _look_for_maker(self, record: Record, event: ListInstalled) -> None:
+        """A list comes from its maker, who has installed it first. Raises `OutOfOrder`."""
+        key = event.lineage, event.version
+        if self._made.get(key, False):
+            return
+        is_made = makes_list(record, event)
+        if is_made and key in self._made:
+            raise OutOfOrder
+        self._made[key] = is_made
 
 
 def _sentence(leap: ClockLeap) -> str:

@@ -38,7 +38,7 @@ def judge_on_spark(
     spark: SparkSession, groups: Sequence[Group], question: Question
 ) -> Iterator[tuple[int, GroupVerdict]]:
     """What is said of each of `groups`, with its place. All executors have to find the files under the same paths."""
-    tasks = _tasks(groups)
+    tasks = tasks_of(groups)
     judged = spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(_judging(tasks, question), VERDICTS)
     for row in judged.collect():
         yield row.place, msgspec.json.decode(row.json, type=GroupVerdict)
@@ -76,7 +76,7 @@ def contents(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     return spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(escaped)
 
 
-def _tasks(groups: Sequence[Group]) -> list[list[_Placed]]:
+def tasks_of(groups: Sequence[Group]) -> list[list[_Placed]]:
     """The groups, the greatest first, each given to the task that has least to do."""
     sizes = [sum(file.size_bytes for file in group) for group in groups]
     count = min(len(groups), 1 + sum(sizes) // BYTES_A_TASK)

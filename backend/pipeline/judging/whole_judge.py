@@ -11,8 +11,9 @@ from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
 from quarterdeck.backend.journal.files import RUN_PREFIX, run_of_file
 from quarterdeck.backend.pipeline.audit_input import AuditInput
 from quarterdeck.backend.pipeline.audit_result import QuarantinedLine
-from quarterdeck.backend.pipeline.judging.group_judge import MAX_QUARANTINED, GroupVerdict, JournalFile
+from quarterdeck.backend.pipeline.judging.group_judge import GroupVerdict, JournalFile
 from quarterdeck.backend.pipeline.judging.run_judge import RunVerdict
+from quarterdeck.backend.pipeline.judging.set_aside import MAX_QUARANTINED
 
 Group = tuple[JournalFile, ...]
 

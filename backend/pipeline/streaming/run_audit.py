@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.pipeline.judging.run_judge import OutOfOrder, Question, RunJudge
+from quarterdeck.backend.pipeline.judging.order import OutOfOrder
+from quarterdeck.backend.pipeline.judging.run_judge import Question, RunJudge
 from quarterdeck.backend.pipeline.rules.finding import Finding, by_weight, linked
 from quarterdeck.backend.pipeline.rules.names import NAMES
 from quarterdeck.backend.simulation.invariants.convergence import Convergence

@@ -158,12 +158,14 @@ class NoLostWrite(Invariant):
     """
 
     name = "no lost write"
+    divided_by = "entry"
 
     def __init__(self, tables: PartitionTables) -> None:
         self._tables = tables
         self._clock = 0
         self._registers: dict[Key, Register] = defaultdict(Register)
-        self._calls: dict[tuple[str, int], Call] = {}
+        self._calls: dict[tuple[str, int, Key], Call] = {}
+        """By incarnation, number and what is asked for, the calls that are under way."""
         self._replicas: dict[int, int] = {}
         """By partition, its replicas when all data was safe last, or when it was arranged."""
         self._lost: dict[int, set[str]] = defaultdict(set)
@@ -194,7 +196,7 @@ class NoLostWrite(Invariant):
 
     def reads_under_way(self, uuid: str) -> int:
         """How many reads the incarnation has not answered."""
-        return sum(call.write is None for (caller, _), call in self._calls.items() if caller == uuid)
+        return sum(call.write is None for (caller, _, _), call in self._calls.items() if caller == uuid)
 
     def unreadable(self) -> Iterator[str]:
         """The written keys whose latest read ended with a problem, and that problem."""
@@ -285,11 +287,11 @@ class NoLostWrite(Invariant):
         self._clock += 1
         key = event.map, event.key
         write = None if event.operation == "get" else self._registers[key].begin(record, event, self._clock)
-        self._calls[record.uuid, event.call] = Call(key, self._clock, write)
+        self._calls[record.uuid, event.call, key] = Call(key, self._clock, write)
 
     def _finish(self, record: Record, event: CallFinished) -> Violation | None:
         self._clock += 1
-        call = self._calls.pop((record.uuid, event.call), None)
+        call = self._calls.pop((record.uuid, event.call, (event.map, event.key)), None)
         if call is None:
             return None
         lost_at = inf if self._tables.division else self._lost_at(event.partition)

@@ -100,8 +100,11 @@ class Incarnations:
         }
 
     def of(self, record: Record) -> Incarnation:
-        """The incarnation whose record it is; one that was never seen to start begins with the first record that is
-        asked about."""
+        """The incarnation whose record it is. One of which nothing is known so far is as it was born, and still unknown."""
+        return self.by_uuid.get(record.uuid) or Incarnation(record.member, record.uuid)
+
+    def _begun(self, record: Record) -> Incarnation:
+        """The same; one that was never seen to start begins with this record."""
         incarnation = self.by_uuid.get(record.uuid)
         if incarnation is None:
             incarnation = self.by_uuid[record.uuid] = Incarnation(record.member, record.uuid)
@@ -130,7 +133,7 @@ class Incarnations:
         return ""
 
     def _install(self, record: Record, event: ListInstalled) -> None:
-        incarnation = self.of(record)
+        incarnation = self._begun(record)
         if incarnation.address is None:
             here = next((member.address for member in event.members if member.uuid == record.uuid), None)
             if here is not None:
@@ -144,13 +147,13 @@ class Incarnations:
             incarnation.suspected = {uuid: since for uuid, since in incarnation.suspected.items() if uuid in listed}
 
     def _suspect(self, record: Record, event: SuspicionRaised) -> None:
-        self.of(record).suspected[event.suspect_uuid] = record
+        self._begun(record).suspected[event.suspect_uuid] = record
 
     def _trust(self, record: Record, event: SuspicionCleared) -> None:
-        self.of(record).suspected.pop(event.suspect_uuid, None)
+        self._begun(record).suspected.pop(event.suspect_uuid, None)
 
     def _start(self, record: Record, event: MemberStarted) -> None:
-        incarnation = self.of(record)
+        incarnation = self._begun(record)
         if (
             incarnation.started is None
         ):  # an incarnation begins once: a second beginning, of a damaged journal, does not move it
@@ -160,11 +163,11 @@ class Incarnations:
         self.disturbed_us = record.at
 
     def _stop(self, record: Record, event: MemberStopped) -> None:
-        self.of(record).ended = True
+        self._begun(record).ended = True
         self.disturbed_us = record.at
 
     def _merge(self, record: Record, event: MemberMerging) -> None:
-        incarnation = self.of(record)
+        incarnation = self._begun(record)
         incarnation.ended = True
         if winner := self.by_address.get(event.target):
             incarnation.merge_target = winner.uuid

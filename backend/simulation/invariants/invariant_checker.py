@@ -12,7 +12,7 @@ from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.simulation.invariants.acknowledged_writes import NoLostWrite
 from quarterdeck.backend.simulation.invariants.convergence import Convergence
 from quarterdeck.backend.simulation.invariants.incarnations import Incarnations
-from quarterdeck.backend.simulation.invariants.invariant import Invariant, Rule, Violation
+from quarterdeck.backend.simulation.invariants.invariant import Invariant, Rule, Share, Violation, key_of
 from quarterdeck.backend.simulation.invariants.list_views import (
     AgeOrder,
     OneAuthor,
@@ -70,9 +70,11 @@ class Conclusion(Struct, frozen=True):
 class InvariantChecker:
     """All invariants over the records of one run. A record that no invariant asks for costs next to nothing."""
 
-    def __init__(self, names: Collection[str] | None = None, *, convergence_us: int | None = None) -> None:
+    def __init__(
+        self, names: Collection[str] | None = None, *, convergence_us: int | None = None, share: Share | None = None
+    ) -> None:
         """`names`: only the invariants of these names are checked; by default all but convergence, which a simulated run proves
-        while it goes on. `convergence_us`: see `Convergence`."""
+        while it goes on. `convergence_us`: see `Convergence`. `share`: of those that may be divided, only this one is told."""
         self._incarnations = Incarnations()
         self.tables = PartitionTables(self._incarnations)
         self.writes = NoLostWrite(self.tables)
@@ -83,11 +85,10 @@ class InvariantChecker:
         self.violations: list[Violation] = []
         rules: dict[type, list[Rule]] = {}
         # What is known of the incarnations comes first, then the tables: invariants rely on it.
-        for several in (
-            self._incarnations.rules(),
-            self.tables.rules(),
-            *(invariant.rules() for invariant in self.invariants),
-        ):
+        context = (self._incarnations.rules(), self.tables.rules())
+        self.context: frozenset[type] = frozenset().union(*context)
+        """The kinds of events from which all invariants know what they share."""
+        for several in (*context, *(_of_share(invariant, share) for invariant in self.invariants)):
             for kind, rule in several.items():
                 rules.setdefault(kind, []).append(rule)
         self._rules = {kind: tuple(rules_of_kind) for kind, rules_of_kind in rules.items()}
@@ -122,6 +123,21 @@ class InvariantChecker:
                         pending.violation if pending.bound_us is None else _after(pending.violation, waited_us)
                     )
         return Conclusion(tuple(violations), tuple(still_open))
+
+
+def _of_share(invariant: Invariant, share: Share | None) -> Mapping[type, Rule]:
+    """The rules of the invariant, of which nothing is heard that concerns other shares."""
+    if share is None or invariant.divided_by == "run":
+        return invariant.rules()
+
+    def only_own(rule: Rule) -> Rule:
+        def judge(record: Record, event: Event) -> Violation | None:
+            found = rule(record, event)
+            return found if found is not None and share.owns(key_of(record, invariant.divided_by)) else None
+
+        return judge
+
+    return {kind: only_own(rule) for kind, rule in invariant.rules().items()}
 
 
 def _after(violation: Violation, calm_us: int) -> Violation:
@@ -175,6 +191,7 @@ class Numbering(Invariant):
     """The records of a life count from 1 without gaps, and its time never goes back."""
 
     name = "numbering"
+    divided_by = "incarnation"
 
     def __init__(self) -> None:
         self._latest: dict[str, Record] = {}

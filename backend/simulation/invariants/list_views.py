@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import ListInstalled, Record
+from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.simulation.invariants.incarnations import Incarnation, Incarnations
 from quarterdeck.backend.simulation.invariants.invariant import Invariant, PendingObligation, Rule, Violation
 
@@ -29,6 +30,7 @@ class ViewIntegrity(ListInvariant):
     """Every list that a member installs contains this very life of it (M3)."""
 
     name = "view integrity"
+    divided_by = "incarnation"
 
     def observe(self, record: Record, event: ListInstalled) -> Violation | None:
         if any(member.uuid == record.uuid for member in event.members):
@@ -40,6 +42,7 @@ class VersionMonotone(ListInvariant):
     """Within one life the version only grows, also from one lineage to another (M1')."""
 
     name = "version"
+    divided_by = "incarnation"
 
     def __init__(self, incarnations: Incarnations) -> None:
         self._incarnations = incarnations
@@ -64,6 +67,7 @@ class UniqueContent(ListInvariant):
     """One version of a lineage has one content, order included (M4)."""
 
     name = "unique content"
+    divided_by = "lineage"
 
     def __init__(self) -> None:
         self._first: dict[View, tuple[ListInstalled, Record]] = {}
@@ -83,6 +87,7 @@ class OneMaster(ListInvariant):
     """All who install one version of a lineage follow one master, and it is the oldest on the list."""
 
     name = "one master"
+    divided_by = "lineage"
 
     def __init__(self) -> None:
         self._first: dict[View, tuple[str, Record]] = {}
@@ -161,11 +166,12 @@ class AgeOrder(ListInvariant):
     """
 
     name = "age order"
+    divided_by = "incarnation"
 
     def __init__(self, incarnations: Incarnations) -> None:
         self._incarnations = incarnations
-        self._sound: set[tuple[View, View]] = set()
-        """Steps from view to view already found in order: all members take the same ones."""
+        self._sound: dict[tuple[View, View], tuple[tuple[Member, ...], tuple[Member, ...]]] = {}
+        """Steps from view to view already found in order, with their contents: all members take the same ones."""
 
     def observe(self, record: Record, event: ListInstalled) -> Violation | None:
         incarnation = self._incarnations.by_uuid[record.uuid]
@@ -173,10 +179,11 @@ class AgeOrder(ListInvariant):
         if was is None or witness is None:
             return None
         step = ((was.lineage, was.version), (event.lineage, event.version))
-        if step in self._sound:
+        contents = (was.members, event.members)
+        if self._sound.get(step) == contents:
             return None
         if (_in_place if event.lineage == was.lineage else _in_order)(was, event):
-            self._sound.add(step)
+            self._sound[step] = contents
             return None
         return Violation(
             self.name,
@@ -190,6 +197,7 @@ class OneAuthor(ListInvariant):
     """Only the master of a lineage changes its list (M5, M8): each comes from the master it names, one life for a lineage."""
 
     name = "one author"
+    divided_by = "lineage"
 
     def __init__(self) -> None:
         self._first: dict[str, tuple[Address, str, Record]] = {}

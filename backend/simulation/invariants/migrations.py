@@ -126,6 +126,7 @@ class OneAtATime(Invariant):
     """Nobody takes part in two migrations of one partition at a time (Avoid Data Loss on Migration, 2.1)."""
 
     name = "one at a time"
+    divided_by = "incarnation"
 
     def __init__(self) -> None:
         self._active: dict[tuple[str, int], tuple[str, Record]] = {}

@@ -18,6 +18,7 @@ class TableMonotone(Invariant):
     """Within a life the version of a partition only grows, and the table's version is the sum of them."""
 
     name = "table version"
+    divided_by = "incarnation"
 
     def __init__(self, tables: PartitionTables) -> None:
         self._tables = tables

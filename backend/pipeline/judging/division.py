@@ -1,0 +1,305 @@
+"""One run as the work of many: what is said of it is what one judge would say who reads all of it.
+
+In three steps, between which rows are brought together and put in order:
+
+1. The lines of files are read, each file apart.
+2. Each incarnation is judged by the rules that need nothing else. Of its records only those go on that others want.
+3. Each share is judged: some keys of the rules that divide the work, and in the first also what needs the whole run.
+
+A share sees the kinds of events from which everybody knows incarnations and tables, and what its own keys are about.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Struct, structs
+
+from quarterdeck.backend.core.data.events import CallFinished, CallStarted
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.pipeline.judging.causes import BEFORE_ALL, LifeOutline, causes_first, names_other
+from quarterdeck.backend.pipeline.judging.group_judge import (
+    GroupVerdict,
+    JournalFile,
+    ReadLines,
+    records_of,
+    verdict_of_group,
+)
+from quarterdeck.backend.pipeline.judging.lines import Line, StrangeRecord, decode_record, strange_record
+from quarterdeck.backend.pipeline.judging.order import ClockLeap, Placed, possible_times
+from quarterdeck.backend.pipeline.judging.run_judge import Question, RunJudge, RunPart
+from quarterdeck.backend.pipeline.judging.set_aside import SetAside
+from quarterdeck.backend.simulation.invariants import InvariantChecker
+from quarterdeck.backend.simulation.invariants.invariant import Share, key_of, share_of
+
+NAMED, CLOCK, LINE = range(3)
+"""What the first rows of an incarnation tell: that others name a record, what its clocks say; then come the lines."""
+
+OUTLINE, HEAD, JUDGED = range(3)
+"""What the rows of a share tell: what is known of an incarnation; then a record that others wait for, or one to be judged."""
+
+LAST = (1 << 63) - 1
+
+ASIDE = ""
+"""In the place of a run: what is told of lines that are not judged."""
+
+
+class ReadRow(NamedTuple):
+    """What is read. Rows with one run and uuid belong together, and are sorted."""
+
+    run: str
+    uuid: str
+    what: int
+    seq: int
+    at: int
+    place: str
+    number: int
+    utc: int
+    raw: bytes
+
+
+class SharedRow(NamedTuple):
+    """What goes on of an incarnation. Rows with one run and share belong together, and are sorted but for `what`."""
+
+    run: str
+    share: int
+    at: int
+    place: str
+    number: int
+    seq: int
+    what: int
+    raw: bytes
+
+
+class LifePart(Struct, frozen=True):
+    """What is known of an incarnation: for the order of records, and in the first share also what was found in it."""
+
+    outline: LifeOutline
+    ends_us: int
+    part: RunPart | None = None
+
+
+class Told(Struct, frozen=True):
+    """What is said in the end of a part of a run, or of lines."""
+
+    aside: SetAside | None = None
+    parts: tuple[RunPart, ...] = ()
+
+
+# The lines
+
+
+def read_rows(files: Iterable[JournalFile], read: ReadLines) -> Iterator[ReadRow]:
+    """The records in these files. Raises OSError."""
+    aside = SetAside()
+    for file in files:
+        for at, place, number, record, raw in records_of(file, read, aside, _is_seen_later):
+            run, uuid, seq, at_us, utc_us = record.run, record.uuid, _kept(record.seq), _kept(at), _kept(record.utc)
+            yield ReadRow(run, uuid, CLOCK, seq, at_us, place, number, utc_us, b"")
+            yield ReadRow(run, uuid, LINE, seq, at_us, place, number, utc_us, raw)
+            if record.because is not None and names_other(record):
+                yield ReadRow(run, record.because.uuid, NAMED, _kept(record.because.seq), 0, "", 0, 0, b"")
+    yield ReadRow(ASIDE, "", LINE, 0, 0, "", 0, 0, msgspec.json.encode(aside))
+
+
+def _kept(number: int) -> int:
+    """The number as a column of 64 bits keeps it: what is greater is of a damaged line."""
+    return max(BEFORE_ALL, min(number, LAST))
+
+
+def _is_seen_later(place: str, number: int, strange: StrangeRecord, problem: str) -> None:
+    """A strange record is told of where its incarnation is judged."""
+
+
+# Incarnations
+
+
+def judge_lives(rows: Iterable[ReadRow], question: Question, count: int) -> Iterator[SharedRow]:
+    """Judge each incarnation, and hand on to `count` shares what others want of it."""
+    routes = _Routes(question, count)
+    aside = SetAside()
+    for (run, uuid), of_life in groupby(rows, key=itemgetter(0, 1)):
+        if run == ASIDE:
+            aside.add(msgspec.json.decode(row.raw, type=SetAside) for row in of_life)
+        else:
+            yield from _judge_life(run, uuid, of_life, question, routes, aside)
+    yield SharedRow(ASIDE, 0, 0, "", 0, 0, OUTLINE, msgspec.json.encode(aside))
+
+
+def _judge_life(
+    run: str, uuid: str, rows: Iterator[ReadRow], question: Question, routes: _Routes, aside: SetAside
+) -> Iterator[SharedRow]:
+    named: set[int] = set()
+    seqs, ats_us, utcs_us = array("q"), array("q"), array("q")
+    row = next(rows)
+    while row.what != LINE:
+        if row.what == NAMED:
+            named.add(row.seq)
+        elif not seqs or row.seq != seqs[-1]:  # the first of several of one identity
+            seqs.append(row.seq)
+            ats_us.append(row.at)
+            utcs_us.append(row.utc)
+        following = next(rows, None)
+        if following is None:  # others name a record of an incarnation of which there is nothing
+            return
+        row = following
+    times_us, leaping = possible_times(ats_us, utcs_us)
+    leaps = {leap.place: leap for leap in leaping}
+    judge = RunJudge(run, structs.replace(question, rules=routes.of_lives))
+    outline, placed = LifeOutline(uuid), Placed()
+    found: list[ClockLeap] = []
+    first = row
+    for place, line in enumerate(_lines(row, rows, judge, aside)):
+        if (leap := leaps.get(place)) is not None:
+            found.append(ClockLeap(line[3], *leap[1:]))
+        line = placed.next(line, times_us[place])
+        record = line[3]
+        outline.take(record)
+        judge.take_in_order((line,))
+        is_awaited = record.seq in named or names_other(record) or record.seq == outline.starts[-1]
+        yield from routes.rows(line, is_awaited=is_awaited)
+    judge.tell_leaps(found)
+    part = judge.part()
+    told = LifePart(outline, part.ends_us)
+    for share in range(routes.count):
+        raw = msgspec.json.encode(told if share else structs.replace(told, part=part))
+        yield SharedRow(run, share, BEFORE_ALL, first.place, 0, 0, OUTLINE, raw)
+
+
+def _lines(row: ReadRow, rows: Iterator[ReadRow], judge: RunJudge, aside: SetAside) -> Iterator[Line]:
+    """The lines of one incarnation, each record once: the one that was told first."""
+    following: ReadRow | None = row
+    stands: ReadRow | None = None
+    while following is not None:
+        row, following = following, next(rows, None)
+        record = _record(row, judge)
+        if stands is not None and stands.seq == row.seq:
+            aside.repeats(row.place, row.number, record, row.raw, is_same=stands.raw == row.raw)
+            continue
+        stands = row
+        yield row.at, row.place, row.number, record, row.raw
+
+
+def _record(row: ReadRow, judge: RunJudge) -> Record:
+    try:
+        return decode_record(row.raw)
+    except msgspec.MsgspecError as problem:
+        strange = strange_record(row.raw, problem)
+        judge.tell_strange((row.place, row.number), strange.member, strange.seq, str(problem))
+        return strange.stand_in()
+
+
+class _Routes:
+    """Which records go to which share."""
+
+    def __init__(self, question: Question, count: int) -> None:
+        self.count = count
+        checker = InvariantChecker(question.rules, convergence_us=question.bound_us)
+        asked = {one.name: one.divided_by for one in checker.invariants}
+        self.of_lives = tuple(name for name in question.rules if asked[name] == "incarnation")
+        self.of_shares = tuple(name for name in question.rules if asked[name] in ("lineage", "entry"))
+        self.of_first = tuple(name for name in question.rules if asked[name] != "incarnation")
+        kinds: dict[bool, set[type]] = {True: set(), False: set()}
+        for one in checker.invariants:
+            if one.divided_by != "incarnation":
+                kinds[one.name in self.of_shares].update(one.rules())
+        calls = {CallStarted, CallFinished}
+        self._apart = calls & kinds[True] - kinds[False]
+        """The kinds that go to the share of their entry alone."""
+        self._to_all = (kinds[True] | checker.context) - calls
+        self._to_first = kinds[False] | self._to_all
+
+    def rules(self, share: int) -> tuple[str, ...]:
+        """By which a share is judged."""
+        return self.of_shares if share else self.of_first
+
+    def rows(self, line: Line, *, is_awaited: bool) -> Iterator[SharedRow]:
+        """The record for the shares that judge it, and its head for the others where others wait for it."""
+        at, place, number, record, raw = line
+        kind, seq = type(record.event), _kept(record.seq)
+        judging: Sequence[int] = ()
+        if kind in self._apart:
+            judging = (share_of(key_of(record, "entry"), self.count),)
+        elif kind in self._to_all:
+            judging = range(self.count)
+        elif kind in self._to_first:
+            judging = (0,)
+        for share in judging:
+            yield SharedRow(record.run, share, at, place, number, seq, JUDGED, raw)
+        if is_awaited and len(judging) < self.count:
+            head = msgspec.json.encode(_head(record))
+            for share in range(self.count):
+                if share not in judging:
+                    yield SharedRow(record.run, share, at, place, number, seq, HEAD, head)
+
+
+def _head(record: Record) -> Record:
+    """The record without its event: it is waited for, and not judged."""
+    strange = StrangeRecord(record.run, record.member, record.uuid, record.seq, record.at, record.utc)
+    return structs.replace(strange.stand_in(), because=record.because)
+
+
+# Shares
+
+
+def judge_shares(rows: Iterable[SharedRow], question: Question, count: int) -> Iterator[Told]:
+    """Judge each share, and say what was set aside."""
+    routes = _Routes(question, count)
+    for (run, share), of_share in groupby(rows, key=itemgetter(0, 1)):
+        if run == ASIDE:
+            for row in of_share:
+                yield Told(msgspec.json.decode(row.raw, type=SetAside))
+        else:
+            yield _judge_share(run, Share(share, count), of_share, structs.replace(question, rules=routes.rules(share)))
+
+
+def _judge_share(run: str, share: Share, rows: Iterator[SharedRow], question: Question) -> Told:
+    lives: list[LifePart] = []
+    row: SharedRow | None
+    for row in rows:
+        if row.what != OUTLINE:
+            break
+        lives.append(msgspec.json.decode(row.raw, type=LifePart))
+    else:
+        row = None
+    judge = RunJudge(run, question, share)
+    outlines = {life.outline.uuid: life.outline for life in lives}
+    if row is not None:
+        for line in causes_first(_shared_lines(row, rows), outlines.values()):
+            record, raw = line[3:]
+            if share.number == 0 and outlines[record.uuid].is_after_gap(record.seq):
+                judge.tell_gap(record)
+            if raw:
+                judge.judge(record)
+    part = judge.part(max((life.ends_us for life in lives), default=0))
+    counted = tuple(life.part for life in lives if life.part is not None)
+    # Records are counted with their incarnations, of which only the whole run knows what is missing first.
+    whole = structs.replace(part, records=0, views=0, suspicions=0)
+    return Told(parts=(whole, *(structs.replace(one, gap="") for one in counted)))
+
+
+def _shared_lines(row: SharedRow | None, rows: Iterator[SharedRow]) -> Iterator[Line]:
+    """The lines of a share; those whose records are not judged are empty."""
+    while row is not None:
+        record = decode_record(row.raw)
+        if record.at != row.at:
+            record = structs.replace(record, at=row.at)
+        yield row.at, row.place, row.number, record, row.raw if row.what == JUDGED else b""
+        row = next(rows, None)
+
+
+def together(told: Iterable[Told]) -> GroupVerdict:
+    """What is said of all runs whose parts these are."""
+    every = list(told)
+    aside = SetAside()
+    aside.add(one.aside for one in every if one.aside is not None)
+    return verdict_of_group(sorted((part for one in every for part in one.parts), key=_first), aside)
+
+
+def _first(part: RunPart) -> str:
+    return part.run
