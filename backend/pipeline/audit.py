@@ -78,10 +78,11 @@ def audit(
     logs; or journals or a store at addresses such as `s3a://…`, which Spark reads. Events that stand twice count once.
 
     `rules`: only these. `bound_us`: how long members may take to agree once nothing disturbs them. `log_options`: what logs
-    do not tell. `undivided_bytes`: Spark divides a greater run of a journal among several tasks. With `out_dir`, which may be an address too, the tables `views`, `suspicions` and `findings` are written there as
-    Parquet, partitioned by run, replacing those of an earlier audit, all of them or none. `then` is called with the result and
-    the lines that were judged, while Spark has them. Spark is started for either of these, for what is great, and where a
-    `master` or a `remote` is named; `spark` is a session to be used instead, whatever there is to judge.
+    do not tell. `undivided_bytes`: Spark divides a greater run of a journal among several tasks. With `out_dir`, which may be an
+    address too, the tables `views`, `suspicions` and `findings` are written there as Parquet, partitioned by run, replacing those
+    of an earlier audit, all of them or none. `then` is called with the result and the lines that were judged, while Spark has
+    them. Spark is started for either of these, for what is great, and where a `master` or a `remote` is named; `spark` is a
+    session to be used instead, whatever there is to judge.
 
     Raises `NoJournal`, `NoLogs`, `UnknownRule`, `OutputRefused`, `StoreRefused`, `PipelineMissing`, `JavaMissing` or
     `SparkUnreachable` before anything is changed, and `OSError` for what cannot be read or written.

@@ -12,8 +12,8 @@ from msgspec import Struct
 from quarterdeck.backend.core.events import ListInstalled, MemberMerging, Record, SuspicionRaised
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import MemberWitnessed
-from quarterdeck.backend.pipeline.judging.lines import Line
 from quarterdeck.backend.pipeline.judging.causes import makes_list
+from quarterdeck.backend.pipeline.judging.lines import Line
 from quarterdeck.backend.pipeline.judging.order import LEAP_US, ClockLeap, OutOfOrder, leaps
 from quarterdeck.backend.pipeline.rules.finding import Finding, finding_of, severity_of
 from quarterdeck.backend.pipeline.rules.names import downgraded, holds_for_incomplete_journals

@@ -9,8 +9,8 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from quarterdeck.backend.pipeline.judging.set_aside import CONTRADICTS
 from quarterdeck.backend.pipeline.judging.lines import TORN, required
+from quarterdeck.backend.pipeline.judging.set_aside import CONTRADICTS
 from quarterdeck.backend.pipeline.schemas import EVENT, RECORD
 from quarterdeck.backend.pipeline.spark.hadoop_path import literal
 

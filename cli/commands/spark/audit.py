@@ -44,6 +44,9 @@ def audit(
     ] = None,
     master: Annotated[str, typer.Option(metavar="URL", help="Spark's master; by default this machine.")] = "",
     remote: Annotated[str, typer.Option(metavar="URL", help="A Spark Connect server, sc://HOST:PORT.")] = "",
+    divide_above: Annotated[
+        float, typer.Option(metavar="GB", help="On Spark, divide a greater run among several tasks.", min=0)
+    ] = 2,
     zone: Annotated[
         str, typer.Option(metavar="ZONE", help="Of times in logs that name none: Europe/Athens, +02:00, h4.log=+02:00.")
     ] = "",
@@ -80,6 +83,7 @@ def audit(
             remote=remote,
             bound_us=None if bound is None else round(bound * 1_000_000),
             log_options=log_options,
+            undivided_bytes=round(divide_above * (1 << 30)),
             then=write_report,
         )
     if output.is_flat:
