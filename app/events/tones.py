@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from quarterdeck.backend.core import events
-from quarterdeck.backend.core.data.events import BackupInStep, BackupOutOfStep, CallFinished, CallStarted, EntriesMerged
+from quarterdeck.backend.core.data.events import (
+    BackupInStep,
+    BackupOutOfStep,
+    CallFinished,
+    CallStarted,
+    DataMeasured,
+    EntriesMerged,
+)
 from quarterdeck.backend.core.partitions.events import (
     CompletedEvicted,
     DrainFinished,
@@ -78,6 +85,7 @@ FREQUENT = (
     MigrationFinished,
     CompletedEvicted,
     CallStarted,
+    DataMeasured,
 )
 """Those that come many at a time: they are not to drown the others."""
 

@@ -164,6 +164,7 @@ class Settings:
         training="put-if-absent",
         choices=("put-if-absent", "pass-through", "latest-update", "latest-access", "higher-hits", "discard"),
     )
+    measure_interval_us: int = _seconds("quarterdeck.data.measure.interval.seconds", 2, training=2, at_least=0)
     helpful_answers: bool = _flag("quarterdeck.split.brain.answers.enabled", True, training=True)
 
     @classmethod

@@ -25,7 +25,7 @@ from quarterdeck.backend.core.timers import NEVER, Deadline, Instant
 KEPT = tuple(one.name for one in fields(MemberState) if one.compare)
 """All that is state: not the context."""
 
-HISTORY = frozenset({"record_count"})
+HISTORY = frozenset({"record_count", "measurements", "written_us"})
 """What tells how a member came to where it is, and decides about nothing that it does."""
 
 

@@ -66,6 +66,7 @@ LEVELS: dict[type[Event], int] = {
             partition_events.CompletedEvicted,
             data_events.CallStarted,
             data_events.CallFinished,
+            data_events.DataMeasured,
             data_events.BackupOutOfStep,
             data_events.BackupInStep,
         ),

@@ -70,4 +70,47 @@ class EntriesMerged(Struct, frozen=True, tag_field="kind", tag="entries-merged")
     """Why the rest could not be offered; empty when all was."""
 
 
-DataEvent = CallStarted | CallFinished | BackupOutOfStep | BackupInStep | EntriesMerged
+class MapMeasured(Struct, frozen=True):
+    """One map at one owner: what it holds now, and the operations on single keys since it was told last."""
+
+    map: str
+    entries: int
+    bytes: int
+    reads: int
+    writes: int
+
+
+class BackupLag(Struct, frozen=True):
+    """A backup that has not confirmed writes of this owner, and how long the oldest of them has waited, in microseconds."""
+
+    backup: Address
+    partitions: int
+    writes: int
+    oldest: int
+
+
+class DataMeasured(Struct, frozen=True, tag_field="kind", tag="data-measured"):
+    """What this member stores, and what was asked of it as an owner in the `span` microseconds before: as far as that has changed
+    since it told it last. A member of which nothing is asked tells nothing.
+
+    `rows` holds the partitions that it owns: partition, entries, bytes, reads, writes; then, if some backup lags, how many writes it
+    has not confirmed and how long the oldest of them has waited. A partition alone is not owned here any more. Much that has
+    changed is told in several events of the same instant.
+    """
+
+    span: int
+    entries: int
+    bytes: int
+    """Of keys and values in all partitions that it owns."""
+    backup_entries: int
+    backup_bytes: int
+    """The same of all that it keeps for other owners."""
+    backup_writes: int
+    """Writes of other owners that it took in as a backup."""
+    maps: tuple[MapMeasured, ...]
+    rows: tuple[tuple[int, ...], ...]
+    lagging: tuple[BackupLag, ...]
+    """All backups that lag now, or those that lag most."""
+
+
+DataEvent = CallStarted | CallFinished | BackupOutOfStep | BackupInStep | EntriesMerged | DataMeasured

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.data import merging_entries
+from quarterdeck.backend.core.data import measure_reports, measuring, merging_entries
 from quarterdeck.backend.core.data.calls import call_results, map_calls, map_owner
 from quarterdeck.backend.core.data.messages import (
     BackupAck,
@@ -44,6 +44,7 @@ DATA_TIMER_HANDLERS: dict[str, tuple[Callable[[MemberState, int], None], ...]] =
     replica_sending.SENDING: (replica_sending.on_sending_timer,),
     anti_entropy.ANTI_ENTROPY: (anti_entropy.on_anti_entropy_timer,),
     MERGING: (merging_entries.on_merging_timer,),
+    measuring.MEASURING: (measure_reports.on_measuring_timer,),
 }
 """Which handler answers which timer."""
 

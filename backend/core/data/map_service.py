@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from quarterdeck.backend.core.data import measuring
 from quarterdeck.backend.core.data.partition_store import PartitionStore
 from quarterdeck.backend.core.data.replication import (
     anti_entropy,
@@ -70,6 +71,7 @@ class MapService:
     def placed(self, now: int, partition: int, before: int, index: int) -> None:
         """Hold an empty store if there is none yet, drop it when it is not held any more, begin or end ownership."""
         state, data = self._state, self._state.data
+        measuring.note_change(state, now, partition)
         if before == 0:
             replica_sending.stop(state, partition)
             backups.end_owning(state, now, partition)

@@ -54,6 +54,8 @@ class PartitionStore:
     entries: int = 0
     bytes: int = 0
     """Of keys and values."""
+    map_bytes: dict[str, int] = field(default_factory=dict)
+    """The same for each map that has entries."""
 
     def find(self, map: str, key: str) -> Entry | None:
         """The entry of `key` in `map`, if there is one."""
@@ -70,10 +72,12 @@ class PartitionStore:
         before = entries.get(key)
         if before is None:
             self.entries += 1
-            self.bytes += entry_bytes(key, entry)
+            grown = entry_bytes(key, entry)
         else:
             self.digest -= entry_digest(map, key, before.value)
-            self.bytes += len(entry.value) - len(before.value)
+            grown = len(entry.value) - len(before.value)
+        self.bytes += grown
+        self.map_bytes[map] = self.map_bytes.get(map, 0) + grown
         self.digest += entry_digest(map, key, entry.value)
         entries[key] = entry
 
@@ -88,10 +92,12 @@ class PartitionStore:
         if entries is None or before is None:
             return
         self.entries -= 1
-        self.bytes -= entry_bytes(key, before)
+        shrunk = entry_bytes(key, before)
+        self.bytes -= shrunk
+        self.map_bytes[map] -= shrunk
         self.digest -= entry_digest(map, key, before.value)
         if not entries:
-            del self.maps[map]
+            del self.maps[map], self.map_bytes[map]
 
 
 def entry_bytes(key: str, entry: Entry) -> int:

@@ -82,6 +82,8 @@ class OwnerState:
     """How long to wait before backups that do not confirm are looked after again."""
     log: deque[BackupWrite] = field(default_factory=deque)
     """Writes that are not safe in every backup."""
+    written_us: deque[Instant] = field(default_factory=deque)
+    """When each of them was made."""
     confirmed: dict[str, int] = field(default_factory=dict)
     """By the incarnation of a backup, the number of the last stamp of this owner that it is known to have."""
     waiting: deque[tuple[int, Address, MapAnswer]] = field(default_factory=deque)
@@ -142,6 +144,32 @@ class MergeEntries:
     taken: int = 0
 
 
+# What is measured
+
+
+@dataclass(slots=True)
+class OperationCount:
+    """Operations on single keys."""
+
+    reads: int = 0
+    writes: int = 0
+
+
+@dataclass(slots=True)
+class Measurements:
+    """What was asked of this owner since it told that last, and what it has told (chapter `measuring`). It decides nothing."""
+
+    since_us: Instant = 0
+    """When counting began."""
+    partitions: dict[int, OperationCount] = field(default_factory=dict)
+    maps: dict[str, OperationCount] = field(default_factory=dict)
+    backup_writes: int = 0
+    told_totals: tuple[int, ...] = ()
+    told_partitions: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    told_maps: dict[str, tuple[int, int]] = field(default_factory=dict)
+    told_lagging: tuple[tuple[str, int, int, int], ...] = ()
+
+
 @dataclass(slots=True)
 class Data:
     """One incarnation's data, calls and duties."""
@@ -185,6 +213,7 @@ class Data:
     gone: dict[str, Instant] = field(default_factory=dict)
     """Lives that left the list, and when; their sessions go some time later."""
     merge_entries: MergeEntries | None = None
+    measurements: Measurements = field(default_factory=Measurements)
 
     def pending_call(self, number: int) -> PendingCall | None:
         """The call of this number; None when it has ended."""

@@ -15,7 +15,7 @@ from typing import Any
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import RecordId
-from quarterdeck.backend.core.data.events import CallFinished, CallStarted
+from quarterdeck.backend.core.data.events import CallFinished, CallStarted, DataMeasured
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.partitions import events as partition_events
 from quarterdeck.backend.picture.explain.causes import direct_causes
@@ -26,7 +26,10 @@ from quarterdeck.backend.picture.text.formatting import LETTERS, one_line
 ZOOMS_US = (0, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 """How much time a row may take up; 0 gives every event a row of its own."""
 
-NOT_DRAWN = (CallStarted, CallFinished, events.OperatorAsked, events.SettingsChanged, events.AddressesRemembered)
+NOT_DRAWN = (
+    *(CallStarted, CallFinished, DataMeasured),
+    *(events.OperatorAsked, events.SettingsChanged, events.AddressesRemembered),
+)
 """What has no place among the lanes: it would hide the rest, or is about nobody else."""
 
 BEFORE, ALIVE, FROZEN, OVER = range(4)

@@ -93,8 +93,19 @@ def _describe_data(event: PartitionEvent | DataEvent, name_of: NameOf) -> str:
             brought = counted(offered, "entry", "entries")
             failed = f"; the rest could not be offered: {problem}" if problem else ""
             return f"brought {brought} into the merge, {taken} taken ({policy}){failed}"
+        case data.DataMeasured():
+            return measured_text(event)
         case _:
             return type(event).__name__  # an event newer than this reader
+
+
+def measured_text(event: data.DataMeasured) -> str:
+    """What a member stores and was asked: ``stores 3 entries, 30 B, and 2 as a backup; 5 reads and 4 writes in 1 s``."""
+    reads, writes = sum(one.reads for one in event.maps), sum(one.writes for one in event.maps)
+    stored = f"stores {counted(event.entries, 'entry', 'entries')}, {bytes_text(event.bytes)}"
+    lag = f"; {counted(len(event.lagging), 'backup')} behind" if event.lagging else ""
+    asked = f"{counted(reads, 'read')} and {counted(writes, 'write')} in {duration_text(event.span)}"
+    return f"{stored}, and {event.backup_entries} as a backup; {asked}{lag}"
 
 
 def call_text(call: data.CallFinished) -> str:

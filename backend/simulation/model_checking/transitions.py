@@ -26,10 +26,13 @@ from quarterdeck.backend.simulation.model_checking.model import Model
 from quarterdeck.backend.simulation.model_checking.states import DOWN, Choice, InFlight, Spent, State
 from quarterdeck.backend.simulation.virtual_time.member_configurations import member_configurations
 
+MEASURING = "quarterdeck.data.measure.interval.seconds"
+"""What is only counted and told would be one more moment to be explored at every place."""
+
 
 def settings_of(model: Model) -> Settings:
     """The settings of all members of a model."""
-    return Settings.of(dict(model.properties), preset="training")
+    return Settings.of({MEASURING: 0, **model.properties}, preset="training")
 
 
 def configurations_of(model: Model) -> tuple[MemberConfiguration, ...]:

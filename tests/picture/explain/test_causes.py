@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.data.events import CallFinished, CallStarted
+from quarterdeck.backend.core.data.events import CallFinished, CallStarted, DataMeasured
 from quarterdeck.backend.core.events import EVENT_KINDS, Event, LinkChanged, Record
 from quarterdeck.backend.core.partitions import events as partition_events
 from quarterdeck.backend.core.properties import SECOND_US
@@ -35,6 +35,7 @@ BEGINNINGS = (
     witnessed.ConnectionChanged,
     partition_events.DrainStarted,
     CallStarted,
+    DataMeasured,
 )
 """What comes from outside, and so follows from nothing that is recorded."""
 

@@ -82,6 +82,10 @@ SAMPLES: list[Event] = [
     data.CallFinished(2, "remove", "orders", "k1", 3, "", False, 1_500, "its owner left", False),
     data.BackupOutOfStep(3, B, "a write is missing"),
     data.BackupInStep(3, B, 12, 999),
+    data.DataMeasured(
+        1_000_000, 3, 30, 2, 20, 4, (data.MapMeasured("m", 3, 30, 5, 4),), ((7, 3, 30, 5, 4, 1, 9_000),),
+        (data.BackupLag(B, 1, 1, 9_000),),
+    ),
     data.EntriesMerged("latest-update", 12, 3, "nobody answers"),
     events.ProcessKilled("n1"),
     events.ProcessPaused("n1"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands.commands import CommandRefused
+from quarterdeck.backend.core.data import measuring
 from quarterdeck.backend.core.data.calls.operations import Answer, Get, Keys, Put, PutAll, Remove, Size
 from quarterdeck.backend.core.data.merge_policies import merged
 from quarterdeck.backend.core.data.messages import MapAnswer, MapCall, MergeBatch, OwnerOperation
@@ -82,6 +83,7 @@ def _do(state: MemberState, now: int, store: PartitionStore, call: MapCall) -> t
         size += len(answer.value or b"") + sum(map(len, answer.keys))
         if size >= MOST_ANSWER_BYTES:
             break
+    measuring.count_operations(state, now, call.partition, call.operations[: len(answers)])
     if any(not isinstance(operation, READS) for operation in call.operations[: len(answers)]):
         backups.write(state, now, call.partition, tuple(changed), call.caller, call.number, tuple(answers))
     return tuple(answers)

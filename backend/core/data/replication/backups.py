@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import allows_promotions
+from quarterdeck.backend.core.data import measuring
 from quarterdeck.backend.core.data.calls import call_results
 from quarterdeck.backend.core.data.calls.operations import Answer
 from quarterdeck.backend.core.data.messages import (
@@ -89,6 +90,7 @@ def write(
     removed = tuple((map, key) for map, key, entry in found if entry is None)
     message = BackupWrite(partition, previous, store.stamp, entries, removed, caller, number, answers)
     owner_state.log.append(message)
+    owner_state.written_us.append(now)
     state.send_all(backup_addresses(state, owner_state), message)
     _settle(state, now, partition, owner_state)
 
@@ -186,6 +188,13 @@ def backup_addresses(state: MemberState, owner_state: OwnerState) -> tuple[Addre
     return tuple(backup.address for backup in _backups(state, owner_state.row))
 
 
+def unconfirmed(state: MemberState, owner_state: OwnerState, number: int) -> Iterator[Address]:
+    """The backups that are not known to have the write with the stamp of this number."""
+    for backup in _backups(state, owner_state.row):
+        if owner_state.confirmed.get(backup.uuid, -1) < number:
+            yield backup.address
+
+
 def mark_out_of_step(state: MemberState, now: int, partition: int, backup: str) -> None:
     """A backup that was in step is not any more: nothing is safe with it."""
     owner_state = state.data.owner_states[partition]
@@ -211,6 +220,7 @@ def _settle(state: MemberState, now: int, partition: int, owner_state: OwnerStat
     safe = min((owner_state.confirmed.get(backup.uuid, 0) for backup in _backups(state, owner_state.row)), default=last)
     while owner_state.log and owner_state.log[0].stamp.number <= safe:
         owner_state.base = owner_state.log.popleft().stamp
+        owner_state.written_us.popleft()
     while owner_state.waiting and owner_state.waiting[0][0] <= safe:
         _, to, answer = owner_state.waiting.popleft()
         if owner_state.delivered.get(answer.caller) == answer.number:
@@ -257,6 +267,7 @@ def on_backup_write(state: MemberState, now: int, sender: Address, message: Back
         state.send(sender, BackupAck(state.uuid, (), (partition,)))
         return
     _take_in_order(state, store, message)
+    measuring.count_backup_write(state, now)
     state.send(sender, BackupAck(state.uuid, ((partition, store.stamp),)))
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.data import measuring
 from quarterdeck.backend.core.data.events import BackupInStep, BackupOutOfStep, OutOfStepCause
 from quarterdeck.backend.core.data.messages import BackupAck, SyncAck, SyncChunk, SyncRequest
 from quarterdeck.backend.core.data.replication.store_transfer import Staging
@@ -88,6 +89,7 @@ def _finish(state: MemberState, now: int, partition: int, incoming: Incoming) ->
     if data.last_stamp(partition) == incoming.began_with:
         if staged is not None:
             data.stores[partition] = staged
+            measuring.note_change(state, now, partition)
         store = data.stores[partition]
         state.record(now, BackupInStep(partition, incoming.owner.address, store.entries, store.bytes))
         state.send(incoming.owner.address, BackupAck(state.uuid, ((partition, store.stamp),)))

@@ -11,10 +11,10 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.partitions import events as partition_events
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import ReplicaMigrated
-from quarterdeck.backend.picture.explain.episodes.episodes import BACKGROUND, FREQUENT
+from quarterdeck.backend.picture.explain.episodes.episodes import BACKGROUND, FREQUENT, MEASUREMENTS
 from quarterdeck.backend.picture.text.formatting import bytes_text, counted
 
-DETAILS = FREQUENT | BACKGROUND | {
+DETAILS = FREQUENT | BACKGROUND | MEASUREMENTS | {
     events.JoinRequested,
     events.MasterChanged,
     events.MemberAdmitted,

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
-from quarterdeck.backend.core.data.events import CallFinished, CallStarted
+from quarterdeck.backend.core.data.events import CallFinished, CallStarted, DataMeasured
 from quarterdeck.backend.core.events import EVENT_KINDS, AddressesRemembered, Record, SearchPlanned
 from quarterdeck.backend.core.partitions import events as partition_events
 from quarterdeck.backend.core.witnessed.events import OwnersTold, ReplicaMigrated
@@ -56,6 +56,9 @@ FREQUENT = frozenset(
 BACKGROUND = frozenset((AddressesRemembered, SearchPlanned, OwnersTold))
 """What a member notes for itself: it belongs to what the member told of last, and never makes an episode if there is one."""
 
+MEASUREMENTS = frozenset((DataMeasured,))
+"""Kinds that only tell amounts: nothing happened, and they belong to no episode."""
+
 TAGS = {kind: tag for tag, kind in EVENT_KINDS.items()}
 
 
@@ -72,11 +75,13 @@ class Episodes:
         known = self._known
         for record in records:
             kind = type(record.event)
+            self.revision += 1
+            if kind in MEASUREMENTS:
+                continue
             rule = RULES.get(kind)
             episode = rule(known, record, record.event) if rule is not None else None
             episode = episode or self._nearest(record, kind)
             known.keep(episode, record, TAGS.get(kind, ""), frequent=kind in FREQUENT)
-            self.revision += 1
 
     @property
     def all(self) -> Sequence[Episode]:

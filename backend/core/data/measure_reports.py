@@ -1,0 +1,158 @@
+"""What a member tells of its data: entries, bytes and operations by map and by partition, and backups that lag.
+
+It is told once an interval (`quarterdeck.data.measure.interval.seconds`), and only as far as it has changed: a member of which
+nothing is asked tells nothing, and of a great table only the partitions in use are told.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.data.events import BackupLag, DataMeasured, MapMeasured
+from quarterdeck.backend.core.data.measuring import LONGEST_NAME, MEASURING
+from quarterdeck.backend.core.data.replication import backups
+from quarterdeck.backend.core.data.state import Measurements, OperationCount, OwnerState
+from quarterdeck.backend.core.properties import MILLISECOND_US
+from quarterdeck.backend.core.state.member_state import MemberState
+
+ON_ITS_WAY_US = 100 * MILLISECOND_US
+"""A write that a backup has not confirmed for so long lags; a younger one is on its way."""
+
+MOST_PARTITIONS = 500
+MOST_MAPS = 200
+"""What one event holds."""
+
+MOST_LAGGING = 50
+"""So many backups are named, those that lag most."""
+
+NONE = OperationCount()
+
+Totals = tuple[int, int, int, int]
+"""Entries and bytes as an owner, then as a backup."""
+
+
+class _Lag(NamedTuple):
+    """Of one backup."""
+
+    partitions: int
+    writes: int
+    oldest_us: int
+    """When the oldest write was made."""
+
+
+def on_measuring_timer(state: MemberState, now: int) -> None:
+    """Tell what has changed, and look again as long as some write is not confirmed."""
+    measurements = state.data.measurements
+    totals, maps = _stored(state)
+    behind = {partition: _behind(owner_state, now) for partition, owner_state in state.data.owner_states.items()}
+    lags = _lags(state, behind)
+    rows = _changed_partitions(state, now, behind)
+    changed_maps = _changed_maps(measurements, maps)
+    lagging = tuple((backup, *lag) for backup, lag in lags.items())
+    news = totals != (measurements.told_totals or (0, 0, 0, 0)) or lagging != measurements.told_lagging
+    if news or rows or changed_maps or measurements.backup_writes:
+        shown = tuple(BackupLag(who, one.partitions, one.writes, now - one.oldest_us) for who, one in lags.items())
+        _tell(state, now, totals, changed_maps, rows, shown[:MOST_LAGGING])
+    measurements.told_totals, measurements.told_lagging = totals, lagging
+    measurements.partitions, measurements.maps, measurements.backup_writes = {}, {}, 0
+    if any(owner_state.log for owner_state in state.data.owner_states.values()):
+        measurements.since_us = now
+        state.timers.set(MEASURING, now + state.settings.measure_interval_us)
+
+
+def _stored(state: MemberState) -> tuple[Totals, dict[str, tuple[int, int]]]:
+    """All that is stored here, and by map what is owned: entries and bytes."""
+    entries = size = backup_entries = backup_bytes = 0
+    maps: dict[str, tuple[int, int]] = {}
+    for partition, store in state.data.stores.items():
+        if partition not in state.data.owner_states:
+            backup_entries += store.entries
+            backup_bytes += store.bytes
+            continue
+        entries += store.entries
+        size += store.bytes
+        for name, held in store.maps.items():
+            shown = name[:LONGEST_NAME]
+            before = maps.get(shown, (0, 0))
+            maps[shown] = (before[0] + len(held), before[1] + store.map_bytes[name])
+    return (entries, size, backup_entries, backup_bytes), maps
+
+
+def _behind(owner_state: OwnerState, now: int) -> int:
+    """How many writes have not been confirmed by every backup for too long; they are the first in the log."""
+    return sum(written_us <= now - ON_ITS_WAY_US for written_us in owner_state.written_us)
+
+
+def _lags(state: MemberState, behind: dict[int, int]) -> dict[Address, _Lag]:
+    """The backups that lag, those with most writes first."""
+    found: dict[Address, _Lag] = {}
+    for partition, count in behind.items():
+        if not count:
+            continue
+        owner_state = state.data.owner_states[partition]
+        here: dict[Address, tuple[int, int]] = {}
+        for place in range(count):
+            for backup in backups.unconfirmed(state, owner_state, owner_state.log[place].stamp.number):
+                writes, oldest_us = here.get(backup, (0, owner_state.written_us[place]))
+                here[backup] = (writes + 1, oldest_us)
+        for backup, (writes, oldest_us) in here.items():
+            before = found.get(backup, _Lag(0, 0, oldest_us))
+            found[backup] = _Lag(before.partitions + 1, before.writes + writes, min(before.oldest_us, oldest_us))
+    return dict(sorted(found.items(), key=lambda one: (-one[1].writes, one[0])))
+
+
+def _changed_partitions(state: MemberState, now: int, behind: dict[int, int]) -> list[tuple[int, ...]]:
+    """The rows of partitions to be told, by number."""
+    measurements, told = state.data.measurements, state.data.measurements.told_partitions
+    rows: list[tuple[int, ...]] = []
+    for partition, owner_state in state.data.owner_states.items():
+        store, count = state.data.stores[partition], measurements.partitions.get(partition, NONE)
+        lag = (behind[partition], owner_state.written_us[0]) if behind[partition] else ()
+        standing = (store.entries, store.bytes, *lag)
+        if count is not NONE or standing != told.get(partition, (0, 0)):
+            age = (lag[0], now - lag[1]) if lag else ()
+            rows.append((partition, store.entries, store.bytes, count.reads, count.writes, *age))
+            told[partition] = standing
+    for partition in [partition for partition in told if partition not in state.data.owner_states]:
+        del told[partition]
+        rows.append((partition,))
+    return sorted(rows)
+
+
+def _changed_maps(measurements: Measurements, maps: dict[str, tuple[int, int]]) -> list[MapMeasured]:
+    """The maps to be told, by name."""
+    changed = []
+    for name in sorted(maps.keys() | measurements.told_maps.keys() | measurements.maps.keys()):
+        count, standing = measurements.maps.get(name, NONE), maps.get(name, (0, 0))
+        if count is not NONE or standing != measurements.told_maps.get(name, (0, 0)):
+            changed.append(MapMeasured(name, *standing, count.reads, count.writes))
+    measurements.told_maps = maps
+    return changed
+
+
+def _tell(
+    state: MemberState,
+    now: int,
+    totals: Totals,
+    maps: list[MapMeasured],
+    rows: list[tuple[int, ...]],
+    lagging: tuple[BackupLag, ...],
+) -> None:
+    measurements = state.data.measurements
+    span, backup_writes = now - measurements.since_us, measurements.backup_writes
+    while True:
+        state.record(
+            now,
+            DataMeasured(
+                span,
+                *totals,
+                backup_writes,
+                tuple(maps[:MOST_MAPS]),
+                tuple(rows[:MOST_PARTITIONS]),
+                lagging,
+            ),
+        )
+        maps, rows, backup_writes = maps[MOST_MAPS:], rows[MOST_PARTITIONS:], 0
+        if not maps and not rows:
+            break
