@@ -93,9 +93,9 @@ class DataMeasured(Struct, frozen=True, tag_field="kind", tag="data-measured"):
     """What this member stores, and what was asked of it as an owner in the `span` microseconds before: as far as that has changed
     since it told it last. A member of which nothing is asked tells nothing.
 
-    `rows` holds the partitions that it owns: partition, entries, bytes, reads, writes; then, if some backup lags, how many writes it
-    has not confirmed and how long the oldest of them has waited. A partition alone is not owned here any more. Much that has
-    changed is told in several events of the same instant.
+    `rows` holds the partitions that it owns: partition, entries, bytes, reads, writes; then, if some backup lags, how many
+    writes it has not confirmed and how long the oldest of them has waited. A partition alone is not owned here any more. Much
+    that has changed is told in several events of the same instant.
     """
 
     span: int

@@ -23,11 +23,11 @@ def test_an_owner_tells_what_it_stores_and_what_was_asked_of_it() -> None:
     network.put("A", "k", "four")
     network.put("B", "k2", "xy")
     network.get("B", "k")
-    network.pass_seconds(1.1)
+    network.pass_seconds(2.1)
     assert measured(network, "A") == [
-        DataMeasured(SECOND_US, 2, 9, 0, 0, 0, (MapMeasured("m", 2, 9, 1, 2),), ((0, 2, 9, 1, 2),), ())
+        DataMeasured(2 * SECOND_US, 2, 9, 0, 0, 0, (MapMeasured("m", 2, 9, 1, 2),), ((0, 2, 9, 1, 2),), ())
     ]
-    assert measured(network, "B") == [DataMeasured(SECOND_US, 0, 0, 2, 9, 2, (), (), ())]
+    assert measured(network, "B") == [DataMeasured(2 * SECOND_US, 0, 0, 2, 9, 2, (), (), ())]
 
 
 def test_who_is_asked_nothing_tells_nothing() -> None:
@@ -50,10 +50,10 @@ def test_questions_about_a_whole_map_say_nothing_of_a_partition() -> None:
 def test_entries_put_together_count_each_and_what_is_removed_goes() -> None:
     network = MapNetwork("A", ["A"])
     network.ask("A", PutAll("m", (("k", b"1"), ("l", b"2"), ("n", b"3"))))
-    network.pass_seconds(1.1)
+    network.pass_seconds(2.1)
     for key in "kln":
         network.ask("A", Remove("m", key))
-    network.pass_seconds(1.1)
+    network.pass_seconds(2.1)
     first, second = measured(network, "A")
     assert first.maps == (MapMeasured("m", 3, 6, 0, 3),) and first.rows == ((0, 3, 6, 0, 3),)
     assert second.maps == (MapMeasured("m", 0, 0, 0, 3),) and second.entries == second.bytes == 0
@@ -62,15 +62,15 @@ def test_entries_put_together_count_each_and_what_is_removed_goes() -> None:
 def test_a_partition_that_moves_is_told_by_both() -> None:
     network = MapNetwork("ABC", ["AB"])
     network.put("A", "k", "v")
-    network.pass_seconds(1.1)
+    network.pass_seconds(2.1)
     network.set_row(0, "BA")
     network.learn_all()
-    network.pass_seconds(1.1)
+    network.pass_seconds(2.1)
     assert measured(network, "A")[-1] == DataMeasured(
-        SECOND_US, 0, 0, 1, 2, 0, (MapMeasured("m", 0, 0, 0, 0),), ((0,),), ()
+        2 * SECOND_US, 0, 0, 1, 2, 0, (MapMeasured("m", 0, 0, 0, 0),), ((0,),), ()
     )
     assert measured(network, "B")[-1] == DataMeasured(
-        SECOND_US, 1, 2, 0, 0, 0, (MapMeasured("m", 1, 2, 0, 0),), ((0, 1, 2, 0, 0),), ()
+        2 * SECOND_US, 1, 2, 0, 0, 0, (MapMeasured("m", 1, 2, 0, 0),), ((0, 1, 2, 0, 0),), ()
     )
     assert not measured(network, "C")
 
@@ -79,10 +79,10 @@ def test_a_backup_that_does_not_confirm_lags_until_it_does() -> None:
     network = MapNetwork("AB", ["AB"])
     network.call("A", Put("m", "k", b"v"))
     network.kill("B")
-    network.pass_seconds(1.1)
+    network.pass_seconds(2.1)
     told = measured(network, "A")
-    assert told[0].lagging == (BackupLag(address_of("B"), 1, 1, SECOND_US),)
-    assert told[0].rows == ((0, 1, 2, 0, 1, 1, SECOND_US),)
+    assert told[0].lagging == (BackupLag(address_of("B"), 1, 1, 2 * SECOND_US),)
+    assert told[0].rows == ((0, 1, 2, 0, 1, 1, 2 * SECOND_US),)
     network.pass_seconds(3)
     assert len(measured(network, "A")) == 1  # it lags as before
     network.dead = ""
@@ -96,7 +96,7 @@ def test_a_backup_that_does_not_confirm_lags_until_it_does() -> None:
 def test_a_write_on_its_way_is_no_lag() -> None:
     network = MapNetwork("AB", ["AB"])
     network.put("A", "k", "v")
-    network.pass_seconds(0.95)
+    network.pass_seconds(1.95)
     network.call("A", Put("m", "k2", b"v"))
     held = network.sent.copy()
     assert network.drop(BackupWrite) == 1
@@ -113,13 +113,13 @@ def test_much_is_told_in_several_events_of_one_instant(monkeypatch: pytest.Monke
     monkeypatch.setattr(measure_reports, "MOST_PARTITIONS", 3)
     network = MapNetwork("A", ["A"] * 8)
     network.ask("A", PutAll("m", tuple((f"k{number}", b"v") for number in range(100))))
-    network.pass_seconds(1.1)
+    network.pass_seconds(2.1)
     told = measured(network, "A")
     assert [len(one.rows) for one in told] == [3, 3, 2]
     assert [row[0] for one in told for row in one.rows] == list(range(8))
     assert sum(row[1] for one in told for row in one.rows) == told[0].entries == 100
     assert [len(one.maps) for one in told] == [1, 0, 0]
-    assert {structs.astuple(one)[:6] for one in told} == {(SECOND_US, 100, told[0].bytes, 0, 0, 0)}
+    assert {structs.astuple(one)[:6] for one in told} == {(2 * SECOND_US, 100, told[0].bytes, 0, 0, 0)}
 
 
 def test_an_interval_of_nothing_measures_nothing() -> None:
