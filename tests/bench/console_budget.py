@@ -293,7 +293,12 @@ def measure(setting: Setting, seconds: float, view: str) -> dict[str, object]:
     return found
 
 
-def press_keys(terminal: Terminal, seconds: float) -> tuple[list[float], int]:
+def press_keys(
+    terminal: Terminal,
+    seconds: float,
+    first: re.Pattern[bytes] = CURSOR_ON_FIRST,
+    second: re.Pattern[bytes] = CURSOR_ON_SECOND,
+) -> tuple[list[float], int]:
     """The arrow keys at random moments; the cursor goes to and fro between two rows."""
     draw = random.Random(1)
     latencies: list[float] = []
@@ -304,7 +309,7 @@ def press_keys(terminal: Terminal, seconds: float) -> tuple[list[float], int]:
         pressed = time.monotonic()
         # The row that the cursor left may be repainted, but without its mark.
         terminal.press(b"\x1b[B" if down else b"\x1b[A")
-        latencies.append(terminal.read_until(CURSOR_ON_SECOND if down else CURSOR_ON_FIRST, 5.0) - pressed)
+        latencies.append(terminal.read_until(second if down else first, 5.0) - pressed)
         down = not down
     return latencies, painted
 

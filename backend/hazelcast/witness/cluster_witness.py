@@ -22,6 +22,7 @@ from quarterdeck.backend.hazelcast.wire.messages import (
     PartitionsView,
     ReplicaMigrationEvent,
     SystemProperties,
+    ViewMember,
 )
 from quarterdeck.backend.hazelcast.wire.observations import ConnectionTold, Heard, NotTold, Observation, Topic
 from quarterdeck.backend.hazelcast.witness.member_witness import MemberWitness, Told
@@ -60,6 +61,9 @@ class ClusterWitness:
         self.untold: dict[Address, dict[Topic, str]] = {}
         """What each member refuses to tell, and in which words."""
         self._logged = frozenset(logged)
+        self._listed: tuple[ViewMember, ...] = ()
+        self._members_listed: tuple[Member, ...] = ()
+        """The list that was told last."""
 
     def hear(self, observation: Observation) -> list[HeardEvent]:
         """What follows from one observation."""
@@ -103,6 +107,13 @@ class ClusterWitness:
             )
         return self.members[address]
 
+    def _members_of(self, listed: tuple[ViewMember, ...]) -> tuple[Member, ...]:
+        """The members on a list. All that tell the same one share it."""
+        if listed != self._listed:
+            self._listed = listed
+            self._members_listed = tuple(Member(one.address, one.uuid, 0, one.lite) for one in listed)
+        return self._members_listed
+
     def _message(self, member: MemberWitness, uuid: str, message: Message, now_us: int) -> Iterator[Told]:
         match message:
             case Authenticated(status=status, server_version=software):
@@ -112,9 +123,7 @@ class ClusterWitness:
         yield from member.speaks(uuid, now_us)
         match message:
             case MembersView(version, listed):
-                yield from member.list_told(
-                    version, tuple(Member(one.address, one.uuid, 0, one.lite) for one in listed)
-                )
+                yield from member.list_told(version, self._members_of(listed))
                 for one in listed:
                     if one.address != member.address:
                         self._member(one.address).listed(one.uuid, now_us)

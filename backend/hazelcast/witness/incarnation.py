@@ -227,7 +227,8 @@ def _change(before: Sequence[Member], after: Sequence[Member]) -> str:
     """In words, what a list changes."""
     if not before:
         return "the first list that was told"
-    joined = ", ".join(member.address for member in after if member not in before)
-    left = ", ".join(member.address for member in before if member not in after)
+    former, present = set(before), set(after)
+    joined = ", ".join(member.address for member in after if member not in former)
+    left = ", ".join(member.address for member in before if member not in present)
     changes = [f"joined: {joined}"] * bool(joined) + [f"left: {left}"] * bool(left)
     return "; ".join(changes) or "another version of the same members"
