@@ -122,6 +122,13 @@ class Console(App[None]):
     def get_driver_class(self) -> type[Driver]:
         return driver_for(super().get_driver_class())
 
+    def refresh_css(self, animate: bool = True) -> None:
+        """Before there is a screen only the colours of the theme are taken: style sheets are read when they are used first."""
+        if self.screen_stack:
+            super().refresh_css(animate)
+        else:
+            self.stylesheet.set_variables(self.get_css_variables())
+
     def _output_handlers(self) -> Mapping[str, Handler]:
         from quarterdeck.app.handlers.output import OutputHandlers
 
@@ -171,7 +178,8 @@ class Console(App[None]):
 
     def on_mount(self) -> None:
         self.push_screen(self.home)
-        self.set_interval(CLOCK_SECONDS, self._tick)
+        # Members start when they are looked at first, and their modules are not to be read before the first picture is painted.
+        self.home.call_after_refresh(self.set_interval, CLOCK_SECONDS, self._tick)
         for tab in self._tabs:
             self._report_failed_start(tab)
         for sentence in self._early_messages:
@@ -340,6 +348,7 @@ class Console(App[None]):
 
     def _new_view(self, tab: Tab, view: ViewName) -> ViewScreen:
         made = view_class(view, allowed=allowed_on(tab.session.cluster), configured_keys=self._keys)(tab.session, self)
+        made.fit(self.size.height)
         self._table_handlers.recall(made)
         made.date_by(self.settings.clock)
         made.take(tab.session.recent)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
-from textual.widget import Widget
+
+from quarterdeck.widgets.component_styles import ComponentStyles
 
 from quarterdeck.widgets.line_table import fit, painted_line
 
@@ -19,12 +19,8 @@ MOST_WIDTH = 40
 """Cells of the first column."""
 
 
-class CandidateList(Widget):
+class CandidateList(ComponentStyles):
     """Hidden while there is nothing to show. The first candidate is the one that tab takes."""
-
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "candidate-list--first", "candidate-list--name", "candidate-list--meaning", "candidate-list--effect",
-    }  # fmt: skip
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)

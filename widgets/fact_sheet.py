@@ -13,7 +13,8 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from quarterdeck.backend.picture.text.fact import Fact
-from quarterdeck.widgets.line_table import TONES, TableCell, fit, painted_line
+from quarterdeck.widgets.component_styles import ComponentStyles
+from quarterdeck.widgets.line_table import TableCell, fit, painted_line
 
 HEADING_WIDTH = 13
 MARGIN = 1
@@ -23,10 +24,8 @@ LEAST_PARAGRAPH = 10
 SheetLine = tuple[TableCell, ...]
 
 
-class FactSheet(ScrollView, can_focus=True, inherit_bindings=False):
+class FactSheet(ScrollView, ComponentStyles, can_focus=True, inherit_bindings=False):
     """Paints what `show` gave it last."""
-
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"fact-sheet--heading", *(f"fact-sheet--{tone}" for tone in TONES)}
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "scroll_up", "Up", show=False),

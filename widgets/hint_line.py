@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.strip import Strip
-from textual.widget import Widget
+
+from quarterdeck.widgets.component_styles import ComponentStyles
 
 GAP = " "
 
@@ -28,10 +29,8 @@ class Hint(NamedTuple):
         return cell_len(f"{self.key}{GAP}{self.word}{GAP}")
 
 
-class HintLine(Widget):
+class HintLine(ComponentStyles):
     """Shows as many hints as fit whole, from the first on, and some behind them in any case. A click does what its key does."""
-
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"hint-line--key", "hint-line--word"}
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)

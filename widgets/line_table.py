@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import groupby
-from typing import ClassVar, NamedTuple, Protocol, get_args
+from typing import ClassVar, NamedTuple, Protocol
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
@@ -22,15 +22,13 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from quarterdeck.backend.picture.text.fact import Tone
+from quarterdeck.widgets.component_styles import ComponentStyles
 
 MARKER_WIDTH = 2
 """Cells before the first column: the cursor's mark and the selection's."""
 
 CURSOR_MARK = "▸"
 SELECTION_MARK = "■"
-
-TONES: tuple[Tone, ...] = get_args(Tone)
 
 
 class Column(NamedTuple):
@@ -41,7 +39,7 @@ class Column(NamedTuple):
 
 
 class TableCell(NamedTuple):
-    """A text and the tone it is painted in, one of `TONES`."""
+    """A text and the tone it is painted in: a `Tone`, or what else the style sheet has a component class for."""
 
     text: str
     tone: str = "plain"
@@ -82,17 +80,8 @@ class RowLook(NamedTuple):
     outlier: bool
 
 
-class LineTable(ScrollView, can_focus=True):
+class LineTable(ScrollView, ComponentStyles, can_focus=True):
     """Paints a `TableModel`. Call `show` whenever the model may have changed; it costs only what is in sight."""
-
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "line-table--header",
-        "line-table--chip",
-        "line-table--cursor",
-        "line-table--selected",
-        "line-table--outlier",
-        *(f"line-table--{tone}" for tone in TONES),
-    }
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "move(-1)", "Up", show=False),

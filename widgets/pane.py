@@ -6,7 +6,6 @@ Where there is no room for more, only that edge is left, without corners, and sa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -17,18 +16,12 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from quarterdeck.widgets.line_table import TONES, TableCell
+from quarterdeck.widgets.component_styles import ComponentStyles
+from quarterdeck.widgets.line_table import TableCell
 
 
-class PaneEdge(Widget):
+class PaneEdge(ComponentStyles):
     """The upper edge of a pane. It has the focus in place of a body that is not in sight."""
-
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "pane-edge--line",
-        "pane-edge--key",
-        "pane-edge--title",
-        *(f"pane-edge--{tone}" for tone in TONES),
-    }
 
     def __init__(self, key: str, title: str) -> None:
         super().__init__(classes="pane-edge")
@@ -94,7 +87,7 @@ class Pane(Vertical):
         super().__init__(id=id, classes="pane")
         self.edge = PaneEdge(key, title)
         self.body = body
-        body.add_class("pane-body")
+        body.add_class("pane-body", update=False)  # it is styled when it is mounted
 
     def compose(self) -> ComposeResult:
         yield self.edge

@@ -21,8 +21,9 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from quarterdeck.backend.picture.replicas.replica_cell import EMPTY, MARKS, Column, ReplicaCell
-from quarterdeck.widgets.replica_style import HUES, ZOOMS, ReplicaStyle, Zoom, half_look, letter_look
+from quarterdeck.backend.picture.replicas.replica_cell import EMPTY, Column, ReplicaCell
+from quarterdeck.widgets.component_styles import ComponentStyles
+from quarterdeck.widgets.replica_style import ZOOMS, ReplicaStyle, Zoom, half_look, letter_look
 
 GUTTER = 4
 """Cells before the first partition, for the replica index."""
@@ -56,16 +57,8 @@ class MapModel(Protocol):
         ...
 
 
-class ReplicaMapView(ScrollView, can_focus=True):
+class ReplicaMapView(ScrollView, ComponentStyles, can_focus=True):
     """Paints a `MapModel`. Call `show` whenever it may have changed; it costs only what is in sight."""
-
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "replica-map--gutter",
-        "replica-map--ruler",
-        "replica-map--cursor",
-        *(f"replica-map--hue{hue}" for hue in range(HUES)),
-        *(f"replica-map--{state}" for state in MARKS),
-    }
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "line(-1)", "Up", show=False),

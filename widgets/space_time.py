@@ -14,11 +14,11 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
 from quarterdeck.backend.picture.explain.space_time import Mark, Row, SpaceTime
 from quarterdeck.backend.picture.text.formatting import duration_text
-from quarterdeck.widgets.line_table import CURSOR_MARK, TONES, fit
+from quarterdeck.widgets.component_styles import ComponentStyles
+from quarterdeck.widgets.line_table import CURSOR_MARK, fit
 from quarterdeck.widgets.tail_log import WHEEL_LINES
 
 LEAST_LANE, MOST_LANE = 9, 16
@@ -45,16 +45,8 @@ class Layout(NamedTuple):
         return self.left + (lane - self.first) * self.lane + 1
 
 
-class SpaceTimeDiagram(Widget, can_focus=True):
+class SpaceTimeDiagram(ComponentStyles, can_focus=True):
     """Paints a `SpaceTime`. Call `show` when it has grown, or with another one."""
-
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "space-time--title",
-        "space-time--lanes",
-        "space-time--arrow",
-        "space-time--cursor",
-        *(f"space-time--{tone}" for tone in TONES),
-    }
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "move(-1)", "Up", show=False),

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
-from textual.widget import Widget
 
-from quarterdeck.widgets.line_table import TONES, TableCell
+from quarterdeck.widgets.component_styles import ComponentStyles
+from quarterdeck.widgets.line_table import TableCell
 
 GAP = "  "
 
 
-class StatusLine(Widget):
+class StatusLine(ComponentStyles):
     """Paints its parts from left to right; what does not fit into `most_lines` is cut off at the right of the last one."""
-
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"status-line--{tone}" for tone in TONES}
 
     def __init__(
         self, *, id: str | None = None, classes: str | None = None, most_lines: int = 1, shrinks: bool = True

@@ -18,10 +18,10 @@ from textual.binding import Binding, BindingType
 from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
 from quarterdeck.backend.picture.text.text_filter import text_filter
-from quarterdeck.widgets.line_table import CURSOR_MARK, TONES, chip_text, fit
+from quarterdeck.widgets.component_styles import ComponentStyles
+from quarterdeck.widgets.line_table import CURSOR_MARK, chip_text, fit
 
 Entry = TypeVar("Entry")
 
@@ -34,24 +34,17 @@ MATCH_MARK = "•"
 
 
 class TailLine(NamedTuple):
-    """A line of text and the tone it is painted in, one of `TONES`."""
+    """A line of text and the tone it is painted in, a `Tone`."""
 
     text: str
     tone: str = "plain"
 
 
-class TailLog(Widget, Generic[Entry], can_focus=True):
+class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
     """Shows the end of a stream. The first line is its title: whether it follows, and what it does not show.
 
     With a cursor, a paused tail points at one of its entries: `pointed`.
     """
-
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "tail-log--title",
-        "tail-log--cursor",
-        "tail-log--match",
-        *(f"tail-log--{tone}" for tone in TONES),
-    }
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "scroll_lines(-1)", "Up", show=False),

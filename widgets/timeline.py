@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
 from quarterdeck.backend.picture.replay.timeline import LANES, LEVELS, Timeline
-from quarterdeck.widgets.line_table import TONES, fit
+from quarterdeck.widgets.component_styles import ComponentStyles
+from quarterdeck.widgets.line_table import fit
 
 LABEL_WIDTH = len("▔ 99999 events") + 1
 BLOCKS = " ▁▂▃▄▅▆▇█"
@@ -24,15 +23,8 @@ LINES = 1 + DENSITY_LINES + len(LANES) + 1
 HANDLE, LINE_OF_PLAYHEAD, EMPTY = "▼", "│", "·"
 
 
-class TimelineStrip(Widget):
+class TimelineStrip(ComponentStyles):
     """Paints a `Timeline`. Call `show` when it has changed; it is as wide as `columns` says."""
-
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "timeline--label",
-        "timeline--density",
-        "timeline--playhead",
-        *(f"timeline--{tone}" for tone in TONES),
-    }
 
     class Chosen(Message):
         """The mouse was pressed on a column."""

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 from math import cos, pi, sin
-from typing import ClassVar
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
-from textual.widget import Widget
 
 from quarterdeck.backend.picture.network.network_board import Drawing, Edge
-from quarterdeck.widgets.line_table import TONES
+from quarterdeck.widgets.component_styles import ComponentStyles
 
 BRAILLE = 0x2800
 DOT_BITS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
@@ -31,10 +29,8 @@ Cell = tuple[str, str]
 """A letter and the tone it is painted in. The second cell of a wide letter has none."""
 
 
-class Topology(Widget):
+class Topology(ComponentStyles):
     """Paints the `Drawing` that `show` gave it last. A drawing is laid out once, however often it is painted."""
-
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"topology--{tone}" for tone in (*TONES, "ringed")}
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from rich.cells import cell_len
 from rich.segment import Segment
 from textual import events
 from textual.strip import Strip
-from textual.widget import Widget
+
+from quarterdeck.widgets.component_styles import ComponentStyles
 
 GAPS = ("  ", " ")
 """Between two views; the narrow one before names become short."""
@@ -29,10 +30,8 @@ class BarView(NamedTuple):
         return f"{self.key} {self.title}", f"{self.key} {self.short}", self.key
 
 
-class ViewBar(Widget):
+class ViewBar(ComponentStyles):
     """A click on a view opens it."""
-
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"view-bar--view", "view-bar--in-sight"}
 
     def __init__(self, views: Sequence[BarView], in_sight: str, *, id: str | None = None) -> None:
         """`in_sight` is the id of the view that the bar belongs to."""

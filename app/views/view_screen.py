@@ -185,6 +185,10 @@ class ViewScreen(Screen[None]):
         self.filter_by("")
         return True
 
+    def fit(self, height: int) -> None:
+        """Have the class of a screen so high beforehand: else everything is styled once more when the screen is told its size."""
+        self.add_class("-tall" if height >= ROWS_FOR_VIEWS else "-short", update=False)
+
     def date_by(self, clock: Clock) -> None:
         """Date events by this clock; for views that show events."""
 

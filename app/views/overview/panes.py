@@ -199,5 +199,5 @@ class DetailPane(OverviewPane):
         if not label:
             self.sheet.show(())
             return
-        facts = member_detail(picture, label, now_us, recent=self.session.recent)
-        self.sheet.show((*links, *(fact for fact in facts if not fact.verbatim)))
+        facts = member_detail(picture, label, now_us, recent=self.session.recent, listing=False)
+        self.sheet.show((*links, *facts))

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from textual.containers import Container
 from textual.events import DescendantFocus
+from textual.geometry import Size
 from textual.widget import Widget
 
 from quarterdeck.app.actions.action import ViewName
@@ -238,9 +239,7 @@ class OverviewScreen(ViewScreen):
         width, height = self.app.size
         self.verdict.display = height >= ROWS_FOR_VERDICT
         self.pulses.display = height >= ROWS_FOR_ACTIVITY and width >= COLUMNS_FOR_ACTIVITY
-        room = self.overview.size
-        if not room.height:
-            return
+        room = self.overview.size or self._room_to_be()
         wanted = arrange(room.width, room.height, len(self._labels), self._enlarged)
         if wanted == self._arranged:
             return
@@ -258,6 +257,12 @@ class OverviewScreen(ViewScreen):
             if pane.display:
                 pane.styles.height = "1fr" if grid else _height(next(heights))
         self.happened.styles.column_span = 2 if wanted.shape == "two" else 1
+
+    def _room_to_be(self) -> Size:
+        """What the panes will have: all but the lines around them. So they are not laid out and painted a first time for nothing."""
+        width, height = self.app.size
+        around = [*self.children, self.verdict, self.pulses]
+        return Size(width, height - sum(one.display for one in around if one.id != "body"))
 
     def _say_verdict(self) -> None:
         """Whether all agree, and what is wrong with the links."""

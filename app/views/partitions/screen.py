@@ -24,7 +24,6 @@ from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.what_if.loss import incarnations_left, loss_facts, loss_of
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.replica_map import ReplicaMapView
-from quarterdeck.widgets.replica_style import HUES
 from quarterdeck.widgets.status_line import StatusLine
 
 LOSS_LINES = 4
@@ -39,8 +38,6 @@ COUNTING_PAUSE_SECONDS = 0.1
 
 class HoldersTable(LineTable):
     """The members, each with the colour that its replicas have in the map."""
-
-    COMPONENT_CLASSES = {f"line-table--hue{hue}" for hue in range(HUES)}
 
     class Selected(Message):
         """Other members are selected than before."""

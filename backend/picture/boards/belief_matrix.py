@@ -157,17 +157,22 @@ def summarize_beliefs(picture: Picture) -> BeliefSummary:
     ended members do not count: they cannot agree to anything new.
     """
     groups: list[tuple[Belief, list[str]]] = []
-    by_version: dict[tuple[str, int, Address | None], list[int]] = {}
+    by_list: dict[tuple[str, int, Address | None, int], tuple[Belief, list[str]]] = {}
+    by_version: dict[tuple[str, int, Address | None], list[tuple[Belief, list[str]]]] = {}
     for label, belief in picture.members.items():
-        if not belief.running or not belief.version:
+        if not belief.version or not belief.running:
             continue
-        places = by_version.setdefault((belief.lineage, belief.version, belief.master), [])
-        place = next((place for place in places if _alike(groups[place][0], belief)), None)
-        if place is None:
-            places.append(len(groups))
-            groups.append((belief, [label]))
-        else:
-            groups[place][1].append(label)
+        which = (belief.lineage, belief.version, belief.master, id(belief.listed))
+        group = by_list.get(which)
+        if group is None:
+            same_version = by_version.setdefault(which[:3], [])
+            group = next((known for known in same_version if _alike(known[0], belief)), None)
+            if group is None:
+                group = (belief, [])
+                same_version.append(group)
+                groups.append(group)
+            by_list[which] = group
+        group[1].append(label)
     groups.sort(key=lambda group: -len(group[1]))
     lists = tuple(_list_of(picture, belief, holders) for belief, holders in groups)
     dissenters = frozenset(label for one in lists[1:] for label in one.held_by)
@@ -204,10 +209,10 @@ def _cluster_state(picture: Picture, holders: Sequence[str]) -> str:
     for label in holders:
         belief = picture.members[label]
         state = belief.cluster_state if belief.tells("cluster-state") else f"state {NOT_TOLD}"
-        by_state.setdefault(state, []).append(one_line(label))
+        by_state.setdefault(state, []).append(label)
     if len(by_state) == 1:
         return "".join(state for state in by_state if state != "ACTIVE")
-    return ", ".join(f"{state} at {_names(names)}" for state, names in by_state.items() if state != "ACTIVE")
+    return ", ".join(f"{state} at {_names(labels)}" for state, labels in by_state.items() if state != "ACTIVE")
 
 
 def _apart(picture: Picture) -> tuple[str, ...]:
@@ -257,11 +262,10 @@ def _sentence(picture: Picture, lists: tuple[ListBelief, ...]) -> str:
 def _spell_out(picture: Picture, lists: Sequence[ListBelief], several: bool) -> str:
     """One lineage. Where it is the only one there is room for how each list differs; else the others are short."""
     most, others = lists[0], lists[1:]
-    content = [_name(picture, member.address) for member in most.members]
-    holders = [one_line(label) for label in most.held_by]
+    content = [picture.label_of(member.address) for member in most.members]
     text = f"v{most.version} {_names(content)} {_leadership(picture, most)}"
-    if set(content) != set(holders):
-        text += f" held by {_names(holders)}"
+    if set(content) != set(most.held_by):
+        text += f" held by {_names(most.held_by)}"
     room = 1 if several else LISTS_SPELT_OUT - 1
     parts = [text, *(_spell_out_other(picture, most, one) for one in others[:room])]
     if len(others) > room:
@@ -271,18 +275,20 @@ def _spell_out(picture: Picture, lists: Sequence[ListBelief], several: bool) -> 
 
 def _spell_out_other(picture: Picture, most: ListBelief, one: ListBelief) -> str:
     standing = "ahead at" if one.version > most.version else "behind at" if one.version < most.version else "at another"
-    holders = _names([one_line(label) for label in one.held_by])
+    holders = _names(one.held_by)
     leads = "" if one.master == most.master else f" {_leadership(picture, one)}"
     return f"{holders} {standing} v{one.version}{leads}: {_difference(picture, most, one)}"
 
 
 def _difference(picture: Picture, most: ListBelief, one: ListBelief) -> str:
     """Who is missing on `one` and who is there besides, seen from `most`."""
+    if one.members is most.members:
+        return "the same members"
     theirs = {member.address: member.uuid for member in most.members}
     own = {member.address: member.uuid for member in one.members}
-    missing = [_name(picture, address) for address in theirs if address not in own]
-    extra = [_name(picture, address) for address in own if address not in theirs]
-    lives = [_name(picture, address) for address, uuid in own.items() if theirs.get(address, uuid) != uuid]
+    missing = [picture.label_of(address) for address in theirs if address not in own]
+    extra = [picture.label_of(address) for address in own if address not in theirs]
+    lives = [picture.label_of(address) for address, uuid in own.items() if theirs.get(address, uuid) != uuid]
     parts = ((missing, "without"), (extra, "with"), (lives, "with another life of"))
     return ", ".join(f"{word} {_names(names)}" for names, word in parts if names) or "the same members"
 
@@ -291,8 +297,8 @@ def _leadership(picture: Picture, one: ListBelief) -> str:
     return f"(master {', '.join(filter(None, (_name(picture, one.master), one.state)))})"
 
 
-def _names(names: Sequence[str]) -> str:
-    return listed(names, NAMES_SPELT_OUT, ",")
+def _names(labels: Sequence[str]) -> str:
+    return one_line(listed(labels, NAMES_SPELT_OUT, ","))
 
 
 def _name(picture: Picture, address: Address | None) -> str:

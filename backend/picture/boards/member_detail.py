@@ -31,9 +31,17 @@ INDENT = "  "
 
 
 def member_detail(
-    picture: Picture, label: str, now_us: int, *, legacy: bool = False, recent: Sequence[Record] | None = None
+    picture: Picture,
+    label: str,
+    now_us: int,
+    *,
+    legacy: bool = False,
+    recent: Sequence[Record] | None = None,
+    listing: bool = True,
 ) -> tuple[Fact, ...]:
     """What `label` believes at `now_us` on the run's clock. `legacy` chooses the older text of the member list.
+
+    Without `listing` that text, a line for each member, is left out.
 
     `recent` are records up to then, in order of time, of which those of the member are told.
     """
@@ -51,7 +59,7 @@ def member_detail(
         *join_list_facts(picture, belief, now_us),
         *link_facts(picture, belief),
         *(recent_facts(picture, recent, label) if recent is not None else ()),
-        *_list_text(belief, legacy),
+        *(_list_text(belief, legacy) if listing else ()),
     ]
     return tuple(Fact(fact.heading, one_line(fact.text), fact.tone, fact.verbatim) for fact in facts)
 

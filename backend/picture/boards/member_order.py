@@ -25,9 +25,7 @@ def members_by_age(picture: Picture, labels: Sequence[str]) -> tuple[str, ...]:
     wanted = dict.fromkeys(labels)
     ordered: dict[str, None] = {}
     for one in sorted(lists, key=lambda known: -holders[known]):  # sorting keeps the order of appearance of equals
-        for member in lists[one]:
-            label = picture.label_of(member.address)
-            if label in wanted:
-                ordered[label] = None
+        held = [picture.label_of(member.address) for member in lists[one]]
+        ordered.update(dict.fromkeys(filter(wanted.__contains__, held)))
     ordered.update(wanted)
     return tuple(ordered)

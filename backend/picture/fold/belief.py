@@ -216,7 +216,7 @@ class Belief:
     @property
     def running(self) -> bool:
         """Whether the member takes part, as far as is known: it has joined, and is neither frozen nor gone nor out of reach."""
-        return self.status == "member" and self.reached
+        return self.status == "member" and (self.connection is None or self.connection.state == "connected")
 
     @property
     def reached(self) -> bool:

@@ -130,7 +130,7 @@ class Picture:
 
     def masters(self) -> tuple[str, ...]:
         """Labels of the running members that are master in their own belief."""
-        return tuple(label for label, belief in self.members.items() if belief.running and belief.is_master)
+        return tuple(label for label, belief in self.members.items() if belief.is_master and belief.running)
 
     # What the operator and the network did
 

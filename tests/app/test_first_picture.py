@@ -1,0 +1,59 @@
+"""What the console does before its first picture: little, and nothing twice."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from textual.css.stylesheet import Stylesheet
+
+from quarterdeck.app.console import Console
+from quarterdeck.app.views.overview.layout import Arrangement
+from quarterdeck.app.views.overview.screen import OverviewScreen
+from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.screen_text import settle
+
+FIVE = ("athens", "byzantium", "cyrene", "delphi", "euphesus")
+
+
+@pytest.mark.parametrize("size", [(40, 10), (80, 24), (120, 36), (160, 50), (300, 80)])
+def test_the_panes_are_arranged_once(size: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is arranged again is laid out and painted again."""
+    found: list[Arrangement | None] = []
+    arrange = OverviewScreen._arrange
+
+    def watched(view: OverviewScreen) -> None:
+        arrange(view)
+        found.append(view._arranged)
+
+    monkeypatch.setattr(OverviewScreen, "_arrange", watched)
+
+    async def run() -> None:
+        console = Console(FakeCluster(FIVE))
+        async with console.run_test(size=size) as pilot:
+            await settle(pilot)
+            assert console.home.overview.size.height  # the room is known by now
+
+    asyncio.run(run())
+    assert len(set(found)) == 1
+    assert len(found) > 1
+
+
+def test_styles_are_looked_up_for_what_is_painted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table has a style for every tone and uses few of them; all of each widget were half of the time to the first picture."""
+    looked_up = 0
+    apply = Stylesheet.apply
+
+    def counted(*arguments: object, **options: object) -> None:
+        nonlocal looked_up
+        looked_up += 1
+        apply(*arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Stylesheet, "apply", counted)
+
+    async def run() -> None:
+        async with Console(FakeCluster(FIVE)).run_test(size=(160, 50)):
+            pass
+
+    asyncio.run(run())
+    assert looked_up < 300
