@@ -259,7 +259,7 @@ class OverviewScreen(ViewScreen):
         self.happened.styles.column_span = 2 if wanted.shape == "two" else 1
 
     def _room_to_be(self) -> Size:
-        """What the panes will have: all but the lines around them. So they are not laid out and painted a first time for nothing."""
+        """What the panes will have: all but the lines around them. So they need not be laid out and painted a second time."""
         width, height = self.app.size
         around = [*self.children, self.verdict, self.pulses]
         return Size(width, height - sum(one.display for one in around if one.id != "body"))
