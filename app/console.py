@@ -42,11 +42,11 @@ from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.replay.tape import Tape
-from quarterdeck.backend.training.scores import SCORES_FILE, ScoreBook
 from quarterdeck.widgets.line_table import TableCell
 
 if TYPE_CHECKING:
     from quarterdeck.app.commands.prompt_lines import PromptLines
+    from quarterdeck.backend.training.scores import ScoreBook
 
 FOLDER = Path(__file__).parent
 
@@ -81,9 +81,8 @@ class Console(App[None]):
     ) -> None:
         """`starting` is done when the cluster has started its members; the operator is told when that fails.
 
-        `cluster_opener` lead to other clusters. What views are to look like is remembered in `state_file`; without one
-        until the console ends. Whoever made the cluster closes it, after `run` returned; `close_owned` closes those
-        that were opened here.
+        `cluster_opener` leads to other clusters. What views are to look like is remembered in `state_file`; without one until the
+        console ends. Whoever made the cluster closes it, after `run` returned; `close_owned` closes those that were opened here.
         """
         self.settings = settings or ConsoleSettings()
         # Told at once, for what NO_COLOR does depends on it: greys in place of our colours, nothing in place of the terminal's.
@@ -95,7 +94,7 @@ class Console(App[None]):
         """Problems that came up before there was anything on the screen."""
         self._state = ConsoleState(state_file, self._report_problem)
         self.history: dict[str, list[str]] = self._state.history
-        self.scores = ScoreBook(state_file.with_name(SCORES_FILE) if state_file is not None else None)
+        self._state_file = state_file
         self._keys = self.settings.keys
         self._cluster_opener: ClusterOpener = cluster_opener or NoOtherClusters()
         self._tabs = Tabs(self, self._new_tab(Session(cluster, starting)), self._new_view)
@@ -178,7 +177,7 @@ class Console(App[None]):
 
     def on_mount(self) -> None:
         self.push_screen(self.home)
-        # Members start when they are looked at first, and their modules are not to be read before the first picture is painted.
+        # Members start when they are looked at first; their modules are read after the first picture.
         self.home.call_after_refresh(self.set_interval, CLOCK_SECONDS, self._tick)
         for tab in self._tabs:
             self._report_failed_start(tab)
@@ -262,6 +261,12 @@ class Console(App[None]):
         self._state.add_to_history(sign, text)
         if sign == ":" and text.strip():
             self._prompt_lines.execute(text, next(iter(self.top.targets()), ""))
+
+    @cached_property
+    def scores(self) -> ScoreBook:
+        from quarterdeck.backend.training.scores import SCORES_FILE, ScoreBook
+
+        return ScoreBook(self._state_file and self._state_file.with_name(SCORES_FILE))
 
     @cached_property
     def _prompt_lines(self) -> PromptLines:

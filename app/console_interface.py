@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from quarterdeck.app.actions.action import ViewName
 from quarterdeck.app.cluster_opener import OpenedCluster
@@ -12,8 +12,10 @@ from quarterdeck.app.suggestions import Suggestions
 from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.picture.replay.tape import Tape
-from quarterdeck.backend.training.scores import ScoreBook
 from quarterdeck.widgets.line_table import TableCell
+
+if TYPE_CHECKING:
+    from quarterdeck.backend.training.scores import ScoreBook
 
 Handler = Callable[[str], None]
 """Does an action. The text is what followed its word at the prompt; empty when a key was pressed."""

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Literal, get_args
 
-from quarterdeck.app.events.fields import exported
 from quarterdeck.app.events.lines import EventLine, LineFormat
 from quarterdeck.app.session import Session
 from quarterdeck.backend.core.events import Record
@@ -199,6 +198,8 @@ class LevelFeed:
 
 def exported_entry(entry: Entry) -> dict[str, str]:
     """An entry as a row of a file."""
+    from quarterdeck.app.events.fields import exported  # not before the first picture is painted
+
     if isinstance(entry, EventLine):
         return exported(entry.record)
     if isinstance(entry, BusyLine):

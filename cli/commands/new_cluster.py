@@ -42,7 +42,7 @@ def open_new_cluster(
     from quarterdeck.backend.clusters.starting_cluster import StartingCluster
     from quarterdeck.cli.configuration.cluster_opener import ProfileClusterOpener
 
-    with recording(journal, new_run(CLUSTER_NAME), wanted=wanted) as writer:
+    with recording(journal, new_run(CLUSTER_NAME) if wanted else "", wanted=wanted) as writer:
 
         def make() -> LiveCluster:
             from quarterdeck.backend.clusters.local import LocalCluster, ProcessCluster

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 import shlex
 import shutil
 import sys
@@ -54,7 +54,7 @@ def new_run(name: str) -> str:
     """A name for a run of the cluster or scenario `name`: in order of time, and never the same twice."""
     from quarterdeck.backend.journal.files import usable_name
 
-    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{usable_name(name)}-{secrets.token_hex(2)}"
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{usable_name(name)}-{os.urandom(2).hex()}"
 
 
 @contextmanager

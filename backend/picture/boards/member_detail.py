@@ -13,11 +13,9 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.views.member_list import MemberList, member_list_text
 from quarterdeck.backend.picture.boards.belief_matrix import BELIEF_CELLS, state_word
 from quarterdeck.backend.picture.boards.member_events import recent_facts
-from quarterdeck.backend.picture.boards.member_links import heartbeat_facts, link_facts
 from quarterdeck.backend.picture.boards.partition_detail import partition_facts
 from quarterdeck.backend.picture.fold.belief import Belief
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.merging.join_list_board import join_list_facts
 from quarterdeck.backend.picture.text.event_description import VERDICTS
 from quarterdeck.backend.picture.text.fact import Fact, Tone
 from quarterdeck.backend.picture.text.formatting import age_text, one_line, with_names
@@ -48,6 +46,10 @@ def member_detail(
     belief = picture.members.get(label)
     if belief is None:
         return (Fact("status", "not up: nothing was ever heard of it", "faint"),)
+    # Imported for the first member of whom something is told: nothing is in the first picture of a new cluster.
+    from quarterdeck.backend.picture.boards.member_links import heartbeat_facts, link_facts
+    from quarterdeck.backend.picture.merging.join_list_board import join_list_facts
+
     facts = [
         *_standing(picture, belief, now_us),
         *heartbeat_facts(picture, belief, now_us),
