@@ -39,6 +39,7 @@ from quarterdeck.backend.hazelcast.logs.parsed_messages import (
     NoEvent,
 )
 from quarterdeck.backend.hazelcast.logs.patterns.matching import match_message
+from quarterdeck.backend.hazelcast.logs.patterns.signs import SIGNS
 
 ONE, TWO, THREE = Address("127.0.0.1:5701"), Address("127.0.0.1:5702"), Address("127.0.0.1:5703")
 U1 = "4bb937f2-abbd-46b0-b09a-86d1fcfb96ec"
@@ -56,6 +57,9 @@ INFO1 = (
 )
 INFO2 = f"MemberInfo{{address=[127.0.0.1]:5702, uuid={U2}, liteMember=true, memberListJoinVersion=2}}"
 INFO3 = f"MemberInfo{{address=[127.0.0.1]:5703, uuid='{U3}', liteMember=false, memberListJoinVersion=3}}"
+
+MAKES_NO_EVENT = (LoggedConnectionFailure, LoggedSearchRedirected, NoEvent)
+"""What only explains a later event, or nothing."""
 
 MESSAGES: list[tuple[str, Struct]] = [
     (
@@ -220,6 +224,13 @@ def test_a_message_means_one_thing(text: str, parsed: Struct) -> None:
     matched = match_message(text)
     assert matched is not None
     assert matched.parsed == parsed
+
+
+@pytest.mark.parametrize(("text", "parsed"), MESSAGES)
+def test_a_message_that_may_make_an_event_has_a_sign_of_it(text: str, parsed: Struct) -> None:
+    """Else whoever reads logs for their events would not look at it."""
+    if not isinstance(parsed, MAKES_NO_EVENT):
+        assert any(sign in text.encode() for sign in SIGNS)
 
 
 @pytest.mark.parametrize(
