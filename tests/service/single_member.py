@@ -16,14 +16,10 @@ from starlette.types import ASGIApp
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_snapshot import MemberReport, MemberState
 from quarterdeck.backend.core.commands.commands import (
-    ArrangePartitions,
-    ChangeState,
     Command,
     KillMember,
     PauseMember,
     ResumeMember,
-    SearchClusters,
-    SetJoinList,
     SetProperties,
     StopCluster,
     SuspectMember,
@@ -31,7 +27,7 @@ from quarterdeck.backend.core.commands.commands import (
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.effects import Answered, Happened
 from quarterdeck.backend.core.events import Event, LinkChanged, OperatorAsked, Record
-from quarterdeck.backend.core.inputs import START, TICK, Call, Input
+from quarterdeck.backend.core.inputs import START, TICK, Call, Input, MemberOrder
 from quarterdeck.backend.core.links import LinkConditions
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.properties import SECOND_US, Settings
@@ -122,10 +118,10 @@ class SingleMemberFace:
     async def do(self, command: Command, caller: Caller) -> None:
         self.asked.append(command)
         match command:
-            case SetJoinList() | ChangeState() | SearchClusters() | ArrangePartitions():
-                self._step(command)
             case PauseMember() | ResumeMember() | KillMember() | StopCluster() | SuspectMember():
                 pass
+            case _ if isinstance(command, MemberOrder):
+                self._step(command)
             case _:
                 for condition in self._links.apply(command):  # type: ignore[arg-type]
                     self.note(condition)
