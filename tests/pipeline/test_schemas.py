@@ -10,7 +10,11 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql.types import LongType, StringType
 
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.pipeline.judging.lines import required
+from quarterdeck.backend.pipeline.judging.group_judge import JournalFile, judge_group
+from quarterdeck.backend.pipeline.judging.lines import TORN, why_no_record
+from quarterdeck.backend.pipeline.judging.run_judge import Question
+from quarterdeck.backend.pipeline.judging.set_aside import CONTRADICTS
+from quarterdeck.backend.pipeline.rules.names import NAMES
 from quarterdeck.backend.pipeline.schemas import (
     EVENT,
     EVENT_KINDS,
@@ -19,7 +23,7 @@ from quarterdeck.backend.pipeline.schemas import (
     event_struct,
 )
 from quarterdeck.backend.pipeline.tables import bronze
-from tests.pipeline.journal_builder import line
+from tests.pipeline.journal_builder import clean_story, line
 
 
 def sample(kind: inspect.Type) -> Any:
@@ -84,8 +88,6 @@ def test_types_of_columns() -> None:
     )
     assert EVENT["reasons"].dataType.simpleString() == "map<string,string>"
     assert EVENT["loss"].dataType.simpleString() == "double"
-    assert required()[1]["link-changed"] == ("source", "target")
-    assert len(required()[1]) == len(EVENT_KINDS)
 
 
 class First(msgspec.Struct, tag_field="kind", tag="first"):
@@ -113,5 +115,34 @@ def struct_of(kind: type) -> inspect.StructType:
     return found
 
 
+def lacking(kind: str) -> bytes:
+    """A record of which nothing of the event is there but its kind."""
+    return b'{"run":"r","member":"a","uuid":"u","seq":1,"at":1,"utc":1,"event":{"kind":"%s"}}' % kind.encode()
+
+
 def test_what_may_be_null_is_not_missing() -> None:
-    assert "owner" in required()[1]["migration-started"] and "source" not in required()[1]["migration-started"]
+    assert why_no_record(lacking("link-changed")) == "link-changed lacks source, target"
+    _, _, names = str(why_no_record(lacking("migration-started"))).partition(" lacks ")
+    assert "owner" in names.split(", ") and "source" not in names.split(", ")
+
+
+def test_a_line_is_no_record_for_the_same_reason_in_tables_as_in_the_audit(spark: SparkSession, tmp_path: Path) -> None:
+    sound = msgspec.json.encode(clean_story("r").records[0])
+    no_records = [
+        b"",
+        b"torn",
+        b'"text"',
+        b"\xff\xfe",
+        sound[:40],
+        sound.replace(b'"seq":1', b'"seq":"one"'),
+        sound.replace(b'"run"', b'"walk"'),
+        sound.replace(b'"member":"a', b'"member":"\xff'),
+        *(lacking(str(kind.tag)) for kind in EVENT_KINDS),
+    ]
+    file = tmp_path / "damaged.jsonl"
+    file.write_bytes(b"\n".join([sound, *no_records, sound.replace(b'"utc":', b'"utc":1234567890123456789')]))
+    rows = bronze.read_lines(spark, [str(file)]).select("reason").collect()
+    assert [row.reason for row in rows] == [*map(why_no_record, [sound, *no_records]), TORN]
+    judged = judge_group([JournalFile(str(file), str(file))], Question(NAMES))
+    reasons = [one.reason for one in judged.problems if not one.reason.startswith(CONTRADICTS)]
+    assert reasons == [row.reason for row in rows[1:-1] if row.reason]

@@ -44,9 +44,21 @@ decode_record = msgspec.json.Decoder(Record).decode
 _HEAD = msgspec.json.Decoder(StrangeRecord)
 
 
+def why_no_record(raw: bytes) -> str | None:
+    """The reason why a line is no record; None for a record, also for a strange one."""
+    try:
+        decode_record(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
+        try:
+            strange_record(raw, problem)
+        except NoRecord as reason:
+            return str(reason)
+    return None
+
+
 def strange_record(raw: bytes, problem: Exception) -> StrangeRecord:
     """The head of the record in `raw`, which could not be decoded because of `problem`. Raises `NoRecord` where it is none."""
-    reason = _why_no_record(raw)
+    reason = _what_is_lacking(raw)
     if reason == TORN and str(problem).startswith(UNKNOWN_VALUE):
         try:
             return _HEAD.decode(raw)
@@ -55,14 +67,14 @@ def strange_record(raw: bytes, problem: Exception) -> StrangeRecord:
     raise NoRecord(reason)
 
 
-def _why_no_record(raw: bytes) -> str:
+def _what_is_lacking(raw: bytes) -> str:
     try:
         told = msgspec.json.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return TORN
     if not isinstance(told, dict):
         return TORN
-    envelope, required_of = required()
+    envelope, required_of = _required()
     if lacks := _absent(told, envelope):
         return f"lacks {lacks}"
     event = told.get("event")
@@ -80,7 +92,7 @@ def _absent(told: dict[str, Any], names: tuple[str, ...]) -> str:
 
 
 @cache
-def required() -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
+def _required() -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
     """What has to be there beside the event for a line to be a record, and by kind of event what makes it one."""
     record = cast(inspect.StructType, inspect.type_info(Record))
     envelope = tuple(one.encode_name for one in record.fields if one.required and one.name != "event")

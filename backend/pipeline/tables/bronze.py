@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
 from pyspark.sql.types import StringType, StructField, StructType
 
-from quarterdeck.backend.pipeline.judging.lines import TORN, required
+from quarterdeck.backend.pipeline.judging.lines import TORN, why_no_record
 from quarterdeck.backend.pipeline.judging.set_aside import CONTRADICTS
-from quarterdeck.backend.pipeline.schemas import EVENT, RECORD
+from quarterdeck.backend.pipeline.schemas import RECORD
+from quarterdeck.backend.pipeline.spark.error_output import exit_with_task
 from quarterdeck.backend.pipeline.spark.hadoop_path import literal
 
 NO_RUN = "(none)"
@@ -43,7 +46,12 @@ def read_lines(spark: SparkSession, files: Sequence[str]) -> DataFrame:
 def parse_lines(lines: DataFrame) -> DataFrame:
     """`lines`, with a column raw, and besides record and reason as `read_lines` gives them."""
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
-    return lines.withColumn("record", F.from_json("raw", _READ_AS, options)).withColumn("reason", _why_no_record())
+    record = F.col("record")
+    # Spark's columns have 64 bits for a number, which may be greater in a record.
+    unread = F.when(record.isNull() | record[_CORRUPT].isNotNull(), TORN)
+    why = arrow_udf(_why_no_record, StringType(), ArrowUDFType.SCALAR)
+    reason = F.coalesce(why("raw"), unread)
+    return lines.withColumn("record", F.from_json("raw", _READ_AS, options)).withColumn("reason", reason)
 
 
 def with_run_name(lines: DataFrame) -> DataFrame:
@@ -80,30 +88,6 @@ def is_quarantined() -> Column:
     return F.col("reason").isNotNull() | F.coalesce(contradicts, F.lit(False))
 
 
-def _why_no_record() -> Column:
-    """A sentence on what keeps the parsed line from being a record; null when nothing does. `judging.lines` says the same."""
-    envelope, required_of_kind = required()
-    record, kind = F.col("record"), F.col("record.event.kind")
-    # As text: each part of an expression that is put together here costs a call into Java, of which this would take thousands.
-    required_of = ", ".join(f"'{name}', {_texts(fields)}" for name, fields in required_of_kind.items())
-    wanted = F.expr(f"map({required_of})")[kind]
-    lacking_envelope = _absent("record", envelope)
-    lacking_fields = F.array_intersect(wanted, _absent("record.event", EVENT.names))
-    return (
-        F.when(record.isNull() | record[_CORRUPT].isNotNull(), F.lit(TORN))
-        .when(F.size(lacking_envelope) > 0, F.concat(F.lit("lacks "), F.array_join(lacking_envelope, ", ")))
-        .when(kind.isNull(), F.lit("lacks the kind of its event"))
-        .when(wanted.isNull(), F.concat(F.lit("unknown kind of event "), kind))
-        .when(F.size(lacking_fields) > 0, F.concat(kind, F.lit(" lacks "), F.array_join(lacking_fields, ", ")))
-    )
-
-
-def _absent(parent: str, names: Sequence[str]) -> Column:
-    """The names among `names` whose columns in `parent` are null."""
-    absent = ", ".join(f"if({parent}.`{name}` is null, '{name}', null)" for name in names)
-    return F.expr(f"array_compact(array({absent}))")
-
-
-def _texts(names: Sequence[str]) -> str:
-    quoted = ", ".join(f"'{name}'" for name in names)
-    return f"array({quoted})" if names else "cast(array() as array<string>)"
+def _why_no_record(raws: pa.Array) -> pa.Array:
+    exit_with_task()
+    return pa.array(map(why_no_record, raws.cast(pa.binary()).to_pylist()), pa.string())  # bytes: they need not be text
