@@ -49,6 +49,11 @@ JOIN_LIST_PATH = "/hazelcast/rest/config/tcp-ip/member-list"
 REST_LINES = "hazelcast.network.rest-api: {enabled: true, endpoint-groups: {CLUSTER_WRITE: {enabled: true}}}"
 """What a member's configuration needs, as YAML in one line."""
 
+OLD_MEMBERS = (
+    "as members before 5.2 do: they take no edit of the join list while they run; write it into their configuration and "
+    "restart them"
+)
+
 Ask = Callable[[Address, WireCommand, float], Awaitable[Answer]]
 
 
@@ -128,6 +133,8 @@ class OperatorActions:
                 answer = await client.post(
                     f"{scheme}://{endpoint}{JOIN_LIST_PATH}", content=body, headers={"Content-Type": "text/plain"}
                 )
+        except httpx.RemoteProtocolError as ended:
+            raise CommandRefused(f"{member} ended the connection instead of an answer, {OLD_MEMBERS}") from ended
         except httpx.HTTPError as problem:
             raise CommandRefused(f"{member} did not answer over REST: {problem or type(problem).__name__}") from problem
         return _rest_answer(member, answer)

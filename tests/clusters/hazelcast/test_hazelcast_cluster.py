@@ -24,16 +24,17 @@ from quarterdeck.backend.core.events import (
 )
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed, OwnersTold
-from quarterdeck.backend.hazelcast.wire.messages import MembersView
+from quarterdeck.backend.hazelcast.wire.messages import MemberConfig, MembersView
 from quarterdeck.backend.hazelcast.wire.requests import (
     ChangeClusterState,
     GetClusterMetadata,
+    GetMemberConfig,
     PromoteLiteMember,
     ShutDownMember,
 )
 from quarterdeck.backend.hazelcast.witness import member_witness
 from tests.clusters.hazelcast.fake_cluster import fake_cluster, watching
-from tests.hazelcast.wire.fake_member import DENIED, NOT_READY, agree, uuid_of
+from tests.hazelcast.wire.fake_member import CONFIG, DENIED, NOT_READY, agree, uuid_of
 
 
 def test_all_members_are_found_from_one_and_tell_one_list_and_one_table() -> None:
@@ -144,6 +145,16 @@ def test_a_refusal_of_the_member_is_told_in_its_words() -> None:
         seen.cluster.started.result(10)
         with pytest.raises(CommandRefused, match=r"access denied.*trusted-interfaces"):
             seen.cluster.execute(StopMember(members.addresses[0])).result(10)
+
+
+def test_a_member_that_knows_no_edit_of_its_join_list_hangs_up() -> None:
+    with fake_cluster(1) as members, watching(*members.addresses, write=True) as seen:
+        (address,) = members.addresses
+        rest = '<rest-api enabled="true"><endpoint-group name="CLUSTER_WRITE" enabled="true"/></rest-api></network>'
+        members.members[0].answers[GetMemberConfig] = MemberConfig(CONFIG.format("").replace("</network>", rest))
+        seen.until(lambda: seen.cluster.configuration_of(address))
+        with pytest.raises(CommandRefused, match=r"before 5\.2 .* restart them"):
+            seen.cluster.execute(SetJoinList(address, ("10.0.0.1:5701",))).result(10)
 
 
 def test_without_rest_it_is_said_which_lines_the_configuration_needs() -> None:

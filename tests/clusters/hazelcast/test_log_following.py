@@ -67,7 +67,7 @@ def test_a_suspicion_of_now_is_told_and_one_of_long_ago_is_not(tmp_path: Path) -
             with log.open("a") as file:
                 file.write(suspicion(a, b, time.time()))
             seen.until(lambda: seen.events(SuspicionRaised, a))
-            assert seen.picture.members[a].tells("suspicions")
+            seen.until(lambda: seen.picture.members[a].tells("suspicions"))
             assert not seen.picture.members[b].tells("suspicions")
             own = [one for one in seen.records if one.uuid == uuid_of(1)]
             assert [one.seq for one in own] == list(range(1, len(own) + 1))

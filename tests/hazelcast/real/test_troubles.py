@@ -17,7 +17,7 @@ import trustme
 from quarterdeck.backend.clusters.hazelcast.hazelcast_cluster import HazelcastCluster
 from quarterdeck.backend.clusters.hazelcast.log_tail import LogSource
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands.commands import StopCluster
+from quarterdeck.backend.core.commands.commands import CommandRefused, StopCluster
 from quarterdeck.backend.core.events import ListInstalled, MemberMerging, MemberStarted, SuspicionRaised
 from quarterdeck.backend.core.witnessed.events import MemberWitnessed
 from quarterdeck.backend.hazelcast.wire.requests import Credentials, Token, UserAndPassword
@@ -98,6 +98,10 @@ def test_halves_that_list_only_themselves_are_healed_by_the_edit_that_is_suggest
             (pair,) = why_not_merging(console.picture, console.cluster.now_us())
             assert pair.state == "blocked" and pair.unblock is not None
             assert {one, three} == {pair.smaller, pair.greater}
+            if version < "5.2":
+                with pytest.raises(CommandRefused, match=r"before 5\.2"):
+                    console.cluster.execute(pair.unblock.commands[0]).result(30)
+                return
             for command in pair.unblock.commands:
                 console.cluster.execute(command).result(30)
             console.wait("one cluster", lambda: console.sizes(*everybody) == [4] * 4)
