@@ -81,91 +81,136 @@ class Settings:
     """Everything that can be set; times in microseconds. Properties of our own begin with ``quarterdeck.``."""
 
     heartbeat_interval_us: int = _seconds("hazelcast.heartbeat.interval.seconds", 5, training=1, at_least=0.001)
+    """How often a member sends a heartbeat to each other one."""
     max_no_heartbeat_us: int = _seconds("hazelcast.max.no.heartbeat.seconds", 60, training=4, at_least=0.001)
+    """After so long without a heartbeat a member is suspected."""
     failure_detector: str = _choice(
         "hazelcast.heartbeat.failuredetector.type",
         "deadline",
         training="deadline",
         choices=("deadline", "phi-accrual"),
     )
+    """What holds a member for dead: a fixed time without a heartbeat, or how unlikely such a silence is by now."""
     phi_threshold: float = _number(
         "hazelcast.heartbeat.phiaccrual.failuredetector.threshold", 10, training=10, at_least=0.1
     )
+    """Of phi-accrual: how unlikely a silence has to be; 10 stands for one in ten thousand million."""
     phi_sample_size: int = _count(
         "hazelcast.heartbeat.phiaccrual.failuredetector.sample.size", 200, training=200, at_least=2
     )
+    """Of phi-accrual: how many intervals between heartbeats are remembered."""
     phi_min_std_dev_us: int = _milliseconds(
         "hazelcast.heartbeat.phiaccrual.failuredetector.min.std.dev.millis", 100, training=100, at_least=1
     )
+    """Of phi-accrual: intervals are taken to vary at least so much."""
     connection_monitor_interval_us: int = _milliseconds(
         "hazelcast.connection.monitor.interval", 100, training=100, at_least=1
     )
+    """How long after a failure to connect to a member that is tried again."""
     connection_max_faults: int = _count("hazelcast.connection.monitor.max.faults", 3, training=3, at_least=0)
+    """After more failures to connect than this the member is suspected."""
     master_confirmation_interval_us: int = _seconds(
         "hazelcast.master.confirmation.interval.seconds", 30, training=2, at_least=0.001
     )
+    """How often a member confirms to its master that it follows."""
     max_no_master_confirmation_us: int = _seconds(
         "hazelcast.max.no.master.confirmation.seconds", 150, training=10, at_least=0.001
     )
+    """The master removes a member that has not confirmed for so long."""
     list_publish_interval_us: int = _seconds(
         "hazelcast.member.list.publish.interval.seconds", 60, training=10, at_least=0.001
     )
+    """How often the master sends its list to all members again."""
     mastership_claim_timeout_us: int = _seconds(
         "hazelcast.mastership.claim.timeout.seconds", 120, training=8, at_least=0.001
     )
+    """How long a claimant of the mastership waits for answers."""
     max_join_us: int = _seconds("hazelcast.max.join.seconds", 300, training=60, at_least=1)
+    """A member that has not joined after so long gives up and ends."""
     max_join_merge_target_us: int = _seconds("hazelcast.max.join.merge.target.seconds", 20, training=5, at_least=1)
+    """After a merge: how long a member tries to join the winner, before it looks for any cluster."""
     stale_join_prevention_us: int = _seconds(
         "hazelcast.stale.join.prevention.duration.seconds", 30, training=5, at_least=0
     )
+    """For so long after an incarnation left the list, late messages do not bring it back."""
     join_port_try_count: int = _count("hazelcast.tcp.join.port.try.count", 3, training=3, at_least=1)
+    """How many ports are tried at an address of the join list that names none."""
     address_retention_us: int = _seconds(
         "hazelcast.tcp.join.previously.joined.member.address.retention.seconds", 14_400, training=14_400, at_least=0
     )
+    """How long addresses of former members are remembered, to look for split clusters there."""
     merge_first_run_delay_us: int = _seconds("hazelcast.merge.first.run.delay.seconds", 300, training=5, at_least=0.001)
+    """How long a new master waits before it looks for other clusters."""
     merge_next_run_delay_us: int = _seconds("hazelcast.merge.next.run.delay.seconds", 120, training=3, at_least=0.001)
+    """How often a master looks for other clusters after that."""
     disconnection_heartbeats: int = _count(
         "hazelcast.partial.member.disconnection.resolution.heartbeat.count", 0, training=3, at_least=0
     )
+    """A partial disconnection is settled when reports of it have not changed for so many heartbeat intervals; 0 never does."""
     disconnection_timeout_us: int = _seconds(
         "hazelcast.partial.member.disconnection.resolution.algorithm.timeout.seconds", 5, training=5, at_least=0
     )
+    """How long the master looks for the greatest group that is fully connected, before it takes the best found."""
     legacy_list_text: bool = _flag("hazelcast.legacy.memberlist.format.enabled", False, training=False)
+    """Member lists are printed in the text of releases before 3.9."""
     heartbeat_topology: str = _choice("quarterdeck.heartbeat.topology", "all", training="all", choices=("all", "ring"))
+    """Whom a member watches: all others, or in a ring those that follow it on the list."""
     ring_successors: int = _count("quarterdeck.heartbeat.ring.successors", 3, training=3, at_least=1)
+    """In a ring: how many members each one watches."""
     minimum_cluster_size: int = _count("quarterdeck.minimum.cluster.size", 0, training=0, at_least=0)
+    """With fewer members than this on its list a member refuses operations; 0 never refuses."""
     probe_backoff_most_us: int = _seconds("quarterdeck.link.probe.max.backoff.seconds", 60, training=4, at_least=0.001)
+    """The longest time between two probes of a broken link."""
     state_lease_us: int = _seconds("quarterdeck.cluster.state.lease.seconds", 60, training=6, at_least=0.001)
+    """A change of the cluster's state that is not decided after so long is given up."""
     partition_count: int = _count("hazelcast.partition.count", 271, training=271, at_least=1)
+    """Into how many partitions the data is divided."""
     backups: int = _count("quarterdeck.backup.count", 1, training=1, at_least=0, at_most=6)
+    """How many copies of each partition there are beside the owner's."""
     partition_groups: str = _choice(
         "quarterdeck.partition.group.type",
         "per-member",
         training="per-member",
         choices=("per-member", "host-aware", "zone-aware", "custom"),
     )
+    """Which members count as one group: a partition and its backups are kept in different groups."""
     custom_groups: str = _text("quarterdeck.partition.groups")
+    """Of custom groups: their names and address patterns, as in `rack1=10.0.1.*; rack2=10.0.2.*`."""
     arranges_at_once: bool = _flag("quarterdeck.partition.arrange.at.once", False, training=False)
+    """Partitions are arranged when the cluster forms, not at the first use of data."""
     parallel_migrations: int = _count("hazelcast.partition.max.parallel.migrations", 10, training=10, at_least=1)
+    """How many migrations one member takes part in at a time."""
     migration_interval_us: int = _seconds("hazelcast.partition.migration.interval", 0, training=0, at_least=0)
+    """How long the master waits between the starts of two migrations."""
     migration_timeout_us: int = _seconds("hazelcast.partition.migration.timeout", 300, training=30, at_least=0.001)
+    """A migration that takes longer than this is rolled back."""
     table_send_interval_us: int = _seconds("hazelcast.partition.table.send.interval", 15, training=3, at_least=0.001)
+    """How often the master sends the partition table to all members again."""
     backup_sync_interval_us: int = _seconds("hazelcast.partition.backup.sync.interval", 30, training=5, at_least=0.001)
+    """How often an owner compares its partitions with their backups."""
     parallel_replications: int = _count("hazelcast.partition.max.parallel.replications", 10, training=10, at_least=1)
+    """How many partitions a backup takes over whole at a time."""
     transfer_chunk_bytes: int = _count(
         "quarterdeck.transfer.chunk.bytes", 131_072, training=131_072, at_least=1, at_most=2_097_152
     )
+    """The size of the pieces in which a partition is copied."""
     transfer_window_chunks: int = _count("quarterdeck.transfer.window.chunks", 4, training=4, at_least=1)
+    """How many pieces may be on their way before one is confirmed."""
     graceful_shutdown_us: int = _seconds("hazelcast.graceful.shutdown.max.wait", 600, training=60, at_least=0)
+    """How long a member that stops waits until its data has moved away."""
     call_timeout_us: int = _milliseconds("hazelcast.operation.call.timeout.millis", 60_000, training=30_000, at_least=1)
+    """A client's call that has no answer after so long fails."""
     merge_policy: str = _choice(
         "quarterdeck.merge.policy",
         "put-if-absent",
         training="put-if-absent",
         choices=("put-if-absent", "pass-through", "latest-update", "latest-access", "higher-hits", "discard"),
     )
+    """What becomes of an entry after a merge when both clusters have it."""
     measure_interval_us: int = _seconds("quarterdeck.data.measure.interval.seconds", 2, training=2, at_least=0)
+    """How often a member tells what it stores and what was asked of it, where that has changed; 0 never tells."""
     helpful_answers: bool = _flag("quarterdeck.split.brain.answers.enabled", True, training=True)
+    """Members help the master of another cluster: a slave names its own master, a master that is to merge asks back."""
 
     @classmethod
     def of(cls, properties: Mapping[str, PropertyValue] | None = None, *, preset: Preset = "production") -> Settings:

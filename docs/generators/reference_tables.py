@@ -5,60 +5,56 @@ Run it as ``python -m docs.generators.reference_tables``; a test tells when the 
 
 from __future__ import annotations
 
+import ast
 import inspect
 from pathlib import Path
-from typing import get_args
 
-import msgspec
-
+from docs.generators.reference_events import events_page
 from quarterdeck.app.actions.registry import ACTIONS
 from quarterdeck.app.key_map import live_key_map
-from quarterdeck.backend.core.events import Event, Record
-from quarterdeck.backend.core.properties import PROPERTIES, Settings
+from quarterdeck.backend.core.properties import FIXED_AT_START, PROPERTIES, Settings
 
 FOLDER = Path(__file__).parents[1] / "reference"
 NOTE = "This page is written by `python -m docs.generators.reference_tables`."
 
 
 def properties_page() -> str:
-    """Every property with its default in both presets."""
+    """Every property with its meaning and its default in both presets."""
     production, training = (Settings.of(preset=preset).as_properties() for preset in ("production", "training"))
     rows = []
-    for name, (_, kind) in PROPERTIES.items():
+    for name, (attribute, kind) in PROPERTIES.items():
         bound = " or ".join(kind.choices) or (
             "" if kind.unit in ("yes or no", "text") else f"{kind.at_least:g} or more"
         )
-        rows.append((f"`{name}`", kind.unit, _shown(production[name]), _shown(training[name]), bound))
+        fixed = "yes" if name in FIXED_AT_START else ""
+        shown = (kind.unit, _shown(production[name]), _shown(training[name]), bound, fixed)
+        rows.append((f"`{name}`", property_meanings()[attribute], *shown))
     return f"""# Properties
 
 Set one with `quarterdeck console --property NAME=VALUE` or under `settings:` of a scenario. Names and values are
 checked before anything starts. The preset `production` has the documented defaults, `training` has seconds instead of
 minutes; the console and scenarios start from `training`.
 
-{_table(("property", "unit", "production", "training", "possible values"), rows)}
+What is fixed at start cannot be changed while a member runs: all members must agree on it, or it is built into what a member
+has set up. All else can be, with `quarterdeck cluster do set MEMBER NAME=VALUE`.
+
+{_table(("property", "meaning", "unit", "production", "training", "possible values", "fixed at start"), rows)}
 
 {NOTE}
 """
 
 
-def events_page() -> str:
-    """Every kind of event with its fields."""
-    rows = []
-    for kind in get_args(Event):
-        fields = ", ".join(f"`{field.name}`" for field in msgspec.structs.fields(kind))
-        rows.append((f"`{kind.__struct_config__.tag}`", fields, _meaning(kind)))
-    envelope = ", ".join(f"`{field.name}`" for field in msgspec.structs.fields(Record))
-    return f"""# Events
-
-A journal holds one JSON object per line. Each is a record with the fields {envelope}; `at` is in microseconds on the
-clock of the run, `utc` in microseconds since 1970. (`uuid`, `seq`) is its identity, and `seq` counts from 1 without
-gaps within a `uuid`. `event` holds `kind` and the fields below. What the operator and the network did stands under the
-name of the cluster.
-
-{_table(("kind", "fields", "meaning"), rows)}
-
-{NOTE}
-"""
+def property_meanings() -> dict[str, str]:
+    """By field of `Settings`, the string that stands below it; empty where there is none."""
+    (declared,) = ast.parse(inspect.getsource(Settings)).body
+    assert isinstance(declared, ast.ClassDef)
+    below = {
+        field.target.id: str(text.value.value)
+        for field, text in zip(declared.body, declared.body[1:], strict=False)
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+        if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
+    }
+    return {attribute: below.get(attribute, "") for attribute, _ in PROPERTIES.values()}
 
 
 def keys_page() -> str:
@@ -90,11 +86,6 @@ PAGES = {"properties.md": properties_page, "events.md": events_page, "keys.md": 
 
 def _code(text: str) -> str:
     return f"`{text}`" if text else ""
-
-
-def _meaning(kind: type) -> str:
-    """The first paragraph of the class's docstring, on one line."""
-    return " ".join((inspect.cleandoc(kind.__doc__ or "")).partition("\n\n")[0].split())
 
 
 def _shown(value: object) -> str:

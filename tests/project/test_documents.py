@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from docs.generators import membership_rules
-from docs.generators.reference_tables import FOLDER, PAGES
+from docs.generators import membership_rules, reference_events
+from docs.generators.reference_tables import FOLDER, PAGES, property_meanings
+from quarterdeck.backend.core.events import Event
 from tests.project.test_layout import INSTALLED
 
 ROOT = Path(__file__).parents[2]
@@ -23,6 +25,22 @@ def test_tables_are_up_to_date(name: str) -> None:
     assert (FOLDER / name).read_text(encoding="utf-8") == PAGES[name](), (
         "run: python -m docs.generators.reference_tables"
     )
+
+
+def test_every_event_and_every_field_of_it_has_a_meaning() -> None:
+    kinds = {part for kind in get_args(Event) for part in (kind, *reference_events.parts_of(kind))}
+    silent = [
+        f"{kind.__name__}.{name}"
+        for kind in kinds
+        for name, told in reference_events.meanings_of(kind).items()
+        if not told
+    ]
+    assert not sorted(silent)
+    assert not [kind.__name__ for kind in kinds if not kind.__doc__]
+
+
+def test_every_property_has_a_meaning() -> None:
+    assert not [name for name, told in property_meanings().items() if not told]
 
 
 def test_the_table_of_rules_is_up_to_date() -> None:
