@@ -190,12 +190,13 @@ class OverviewScreen(ViewScreen):
         pane = self._focused
         if pane.pane_name not in ("happened", "detail"):
             self._pointed = pane.pane_name
-            self._say_detail()
+            self._waiting.add("lower")
             self._say_below()
 
     def on_line_table_moved(self, event: LineTable.Moved) -> None:
+        """The detail follows in one of the next ticks: a key is to be answered at once, and by the few rows that it changes."""
         super().on_line_table_moved(event)
-        self._say_detail()
+        self._waiting.add("lower")
 
     def on_pane_chosen(self, message: Pane.Chosen) -> None:
         if isinstance(message.pane, OverviewPane):
