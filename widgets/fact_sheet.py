@@ -77,7 +77,11 @@ class FactSheet(ScrollView, ComponentStyles, can_focus=True, inherit_bindings=Fa
             # Where the height is given, lines that fit into it come and go without the whole screen being laid out anew.
             least = 0 if self.styles.auto_dimensions else self.scrollable_content_region.height
             size = Size(0, max(len(self._lines), least))
-            if size != self.virtual_size:
+            if self.show_vertical_scrollbar and min(size.height, self.virtual_size.height) > least > 0:
+                # The scroll bar stays, and nothing around the sheet moves.
+                self.set_reactive(FactSheet.virtual_size, size)
+                self._scroll_update(size)
+            elif size != self.virtual_size:
                 self.virtual_size = size
             self.refresh()
             return

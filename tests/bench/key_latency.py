@@ -117,7 +117,12 @@ def show_console(report: Path) -> None:
         held.append(1e3 * (time.thread_time() - before))
 
     def tell() -> None:
-        told = {"cpu_ms": console.cpu_ms, "wall_ms": console.wall_ms, "held_ms": sorted(held)[-20:], "migrated": cluster.migrated}
+        told = {
+            "cpu_ms": console.cpu_ms,
+            "wall_ms": console.wall_ms,
+            "held_ms": sorted(held)[-20:],
+            "migrated": cluster.migrated,
+        }
         report.write_text(json.dumps(told))
         console.exit()
 
@@ -174,7 +179,8 @@ def main() -> int:
     found = {view: measure(view) for view in VIEWS if chosen.only in (None, view)}
     print(json.dumps(found))
     over = any(
-        float(str(one["cpu_ms_p50"])) > KEY_MS_P50 or float(str(one["cpu_ms_p95"])) > KEY_MS_P95 for one in found.values()
+        float(str(one["cpu_ms_p50"])) > KEY_MS_P50 or float(str(one["cpu_ms_p95"])) > KEY_MS_P95
+        for one in found.values()
     )
     return int(over and chosen.check)
 

@@ -79,3 +79,36 @@ def test_more_than_fits_scrolls_and_only_changes_are_painted(monkeypatch: pytest
             assert "another line" in screen_text(stage)
 
     asyncio.run(scenario())
+
+
+def test_while_it_overflows_other_numbers_of_lines_leave_the_screen_as_it_is_laid_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Laying out the screen paints all of it: a detail that did so at every step of the cursor kept keys waiting."""
+
+    async def scenario() -> None:
+        stage = Stage()
+        async with stage.run_test(size=(40, 10)) as pilot:
+            facts = [Fact("", f"line {place}", verbatim=True) for place in range(30)]
+            stage.sheet.show(facts)
+            await pilot.pause()
+            laid_out: list[int] = []
+            reflow = stage.screen._compositor.reflow
+            monkeypatch.setattr(
+                stage.screen._compositor, "reflow", lambda *arguments: laid_out.append(1) or reflow(*arguments)
+            )
+            stage.sheet.show([*facts, Fact("", "line 30", verbatim=True)])
+            await pilot.pause()
+            stage.sheet.scroll_end(animate=False)
+            await pilot.pause()
+            assert "line 30" in screen_text(stage)
+            stage.sheet.show(facts[:20])
+            await pilot.pause()
+            assert "line 19" in screen_text(stage), "it ends with its last line still"
+            assert not laid_out
+            stage.sheet.show(facts[:5])
+            await pilot.pause()
+            assert laid_out, "the scroll bar goes"
+            assert "line 0" in screen_text(stage)
+
+    asyncio.run(scenario())

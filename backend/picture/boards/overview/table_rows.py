@@ -171,10 +171,15 @@ def _census(table: TableBelief, living: Collection[str], able: int) -> Census:
     signs = [WHOLE] * length
     single = lost = fewer = 0
     lives = (*(holder.uuid in living for holder in table.holders), False)  # the last place is nobody's
+    copies_of: dict[tuple[int, ...], int] = {}
+    """By its holders, of whom many partitions have the same, what is left of a partition; -1 where nothing is to be noted."""
     for partition in range(table.partitions):
         held = table.rows.get(partition, NO_HOLDERS)[1:]
-        copies = sum([lives[number] for number in held])
-        if copies and copies >= min(len(held), able):
+        copies = copies_of.get(held)
+        if copies is None:
+            copies = sum([lives[number] for number in held])
+            copies_of[held] = copies = -1 if copies and copies >= min(len(held), able) else copies
+        if copies < 0:
             continue
         place = partition * length // table.partitions
         if not copies:
