@@ -1,8 +1,9 @@
 """From a key to its paint while 960 migrations run: run ``python -m tests.bench.key_latency``; prints one JSON object.
 
-A simulated cluster of five loses a member and gets it back, and its records reach the console when they happened, on a pty. In each view the cursor goes up and down. Told by view: the CPU time of the console between a key and the end of the next
-paint, the wall time of that, and how long single callbacks held the event loop, in CPU time, the longest last. CPU times are what
-counts on a machine that has other work too. ``--check`` exits with 1 over budget.
+A simulated cluster of five loses a member and gets it back, and its records reach the console when they happened, on a pty. In each
+view the cursor goes up and down. Told by view: the CPU time of the console between a key and the end of the next paint, the wall
+time of that, and how long single callbacks held the event loop, in CPU time, the longest last. CPU times are what counts on a
+machine that has other work too. ``--check`` exits with 1 over budget.
 """
 
 from __future__ import annotations
