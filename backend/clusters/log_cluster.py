@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Sequence
 from concurrent.futures import Future
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from quarterdeck.backend.clusters.cluster import Source
 from quarterdeck.backend.clusters.log_excerpt import short_name
+from quarterdeck.backend.clusters.log_lines import RecordLines
 from quarterdeck.backend.clusters.log_reading import LogReading, ReadingFailed
 from quarterdeck.backend.core.commands.commands import Command, CommandRefused
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
@@ -65,7 +65,7 @@ class LogCluster:
         self._waiting: list[Record] = []
         self._taken = 0
         self._labels: dict[str, None] = {}
-        self._lines = _Lines()
+        self._lines = RecordLines()
         self._now_us = self._end_us = 0
         self._progress = ReadProgress(0, 0)
         self._failure = ""
@@ -111,14 +111,7 @@ class LogCluster:
         return short_name(line, self.journal_path) if line is not None else ""
 
     def landmarks(self) -> Sequence[Landmark]:
-        """What is observed, as marks on a strip of time: where each begins, and the rounds of migrations."""
-        found = [
-            Landmark(max(0, one.start_us), "observed", "O", "bad" if one.kind in _BAD else "warning", one.headline)
-            for one in self.story.observations
-        ]
-        return found + [
-            Landmark(one.start_us, "observed", "m", "plain", round_text(one)) for one in self.story.migrations
-        ]
+        return story_landmarks(self.story)
 
     def notes(self) -> Sequence[str]:
         """How far the reading is, what went wrong with it, and what is observed."""
@@ -127,11 +120,7 @@ class LogCluster:
         if not self._is_read:
             done, total = self._progress.done, self._progress.total
             return [f"reading the logs: {done * 100 // max(1, total)} % of {bytes_text(total)}"]
-        seen = self.story.observations
-        told = [
-            f"{one.headline} ({Path(one.evidence[0].file).name}:{one.evidence[0].line})" for one in seen if one.evidence
-        ]
-        return [f"{counted(len(seen), 'observation')} in the logs", *told[:OBSERVATIONS_NOTED]] if seen else []
+        return story_notes(self.story)
 
     def moment_of(self, member: str, seq: int) -> int | None:
         """When a member, named by label or uuid, had its event of this number. Waits for the reading, leaves nothing to drain."""
@@ -166,30 +155,22 @@ class LogCluster:
                     self._failure = why
 
 
-class _Lines:
-    """The line of every record, in little room: records of an incarnation are numbered without gaps."""
+def story_landmarks(story: LogStory) -> list[Landmark]:
+    """What is observed, as marks on a strip of time: where each begins, and the rounds of migrations."""
+    found = [
+        Landmark(max(0, one.start_us), "observed", "O", "bad" if one.kind in _BAD else "warning", one.headline)
+        for one in story.observations
+    ]
+    return found + [Landmark(one.start_us, "observed", "m", "plain", round_text(one)) for one in story.migrations]
 
-    def __init__(self) -> None:
-        self._files: dict[str, int] = {}
-        self._by_life: dict[str, tuple[array[int], array[int], array[int]]] = {}
 
-    def add(self, records: Sequence[Record], lines: Sequence[LogLine]) -> None:
-        for record, line in zip(records, lines, strict=True):
-            columns = self._by_life.get(record.uuid)
-            if columns is None:
-                columns = self._by_life[record.uuid] = (array("l"), array("q"), array("q"))
-            for column, value in zip(
-                columns, (self._files.setdefault(line.file, len(self._files)), line.line, line.offset), strict=True
-            ):
-                column.append(value)
-
-    def get(self, record: Record) -> LogLine | None:
-        columns = self._by_life.get(record.uuid)
-        place = record.seq - 1
-        if columns is None or not 0 <= place < len(columns[0]):
-            return None
-        file = next(name for name, number in self._files.items() if number == columns[0][place])
-        return LogLine(file, columns[1][place], columns[2][place])
+def story_notes(story: LogStory) -> list[str]:
+    """How much is observed, and the first of it."""
+    seen = story.observations
+    told = [
+        f"{one.headline} ({Path(one.evidence[0].file).name}:{one.evidence[0].line})" for one in seen if one.evidence
+    ]
+    return [f"{counted(len(seen), 'observation')} in the logs", *told[:OBSERVATIONS_NOTED]] if seen else []
 
 
 def round_text(one: MigrationRound, now_us: int | None = None) -> str:

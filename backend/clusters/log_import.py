@@ -1,4 +1,4 @@
-"""Keeps the logs of real members as a journal."""
+"""Keeps the logs of real members as a journal; beside it, which line told each record, and what is observed in the logs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from quarterdeck.backend.clusters.log_lines import ImportedLogs, RecordLines, keep_imported
 from quarterdeck.backend.hazelcast.logs.log_follower import follow_run
 from quarterdeck.backend.hazelcast.logs.run_reader import ReadProgress, RecordsRead, RunRead, check_logs, read_run
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
@@ -32,6 +33,7 @@ def import_run(path: Path, root: Path, options: LogOptions, *, follow: bool = Fa
         raise RunExists(f"{root}: has a run {options.run} already; give another name with --run")
     news = follow_run(path, options, _wait) if follow else read_run(path, options)
     written = tenth = 0
+    lines = RecordLines()
     with JournalWriter(root, options.run, WRITER) as writer:
         for told in news:
             match told:
@@ -39,11 +41,13 @@ def import_run(path: Path, root: Path, options: LogOptions, *, follow: bool = Fa
                     if total and done * TENTHS // total > tenth and done < total:
                         tenth = done * TENTHS // total
                         yield f"{tenth * 100 // TENTHS} % of {bytes_text(total)} read"
-                case RecordsRead(records):
+                case RecordsRead(records, places):
                     for record in records:
                         writer.append(record)
+                    lines.add(records, places)
                     written += len(records)
                 case RunRead(story):
+                    keep_imported(writer.directory, ImportedLogs(str(path.resolve()), story, lines.columns()))
                     yield f"{counted(written, 'record')} of run {options.run} in {run_directory(root, options.run)}"
                     yield from (one.headline for one in story.observations if not follow)
 

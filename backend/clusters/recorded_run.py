@@ -5,7 +5,9 @@ from __future__ import annotations
 from itertools import islice
 from pathlib import Path
 
+from quarterdeck.backend.clusters.imported_run import ImportedRun
 from quarterdeck.backend.clusters.log_cluster import LogCluster
+from quarterdeck.backend.clusters.log_lines import imported_logs
 from quarterdeck.backend.clusters.recorded_cluster import RecordedCluster
 from quarterdeck.backend.hazelcast.logs.reader import NoLogs
 from quarterdeck.backend.hazelcast.logs.run_reader import check_logs
@@ -16,6 +18,7 @@ from quarterdeck.backend.journal.files import (
     NoJournal,
     as_record,
     journal_files,
+    run_directory,
 )
 
 LINES_LOOKED_AT = 200
@@ -32,7 +35,9 @@ def recorded_run(
     if is_journal(path):
         if follow:
             raise NoJournal(f"{path}: is a journal; only members' logs can be followed")
-        return RecordedCluster(path, until_us=until_us)
+        run = RecordedCluster(path, until_us=until_us)
+        imported = imported_logs((path, run_directory(path, run.run), path.parent))
+        return run if imported is None else ImportedRun(path, imported, until_us=until_us)
     try:
         check_logs(path, options)
     except NoLogs as problem:

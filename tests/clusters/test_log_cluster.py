@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from quarterdeck.backend.clusters import log_reading
-from quarterdeck.backend.clusters.log_cluster import LogCluster
+from quarterdeck.backend.clusters.log_cluster import LogCluster, LogSource
 from quarterdeck.backend.clusters.log_excerpt import excerpt_of
 from quarterdeck.backend.clusters.log_import import RunExists, import_run
 from quarterdeck.backend.clusters.recorded_cluster import RecordedCluster
@@ -114,6 +114,25 @@ def test_imported_logs_are_a_journal_of_the_same_records(tmp_path: Path, opened:
     ]
     with pytest.raises(RunExists, match="--run"):
         list(import_run(SPLIT, tmp_path, options))
+
+
+def test_an_imported_journal_still_knows_its_lines_and_what_was_observed(
+    tmp_path: Path, opened: Callable[..., LogCluster]
+) -> None:
+    list(import_run(SPLIT, tmp_path, LogOptions(run="incident")))
+    logs = opened(SPLIT)
+    from_logs = all_of(logs)
+    for path in (tmp_path, tmp_path / "run=incident", next((tmp_path / "run=incident").glob("*.jsonl"))):
+        imported = recorded_run(path)
+        assert isinstance(imported, LogSource)
+        records: list[Record] = []
+        wait_until(lambda records=records, it=imported: records.extend(it.drain()) or it.complete)
+        assert [imported.line_of(one) for one in records] == [logs.line_of(one) for one in from_logs]
+        assert imported.place_of(records[0]) == logs.place_of(from_logs[0]) != ""
+        assert len(imported.story.observations) == len(logs.story.observations) > 0
+        assert imported.landmarks() == logs.landmarks() and imported.notes() == logs.notes()
+    (tmp_path / "run=incident" / "logs.json").write_text("{")
+    assert not isinstance(recorded_run(tmp_path), LogSource)
 
 
 def test_only_what_witnesses_prove_is_watched(opened: Callable[..., LogCluster]) -> None:

@@ -1,0 +1,43 @@
+"""A journal that was made of members' logs, as a recorded run that still knows the line of each record and what was observed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from quarterdeck.backend.clusters.log_cluster import story_landmarks, story_notes
+from quarterdeck.backend.clusters.log_excerpt import short_name
+from quarterdeck.backend.clusters.log_lines import ImportedLogs, RecordLines
+from quarterdeck.backend.clusters.recorded_cluster import RecordedCluster
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.hazelcast.logs.run_reader import LogLine
+from quarterdeck.backend.picture.replay.landmarks import Landmark
+
+
+class ImportedRun(RecordedCluster):
+    """The run in the journal at `path`, with what was `imported` beside it. The lines can be read where the logs still stand."""
+
+    def __init__(
+        self, path: Path, imported: ImportedLogs, run: str | None = None, *, until_us: int | None = None
+    ) -> None:
+        super().__init__(path, run, until_us=until_us)
+        self.story = imported.story
+        self._logs = Path(imported.logs)
+        self._lines = RecordLines.of(imported.lines)
+
+    def line_of(self, record: Record) -> LogLine | None:
+        """Where in the logs a record comes from."""
+        return self._lines.get(record)
+
+    def place_of(self, record: Record) -> str:
+        """The same as people write it; empty when that is not known."""
+        line = self._lines.get(record)
+        return short_name(line, self._logs) if line is not None else ""
+
+    def landmarks(self) -> Sequence[Landmark]:
+        """What is observed, as marks on a strip of time."""
+        return story_landmarks(self.story)
+
+    def notes(self) -> Sequence[str]:
+        """How the reading goes, and what is observed."""
+        return [*super().notes(), *story_notes(self.story)]

@@ -1,0 +1,95 @@
+"""Which line of which log told each record; and the file beside an imported journal that keeps that, and what was observed."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
+from quarterdeck.backend.hazelcast.logs.run_reader import LogLine
+
+IMPORTED_FILE = "logs.json"
+"""In the folder of a run whose records are from logs. It is no part of the journal: who reads that passes over it."""
+
+FILE, LINE, OFFSET = range(3)
+
+
+class LineColumns(msgspec.Struct, frozen=True):
+    """The lines of the records of all incarnations."""
+
+    files: list[str]
+    by_uuid: dict[str, tuple[list[int], list[int], list[int]]]
+    """For the records of an incarnation in order: the place of the file in `files`, the line from 1, the byte it begins at."""
+
+
+class ImportedLogs(msgspec.Struct, frozen=True):
+    """What an imported journal does not hold of its logs."""
+
+    logs: str
+    """Where they stood."""
+    story: LogStory
+    lines: LineColumns
+
+
+class RecordLines:
+    """The line of every record, in little room: records of an incarnation are numbered without gaps."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, int] = {}
+        self._by_uuid: dict[str, tuple[array[int], array[int], array[int]]] = {}
+
+    @classmethod
+    def of(cls, columns: LineColumns) -> RecordLines:
+        """Those that were kept."""
+        made = cls()
+        made._files = {name: number for number, name in enumerate(columns.files)}
+        made._by_uuid = {
+            uuid: (array("l", kept[FILE]), array("q", kept[LINE]), array("q", kept[OFFSET]))
+            for uuid, kept in columns.by_uuid.items()
+        }
+        return made
+
+    def columns(self) -> LineColumns:
+        """All of them, to be kept."""
+        by_uuid = {uuid: (list(one[FILE]), list(one[LINE]), list(one[OFFSET])) for uuid, one in self._by_uuid.items()}
+        return LineColumns(list(self._files), by_uuid)
+
+    def add(self, records: Sequence[Record], lines: Sequence[LogLine]) -> None:
+        """Each of these records was told by the line at the same place."""
+        for record, line in zip(records, lines, strict=True):
+            columns = self._by_uuid.get(record.uuid)
+            if columns is None:
+                columns = self._by_uuid[record.uuid] = (array("l"), array("q"), array("q"))
+            columns[FILE].append(self._files.setdefault(line.file, len(self._files)))
+            columns[LINE].append(line.line)
+            columns[OFFSET].append(line.offset)
+
+    def get(self, record: Record) -> LogLine | None:
+        """Where this record stands."""
+        columns = self._by_uuid.get(record.uuid)
+        place = record.seq - 1
+        if columns is None or not 0 <= place < len(columns[FILE]):
+            return None
+        file = next(name for name, number in self._files.items() if number == columns[FILE][place])
+        return LogLine(file, columns[LINE][place], columns[OFFSET][place])
+
+
+def keep_imported(directory: Path, imported: ImportedLogs) -> None:
+    """Write it into the folder of the run, whole or not at all. Raises `OSError`."""
+    made = directory / f"{IMPORTED_FILE}.new"
+    made.write_bytes(msgspec.json.encode(imported))
+    made.replace(directory / IMPORTED_FILE)
+
+
+def imported_logs(directories: Sequence[Path]) -> ImportedLogs | None:
+    """What is kept in the first of these folders that keeps something; None where nothing is that can be read."""
+    for directory in directories:
+        try:
+            return msgspec.json.decode((directory / IMPORTED_FILE).read_bytes(), type=ImportedLogs)
+        except (OSError, msgspec.MsgspecError):
+            continue
+    return None
