@@ -10,10 +10,10 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from random import Random
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -111,7 +111,6 @@ class HazelcastCluster:
         self._settings = settings
         self._watch = watch(settings, self._hear, self.now_us, randomness or Random())
         self._actions = OperatorActions(self._watch.ask, settings, self.configuration_of)
-        self._tasks: set[asyncio.Task[None]] = set()
         self._background = BackgroundLoop("hazelcast cluster")
         self._background.start(self._begin)
 
@@ -169,7 +168,7 @@ class HazelcastCluster:
     def execute(self, command: Command) -> Future[None]:
         """Ask the member that `command` is for. The future fails with `CommandRefused` when it was not done."""
         done: Future[None] = Future()
-        if not self._background.hand_over(lambda: self._spawn(self._carry_out(command, done))):
+        if not self._background.hand_over(lambda: self._background.spawn(self._carry_out(command, done))):
             done.set_exception(CommandRefused(f"{self._name} is closed"))
         return done
 
@@ -181,26 +180,15 @@ class HazelcastCluster:
 
     def close(self) -> None:
         """End all connections; the members go on. Closing twice is harmless."""
-        self._background.close(self._end)
+        self._background.close()
 
     # The thread and its tasks
 
     def _begin(self) -> None:
-        self._spawn(self._watch_members())
-        self._spawn(self._wake())
+        self._background.spawn(self._watch_members())
+        self._background.spawn(self._wake())
         if self._logs is not None:
-            self._spawn(self._logs.run())
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = self._background.loop.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _end(self) -> None:
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+            self._background.spawn(self._logs.run())
 
     async def _watch_members(self) -> None:
         try:

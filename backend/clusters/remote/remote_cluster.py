@@ -128,7 +128,6 @@ class RemoteCluster:
         """Guards the merge and the table of who is followed, which both threads look into."""
         self._merge = RecordMerge()
         self._own_uuid, self._own_records = uuid4().hex, 0
-        self._tasks: set[asyncio.Task[None]] = set()
         self._background = BackgroundLoop("remote cluster")
         self._background.start(lambda: self._begin(seeds))
 
@@ -186,26 +185,14 @@ class RemoteCluster:
 
     def close(self) -> None:
         """End all connections; the members go on. Closing twice is harmless."""
-        self._background.close(self._end)
+        self._background.close(self._client.close)
 
     # The thread and its tasks
 
     def _begin(self, seeds: Sequence[str]) -> None:
         for url in seeds:
             self._follow(url)
-        self._spawn(self._poll_for_members())
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = self._background.loop.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _end(self) -> None:
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await self._client.close()
+        self._background.spawn(self._poll_for_members())
 
     def _hand_over(self, begin: Callable[[], Coroutine[Any, Any, Result]]) -> Future[Result]:
         done: Future[Result] = Future()
@@ -219,7 +206,7 @@ class RemoteCluster:
             except Exception as problem:  # noqa: BLE001 - belongs to whoever holds the future
                 done.set_exception(problem)
 
-        if not self._background.hand_over(lambda: self._spawn(do())):
+        if not self._background.hand_over(lambda: self._background.spawn(do())):
             done.set_exception(CommandRefused(f"{self._name} is closed"))
         return done
 
@@ -236,7 +223,7 @@ class RemoteCluster:
         with self._lock:
             self._followed[url] = _FollowedMember(stream, _utc_us())
         self._show_labels()
-        self._spawn(self._keep_following(stream))
+        self._background.spawn(self._keep_following(stream))
 
     async def _keep_following(self, stream: MemberStream) -> None:
         try:
@@ -264,7 +251,7 @@ class RemoteCluster:
         """Follow whoever is there if it is of this cluster."""
         if url not in self._candidates and url not in self._followed and len(self._candidates) < MOST_MEMBERS:
             self._candidates.add(url)
-            self._spawn(self._follow_if_same_cluster(url, cluster_name))
+            self._background.spawn(self._follow_if_same_cluster(url, cluster_name))
 
     async def _follow_if_same_cluster(self, url: str, cluster_name: str) -> None:
         discovered = await probe_member(self._client, url)

@@ -18,6 +18,7 @@ class BackgroundLoop:
         self._closed = False
         self._name = name
         self._thread: threading.Thread | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self, begin: Callable[[], None]) -> None:
         """Start the thread, which calls `begin` before anything else."""
@@ -39,15 +40,32 @@ class BackgroundLoop:
                 self.loop.call_soon_threadsafe(act, *arguments)
             return not self._closed
 
-    def close(self, end: Callable[[], Coroutine[Any, Any, None]]) -> bool:
-        """Let `end` run to its end, then end the thread. Closing twice is harmless; whether this was the first time."""
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do `work` beside everything else; call it in the thread. What is not done when the loop is closed is cancelled."""
+        task = self.loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def close(self, end: Callable[[], Coroutine[Any, Any, None]] | None = None) -> bool:
+        """Cancel what was spawned, let `end` run to its end, then end the thread.
+
+        Closing twice is harmless; whether this was the first time.
+        """
         with self._closing:
             already, self._closed = self._closed, True
         if not already:
             try:
-                asyncio.run_coroutine_threadsafe(end(), self.loop).result()
+                asyncio.run_coroutine_threadsafe(self._end(end), self.loop).result()
             finally:
                 self.loop.call_soon_threadsafe(self.loop.stop)
         if self._thread is not None:
             self._thread.join()
         return not already
+
+    async def _end(self, end: Callable[[], Coroutine[Any, Any, None]] | None) -> None:
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if end is not None:
+            await end()
