@@ -12,6 +12,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.views.member_list import MemberList, member_list_text
 from quarterdeck.backend.picture.boards.belief_matrix import BELIEF_CELLS, state_word
+from quarterdeck.backend.picture.boards.data_board import data_facts
 from quarterdeck.backend.picture.boards.member_events import recent_facts
 from quarterdeck.backend.picture.boards.partition_detail import partition_facts
 from quarterdeck.backend.picture.fold.belief import Belief
@@ -58,6 +59,7 @@ def member_detail(
         *_disconnections(picture, belief, now_us),
         *_verdicts(picture, belief, now_us),
         *partition_facts(picture, belief, now_us),
+        *data_facts(picture, belief, now_us),
         *join_list_facts(picture, belief, now_us),
         *link_facts(picture, belief),
         *(recent_facts(picture, recent, label) if recent is not None else ()),

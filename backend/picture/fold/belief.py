@@ -14,6 +14,7 @@ from quarterdeck.backend.core.membership.split_brain.merge_decision import Merge
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import MigrationAccepted
 from quarterdeck.backend.core.witnessed.events import Aspect, ConnectionState, Source
+from quarterdeck.backend.picture.fold.member_data import MemberData
 from quarterdeck.backend.picture.fold.migrations import MigrationsLed
 from quarterdeck.backend.picture.fold.table_belief import TableBelief
 
@@ -173,6 +174,8 @@ class Belief:
     """Why the journal of its process cannot be written; empty as long as it can."""
     out_of_step: dict[int, OutOfStep] = field(default_factory=dict)
     """By partition, its backups that do not have what their owners have."""
+    data: MemberData | None = None
+    """What it stores and what is asked of it; None until it tells, which it does when there is something. Always a new one."""
     leading: MigrationsLed = field(default_factory=MigrationsLed)
     """On a master: the migrations that it leads."""
     witnessed_by: tuple[Source, ...] = ()

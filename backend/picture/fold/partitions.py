@@ -9,6 +9,7 @@ from quarterdeck.backend.core import events
 from quarterdeck.backend.core.data import events as data
 from quarterdeck.backend.core.partitions import events as partition_events
 from quarterdeck.backend.picture.fold.belief import Belief, OutOfStep
+from quarterdeck.backend.picture.fold.member_data import measured
 from quarterdeck.backend.picture.fold.migrations import LEADING_FOLDS
 from quarterdeck.backend.picture.fold.table_belief import TableBelief
 
@@ -48,6 +49,11 @@ def on_backup_in_step(belief: Belief, event: data.BackupInStep, at: int) -> None
     belief.out_of_step.pop(event.partition, None)
 
 
+def on_data_measured(belief: Belief, event: data.DataMeasured, at: int) -> None:
+    """A member tells of its data, as far as that has changed."""
+    belief.data = measured(belief.data, event, at)
+
+
 def on_leaders_event(belief: Belief, event: events.Event, at: int) -> None:
     """An event about migrations that only masters record."""
     LEADING_FOLDS[type(event)](belief.leading, event, at)
@@ -59,6 +65,7 @@ PARTITION_FOLDS: dict[type, Callable[[Belief, Any, int], None]] = {
     partition_events.MigrationFinished: on_migration_finished,
     data.BackupOutOfStep: on_backup_out_of_step,
     data.BackupInStep: on_backup_in_step,
+    data.DataMeasured: on_data_measured,
     **dict.fromkeys(LEADING_FOLDS, on_leaders_event),
 }
 """What each kind of event does to the belief of the member that it happened to; called with belief, event and time."""

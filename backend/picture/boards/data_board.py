@@ -1,0 +1,194 @@
+"""Data as a table: what is stored and what is asked, by member, by map or by partition; and which backups lag."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Literal, NamedTuple, get_args
+
+from quarterdeck.backend.picture.fold.belief import Belief
+from quarterdeck.backend.picture.fold.member_data import NO_RATE, NOTHING, Lag, Rate
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.text.fact import Fact, Tone
+from quarterdeck.backend.picture.text.formatting import bytes_text, counted, duration_text, one_line
+from quarterdeck.backend.picture.text.not_told import NOT_TOLD, not_told_fact
+
+Grouping = Literal["member", "map", "partition"]
+
+GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)
+
+LAGS_NAMED = 3
+
+
+class DataRow(NamedTuple):
+    """One member, map or partition. What is None is not told."""
+
+    name: str
+    owner: str
+    """Of a partition; of a map the master of the cluster, where there are several clusters."""
+    entries: int | None
+    bytes: int | None
+    rate: Rate | None
+    backup_entries: int | None = None
+    backup_bytes: int | None = None
+    backup_rate: float | None = None
+    behind: int = 0
+    """Of a partition the writes that some backup lacks; of a member those that it lacks as a backup."""
+    oldest_us: int = 0
+    """How long the oldest of them has waited."""
+
+    @property
+    def lag(self) -> str:
+        """The writes and the age in words; empty when there is no lag."""
+        return f"{counted(self.behind, 'write')}, {duration_text(self.oldest_us)}" if self.behind else ""
+
+    @property
+    def tone(self) -> Tone:
+        return "warning" if self.behind else "plain"
+
+
+def rate_text(rate: float | None) -> str:
+    """Operations a second, to three figures; a dot for none, so that what is busy is seen at once."""
+    if rate is None:
+        return NOT_TOLD
+    return "·" if rate == 0 else f"{rate:.3g}" if rate < 999.5 else f"{rate:.0f}"
+
+
+def data_rows(picture: Picture, grouping: Grouping, now_us: int) -> dict[str, DataRow]:
+    """The rows by key, in an order that does not change by itself."""
+    if grouping == "member":
+        return _member_rows(picture, now_us)
+    return _map_rows(picture, now_us) if grouping == "map" else _partition_rows(picture, now_us)
+
+
+def data_sentence(picture: Picture, now_us: int) -> Fact:
+    """All of it in a line."""
+    tellers = list(_owners(picture))
+    if not tellers:
+        unknown = picture.nobody_tells("data")
+        if unknown is not None:
+            return not_told_fact("", "data", unknown.witnessed_by)
+        return Fact("", "nothing is stored, as far as the members have told", "faint")
+    known = [belief.data or NOTHING for belief in tellers]
+    rates = [one.rate(now_us) for one in known]
+    text = (
+        f"{counted(sum(one.entries for one in known), 'key')}, {bytes_text(sum(one.bytes for one in known))}; "
+        f"{rate_text(sum(one.reads for one in rates))} reads/s, {rate_text(sum(one.writes for one in rates))} writes/s"
+    )
+    lags = lags_of_backups(picture)
+    if lags:
+        text += f"; {counted(len(lags), 'backup')} behind"
+    return Fact("", text, "warning" if lags else "plain")
+
+
+def data_facts(picture: Picture, belief: Belief, now_us: int) -> Iterator[Fact]:
+    """What one member stores, and what it lags behind; nothing as long as it has told nothing."""
+    data = belief.data
+    if data is None:
+        return
+    rate = data.rate(now_us)
+    stored = f"{counted(data.entries, 'key')}, {bytes_text(data.bytes)}"
+    backups = f"{counted(data.backup_entries, 'key')}, {bytes_text(data.backup_bytes)} as a backup"
+    asked = f"{rate_text(rate.reads)} reads/s, {rate_text(rate.writes)} writes/s" if rate else "nothing is asked of it"
+    yield Fact("data", f"{stored}; {backups}; {asked}")
+    heading = "lag"
+    for address, lag in list(data.lagging.items())[:LAGS_NAMED]:
+        who = next((one.label for one in picture.members.values() if str(one.address) == address), address)
+        waits = f"{counted(lag.writes, 'write')} for {duration_text(max(now_us - lag.oldest_us, 0))}"
+        yield Fact(heading, f"its backup {one_line(who)} has not confirmed {waits}", "warning")
+        heading = ""
+
+
+def lags_of_backups(picture: Picture) -> dict[str, Lag]:
+    """By address of the backup: how far it is behind all owners together."""
+    found: dict[str, Lag] = {}
+    for belief in _owners(picture):
+        for address, lag in (belief.data or NOTHING).lagging.items():
+            one = found.get(address, Lag(0, 0, lag.oldest_us))
+            found[address] = Lag(
+                one.partitions + lag.partitions, one.writes + lag.writes, min(one.oldest_us, lag.oldest_us)
+            )
+    return found
+
+
+def partition_rates(picture: Picture, observer: str, now_us: int) -> dict[int, Rate]:
+    """By partition, what is asked of the owner that the table of `observer` names; partitions at rest are left out."""
+    belief = picture.members.get(observer)
+    if belief is None:
+        return {}
+    listed = {member.uuid for member in belief.members}
+    found: dict[int, Rate] = {}
+    for owner in _owners(picture):
+        if owner.uuid in listed and owner.data is not None and owner.data.rate(now_us):
+            for partition, stored in owner.data.partitions.items():
+                rate = stored.rate(now_us)
+                if rate and rate.both >= found.get(partition, NO_RATE).both:
+                    found[partition] = rate
+    return found
+
+
+def _owners(picture: Picture) -> Iterator[Belief]:
+    """The running members that have told of their data."""
+    return (belief for belief in picture.members.values() if belief.running and belief.data is not None)
+
+
+def _member_rows(picture: Picture, now_us: int) -> dict[str, DataRow]:
+    lags = lags_of_backups(picture)
+    return {
+        label: _member_row(belief, lags.get(str(belief.address)), now_us)
+        for label, belief in picture.members.items()
+        if belief.status not in ("stopped", "killed")
+    }
+
+
+def _member_row(belief: Belief, lag: Lag | None, now_us: int) -> DataRow:
+    name = one_line(belief.label)
+    if not belief.tells("data"):
+        return DataRow(name, "", None, None, None)
+    data = belief.data or NOTHING
+    behind, age_us = (lag.writes, max(now_us - lag.oldest_us, 0)) if lag is not None else (0, 0)
+    return DataRow(
+        name, "", data.entries, data.bytes, data.rate(now_us),
+        data.backup_entries, data.backup_bytes, data.backup_rate(now_us), behind, age_us,
+    )  # fmt: skip
+
+
+def _map_rows(picture: Picture, now_us: int) -> dict[str, DataRow]:
+    split = len(picture.masters()) > 1
+    rows: dict[str, DataRow] = {}
+    for belief in _owners(picture):
+        master = picture.master_of(belief.label) if split else None
+        side = one_line(master.label) if master is not None else ""
+        for name, stored in (belief.data or NOTHING).maps.items():
+            key = f"{name}\0{side}"
+            one = rows.get(key) or DataRow(one_line(name), side, 0, 0, NO_RATE)
+            rate, more = one.rate or NO_RATE, stored.rate(now_us)
+            rows[key] = one._replace(
+                entries=(one.entries or 0) + stored.entries,
+                bytes=(one.bytes or 0) + stored.bytes,
+                rate=Rate(rate.reads + more.reads, rate.writes + more.writes),
+            )
+    return {key: rows[key] for key in sorted(rows) if rows[key].entries or rows[key].rate}
+
+
+def _partition_rows(picture: Picture, now_us: int) -> dict[str, DataRow]:
+    found: list[tuple[int, str, DataRow]] = []
+    for belief in _owners(picture):
+        for partition, stored in (belief.data or NOTHING).partitions.items():
+            row = DataRow(
+                f"p{partition}", one_line(belief.label), stored.entries, stored.bytes, stored.rate(now_us),
+                behind=stored.behind, oldest_us=max(now_us - stored.oldest_us, 0) if stored.behind else 0,
+            )  # fmt: skip
+            found.append((partition, belief.label, row))
+    return {f"{partition}\0{label}": row for partition, label, row in sorted(found)}
+
+
+HEAT = "0123456789"
+"""From at rest to busiest."""
+
+
+def heat_of(rates: Iterable[float], rate: float) -> str:
+    """A digit for `rate` beside all `rates`: 9 for those within a tenth of the greatest, 0 for none at all."""
+    greatest = max(rates, default=0.0)
+    if rate <= 0 or greatest <= 0:
+        return HEAT[0]
+    return HEAT[min(len(HEAT) - 1, 1 + int(9 * rate / greatest))]

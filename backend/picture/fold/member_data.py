@@ -1,0 +1,141 @@
+"""What a member said last of its data: what it stores, how much was asked of it, and which backups lag.
+
+An operator reads rates. A member of which nothing is asked says nothing, so a rate holds only until it would have said more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from quarterdeck.backend.core.data.events import BackupLag, DataMeasured
+from quarterdeck.backend.core.properties import SECOND_US
+
+SPANS_VALID = 2
+"""A rate holds for so many times the span that it was counted over."""
+
+
+class Rate(NamedTuple):
+    """Operations on single keys a second."""
+
+    reads: float = 0.0
+    writes: float = 0.0
+
+    @property
+    def both(self) -> float:
+        """All of them."""
+        return self.reads + self.writes
+
+    def __bool__(self) -> bool:
+        return self.both > 0
+
+
+NO_RATE = Rate()
+
+
+class Stored(NamedTuple):
+    """What a map or a partition holds at one owner, and what was asked of it in a span of time up to `at_us`."""
+
+    entries: int
+    bytes: int
+    reads: int
+    writes: int
+    span_us: int
+    at_us: int
+    behind: int = 0
+    """Of a partition: writes that some backup had not confirmed."""
+    oldest_us: int = 0
+    """When the oldest of them was made."""
+
+    def rate(self, now_us: int) -> Rate:
+        """What is asked of it now."""
+        return rate_of(self.reads, self.writes, self.span_us, self.at_us, now_us)
+
+
+class Lag(NamedTuple):
+    """Writes of one owner that a backup has not confirmed, in so many partitions, the oldest made at `oldest_us`."""
+
+    partitions: int
+    writes: int
+    oldest_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemberData:
+    """What one incarnation said of its data. It is replaced, not changed."""
+
+    entries: int = 0
+    bytes: int = 0
+    backup_entries: int = 0
+    backup_bytes: int = 0
+    backup_writes: int = 0
+    reads: int = 0
+    writes: int = 0
+    span_us: int = 0
+    at_us: int = 0
+    maps: Mapping[str, Stored] = field(default_factory=dict)
+    partitions: Mapping[int, Stored] = field(default_factory=dict)
+    lagging: Mapping[str, Lag] = field(default_factory=dict)
+    """By address of the backup."""
+
+    def rate(self, now_us: int) -> Rate:
+        """What is asked of it as an owner now."""
+        return rate_of(self.reads, self.writes, self.span_us, self.at_us, now_us)
+
+    def backup_rate(self, now_us: int) -> float:
+        """Writes a second that it takes in as a backup now."""
+        return rate_of(0, self.backup_writes, self.span_us, self.at_us, now_us).writes
+
+
+NOTHING = MemberData()
+
+
+def rate_of(reads: int, writes: int, span_us: int, at_us: int, now_us: int) -> Rate:
+    """What was counted in `span_us` up to `at_us`, seen from `now_us`: nothing, when more would have been told by then."""
+    if span_us <= 0 or now_us - at_us > SPANS_VALID * span_us:
+        return NO_RATE
+    return Rate(reads * SECOND_US / span_us, writes * SECOND_US / span_us)
+
+
+def measured(before: MemberData | None, event: DataMeasured, at: int) -> MemberData:
+    """What is known after the member told what has changed. Much is told in several events of one instant."""
+    goes_on = before is not None and before.at_us == at
+    before = before or NOTHING
+    partitions = _taken(before.partitions, event.rows, event.span, at)
+    maps = {name: one for name, one in before.maps.items() if one.entries or one.at_us == at}
+    for one in event.maps:
+        maps[one.map] = Stored(one.entries, one.bytes, one.reads, one.writes, event.span, at)
+    return replace(
+        before,
+        entries=event.entries,
+        bytes=event.bytes,
+        backup_entries=event.backup_entries,
+        backup_bytes=event.backup_bytes,
+        backup_writes=event.backup_writes + (before.backup_writes if goes_on else 0),
+        reads=sum(row[3] for row in event.rows if len(row) > 1) + (before.reads if goes_on else 0),
+        writes=sum(row[4] for row in event.rows if len(row) > 1) + (before.writes if goes_on else 0),
+        span_us=event.span,
+        at_us=at,
+        maps=maps,
+        partitions=partitions,
+        lagging=_lags(event.lagging, at),
+    )
+
+
+def _taken(
+    before: Mapping[int, Stored], rows: Iterable[tuple[int, ...]], span_us: int, at: int
+) -> Mapping[int, Stored]:
+    partitions = dict(before)
+    for partition, *told in rows:
+        if not told:
+            partitions.pop(partition, None)
+            continue
+        entries, size, reads, writes, *lag = told
+        behind, age_us = lag or (0, 0)
+        partitions[partition] = Stored(entries, size, reads, writes, span_us, at, behind, at - age_us if behind else 0)
+    return partitions
+
+
+def _lags(lagging: Iterable[BackupLag], at: int) -> Mapping[str, Lag]:
+    return {str(one.backup): Lag(one.partitions, one.writes, at - one.oldest) for one in lagging}
