@@ -107,6 +107,7 @@ class Console(App[None]):
             **DeferredHandlers((action.id for action in time_actions.ACTIONS), self._time_handlers).handlers,
             **{action.id: partial(self._open, cast(ViewName, action.id)) for action in VIEW_ACTIONS},
             "questions": partial(self._open, "questions"),
+            "traffic": partial(self._open, "traffic"),
             "owner": lambda text: self._tell_owner(text),
             "fault-undo": lambda text: undo(self, self.session, text),
             "filter": lambda text: self._filter(text),

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 ViewName = Literal[
     "overview", "beliefs", "members", "suspicions", "partitions", "migrations", "network", "join-lists", "events", "time",
-    "audit", "demos", "questions", "member",
+    "audit", "demos", "questions", "traffic", "member",
 ]  # fmt: skip
 """The screens. `member` is the one that looks into a single member; it is opened from the others."""
 

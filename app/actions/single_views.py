@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from quarterdeck.app.actions.action import Action, one_word
+from quarterdeck.backend.picture.boards.data_board import GROUPINGS
 from quarterdeck.backend.picture.what_if.fault_presets import PRESET_NAMES
 
 LINK_FAULTS = frozenset({"partition", "cut"})
@@ -102,6 +103,12 @@ PARTITION_ACTIONS: tuple[Action, ...] = (
         "N", "N", "Partitions", views=("partitions",), shown=False,
     ),
     Action(
+        "map-heat", "heat", "Show how busy each partition is, from 0 to 9, in place of the letters; and back.",
+        "H", "H", "Partitions",
+        one_word("heat", "choice", "[on|off]", "show how busy each partition is in place of letters", "on", "off"),
+        views=("partitions",),
+    ),
+    Action(
         "map-partition", "partition", "Go to a partition.",
         "", "", "Partitions", one_word("show-partition", "text", "NUMBER", "put the cursor on a partition"),
         views=("partitions",), shown=False,
@@ -126,6 +133,17 @@ QUESTION_ACTIONS: tuple[Action, ...] = (
         "questions", "questions", "Answer what operators ask first: one cluster, why not, who was removed, what is stuck.",
         "I", "I", "Views", one_word("questions", "nothing", "", "answer what operators ask first, on one screen"),
         shown=False, cli="cluster why",
+    ),
+    Action(
+        "traffic", "data", "Show keys, bytes and operations a second, by member, by map or by partition.",
+        "V", "V", "Views",
+        one_word("traffic", "nothing", "", "show keys, bytes and operations a second, and backups that lag"), shown=False,
+    ),
+    Action(
+        "traffic-by", "by what", "Show data by member, by map or by partition.",
+        "z", "z", "Data",
+        one_word("traffic-by", "choice", "[member|map|partition]", "show data by one of these; none: the next", *GROUPINGS),
+        views=("traffic",),
     ),
     Action(
         "owner", "owner of a key", "Type a map and a key, to see which member owns the key.",

@@ -24,6 +24,7 @@ CLASSES: dict[ViewName, tuple[str, str]] = {
     "audit": ("quarterdeck.app.views.audit.screen", "AuditScreen"),
     "demos": ("quarterdeck.app.views.demos.screen", "DemosScreen"),
     "questions": ("quarterdeck.app.views.questions.screen", "QuestionsScreen"),
+    "traffic": ("quarterdeck.app.views.traffic.screen", "TrafficScreen"),
     "member": ("quarterdeck.app.views.member.screen", "MemberScreen"),
 }
 

@@ -15,6 +15,7 @@ from quarterdeck.app.views.partitions.model import HoldersModel
 from quarterdeck.app.views.sort_filter_model import SortFilterModel
 from quarterdeck.app.views.view_screen import ViewScreen
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.boards.data_board import HEAT, heat_of, partition_rates, partition_text, rate_text
 from quarterdeck.backend.picture.fold.table_belief import NOBODY
 from quarterdeck.backend.picture.replicas.replica_cell import MARKS
 from quarterdeck.backend.picture.replicas.replica_census import COUNTED_STATES, BadFilter, Census
@@ -68,6 +69,7 @@ class PartitionsScreen(ViewScreen):
         self._census = Census(self._map)
         self._observer = ""
         """Whose table is shown; empty for the master's."""
+        self._shows_heat = False
         self._filter = ""
         self._bad_filter = ""
         self._found: Sequence[int] = ()
@@ -85,6 +87,7 @@ class PartitionsScreen(ViewScreen):
             "map-trouble": lambda _: self._to_trouble(1),
             "map-trouble-before": lambda _: self._to_trouble(-1),
             "map-partition": self._to_partition,
+            "map-heat": self._heat,
         }
 
     def body(self) -> Iterable[Widget]:
@@ -118,6 +121,7 @@ class PartitionsScreen(ViewScreen):
         if self._observer not in picture.members:
             self._observer = ""
         self._map.follow(picture, self._observer)
+        heat = self._take_heat(now_us)
         second = now_us // SECOND_US
         if self._map.partitions <= COUNTED_AT_ONCE or second != self._counted_second or self._census.counting:
             self._counted_second = second
@@ -126,7 +130,8 @@ class PartitionsScreen(ViewScreen):
                 self.set_timer(COUNTING_PAUSE_SECONDS, self.paint)
         self._find()
         self.map.show(self._found)
-        self.title_line.show([TableCell(fact.text, fact.tone) for fact in map_facts(picture, self._map, now_us)])
+        facts = [*heat, *map_facts(picture, self._map, now_us)]
+        self.title_line.show([TableCell(fact.text, fact.tone) for fact in facts])
         self.census_line.show(self._census_parts())
         self._model.update(picture, now_us)
         self.holders.show()
@@ -136,8 +141,10 @@ class PartitionsScreen(ViewScreen):
         partition = self.map.partition
         if partition is None or not self._map.partitions:
             return ()
-        text = partition_sentence(self.session.picture, self._map, partition, self.map.index, self.session.now_us())
-        return (TableCell(text),)
+        picture, now_us = self.session.picture, self.session.now_us()
+        stored = partition_text(picture, self._holder(partition, 0), partition, now_us)
+        text = partition_sentence(picture, self._map, partition, self.map.index, now_us)
+        return (TableCell(f"{text}; {stored}" if stored else text),)
 
     def filter_by(self, text: str) -> None:
         self._filter = text
@@ -170,6 +177,19 @@ class PartitionsScreen(ViewScreen):
         self._show_loss()
 
     # What to show
+
+    def _take_heat(self, now_us: int) -> Sequence[Fact]:
+        """Let digits stand in the map while heat is shown; what they mean."""
+        if not self._shows_heat:
+            self._map.show_heat({})
+            return ()
+        rates = partition_rates(self.session.picture, self._map.observer, now_us)
+        greatest = max((rate.both for rate in rates.values()), default=0.0)
+        at_rest = dict.fromkeys(range(self._map.partitions), HEAT[0])
+        self._map.show_heat(at_rest | {one: heat_of(rate.both, greatest) for one, rate in rates.items()})
+        hottest = max(rates, key=lambda one: rates[one].both, default=None)
+        most = f"9 busiest: p{hottest} with {rate_text(greatest)} operations/s" if rates else "nobody is asked anything"
+        return (Fact("", f"heat: 0 at rest, {most}", "strong"),)
 
     def _find(self) -> None:
         try:
@@ -247,6 +267,15 @@ class PartitionsScreen(ViewScreen):
             return
         after = zooms[(zooms.index(self.map.zoom) + 1) % len(zooms)]
         self.map.set_zoom(known.get(zoom, after))
+
+    def _heat(self, text: str) -> None:
+        if text not in ("", "on", "off"):
+            self.console.show_message(f"{text!r} is neither on nor off", error=True)
+            return
+        self._shows_heat = text == "on" if text else not self._shows_heat
+        if self._shows_heat and self.map.zoom == "halves":  # which has no digits
+            self.map.set_zoom("letters")
+        self.repaint()
 
     def _to_trouble(self, step: int) -> None:
         wrong = set().union(*(self._census.partitions[state] for state in COUNTED_STATES))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Literal, NamedTuple, get_args
 
 from quarterdeck.backend.picture.fold.belief import Belief
@@ -20,7 +20,7 @@ LAGS_NAMED = 3
 
 
 class DataRow(NamedTuple):
-    """One member, map or partition. What is None is not told."""
+    """One member, map or partition. Where nothing is known, `missing` says how that is written."""
 
     name: str
     owner: str
@@ -35,6 +35,7 @@ class DataRow(NamedTuple):
     """Of a partition the writes that some backup lacks; of a member those that it lacks as a backup."""
     oldest_us: int = 0
     """How long the oldest of them has waited."""
+    missing: str = ""
 
     @property
     def lag(self) -> str:
@@ -46,10 +47,12 @@ class DataRow(NamedTuple):
         return "warning" if self.behind else "plain"
 
 
-def rate_text(rate: float | None) -> str:
+NOTHING_SAID = "–"
+"""Of a member that has told nothing: it has nothing, or wrote its journal before members told of data."""
+
+
+def rate_text(rate: float) -> str:
     """Operations a second, to three figures; a dot for none, so that what is busy is seen at once."""
-    if rate is None:
-        return NOT_TOLD
     return "·" if rate == 0 else f"{rate:.3g}" if rate < 999.5 else f"{rate:.0f}"
 
 
@@ -142,10 +145,11 @@ def _member_rows(picture: Picture, now_us: int) -> dict[str, DataRow]:
 
 def _member_row(belief: Belief, lag: Lag | None, now_us: int) -> DataRow:
     name = one_line(belief.label)
-    if not belief.tells("data"):
-        return DataRow(name, "", None, None, None)
-    data = belief.data or NOTHING
     behind, age_us = (lag.writes, max(now_us - lag.oldest_us, 0)) if lag is not None else (0, 0)
+    data = belief.data
+    if data is None:
+        missing = NOTHING_SAID if belief.tells("data") else NOT_TOLD
+        return DataRow(name, "", None, None, None, behind=behind, oldest_us=age_us, missing=missing)
     return DataRow(
         name, "", data.entries, data.bytes, data.rate(now_us),
         data.backup_entries, data.backup_bytes, data.backup_rate(now_us), behind, age_us,
@@ -182,13 +186,23 @@ def _partition_rows(picture: Picture, now_us: int) -> dict[str, DataRow]:
     return {f"{partition}\0{label}": row for partition, label, row in sorted(found)}
 
 
+def partition_text(picture: Picture, owner: str, partition: int, now_us: int) -> str:
+    """What `owner` stores in a partition and is asked there; empty when it has told nothing of it."""
+    belief = picture.members.get(owner)
+    stored = belief.data.partitions.get(partition) if belief is not None and belief.data is not None else None
+    if stored is None:
+        return ""
+    rate = stored.rate(now_us)
+    asked = f", {rate_text(rate.reads)} reads/s, {rate_text(rate.writes)} writes/s" if rate else ""
+    return f"{counted(stored.entries, 'key')}, {bytes_text(stored.bytes)}{asked}"
+
+
 HEAT = "0123456789"
 """From at rest to busiest."""
 
 
-def heat_of(rates: Iterable[float], rate: float) -> str:
-    """A digit for `rate` beside all `rates`: 9 for those within a tenth of the greatest, 0 for none at all."""
-    greatest = max(rates, default=0.0)
+def heat_of(rate: float, greatest: float) -> str:
+    """A digit for `rate` beside the greatest there is: 0 for none at all, 9 from eight ninths of that on."""
     if rate <= 0 or greatest <= 0:
         return HEAT[0]
     return HEAT[min(len(HEAT) - 1, 1 + int(9 * rate / greatest))]

@@ -85,6 +85,7 @@ class ReplicaMap:
         """The rows of the master's table, if there is one that is not the same."""
         self.other_digest = ""
         """That of the master's table, while `other_rows` is there."""
+        self._heat: Mapping[int, str] = {}
         self._suspected: tuple[object, Set[Address]] = (None, frozenset())
         self._columns: dict[int, tuple[Row, Row | None, Column]] = {}
         self._followed: object = None
@@ -115,6 +116,15 @@ class ReplicaMap:
             self.revision += 1
         self._note((belief.table.version, belief.table.digest, self.other_digest, self.anomalies))
 
+    def show_heat(self, digits: Mapping[int, str]) -> None:
+        """Let these stand in place of the letters of holders, by partition; none: letters again."""
+        changed = [one for one in digits.keys() | self._heat.keys() if digits.get(one) != self._heat.get(one)]
+        if changed:
+            self.revision += 1
+        for partition in changed:
+            self._columns.pop(partition, None)
+        self._heat = digits
+
     @property
     def partitions(self) -> int:
         """How many partitions there are."""
@@ -138,6 +148,9 @@ class ReplicaMap:
         if known is not None and known[0] is row and known[1] is other:
             return known[2]
         column = self._make(row, other, self.anomalies.get(partition, NO_ANOMALY))
+        digit = self._heat.get(partition)
+        if digit is not None:
+            column = tuple(cell._replace(letter=digit) if cell.letter else cell for cell in column)
         self._columns[partition] = (row, other, column)
         return column
 

@@ -1,0 +1,84 @@
+"""Data in the console: the table by member, by map and by partition, and the heat of the replica map."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from textual.pilot import Pilot
+
+from quarterdeck.app.console import Console
+from quarterdeck.app.views.partitions.screen import PartitionsScreen
+from quarterdeck.backend.core.data.events import BackupLag, DataMeasured, MapMeasured
+from quarterdeck.backend.core.properties import SECOND_US
+from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.screen_text import screen_text, settle
+
+NAMES = ("athens", "byzantium")
+
+
+def storing() -> FakeCluster:
+    """Athens owns even partitions, of which p4 is the busiest; byzantium lags as a backup."""
+    cluster = FakeCluster(NAMES)
+    cluster.form()
+    rows = {number: [NAMES[number % 2], NAMES[1 - number % 2]] for number in range(20)}
+    for label in NAMES:
+        cluster.change_table(label, 20, rows, "arranged")
+    orders = MapMeasured("orders", 120, 4_000, 90, 30)
+    busy = ((4, 100, 3_600, 80, 10), (6, 20, 400, 10, 20, 3, 500_000))
+    lagging = (BackupLag(cluster.address("byzantium"), 1, 3, 500_000),)
+    cluster.happen("athens", DataMeasured(2 * SECOND_US, 120, 4_000, 7, 70, 0, (orders,), busy, lagging))
+    return cluster
+
+
+Scenario = Callable[[Console, Pilot[None]], Awaitable[None]]
+
+
+def on(cluster: FakeCluster, scenario: Scenario) -> None:
+    async def play() -> None:
+        app = Console(cluster)
+        async with app.run_test(size=(160, 40)) as pilot:
+            await settle(pilot)
+            await scenario(app, pilot)
+
+    asyncio.run(play())
+
+
+def test_one_table_by_member_by_map_and_by_partition() -> None:
+    async def scenario(app: Console, pilot: Pilot[None]) -> None:
+        await pilot.press("V")
+        await settle(pilot)
+        text = screen_text(app)
+        assert "data by member" in text and "120 keys, 4 kB; 45 reads/s, 15 writes/s; 1 backup behind" in text
+        assert "3 writes" in next(line for line in text.splitlines() if "byzantium" in line and "–" in line)
+        await pilot.press("z")
+        await settle(pilot)
+        assert "data by map" in screen_text(app) and "orders" in screen_text(app)
+        await pilot.press("z")
+        await settle(pilot)
+        text = screen_text(app)
+        assert "data by partition" in text and "p4" in text and "3.6 kB" in text
+        assert "3 writes" in next(line for line in text.splitlines() if "p6" in line)
+
+    on(storing(), scenario)
+
+
+def test_the_map_shows_heat_in_digits_and_the_letters_again() -> None:
+    async def scenario(app: Console, pilot: Pilot[None]) -> None:
+        await pilot.press("4")
+        await settle(pilot)
+        assert "own A B A B A B A B" in screen_text(app)
+        await pilot.press("H")
+        await settle(pilot)
+        text = screen_text(app)
+        assert "own 0 0 0 0 9 0 4 0" in text and "9 busiest: p4 with 45 operations/s" in text
+        screen = app.top
+        assert isinstance(screen, PartitionsScreen)
+        screen.map.point_at(4)
+        await settle(pilot)
+        assert "100 keys, 3.6 kB, 40 reads/s, 5 writes/s" in screen_text(app)
+        await pilot.press("H")
+        await settle(pilot)
+        assert "own A B A B A B A B" in screen_text(app)
+
+    on(storing(), scenario)
