@@ -15,10 +15,9 @@ from textual.events import Key
 from textual.message import Message
 
 from quarterdeck.app.actions import time as time_actions
-from quarterdeck.app.actions.action import ViewName, WordKind
+from quarterdeck.app.actions.action import VIEW_NAMES, ViewName, WordKind
 from quarterdeck.app.actions.allowed import Allowed, allowed_on
 from quarterdeck.app.actions.registry import action_called
-from quarterdeck.app.actions.views import ACTIONS as VIEW_ACTIONS
 from quarterdeck.app.cluster_opener import ClusterOpener, ClusterUnavailable, NoOtherClusters, OpenedCluster
 from quarterdeck.app.commands.confirmation import confirmation_for
 from quarterdeck.app.commands.palette import ActionsProvider, Palette
@@ -105,9 +104,7 @@ class Console(App[None]):
             **self._table_handlers.handlers,
             **DeferredHandlers(OUTPUT_ACTIONS, self._output_handlers).handlers,
             **DeferredHandlers((action.id for action in time_actions.ACTIONS), self._time_handlers).handlers,
-            **{action.id: partial(self._open, cast(ViewName, action.id)) for action in VIEW_ACTIONS},
-            "questions": partial(self._open, "questions"),
-            "traffic": partial(self._open, "traffic"),
+            **{view: partial(self._open, view) for view in VIEW_NAMES if view != "member"},
             "owner": lambda text: self._tell_owner(text),
             "fault-undo": lambda text: undo(self, self.session, text),
             "filter": lambda text: self._filter(text),

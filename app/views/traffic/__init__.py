@@ -1,1 +1,1 @@
-"""The view of data. One table has keys, bytes and operations a second, by member, by map or by partition, and backups that lag."""
+"""The view of data. One table has keys, bytes and operations a second, by member, map or partition, and backups that lag."""
