@@ -9,9 +9,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 from collections.abc import Callable
+from contextlib import chdir
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+import msgspec
 from textual.pilot import Pilot
 
 from quarterdeck.app.console import Console
@@ -19,8 +22,12 @@ from quarterdeck.app.output.export import Target, export_screen
 from quarterdeck.app.settings import ConsoleSettings
 from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.clusters.log_cluster import LogCluster
+from quarterdeck.backend.clusters.recorded_cluster import RecordedCluster
 from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCluster
+from quarterdeck.backend.core.events import ListInstalled, Record
+from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.simulation.simulated_driver import simulate
 from quarterdeck.backend.training.demos import load_demo
 from quarterdeck.cli.film import film_of
 
@@ -81,6 +88,7 @@ SHOTS = (
     Shot("views/join-lists", "split", two_masters, ("7",)),
     Shot("views/events", "split", two_masters, ("8",)),
     Shot("views/time", "split", two_masters, ("9",)),
+    Shot("views/demos", "split", two_masters, ("D",)),
     Shot("views/help", "split", two_masters, ("question_mark",)),
     Shot("views/confirm", "split", two_masters, ("K",)),
 )
@@ -118,6 +126,39 @@ async def draw_logs(shot: LogShot) -> None:
             await until_shown(pilot, cluster, 0)
         export_screen(console, Target(FOLDER / f"{shot.name}.svg", overwrite=True))
     cluster.close()
+
+
+AUDIT, AUDITED_DEMO = "views/audit", "split"
+"""The findings in a recorded run. The core breaks no rule, so one event of the record is changed before it is read."""
+
+
+def broken_run() -> list[Record]:
+    """The demo, whose last list gets the version of an earlier one."""
+    records: list[Record] = []
+    simulate(load_demo(AUDITED_DEMO), 1, records, run=f"{AUDITED_DEMO}-seed-1")
+    place, record, event = [
+        (place, one, one.event) for place, one in enumerate(records) if isinstance(one.event, ListInstalled)
+    ][-1]
+    records[place] = msgspec.structs.replace(record, event=msgspec.structs.replace(event, version=2))
+    return records
+
+
+async def draw_audit() -> None:
+    records = broken_run()
+    with TemporaryDirectory() as folder, chdir(folder):  # the screen names the journal
+        with JournalWriter(Path("journals"), records[0].run, "simulation") as journal:
+            for record in records:
+                journal.append(record)
+        cluster = RecordedCluster(Path("journals"))
+        console = Console(cluster)
+        async with console.run_test(size=SIZE) as pilot:
+            for _ in range(TICKS_TO_SETTLE):
+                await pilot.pause(TICK_SECONDS)
+            await pilot.press("0")
+            for _ in range(TICKS_TO_SETTLE):
+                await until_shown(pilot, cluster, 0)
+            export_screen(console, Target(FOLDER / f"{AUDIT}.svg", overwrite=True))
+        cluster.close()
 
 
 async def draw(shot: Shot) -> None:
@@ -165,6 +206,8 @@ def main() -> None:
     for shot in SHOTS:
         if not wanted or shot.name in wanted:
             asyncio.run(draw(shot))
+    if not wanted or AUDIT in wanted:
+        asyncio.run(draw_audit())
     if not wanted or FILM in wanted:
         draw_film()
     for of_logs in LOG_SHOTS:

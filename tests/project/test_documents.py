@@ -61,6 +61,33 @@ def test_the_picture_was_exported_by_the_console_and_needs_no_net(name: str) -> 
     assert "url(http" not in picture
 
 
+def test_every_picture_stands_on_a_page() -> None:
+    shown = {
+        (document.parent / target).resolve()
+        for document in DOCUMENTS
+        for target in LINK.findall(document.read_text(encoding="utf-8"))
+    }
+    assert not [str(one) for one in sorted((ROOT / "docs" / "screenshots").rglob("*.svg")) if one not in shown]
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "console").glob("*.md")), ids=lambda page: page.stem)
+def test_a_page_of_the_console_opens_with_a_picture(page: Path) -> None:
+    assert ".svg)" in "".join(page.read_text(encoding="utf-8").splitlines(keepends=True)[:4])
+
+
+def test_every_page_can_be_found_from_the_index() -> None:
+    index = ROOT / "docs" / "index.md"
+    found, pending = {index}, [index]
+    while pending:
+        page = pending.pop()
+        for target in LINK.findall(page.read_text(encoding="utf-8")):
+            led = (page.parent / target).resolve()
+            if led.suffix == ".md" and led not in found:
+                found.add(led)
+                pending.append(led)
+    assert not [str(page.relative_to(ROOT)) for page in DOCUMENTS if page not in found]
+
+
 def test_the_readme_is_one_page_and_shows_both_ways_in() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= README_LINES
