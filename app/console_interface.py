@@ -11,6 +11,7 @@ from quarterdeck.app.cluster_opener import OpenedCluster
 from quarterdeck.app.suggestions import Suggestions
 from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.core.commands.commands import Command
+from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.replay.tape import Tape
 from quarterdeck.widgets.line_table import TableCell
 
@@ -60,8 +61,16 @@ class ConsoleInterface(Protocol):
         """Open the prompt with the beginning of a line, for the operator to finish."""
         ...
 
-    def goto(self, view: ViewName, *, member: str = "", at_us: int | None = None) -> None:
-        """Open a view, at a member or at a moment of the run if one is given."""
+    def goto(
+        self,
+        view: ViewName,
+        *,
+        member: str = "",
+        at_us: int | None = None,
+        event: Record | None = None,
+        because: bool = False,
+    ) -> None:
+        """Open a view: at a member, a moment of the run or an event if one is given; `because` asks why that happened."""
         ...
 
     def back(self) -> None:

@@ -19,7 +19,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(
         "event-because", "because", "Show why the event under the cursor happened: its causes, link by link.",
         "b", "b", "Events", one_word("because", "nothing", "", "show why the event under the cursor happened"),
-        views=("events",),
+        views=("events", "overview"),
     ),
     Action(
         "event-story", "story", "Tell the claim, merge, migration or member that the event belongs to; again: the next of them.",

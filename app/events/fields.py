@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import msgspec
 
+from quarterdeck.app.events.lines import words_of
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.explain.episodes.episode import Episode
+from quarterdeck.backend.picture.explain.episodes.sentences import Sentence
 from quarterdeck.backend.picture.explain.event_filter import kind_of
 from quarterdeck.backend.picture.text.fact import Fact
-from quarterdeck.backend.picture.text.formatting import one_line
+from quarterdeck.backend.picture.text.formatting import (
+    NAMES_SPELT_OUT,
+    NameOf,
+    counted,
+    duration_text,
+    listed,
+    one_line,
+)
+
+MOST_EVENTS = 40
+"""Events of an episode that are told beside it."""
 
 
 def facts_of(record: Record, words: str) -> tuple[Fact, ...]:
@@ -23,6 +37,32 @@ def facts_of(record: Record, words: str) -> tuple[Fact, ...]:
         Fact("run", one_line(record.run)),
         Fact("at", f"{record.at / SECOND_US:.6f} s on the run's clock"),
         *(Fact(name.replace("_", " "), one_line(_text(value))) for name, value in fields.items() if name != "kind"),
+    )
+
+
+def episode_facts(
+    episode: Episode, sentence: Sentence, time_of: Callable[[Record], str], name_of: NameOf
+) -> tuple[Fact, ...]:
+    """What is told of an episode, and the first of its events."""
+    events = (
+        Fact(
+            "" if place else "events",
+            f"{time_of(record).strip()} {one_line(record.member)}: {words_of(record, name_of)}",
+        )
+        for place, record in enumerate(episode.records[:MOST_EVENTS])
+    )
+    lasted = episode.end_us - episode.at_us
+    more = sentence.events - MOST_EVENTS
+    return (
+        Fact("what", sentence.text, "strong"),
+        Fact("at", f"{time_of(episode.first).strip()}{f', for {duration_text(lasted)}' if lasted else ''}"),
+        *(
+            [Fact("members", listed(list(map(one_line, episode.subjects)), NAMES_SPELT_OUT))]
+            if episode.subjects
+            else []
+        ),
+        *events,
+        *([Fact("", f"and {counted(more, 'event')} more; enter unfolds them", "faint")] if more > 0 else []),
     )
 
 

@@ -7,13 +7,23 @@ from typing import Any
 
 from textual.app import App
 
+from quarterdeck.app.session import Session
 from quarterdeck.app.tabs import Tab
 from quarterdeck.backend.picture.text.formatting import counted, one_line
 
 
+def _lives(session: Session) -> bool:
+    """Whether members run, or are being started: they would end too, and nobody would have been asked."""
+    return bool(session.running) or (session.starting is not None and not session.starting.done())
+
+
+def _members(session: Session) -> str:
+    return counted(session.running, "member") if session.running else "members that are being started"
+
+
 def leave(app: App[Any], tabs: Iterable[Tab]) -> None:
     """End `app`, which has these clusters open."""
-    ending = [tab for tab in tabs if tab.session.cluster.source == "live" and tab.session.running]
+    ending = [tab for tab in tabs if tab.session.cluster.source == "live" and _lives(tab.session)]
     if not ending:
         app.exit()
         return
@@ -26,5 +36,5 @@ def leave(app: App[Any], tabs: Iterable[Tab]) -> None:
         if confirmed:
             app.exit()
 
-    told = "; ".join(f"{one_line(tab.title)}: {counted(tab.session.running, 'member')}" for tab in ending)
+    told = "; ".join(f"{one_line(tab.title)}: {_members(tab.session)}" for tab in ending)
     app.push_screen(ConfirmScreen("Leave the console?", f"These members end with it: {told}.", "Leave"), answered)

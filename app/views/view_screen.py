@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from time import monotonic
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.containers import Vertical
+from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.widget import Widget
 
@@ -22,9 +22,12 @@ from quarterdeck.app.session import Session
 from quarterdeck.app.settings import Clock
 from quarterdeck.app.views.connection_summary import ConnectionSummary
 from quarterdeck.app.views.header import header_parts
+from quarterdeck.app.views.row_detail import RowDetail
 from quarterdeck.app.views.sort_filter_model import SortFilterModel
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.boards.member_detail import member_detail
+from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import one_line
 from quarterdeck.widgets.candidate_list import CandidateList
 from quarterdeck.widgets.hint_line import Hint, HintLine
@@ -49,6 +52,12 @@ NEW_US = 60 * SECOND_US
 CALM_US = 5 * SECOND_US
 """How long a run is new, and after how long without an event nothing happens."""
 
+COLUMNS_FOR_DETAIL = 150
+"""From so many columns on the detail of a row stands beside the tables."""
+
+COLUMNS_BESIDE_PICTURES = 190
+"""The same for views whose drawings or lines need the width themselves."""
+
 ROWS_FOR_VIEWS = 30
 """On a screen of fewer rows there is no line with the names of the views."""
 
@@ -62,6 +71,10 @@ class ViewScreen(Screen[None]):
 
     view: ClassVar[ViewName]
 
+    detailed = False
+    """Whether the row under the cursor is told in full beside the tables, where there is room."""
+
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (COLUMNS_FOR_DETAIL, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (ROWS_FOR_VIEWS, "-tall")]
 
     def __init__(self, session: Session, console: ConsoleInterface) -> None:
@@ -71,6 +84,7 @@ class ViewScreen(Screen[None]):
         self.header = StatusLine(id="header")
         self.tabs_line = StatusLine(id="tabs")
         self.views_line = ViewBar(VIEWS, self.view, id="views")
+        self.row_detail = RowDetail(session)
         self.below = StatusLine(id="below", most_lines=2, shrinks=False)
         self.message = StatusLine(id="message", most_lines=3)
         self.hints = HintLine(id="hints")
@@ -86,7 +100,8 @@ class ViewScreen(Screen[None]):
         yield self.tabs_line
         yield self.views_line
         yield self.header
-        yield Vertical(*self.body(), id="body")
+        body = Vertical(*self.body(), id="body")
+        yield Horizontal(body, self.row_detail, id="body-and-detail") if self.detailed else body
         yield self.below
         yield self.message
         yield self.candidates
@@ -129,6 +144,21 @@ class ViewScreen(Screen[None]):
     def sentence(self) -> Sequence[TableCell]:
         """What is said below the body of that which the cursor is on."""
         return ()
+
+    def row_pointed(self) -> Hashable:
+        """What the detail is about; None for nothing."""
+        return self.member_under_cursor or None
+
+    def row_facts(self) -> Sequence[Fact]:
+        """What is known of that: of a member all."""
+        member = self.member_under_cursor
+        picture, now_us = self.session.picture, self.session.now_us()
+        facts = member_detail(picture, member, now_us, recent=self.session.recent)
+        return (
+            Fact("member", one_line(member), "strong"),
+            *self.connections.facts(member),
+            *(fact for fact in facts if not fact.verbatim),
+        )
 
     def filter_by(self, text: str) -> None:
         """Show only what holds `text`."""
@@ -208,6 +238,9 @@ class ViewScreen(Screen[None]):
         if self.table is not None:
             self.table.point_at(label)
 
+    def point_at_event(self, event: Record, *, because: bool) -> None:
+        """Put the cursor on an event, where events are rows, and say why it happened if that is asked."""
+
     def tick(self, *, news: bool) -> None:
         """Called at the console's clock while the view is in sight."""
         if self.message.parts and monotonic() - self._message_since > MESSAGE_SECONDS:
@@ -279,6 +312,8 @@ class ViewScreen(Screen[None]):
 
     def _say_below(self) -> None:
         self._show_hints()
+        if self.detailed:
+            self.row_detail.tell(self.row_pointed(), self.row_facts)
         parts = self.sentence() or self._quiet_line()
         self.below.show(parts)
         if self.below.display != bool(parts):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
+
 from quarterdeck.app.commands.confirm_screens import ConfirmScreen
 from quarterdeck.app.console import Console
 from quarterdeck.backend.core.commands.commands import HealLink
@@ -114,6 +116,23 @@ def test_leaving_a_live_cluster_asks_and_q_goes_one_level_back() -> None:
                 await pilot.pause()
                 assert app.screen is app.top and app.is_running
             await pilot.press("Q", "y")
+        assert not app.is_running
+
+    run_async(scenario())
+
+
+def test_leaving_asks_also_while_members_are_being_started() -> None:
+    async def scenario() -> None:
+        starting: Future[None] = Future()
+        app = Console(FakeCluster(FIVE, source="live"), starting)
+        async with app.run_test(size=(120, 40)) as pilot:
+            await pilot.press("Q")
+            await pilot.pause()
+            assert isinstance(app.screen, ConfirmScreen) and "dev: members that are being" in screen_text(app)
+            await pilot.press("n")
+            starting.set_exception(OSError("no port is free"))
+            await settle(pilot)
+            await pilot.press("Q")
         assert not app.is_running
 
     run_async(scenario())

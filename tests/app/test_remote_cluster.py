@@ -12,6 +12,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import JournalChanged
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.core.witnessed.events import ConnectionChanged
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.screen_text import screen_text, settle
 
@@ -113,5 +114,21 @@ def test_who_was_never_reached_has_a_row_and_a_torn_history_is_named() -> None:
             await pilot.press("i")
             await settle(pilot)
             assert "incomplete: its beginning is lost" in screen_text(app)
+
+    asyncio.run(scenario())
+
+
+def test_a_stale_row_says_once_that_its_member_is_not_heard() -> None:
+    async def scenario() -> None:
+        cluster = cities()
+        app = Console(cluster)
+        async with app.run_test(size=(120, 24)) as pilot:
+            await settle(pilot)
+            cluster.happen("byzantium", ConnectionChanged("silent", ""))
+            cluster.reached["byzantium"] = ConnectionStatus("http://byzantium:5701", "stale", 0, "silence")
+            cluster.pass_time(7)
+            await settle(pilot)
+            row = next(line for line in screen_text(app).splitlines() if "  byzantium" in line and "stale" in line)
+            assert "stale 7 s v" in row and "not reached" not in row
 
     asyncio.run(scenario())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from textual.widget import Widget
@@ -31,6 +31,7 @@ from quarterdeck.app.views.audit.model import FindingsModel
 from quarterdeck.app.views.sort_filter_model import SortFilterModel
 from quarterdeck.app.views.view_screen import ViewScreen
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import counted, one_line
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.status_line import StatusLine
@@ -42,6 +43,7 @@ class AuditScreen(ViewScreen):
     """The audit itself runs in a process of its own, and ends with the view's console."""
 
     view = "audit"
+    detailed = True
 
     def __init__(self, session: Session, console: ConsoleInterface) -> None:
         super().__init__(session, console)
@@ -107,6 +109,16 @@ class AuditScreen(ViewScreen):
             return ()
         witnesses = f"shown by {counted(len(row.finding.witnesses), 'event')}" if row.finding.witnesses else ""
         return [TableCell(row.sentence), TableCell(witnesses, "faint")]
+
+    def row_pointed(self) -> Hashable:
+        return self.findings.cursor_key
+
+    def row_facts(self) -> Sequence[Fact]:
+        """All cells whole, and the finding in words."""
+        key, model = self.findings.cursor_key, self.sort_filter
+        cells = model.row(key) if key is not None and model is not None else {}
+        told = " ".join(cell.text for cell in self.sentence())
+        return (*(Fact(title, text) for title, text in cells.items() if text), Fact("in words", told))
 
     def targets(self) -> tuple[str, ...]:
         row = self._model.row(self.findings.cursor_key)

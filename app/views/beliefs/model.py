@@ -11,6 +11,7 @@ from rich.cells import cell_len
 from quarterdeck.app.views.columns import ColumnOf, MatrixModel
 from quarterdeck.backend.picture.boards.belief_matrix import (
     DISSENT_GLYPH,
+    NOT_REACHED,
     BeliefState,
     BeliefSummary,
     ObserverFacts,
@@ -21,7 +22,7 @@ from quarterdeck.backend.picture.boards.belief_matrix import (
     summarize_beliefs,
 )
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.formatting import one_line
+from quarterdeck.backend.picture.text.formatting import one_line, told_apart
 from quarterdeck.widgets.line_table import MARKER_WIDTH, Column, TableCell
 
 TONE_OF: dict[BeliefState, str] = {
@@ -116,7 +117,8 @@ class BeliefMatrixModel(MatrixModel[ObserverRow]):
         laid_out = (tuple(keys), len(self._ever_suspected), self._name_width)
         if laid_out != self._laid_out:
             self._laid_out = laid_out
-            self.show_members({label: self._member_column(label) for label in keys})
+            titles = dict(zip(keys, self._titles(keys), strict=True))
+            self.show_members({label: self._member_column(title, label) for label, title in titles.items()})
             self.widen("observer", map(one_line, keys), LONGEST_NAME)
         self._widen_facts()
 
@@ -144,6 +146,8 @@ class BeliefMatrixModel(MatrixModel[ObserverRow]):
         facts, mark = observer_facts(self._picture, key), self._marks.get(key, "")
         if mark and key not in self._picture.members:
             facts = replace(facts, list_version="")
+        elif mark:  # how long it is not reached says that it is not
+            facts = replace(facts, list_version=facts.list_version.removeprefix(NOT_REACHED).strip())
         return ObserverRow(key, facts, mark, key in self.summary.dissenters)
 
     def _member_cells(self, row: ObserverRow, labels: Sequence[str]) -> Iterator[TableCell]:
@@ -153,10 +157,14 @@ class BeliefMatrixModel(MatrixModel[ObserverRow]):
                 seen.glyph if self._glyphs_only else seen.text, "faint" if row.greyed else TONE_OF[seen.word]
             )
 
-    def _member_column(self, label: str) -> Column:
-        title = one_line(label)
+    def _titles(self, labels: Sequence[str]) -> Sequence[str]:
+        """What stands above the columns of these members."""
+        names = [one_line(label) for label in labels]
+        return told_apart(names, self._name_width if self._glyphs_only else LONGEST_NAME)
+
+    def _member_column(self, title: str, label: str) -> Column:
         if self._glyphs_only:
-            return Column(title, min(cell_len(title), self._name_width) + 1)
+            return Column(title, cell_len(title) + 1)
         least = SUSPECTED_WIDTH if label in self._ever_suspected else PLAIN_WIDTH
         return Column(title, max(min(cell_len(title), LONGEST_NAME) + 1, least))
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from quarterdeck.app.views.columns import BoardModel, ColumnOf
+from quarterdeck.backend.picture.text.fact import Fact
+from quarterdeck.backend.picture.text.formatting import counted, one_line
 from quarterdeck.backend.training.demos import Scenario, demo_names, load_demo
 from quarterdeck.backend.training.scores import Attempts, ScoreBook
 
@@ -78,3 +80,26 @@ class DemoModel(BoardModel[DemoRow]):
         """Read the scripts that are not yet; may be called from another thread."""
         for name in NAMES:
             self.scenarios.setdefault(name, load_demo(name))
+
+
+def demo_facts(row: DemoRow) -> Iterator[Fact]:
+    """What a demo is about, and how it went so far."""
+    yield Fact("demo", row.name, "strong")
+    scenario = row.scenario
+    if scenario is None:
+        return
+    yield Fact("title", one_line(scenario.title))
+    if scenario.chapter:
+        yield Fact("chapter", one_line(scenario.chapter), "faint")
+    for heading, text in (("about", scenario.summary), ("goal", scenario.goal)):
+        if text:
+            yield Fact(heading, one_line(" ".join(text.split())))
+    length = [
+        f"{counted(len(scenario.steps), 'step')}",
+        *([f"about {minutes(scenario)} min"] if minutes(scenario) else []),
+    ]
+    yield Fact("length", ", ".join(length))
+    if scenario.seed_of:
+        yield Fact("source", one_line(scenario.seed_of), "faint")
+    if row.attempts.finished:
+        yield Fact("done", f"✓ {row.attempts.finished} times, best {row.attempts.text()}", "good")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 
 from textual.containers import Container
@@ -16,10 +16,11 @@ from quarterdeck.app.commands.confirm_screens import ConfirmScreen
 from quarterdeck.app.console_interface import ConsoleInterface
 from quarterdeck.app.session import Session
 from quarterdeck.app.views.beliefs.model import BeliefMatrixModel
-from quarterdeck.app.views.demos.model import DemoModel
+from quarterdeck.app.views.demos.model import DemoModel, demo_facts
 from quarterdeck.app.views.sort_filter_model import SortFilterModel
 from quarterdeck.app.views.view_screen import ViewScreen
 from quarterdeck.backend.core.commands.commands import Command
+from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.training.demo_cluster import DemoCluster, LiveDemo, SimulatedDemo
 from quarterdeck.backend.training.demos import UnknownDemo, load_demo
 from quarterdeck.backend.training.lesson import Lesson
@@ -28,9 +29,6 @@ from quarterdeck.backend.training.tutor_facts import step_text, tutor_facts
 from quarterdeck.widgets.fact_sheet import FactSheet
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.status_line import StatusLine
-
-WIDE = 150
-"""From so many columns on the tutor stands beside the beliefs instead of below them."""
 
 DEFAULT_SEED = 1
 
@@ -56,7 +54,6 @@ class DemosScreen(ViewScreen):
     """Shows the list where the cluster has no lesson. A lesson goes on whether its view is shown or not."""
 
     view = "demos"
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]
 
     def __init__(self, session: Session, console: ConsoleInterface) -> None:
         super().__init__(session, console)
@@ -64,6 +61,7 @@ class DemosScreen(ViewScreen):
         self.demo_cluster = cluster if isinstance(cluster, DemoCluster) else None
         self._demos = DemoModel(console.scores)
         self._matrix = BeliefMatrixModel(session.picture)
+        self.detailed = self.demo_cluster is None
         self._noted = False
         self._whole = False
         """Whether all of the list was read when it was shown last: a clock that stands still would not show the rest."""
@@ -140,6 +138,13 @@ class DemosScreen(ViewScreen):
         return [TableCell(scenario.goal or scenario.summary), TableCell(more, "faint")]
 
     # The list
+
+    def row_pointed(self) -> Hashable:
+        return (self._selected, self._selected in self._demos.scenarios) if self._selected else None
+
+    def row_facts(self) -> Sequence[Fact]:
+        row = self._demos.row(self._selected)
+        return tuple(demo_facts(row)) if row is not None else ()
 
     @property
     def _selected(self) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface
-from quarterdeck.app.events.fields import exported
+from quarterdeck.app.events.fields import episode_facts, exported, facts_of
 from quarterdeck.app.events.levels import (
     HEADINGS,
     LEVELS,
@@ -23,16 +23,18 @@ from quarterdeck.app.session import RECENT, Session
 from quarterdeck.app.settings import Clock
 from quarterdeck.app.views.events.detail_pane import EventPane
 from quarterdeck.app.views.events.log_places import log_place, log_screen
-from quarterdeck.app.views.view_screen import ViewScreen
+from quarterdeck.app.views.view_screen import COLUMNS_BESIDE_PICTURES, ViewScreen
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.explain.causes import causes
+from quarterdeck.backend.picture.explain.episodes.deciding import deciding_record
 from quarterdeck.backend.picture.explain.event_filter import kind_of
 from quarterdeck.backend.picture.explain.event_index import EventIndex, identity
 from quarterdeck.backend.picture.explain.event_trace import Subject, event_trace, subjects_of
 from quarterdeck.backend.picture.explain.space_time import ZOOMS_US, Row, SpaceTime
 from quarterdeck.backend.picture.replay.reorder_buffer import ReorderBuffer
 from quarterdeck.backend.picture.text.event_description import clock_text
+from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import duration_text, one_line
 from quarterdeck.widgets.line_table import TableCell
 from quarterdeck.widgets.space_time import SpaceTimeDiagram
@@ -45,6 +47,8 @@ class EventsScreen(ViewScreen):
     """The tail and the diagram show the same events, as the filter leaves them, with one cursor."""
 
     view = "events"
+    detailed = True
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (COLUMNS_BESIDE_PICTURES, "-wide")]
 
     def __init__(self, session: Session, console: ConsoleInterface) -> None:
         super().__init__(session, console)
@@ -57,6 +61,8 @@ class EventsScreen(ViewScreen):
         self._zoom_us = 0
         self._chosen: Record | None = None
         """The event that the cursor was put on, which need not be the first one of its row."""
+        self._awaited: tuple[Record, bool] | None = None
+        """Where the cursor is to go as soon as that event is told, and whether it is to be explained there."""
         self._subjects: tuple[Subject, ...] = ()
         self._subject_index = 0
         """Which of the subjects is told."""
@@ -117,14 +123,42 @@ class EventsScreen(ViewScreen):
         if self._epoch != self.session.epoch:
             self._epoch = self.session.epoch
             self._restart(self.session.recent)
+        self._go_to_awaited()
         self._format.reserve(self.session.cluster.labels)
-        if self._format.width != self.size.width:
-            self._format.width = self.size.width
-            self.tail.refresh()
+        self._fit()
         if self._diagram is not None and self.diagram.display:
             if len(self._diagram.lanes) != len(self._lane_labels()):
                 self._redraw()
             self.diagram.show(self._diagram)
+
+    def point_at_event(self, event: Record, *, because: bool) -> None:
+        self._awaited = (event, because)
+        if self._epoch == self.session.epoch:
+            self._go_to_awaited()
+
+    def row_pointed(self) -> Hashable:
+        entry = self._entry()
+        record = self._current()
+        if self._following or record is None:
+            return None
+        return (identity(record), entry.episode.count if isinstance(entry, EpisodeLine) else 0)
+
+    def row_facts(self) -> Sequence[Fact]:
+        entry, record = self._entry(), self._current()
+        if isinstance(entry, EpisodeLine):
+            return episode_facts(entry.episode, entry.sentence(), self._format.time_of, self._name_of)
+        return facts_of(record, words_of(record, self._name_of)) if record is not None else ()
+
+    def _go_to_awaited(self) -> None:
+        """An event of the latest moment may be told a tick later."""
+        if self._awaited is None:
+            return
+        (record, because), awaited = self._awaited, self._awaited
+        self._awaited = None
+        if not self._point_at(record):
+            self._awaited = awaited
+        elif because:
+            self._explain()
 
     def targets(self) -> tuple[str, ...]:
         """The member that the line under the cursor is of; nobody while events run past."""
@@ -179,7 +213,14 @@ class EventsScreen(ViewScreen):
             self._redraw()
 
     def on_resize(self) -> None:
-        self._format.width = self.size.width
+        self.call_after_refresh(self._fit)
+
+    def _fit(self) -> None:
+        """Lines are made for a width."""
+        width = self.tail.size.width or self.size.width
+        if self._format.width != width:
+            self._format.width = width
+            self.tail.refresh()
 
     # The events
 
@@ -340,7 +381,10 @@ class EventsScreen(ViewScreen):
         return shown is not None
 
     def _explain(self) -> None:
+        entry = self._entry()
         record = self._pause_at_current()
+        if record is not None and isinstance(entry, EpisodeLine):
+            record = deciding_record(entry.episode)
         if record is not None:
             self.pane.explain(record, causes(self._trail, record))
             self._pane_shown()

@@ -41,6 +41,7 @@ class JoinListsScreen(ViewScreen):
     """Pairs of clusters above, what helps the one under the cursor, and the lists of all members."""
 
     view = "join-lists"
+    detailed = True
 
     def __init__(self, session: Session, console: ConsoleInterface) -> None:
         super().__init__(session, console)

@@ -16,6 +16,9 @@ from quarterdeck.backend.picture.boards.member_board import board_facts, member_
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.status_line import StatusLine
 
+ROWS_FOR_DETAIL = 38
+"""The table is too wide for anything beside it: from so many rows on the detail stands below."""
+
 COUNTED_AT_ONCE = 200
 """More members are counted at most once a second: in a storm each of them may suspect half of the others."""
 
@@ -24,6 +27,7 @@ class MembersScreen(ViewScreen):
     """The sentence below the table spells out the member under the cursor."""
 
     view = "members"
+    detailed = True
 
     def __init__(self, session: Session, console: ConsoleInterface) -> None:
         super().__init__(session, console)
@@ -51,6 +55,7 @@ class MembersScreen(ViewScreen):
             self._counted_second = second
             self.title_line.show([TableCell(fact.text, fact.tone) for fact in board_facts(picture, now_us)])
         self.members.show()
+        self.set_class(self.app.size.height >= ROWS_FOR_DETAIL, "-detailed")
 
     def sentence(self) -> Sequence[TableCell]:
         key = self.members.cursor_key

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 from textual.widget import Widget
 
@@ -13,6 +13,7 @@ from quarterdeck.app.views.sort_filter_model import SortFilterModel
 from quarterdeck.app.views.view_screen import ViewScreen
 from quarterdeck.backend.clusters.log_cluster import LogSource, round_text
 from quarterdeck.backend.picture.boards.migration_board import Head, migration_board
+from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import counted, one_line
 from quarterdeck.backend.picture.text.not_told import NOT_TOLD
 from quarterdeck.widgets.line_table import LineTable, TableCell
@@ -27,10 +28,13 @@ class MigrationsScreen(ViewScreen):
     """The sentence below the table spells out the row under the cursor."""
 
     view = "migrations"
+    detailed = True
 
     def __init__(self, session: Session, console: ConsoleInterface) -> None:
         super().__init__(session, console)
         self._model = MigrationModel()
+        self._awaited = ""
+        """The member whose migration the cursor is to go to once there are rows."""
         self.title_line = StatusLine(id="board-title")
         self.heads = tuple(StatusLine(id=f"head-{place}", classes="head") for place in range(HEADS_SHOWN))
         self.board = LineTable(SortFilterModel(self._model), id="board")
@@ -53,6 +57,20 @@ class MigrationsScreen(ViewScreen):
     def member_under_cursor(self) -> str:
         return next(iter(self.targets()), "")
 
+    def point_at(self, label: str) -> None:
+        """The first migration that this member takes part in."""
+        self._awaited = label
+        self._go_to_awaited()
+
+    def _go_to_awaited(self) -> None:
+        rows = ((key, self._model.row(key)) for key in self._model.keys) if self._awaited else ()
+        for key, row in rows:
+            if row is not None and self._awaited in (row.destination, row.displaced.partition("→")[0]):
+                self.board.point_at(key)
+                break
+        if self._model.keys:
+            self._awaited = ""
+
     def paint(self) -> None:
         picture = self.session.picture
         board = migration_board(picture, self.session.now_us())
@@ -64,6 +82,14 @@ class MigrationsScreen(ViewScreen):
         self._show_heads(self._rounds() or board.heads)
         self._model.update(board)
         self.board.show()
+        self._go_to_awaited()
+
+    def row_pointed(self) -> Hashable:
+        return self.board.cursor_key
+
+    def row_facts(self) -> Sequence[Fact]:
+        row = self._model.row(self.board.cursor_key)
+        return row.facts if row is not None else ()
 
     def sentence(self) -> Sequence[TableCell]:
         row = self._model.row(self.board.cursor_key)

@@ -11,7 +11,7 @@ from quarterdeck.backend.picture.boards.belief_matrix import state_word
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.network.faults import Fault, FaultKind
 from quarterdeck.backend.picture.network.network_board import WORD_GLYPHS, WORD_TONES, LinkWord, link_word
-from quarterdeck.backend.picture.text.fact import Tone
+from quarterdeck.backend.picture.text.fact import Fact, Tone
 from quarterdeck.backend.picture.text.formatting import letter_of, one_line
 from quarterdeck.widgets.line_table import Column, TableCell
 
@@ -175,3 +175,14 @@ def undo_text(fault: Fault) -> str:
     more = len(fault.undo) - UNDO_SHOWN
     spelt = [line if len(line) <= UNDO_LENGTH else f"{line[:UNDO_LENGTH]}…" for line in lines]
     return "; ".join(spelt) + (f"; {more} more" if more > 0 else "")
+
+
+def fault_facts(fault: Fault, now_us: int) -> tuple[Fact, ...]:
+    """A fault in full, with all commands that end it."""
+    undo = (Fact("" if place else "undone by", one_line(describe(command))) for place, command in enumerate(fault.undo))
+    return (
+        Fact("fault", f"{fault.glyph} {fault.kind}", FAULT_TONES[fault.kind]),
+        Fact("since", fault.age(now_us)),
+        Fact("what", fault.text),
+        *undo,
+    )

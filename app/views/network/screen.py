@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from textual.containers import Horizontal
@@ -11,9 +11,9 @@ from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface
 from quarterdeck.app.session import Session
-from quarterdeck.app.views.network.model import FaultModel, LinkModel, undo_text
+from quarterdeck.app.views.network.model import FaultModel, LinkModel, fault_facts, undo_text
 from quarterdeck.app.views.sort_filter_model import SortFilterModel
-from quarterdeck.app.views.view_screen import ViewScreen
+from quarterdeck.app.views.view_screen import COLUMNS_BESIDE_PICTURES, ViewScreen
 from quarterdeck.backend.core.commands.commands import BlockMode
 from quarterdeck.backend.core.events import LinkChanged, Record
 from quarterdeck.backend.picture.network.faults import FaultLedger
@@ -74,6 +74,8 @@ class NetworkScreen(ViewScreen):
     """Nothing is done to the network before the plan is built; until then its consequences are only computed."""
 
     view = "network"
+    detailed = True
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (COLUMNS_BESIDE_PICTURES, "-wide")]
 
     def __init__(self, session: Session, console: ConsoleInterface) -> None:
         super().__init__(session, console)
@@ -172,6 +174,13 @@ class NetworkScreen(ViewScreen):
                 return [TableCell(f"{fault.text}: undone by {undo_text(fault)}", "faint")]
         member = self.matrix.cursor_key
         return [TableCell(link_sentence(self.session.picture, member), "faint")] if member is not None else ()
+
+    def row_pointed(self) -> Hashable:
+        return (self.faults.has_focus, self.faults.cursor_key if self.faults.has_focus else self.matrix.cursor_key)
+
+    def row_facts(self) -> Sequence[Fact]:
+        fault = self._fault_model.fault(self.faults.cursor_key) if self.faults.has_focus else None
+        return fault_facts(fault, self.session.now_us()) if fault is not None else super().row_facts()
 
     def on_descendant_focus(self) -> None:
         self._say_below()  # it is about the table that has the focus

@@ -21,7 +21,12 @@ class HappenedPane(OverviewPane):
     def __init__(self, session: Session, key: str) -> None:
         self._format = LevelFormat(self._name_of)
         self.tail: TailLog[Entry] = TailLog(
-            self._format.entry_line, title="", headed=False, matcher_of=self._format.entry_matcher, id="tail"
+            self._format.entry_line,
+            title="",
+            headed=False,
+            cursor=True,
+            matcher_of=self._format.entry_matcher,
+            id="tail",
         )
         self._feed = LevelFeed(session, self.tail)
         super().__init__(session, key, "what happened", self.tail)
@@ -31,6 +36,17 @@ class HappenedPane(OverviewPane):
 
     def restart(self, records: Sequence[Record]) -> None:
         self._feed.restart(records)
+
+    @property
+    def pointed(self) -> Record | None:
+        """What the line under the cursor began with; None while the end is followed."""
+        entry = self.tail.pointed
+        return entry.record if entry is not None else None
+
+    @property
+    def latest(self) -> Record | None:
+        """That of the line under the cursor, else of the last one."""
+        return self.pointed or (self.tail.shown[-1].record if self.tail.shown else None)
 
     @property
     def stale(self) -> bool:

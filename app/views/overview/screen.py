@@ -84,6 +84,7 @@ class OverviewScreen(ViewScreen):
         self.overview = Container(*(self.panes[name] for name in PANES), id="overview")
         self.handlers |= {
             "open-pane": lambda _: self._open(self._focused),
+            "event-because": lambda _: self._explain(),
             "enlarge-pane": lambda _: self._enlarge(),
             "follow": lambda _: self.happened.tail.set_following(not self.happened.tail.following),
         }
@@ -211,7 +212,18 @@ class OverviewScreen(ViewScreen):
 
     def _open(self, pane: OverviewPane) -> None:
         """The view that has all of it, at the row under the cursor."""
-        self.console.goto(pane.view, member=pane.member or self.member_under_cursor)
+        if pane is self.happened:
+            self.console.goto(pane.view, event=self.happened.pointed)
+        else:
+            self.console.goto(pane.view, member=pane.member or self.member_under_cursor)
+
+    def _explain(self) -> None:
+        """Why that happened which is told under the cursor, or last."""
+        record = self.happened.latest
+        if record is None:
+            self.console.show_message("nothing has happened yet", error=True)
+        else:
+            self.console.goto("events", event=record, because=True)
 
     def _enlarge(self) -> None:
         """Give the focused pane all the room, or take it back."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from rich.style import Style
 from textual.message import Message
@@ -22,6 +22,7 @@ from quarterdeck.backend.picture.replicas.replica_census import COUNTED_STATES, 
 from quarterdeck.backend.picture.replicas.replica_map import NO_ROW, ReplicaMap
 from quarterdeck.backend.picture.replicas.replica_text import census_facts, map_facts, partition_sentence
 from quarterdeck.backend.picture.text.fact import Fact
+from quarterdeck.backend.picture.text.formatting import one_line
 from quarterdeck.backend.picture.what_if.loss import incarnations_left, loss_facts, loss_of
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.replica_map import ReplicaMapView
@@ -62,6 +63,7 @@ class PartitionsScreen(ViewScreen):
     """A filter is for the map. Members are selected in the table, or with space on one of their replicas."""
 
     view = "partitions"
+    detailed = True
 
     def __init__(self, session: Session, console: ConsoleInterface) -> None:
         super().__init__(session, console)
@@ -145,6 +147,21 @@ class PartitionsScreen(ViewScreen):
         stored = partition_text(picture, self._holder(partition, 0), partition, now_us)
         text = partition_sentence(picture, self._map, partition, self.map.index, now_us)
         return (TableCell(f"{text}; {stored}" if stored else text),)
+
+    def row_pointed(self) -> Hashable:
+        at_holders = self.holders.has_focus or self.map.partition is None
+        return self.member_under_cursor if at_holders else (self.map.partition, self.map.index)
+
+    def row_facts(self) -> Sequence[Fact]:
+        """Of a member, all; of a partition, who holds its replicas, and all of the one under the cursor's holder."""
+        partition = self.map.partition
+        of_member = super().row_facts() if self.member_under_cursor else ()
+        if self.holders.has_focus or partition is None:
+            return of_member
+        row = self._row(partition)
+        roles = [role for role in row if f"{role} state" in row]
+        held = (Fact(role, f"{one_line(row[role]) or 'nobody'}: {row[f'{role} state']}") for role in roles)
+        return (Fact("partition", f"p{partition}, version {row['version']}", "strong"), *held, Fact("", ""), *of_member)
 
     def filter_by(self, text: str) -> None:
         self._filter = text

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 from textual.message import Message
 from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface
+from quarterdeck.app.events.fields import facts_of
 from quarterdeck.app.session import Session
 from quarterdeck.app.views.sort_filter_model import SortFilterModel
 from quarterdeck.app.views.time.handlers import TimeHandlers, violation_moments
 from quarterdeck.app.views.time.model import NearbyEventsModel
-from quarterdeck.app.views.view_screen import ViewScreen
+from quarterdeck.app.views.view_screen import COLUMNS_BESIDE_PICTURES, ViewScreen
 from quarterdeck.backend.clusters.log_cluster import LogSource
 from quarterdeck.backend.clusters.time_control import StatusNotes, TimeControl
 from quarterdeck.backend.picture.replay.landmarks import LEGEND, OBSERVED_LEGEND, Landmark, Landmarks
@@ -26,6 +27,7 @@ from quarterdeck.backend.picture.replay.timeline import (
     window,
 )
 from quarterdeck.backend.picture.text.event_description import clock_text
+from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import counted, one_line
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.status_line import StatusLine
@@ -67,6 +69,8 @@ class TimeScreen(ViewScreen):
     """Left and right move the playhead along the strip, up and down the cursor along the events around it."""
 
     view = "time"
+    detailed = True
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (COLUMNS_BESIDE_PICTURES, "-wide")]
 
     def __init__(self, session: Session, console: ConsoleInterface) -> None:
         super().__init__(session, console)
@@ -116,6 +120,13 @@ class TimeScreen(ViewScreen):
         return [
             TableCell(f"{clock_text(record.at).strip()} s  {member}#{record.seq}  {self._model.record_text(record)}")
         ]
+
+    def row_pointed(self) -> Hashable:
+        return self.events.cursor_key
+
+    def row_facts(self) -> Sequence[Fact]:
+        record = self._model.record(self.events.cursor_key)
+        return facts_of(record, self._model.record_text(record)) if record is not None else ()
 
     def paint(self) -> None:
         session = self.session

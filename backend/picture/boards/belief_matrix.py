@@ -27,6 +27,9 @@ GLYPHS: dict[BeliefState, str] = {
     "unknown": "·",
 }
 
+NOT_REACHED = "not reached"
+"""The state of a member that nobody hears any more."""
+
 DISSENT_GLYPH = "≠"
 
 DIGEST_IN_CELL = 6
@@ -137,7 +140,7 @@ def state_word(belief: Belief) -> str:
         return "merging" if belief.merging else "held back" if belief.delay else "joining"
     if not belief.running:
         is_log_over = belief.witnessed_by == ("logs",)
-        return belief.status if belief.status != "member" else "silent" if is_log_over else "not reached"
+        return belief.status if belief.status != "member" else "silent" if is_log_over else NOT_REACHED
     return "claiming" if belief.claiming else "merging" if belief.merging else ""
 
 

@@ -15,7 +15,7 @@ from quarterdeck.backend.picture.boards.migration_progress import plan_text
 from quarterdeck.backend.picture.fold.belief import Belief
 from quarterdeck.backend.picture.fold.migrations import CopiedData, EndedMigration, PartitionLoss, RunningMigration
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.fact import Tone
+from quarterdeck.backend.picture.text.fact import Fact, Tone
 from quarterdeck.backend.picture.text.formatting import (
     age_text,
     bytes_text,
@@ -79,6 +79,21 @@ class MigrationRow:
     def state_text(self) -> str:
         """The state with its glyph."""
         return f"{GLYPHS[self.state]} {self.state}"
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """All of it, a fact each."""
+        told: tuple[tuple[str, str, Tone], ...] = (
+            ("migration", f"{self.partition} {self.kind}".rstrip(), "strong"),
+            ("state", self.state_text, TONES[self.state]),
+            ("to", self.destination, "plain"),
+            ("index", self.index, "plain"),
+            ("in place of", self.displaced, "plain"),
+            ("since", self.age, "plain"),
+            ("note", self.note, "plain"),
+            ("in words", self.sentence, "faint"),
+        )
+        return tuple(Fact(heading, text, tone) for heading, text, tone in told if text)
 
     @property
     def age(self) -> str:

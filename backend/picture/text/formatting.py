@@ -86,3 +86,31 @@ def one_line(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(letter if letter.isprintable() else STAND_IN for letter in text)
+
+
+PORT = re.compile(r":\d+$")
+
+
+def told_apart(names: Sequence[str], width: int) -> Sequence[str]:
+    """`names` in at most `width` letters each, so that no two of them read the same; more letters only where it takes more.
+
+    Of addresses the port is left out where it is the same for all; what does not fit is cut at its end, or else at its beginning.
+    """
+    if all(len(name) <= width for name in names):
+        return names
+    ports = {found[0] if (found := PORT.search(name)) else "" for name in names}
+    if len(ports) == 1:
+        names = [PORT.sub("", name) for name in names]
+    names_told = set(names)
+    for ends, cut in ((str.startswith, slice(0, width - 1)), (str.endswith, slice(1 - width, None))):
+        parts = [name[cut] if len(name) > width else name for name in names]
+        if all(
+            part == name or sum(ends(one, part) for one in names_told) == 1
+            for part, name in zip(parts, names, strict=True)
+        ):
+            return [_cut(name, part, front=cut.start != 0) for part, name in zip(parts, names, strict=True)]
+    return told_apart(names, width + 1)
+
+
+def _cut(name: str, part: str, *, front: bool) -> str:
+    return name if part == name else f"…{part}" if front else f"{part}…"

@@ -197,7 +197,7 @@ class Jumps:
         self.tabs = ()
         self.has_way_back = True
 
-    def goto(self, view: str, *, member: str = "", at_us: int | None = None) -> None:
+    def goto(self, view: str, *, member: str = "", at_us: int | None = None, **how: object) -> None:
         self._jumps.append((view, at_us))
 
 

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from quarterdeck.app.console import Console
+from quarterdeck.app.views.events.screen import EventsScreen
+from quarterdeck.backend.core.events import ClaimFinished
+from quarterdeck.backend.picture.explain.episodes.deciding import deciding_record
 from tests.app.fakes.console_driver import FIVE, formed, run_async
-from tests.app.fakes.screen_text import screen_text, settle
+from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.long_run_cluster import LongRunCluster
+from tests.app.fakes.scenario_cluster import ScenarioCluster
+from tests.app.fakes.screen_text import screen_text, settle, until, until_shown
 
 
 def test_filter_follow_and_pause_of_the_tail() -> None:
@@ -85,5 +91,61 @@ def test_a_pane_is_enlarged_and_made_small_again() -> None:
             await pilot.press("escape")
             await settle(pilot)
             assert "member lists" in screen_text(app) and "  3 suspicions  none" in screen_text(app)
+
+    run_async(scenario())
+
+
+def test_an_episode_is_opened_where_it_stands_and_told_why() -> None:
+    """Of a removal the deciding event is that the master took the member off its list, whatever the episode began with."""
+
+    async def scenario() -> None:
+        app = Console(ScenarioCluster("master-crash"))
+        async with app.run_test(size=(120, 36)) as pilot:
+            await settle(pilot)
+            app.home.happened.focus_inside()
+            await pilot.press(*"kkk")
+            await settle(pilot)
+            pointed = app.home.happened.pointed
+            assert pointed is not None
+            await pilot.press("enter")
+            await until(pilot, lambda: isinstance(app.top, EventsScreen) and not app.top.tail.following)
+            assert isinstance(app.top, EventsScreen) and app.top.tail.pointed is not None
+            assert app.top.tail.pointed.record is pointed
+            await pilot.press("escape")
+            killed = next(one for one in app.session.episodes.latest(50) if one.kind == "kill")
+            app.home.happened.tail.point_at(lambda entry: entry.record is killed.first)
+            await pilot.press("b")
+            await until_shown(pilot, lambda text: " because " in text)
+            assert isinstance(deciding_record(killed).event, ClaimFinished)
+            assert "finishes" in screen_text(app) or "leads" in screen_text(app)
+            assert "was killed" in screen_text(app)
+
+    run_async(scenario())
+
+
+def test_a_migration_is_opened_at_that_of_the_member_under_the_cursor() -> None:
+    async def scenario() -> None:
+        app = Console(LongRunCluster())
+        async with app.run_test(size=(120, 36)) as pilot:
+            await settle(pilot)
+            table = app.home.panes["migrations"].table
+            assert table is not None
+            table.point_at("cyrene")
+            table.focus()
+            await pilot.press("enter")
+            await until(pilot, lambda: app.top.view == "migrations" and app.top.targets() == ("cyrene",))
+
+    run_async(scenario())
+
+
+def test_heads_of_columns_tell_addresses_apart() -> None:
+    async def scenario() -> None:
+        cluster = FakeCluster([f"10.78.0.{host}:5701" for host in range(1, 7)])
+        cluster.form()
+        app = Console(cluster)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await settle(pilot)
+            head = next(line for line in screen_text(app).splitlines() if "observer" in line)
+            assert all(f"0.{host}" in head for host in range(1, 7)), head
 
     run_async(scenario())

@@ -1,0 +1,58 @@
+"""The detail of the row under the cursor stands beside the tables where there is room, and nowhere else."""
+
+from __future__ import annotations
+
+import pytest
+
+from quarterdeck.app.actions.action import ViewName
+from tests.app.fakes.console_driver import ConsoleDriver, run
+from tests.app.fakes.screen_text import screen_text, until_shown
+
+DETAILED: dict[ViewName, str] = {
+    "members": "holds back",
+    "partitions": "version 7",
+    "migrations": "in words",
+    "network": "join list",
+    "join-lists": "remembers  ",
+    "events": "what  ",
+    "time": "incarnation",
+    "demos": "chapter   ",
+}
+"""What a detail of a row says, and nothing else in that view."""
+
+
+async def shown(driver: ConsoleDriver, said: str) -> None:
+    await until_shown(driver.pilot, lambda text: said in text)
+
+
+def test_every_table_has_its_detail_in_a_wide_terminal() -> None:
+    async def talk(driver: ConsoleDriver) -> None:
+        for view, said in DETAILED.items():
+            await driver.open(view)
+            if view == "events":
+                await driver.press("k")
+            await shown(driver, said)
+            assert driver.app.top.row_detail.display, view
+
+    run(talk, size=(200, 50))
+
+
+def test_the_detail_follows_the_cursor() -> None:
+    async def talk(driver: ConsoleDriver) -> None:
+        await driver.open("join-lists")
+        for member in ("byzantium", "cyrene"):
+            driver.app.top.point_at(member)
+            await shown(driver, f"│ member       {member}")
+
+    run(talk, size=(160, 40))
+
+
+@pytest.mark.parametrize("size", [(80, 24), (149, 37)], ids=["80x24", "149x37"])
+def test_there_is_none_without_room(size: tuple[int, int]) -> None:
+    async def talk(driver: ConsoleDriver) -> None:
+        for view in DETAILED:
+            await driver.open(view)
+            assert not driver.app.top.row_detail.display, view
+        assert "chapter   " not in screen_text(driver.app)
+
+    run(talk, size=size)
