@@ -22,7 +22,7 @@ from quarterdeck.app.cluster_opener import ClusterOpener, ClusterUnavailable, No
 from quarterdeck.app.commands.confirmation import confirmation_for
 from quarterdeck.app.commands.palette import ActionsProvider, Palette
 from quarterdeck.app.commands.requests import CallKey, Requests
-from quarterdeck.app.console_interface import DeferredHandlers, Handler
+from quarterdeck.app.console_interface import DeferredHandlers, Handler, Pointed
 from quarterdeck.app.console_state import ConsoleState
 from quarterdeck.app.handlers.faults import undo
 from quarterdeck.app.handlers.leaving import leave
@@ -39,7 +39,6 @@ from quarterdeck.app.views.registry import view_class
 from quarterdeck.app.views.view_screen import ViewScreen
 from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.core.commands.commands import Command
-from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.replay.tape import Tape
 from quarterdeck.widgets.line_table import TableCell
@@ -232,23 +231,12 @@ class Console(App[None]):
         """Let the operator finish a line."""
         self.top.prompt.ask(":", line)
 
-    def goto(
-        self,
-        view: ViewName,
-        *,
-        member: str = "",
-        at_us: int | None = None,
-        event: Record | None = None,
-        because: bool = False,
-    ) -> None:
+    def goto(self, view: ViewName, *, member: str = "", at_us: int | None = None, event: Pointed | None = None) -> None:
         """Open a view: one that lies below comes to the top again, another is put above all."""
         self._tabs.open_view(view)
-        if member:
-            self.top.point_at(member)
+        self.top.aim(member, event)
         if at_us is not None:
             self.session.playhead.go(at_us)
-        if event is not None:
-            self.top.point_at_event(event, because=because)
 
     def back(self) -> None:
         """Close the current view; the first one stays, but from that of a copy it goes back to the real cluster."""

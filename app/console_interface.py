@@ -22,6 +22,13 @@ Handler = Callable[[str], None]
 """Does an action. The text is what followed its word at the prompt; empty when a key was pressed."""
 
 
+class Pointed(NamedTuple):
+    """An event that somebody points at in another view. With `because` it is asked why that happened."""
+
+    record: Record
+    because: bool = False
+
+
 class ConsoleInterface(Protocol):
     """What a view may ask of the console."""
 
@@ -61,16 +68,8 @@ class ConsoleInterface(Protocol):
         """Open the prompt with the beginning of a line, for the operator to finish."""
         ...
 
-    def goto(
-        self,
-        view: ViewName,
-        *,
-        member: str = "",
-        at_us: int | None = None,
-        event: Record | None = None,
-        because: bool = False,
-    ) -> None:
-        """Open a view: at a member, a moment of the run or an event if one is given; `because` asks why that happened."""
+    def goto(self, view: ViewName, *, member: str = "", at_us: int | None = None, event: Pointed | None = None) -> None:
+        """Open a view, at a member, at a moment of the run or at an event if one is given."""
         ...
 
     def back(self) -> None:

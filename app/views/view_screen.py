@@ -15,7 +15,7 @@ from textual.widget import Widget
 from quarterdeck.app.actions.action import Action, ViewName, WordKind
 from quarterdeck.app.actions.registry import action_called
 from quarterdeck.app.actions.views import ACTIONS as VIEW_ACTIONS
-from quarterdeck.app.console_interface import ConsoleInterface, Handler
+from quarterdeck.app.console_interface import ConsoleInterface, Handler, Pointed
 from quarterdeck.app.footer import KEPT, KEPT_AT_HOME, works
 from quarterdeck.app.key_map import keys_for
 from quarterdeck.app.session import Session
@@ -238,8 +238,15 @@ class ViewScreen(Screen[None]):
         if self.table is not None:
             self.table.point_at(label)
 
-    def point_at_event(self, event: Record, *, because: bool) -> None:
+    def point_at_event(self, event: Pointed) -> None:
         """Put the cursor on an event, where events are rows, and say why it happened if that is asked."""
+
+    def aim(self, member: str, event: Pointed | None) -> None:
+        """Put the cursor on a member, and on an event, as far as they are named."""
+        if member:
+            self.point_at(member)
+        if event is not None:
+            self.point_at_event(event)
 
     def tick(self, *, news: bool) -> None:
         """Called at the console's clock while the view is in sight."""

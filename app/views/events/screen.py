@@ -2,48 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface
-from quarterdeck.app.events.fields import episode_facts, exported, facts_of
+from quarterdeck.app.events.fields import exported
 from quarterdeck.app.events.levels import (
     HEADINGS,
     LEVELS,
     BusyLine,
-    Entry,
     EpisodeLine,
     LevelFeed,
-    LevelFormat,
     exported_entry,
 )
 from quarterdeck.app.events.lines import EventLine, words_of
 from quarterdeck.app.session import RECENT, Session
 from quarterdeck.app.settings import Clock
-from quarterdeck.app.views.events.detail_pane import EventPane
+from quarterdeck.app.views.events.cursor_screen import EventCursorScreen
 from quarterdeck.app.views.events.log_places import log_place, log_screen
-from quarterdeck.app.views.view_screen import COLUMNS_BESIDE_PICTURES, ViewScreen
-from quarterdeck.backend.core.address import Address
+from quarterdeck.app.views.view_screen import COLUMNS_BESIDE_PICTURES
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.explain.causes import causes
 from quarterdeck.backend.picture.explain.episodes.deciding import deciding_record
 from quarterdeck.backend.picture.explain.event_filter import kind_of
-from quarterdeck.backend.picture.explain.event_index import EventIndex, identity
+from quarterdeck.backend.picture.explain.event_index import EventIndex
 from quarterdeck.backend.picture.explain.event_trace import Subject, event_trace, subjects_of
-from quarterdeck.backend.picture.explain.space_time import ZOOMS_US, Row, SpaceTime
+from quarterdeck.backend.picture.explain.space_time import ZOOMS_US, SpaceTime
 from quarterdeck.backend.picture.replay.reorder_buffer import ReorderBuffer
-from quarterdeck.backend.picture.text.event_description import clock_text
-from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import duration_text, one_line
 from quarterdeck.widgets.line_table import TableCell
-from quarterdeck.widgets.space_time import SpaceTimeDiagram
-from quarterdeck.widgets.tail_log import TailLog
 
 ZOOM_WORDS = {"event": 0, **{f"{us // 1000}ms" if us < 1_000_000 else f"{us // 1_000_000}s": us for us in ZOOMS_US[1:]}}
 
 
-class EventsScreen(ViewScreen):
+class EventsScreen(EventCursorScreen):
     """The tail and the diagram show the same events, as the filter leaves them, with one cursor."""
 
     view = "events"
@@ -52,30 +45,12 @@ class EventsScreen(ViewScreen):
 
     def __init__(self, session: Session, console: ConsoleInterface) -> None:
         super().__init__(session, console)
-        self._epoch: int | None = None
-        """Whose records are shown; none until the view is in sight, and then all there are at once."""
         self._order = ReorderBuffer(RECENT)
-        self._trail = EventIndex((), self._name_of)
-        self._format = LevelFormat(self._name_of)
-        self._diagram: SpaceTime | None = None
         self._zoom_us = 0
-        self._chosen: Record | None = None
-        """The event that the cursor was put on, which need not be the first one of its row."""
-        self._awaited: tuple[Record, bool] | None = None
-        """Where the cursor is to go as soon as that event is told, and whether it is to be explained there."""
         self._subjects: tuple[Subject, ...] = ()
         self._subject_index = 0
         """Which of the subjects is told."""
-        self.tail: TailLog[Entry] = TailLog(
-            self._format.entry_line,
-            title=HEADINGS[LEVELS[0]],
-            cursor=True,
-            matcher_of=self._format.entry_matcher,
-            id="events-tail",
-        )
         self._feed = LevelFeed(session, self.tail)
-        self.diagram = SpaceTimeDiagram(clock_text, self._format.time_width, self._row_words, id="space-time")
-        self.pane = EventPane(self._format, self._name_of, lambda one: log_place(session, one), id="event-pane")
         self.handlers |= {
             "event-fields": lambda _: self._open_pointed(),
             "event-level": self._choose_level,
@@ -130,35 +105,6 @@ class EventsScreen(ViewScreen):
             if len(self._diagram.lanes) != len(self._lane_labels()):
                 self._redraw()
             self.diagram.show(self._diagram)
-
-    def point_at_event(self, event: Record, *, because: bool) -> None:
-        self._awaited = (event, because)
-        if self._epoch == self.session.epoch:
-            self._go_to_awaited()
-
-    def row_pointed(self) -> Hashable:
-        entry = self._entry()
-        record = self._current()
-        if self._following or record is None:
-            return None
-        return (identity(record), entry.episode.count if isinstance(entry, EpisodeLine) else 0)
-
-    def row_facts(self) -> Sequence[Fact]:
-        entry, record = self._entry(), self._current()
-        if isinstance(entry, EpisodeLine):
-            return episode_facts(entry.episode, entry.sentence(), self._format.time_of, self._name_of)
-        return facts_of(record, words_of(record, self._name_of)) if record is not None else ()
-
-    def _go_to_awaited(self) -> None:
-        """An event of the latest moment may be told a tick later."""
-        if self._awaited is None:
-            return
-        (record, because), awaited = self._awaited, self._awaited
-        self._awaited = None
-        if not self._point_at(record):
-            self._awaited = awaited
-        elif because:
-            self._explain()
 
     def targets(self) -> tuple[str, ...]:
         """The member that the line under the cursor is of; nobody while events run past."""
@@ -263,63 +209,12 @@ class EventsScreen(ViewScreen):
         self.console.show_message(HEADINGS[level])
         self._say_below()
 
-    def _name_of(self, address: Address) -> str:
-        return self.session.picture.label_of(address)
-
     def _selected(self, records: Iterable[Record]) -> Iterable[Record]:
         """The records that the diagram shows: all, or those that the filter does not hide."""
         if not self.tail.filter_text.strip() or not self.tail.hides:
             return records
         accepts = self._format.matcher(self.tail.filter_text)
         return [record for record in records if accepts(EventLine(record))]
-
-    # Where the cursor is
-
-    @property
-    def _main(self) -> TailLog[Entry] | SpaceTimeDiagram:
-        return self.diagram if self.diagram.display else self.tail
-
-    @property
-    def _following(self) -> bool:
-        return self._main.following
-
-    def _follow(self, following: bool) -> None:
-        self._main.set_following(following)
-        self._say_below()
-
-    def _current(self) -> Record | None:
-        """The event under the cursor: of a story, unless the focus is above it; else of the tail or diagram."""
-        told = self.pane.pointed if self.focused is not self._main else None
-        return told or self._pointed()
-
-    def _entry(self) -> Entry | None:
-        """The line of the tail under the cursor, while that is what is looked at."""
-        if self.diagram.display or (self.pane.pointed is not None and self.focused is not self._main):
-            return None
-        return self.tail.pointed or (self.tail.shown[-1] if self.tail.shown else None)
-
-    def _pointed(self) -> Record | None:
-        if self.diagram.display and self._diagram is not None:
-            place = self.diagram.cursor
-            if place is None or (self._chosen is not None and self._diagram.row_of(self._chosen) == place):
-                return self._chosen if place is not None else None
-            return self._diagram.record_at(place)
-        entry = self.tail.pointed
-        if entry is None and self.tail.shown:
-            entry = self.tail.shown[-1]
-        return entry.record if entry is not None else None
-
-    def _point_at(self, record: Record) -> bool:
-        """Put the cursor of the tail, or of the diagram, on an event; whether it is there."""
-        wanted, self._chosen = identity(record), record
-        if self.diagram.display and self._diagram is not None:
-            row = self._diagram.row_of(record)
-            if row is not None:
-                self.diagram.point_at(row)
-            return row is not None
-        return self.tail.point_at(
-            lambda entry: identity(entry.record) == wanted or (isinstance(entry, EpisodeLine) and entry.holds(record))
-        )
 
     def _cursor_moved(self) -> None:
         record = self._pointed()
@@ -464,10 +359,6 @@ class EventsScreen(ViewScreen):
 
     def _lane_labels(self) -> Sequence[str]:
         return self.session.cluster.labels
-
-    def _row_words(self, row: Row) -> str:
-        more = f" (+{row.events - 1} more)" if row.events > 1 else ""
-        return f"{one_line(row.record.member)}  {words_of(row.record, self._name_of)}{more}"
 
     def _zoom(self, text: str) -> None:
         if not text:

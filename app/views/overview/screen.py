@@ -12,7 +12,7 @@ from textual.widget import Widget
 
 from quarterdeck.app.actions.action import ViewName
 from quarterdeck.app.actions.registry import action_called
-from quarterdeck.app.console_interface import ConsoleInterface
+from quarterdeck.app.console_interface import ConsoleInterface, Pointed
 from quarterdeck.app.session import Session
 from quarterdeck.app.views.overview.happened_pane import HappenedPane
 from quarterdeck.app.views.overview.layout import PANES, Arrangement, PaneName, arrange
@@ -213,7 +213,8 @@ class OverviewScreen(ViewScreen):
     def _open(self, pane: OverviewPane) -> None:
         """The view that has all of it, at the row under the cursor."""
         if pane is self.happened:
-            self.console.goto(pane.view, event=self.happened.pointed)
+            record = self.happened.pointed
+            self.console.goto(pane.view, event=Pointed(record) if record is not None else None)
         else:
             self.console.goto(pane.view, member=pane.member or self.member_under_cursor)
 
@@ -223,7 +224,7 @@ class OverviewScreen(ViewScreen):
         if record is None:
             self.console.show_message("nothing has happened yet", error=True)
         else:
-            self.console.goto("events", event=record, because=True)
+            self.console.goto("events", event=Pointed(record, because=True))
 
     def _enlarge(self) -> None:
         """Give the focused pane all the room, or take it back."""
