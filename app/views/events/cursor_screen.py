@@ -46,6 +46,8 @@ class EventCursorScreen(ViewScreen):
         )
         self.diagram = SpaceTimeDiagram(clock_text, self._format.time_width, self._row_words, id="space-time")
         self.pane = EventPane(self._format, self._name_of, lambda one: log_place(session, one), id="event-pane")
+        self.diagram.display = False
+        self.pane.close()
 
     def point_at_event(self, event: Pointed) -> None:
         self._awaited = event

@@ -73,11 +73,6 @@ class EventsScreen(EventCursorScreen):
         yield self.diagram
         yield self.pane
 
-    def on_mount(self) -> None:
-        self.diagram.display = False
-        self.pane.close()
-        super().on_mount()
-
     # What the console asks
 
     @property
