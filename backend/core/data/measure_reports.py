@@ -26,6 +26,10 @@ MOST_MAPS = 200
 MOST_LAGGING = 50
 """So many backups are named, those that lag most."""
 
+EVERYTHING_EVERY = 100
+"""Each time that it has told so often, a member tells all that it stores, changed or not: who listens late, and has not heard
+the beginning, knows everything then."""
+
 NONE = OperationCount()
 
 Totals = tuple[int, int, int, int]
@@ -104,13 +108,14 @@ def _lags(state: MemberState, behind: dict[int, int]) -> dict[Address, _Lag]:
 
 def _changed_partitions(state: MemberState, now: int, behind: dict[int, int]) -> list[tuple[int, ...]]:
     """The rows of partitions to be told, by number."""
+    everything = _is_everything(state.data.measurements)
     measurements, told = state.data.measurements, state.data.measurements.told_partitions
     rows: list[tuple[int, ...]] = []
     for partition, owner_state in state.data.owner_states.items():
         store, count = state.data.stores[partition], measurements.partitions.get(partition, NONE)
         lag = (behind[partition], owner_state.written_us[0]) if behind[partition] else ()
         standing = (store.entries, store.bytes, *lag)
-        if count is not NONE or standing != told.get(partition, (0, 0)):
+        if count is not NONE or standing != told.get(partition, (0, 0)) or (everything and store.entries):
             age = (lag[0], now - lag[1]) if lag else ()
             rows.append((partition, store.entries, store.bytes, count.reads, count.writes, *age))
             told[partition] = standing
@@ -123,12 +128,18 @@ def _changed_partitions(state: MemberState, now: int, behind: dict[int, int]) ->
 def _changed_maps(measurements: Measurements, maps: dict[str, tuple[int, int]]) -> list[MapMeasured]:
     """The maps to be told, by name."""
     changed = []
+    everything = _is_everything(measurements)
     for name in sorted(maps.keys() | measurements.told_maps.keys() | measurements.maps.keys()):
         count, standing = measurements.maps.get(name, NONE), maps.get(name, (0, 0))
-        if count is not NONE or standing != measurements.told_maps.get(name, (0, 0)):
+        if count is not NONE or standing != measurements.told_maps.get(name, (0, 0)) or (everything and standing[0]):
             changed.append(MapMeasured(name, *standing, count.reads, count.writes))
     measurements.told_maps = maps
     return changed
+
+
+def _is_everything(measurements: Measurements) -> bool:
+    """Whether everything is to be told this time."""
+    return measurements.told_count % EVERYTHING_EVERY == 0
 
 
 def _tell(
@@ -140,6 +151,7 @@ def _tell(
     lagging: tuple[BackupLag, ...],
 ) -> None:
     measurements = state.data.measurements
+    measurements.told_count += 1
     span, backup_writes = now - measurements.since_us, measurements.backup_writes
     while True:
         state.record(

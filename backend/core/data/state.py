@@ -164,6 +164,8 @@ class Measurements:
     partitions: dict[int, OperationCount] = field(default_factory=dict)
     maps: dict[str, OperationCount] = field(default_factory=dict)
     backup_writes: int = 0
+    told_count: int = 0
+    """How often it has told."""
     told_totals: tuple[int, ...] = ()
     told_partitions: dict[int, tuple[int, ...]] = field(default_factory=dict)
     told_maps: dict[str, tuple[int, int]] = field(default_factory=dict)

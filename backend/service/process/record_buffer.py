@@ -7,12 +7,19 @@ from collections.abc import Sequence
 from itertools import islice
 
 import msgspec
+from msgspec.structs import replace
 
+from quarterdeck.backend.core.data.events import DataMeasured
 from quarterdeck.backend.core.events import Record
 
 MOST_RECORDS = 20_000
 MOST_BYTES = 8 * 1024 * 1024
 """As JSON, which is what they are sent as."""
+
+WHOLE_MEASUREMENTS = 500
+"""So many of the latest records that tell of data are kept as they are. Busy members write one every few seconds. Of older ones
+the totals stay, lest they push out the records of lists and tables, without which a console that comes late sees little; all
+of it was told again since (chapter `measure_reports`)."""
 
 
 class RecordBuffer:
@@ -27,16 +34,36 @@ class RecordBuffer:
         self._bytes = 0
         self._encoder = msgspec.json.Encoder()
         self._last_dropped: tuple[str, int] | None = None
+        self._first = 0
+        """The number of the oldest record here; they are counted from the beginning."""
+        self._measurements: deque[int] = deque()
+        """The numbers of the records that tell of data and are whole."""
 
     def append(self, record: Record) -> None:
         """Take in the next record, and let go of the oldest when there is no room; the newest always stays."""
         size = len(self._encoder.encode(record))
         self._records.append((record, size))
         self._bytes += size
+        if isinstance(record.event, DataMeasured):
+            self._measurements.append(self._first + len(self._records) - 1)
+            if len(self._measurements) > WHOLE_MEASUREMENTS:
+                self._shorten(self._measurements.popleft() - self._first)
         while len(self._records) > self._most_records or (self._bytes > self._most_bytes and len(self._records) > 1):
             dropped, its_size = self._records.popleft()
             self._bytes -= its_size
+            self._first += 1
             self._last_dropped = (dropped.uuid, dropped.seq)
+
+    def _shorten(self, place: int) -> None:
+        """Leave of what a member told of its data the totals; all of it was told again since (chapter `measure_reports`)."""
+        if place < 0:
+            return
+        record, size = self._records[place]
+        assert isinstance(record.event, DataMeasured)
+        shorter = replace(record, event=replace(record.event, maps=(), rows=(), lagging=()))
+        its_size = len(self._encoder.encode(shorter))
+        self._records[place] = (shorter, its_size)
+        self._bytes -= size - its_size
 
     def after(self, uuid: str, seq: int) -> tuple[bool, Sequence[Record]]:
         """The records since (`uuid`, `seq`), oldest first, and whether none in between is lost.

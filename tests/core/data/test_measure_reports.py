@@ -128,3 +128,17 @@ def test_an_interval_of_nothing_measures_nothing() -> None:
     network.put("A", "k", "v")
     network.pass_seconds(3)
     assert not measured(network, "A") and not measured(network, "B")
+
+
+def test_now_and_then_everything_is_told_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure_reports, "EVERYTHING_EVERY", 3)
+    network = MapNetwork("A", ["A"] * 4)
+    network.ask("A", PutAll("m", tuple((f"k{number}", b"v") for number in range(40))))
+    network.ask("A", Put("still", "k", b"v"))
+    network.pass_seconds(2.1)
+    for _ in range(3):
+        network.get("A", "k0")
+        network.pass_seconds(2.1)
+    told = measured(network, "A")
+    assert [len(one.rows) for one in told] == [4, 1, 1, 4]
+    assert [[one.map for one in event.maps] for event in told] == [["m", "still"], ["m"], ["m"], ["m", "still"]]

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quarterdeck.backend.core.data.events import DataMeasured, MapMeasured
 from quarterdeck.backend.core.events import ClaimAbandoned, Record
-from quarterdeck.backend.service.process.record_buffer import RecordBuffer
+from quarterdeck.backend.service.process.record_buffer import WHOLE_MEASUREMENTS, RecordBuffer
 
 
 def made(lives: str) -> list[Record]:
@@ -70,3 +71,25 @@ def test_against_a_list(lives: str, most: int, uuid: str, seq: int) -> None:
 @pytest.mark.parametrize("most", [1, 5])
 def test_it_never_holds_more(most: int) -> None:
     assert len(filled(made("ab" * 20), most)) == most
+
+
+def test_of_old_records_that_tell_of_data_the_totals_stay_and_no_number_is_missing() -> None:
+    told = DataMeasured(
+        2_000_000, 3, 30, 0, 0, 0, (MapMeasured("m", 3, 30, 1, 1),), tuple((row, 1, 2, 3, 4) for row in range(99)), ()
+    )
+    count = WHOLE_MEASUREMENTS + 200
+    first = made("a")
+    records = [Record("run", "n1", "a", seq, seq, seq, told) for seq in range(2, count + 2)]
+    buffer = filled(first + records, most_records=10_000, most_bytes=WHOLE_MEASUREMENTS * 2_500)
+    complete, kept = buffer.after("", 0)
+    assert complete and kept[0] == first[0] and [one.seq for one in kept] == list(range(1, count + 2))
+    events = [one.event for one in kept[1:] if isinstance(one.event, DataMeasured)]
+    assert [bool(one.rows) for one in events] == [False] * 200 + [True] * WHOLE_MEASUREMENTS
+    assert {(one.entries, one.bytes) for one in events} == {(3, 30)}
+
+
+def test_records_that_tell_of_data_may_be_gone_before_they_are_shortened() -> None:
+    told = DataMeasured(2_000_000, 3, 30, 0, 0, 0, (), ((0, 1, 2, 3, 4),), ())
+    records = [Record("run", "n1", "a", seq, seq, seq, told) for seq in range(1, WHOLE_MEASUREMENTS + 50)]
+    buffer = filled(records, most_records=20)
+    assert buffer.after("", 0) == (False, records[-20:])
