@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
-from quarterdeck.backend.clusters.cluster import Source
 from quarterdeck.backend.clusters.log_excerpt import short_name
 from quarterdeck.backend.clusters.log_lines import RecordLines
 from quarterdeck.backend.clusters.log_reading import LogReading, ReadingFailed
-from quarterdeck.backend.core.commands.commands import Command, CommandRefused
-from quarterdeck.backend.core.data.calls.operations import Answer, Operation
+from quarterdeck.backend.clusters.past_run import PastRun
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs.observations.observation import lasted
@@ -50,35 +47,24 @@ class LogSource(Protocol):
         ...
 
 
-class LogCluster:
+class LogCluster(PastRun):
     """The logs at `path`: a directory, or one file. With `follow` they are read on as they grow. Raises `NoLogs`."""
 
-    source: Source = "recorded"
-    writable = False
+    refusal = "these are members' logs; nothing can be done to them"
 
     def __init__(self, path: Path, options: LogOptions | None = None, *, follow: bool = False) -> None:
         self.journal_path = path
-        self.run = (options.run if options else "") or (path.resolve().name if path.is_dir() else path.name)
+        super().__init__((options.run if options else "") or (path.resolve().name if path.is_dir() else path.name))
         self.story = LogStory(self.run)
         self._follow = follow
         self._reading = LogReading(path, options or LogOptions(), follow=follow)
         self._waiting: list[Record] = []
         self._taken = 0
-        self._labels: dict[str, None] = {}
         self._lines = RecordLines()
         self._now_us = self._end_us = 0
         self._progress = ReadProgress(0, 0)
         self._failure = ""
         self._is_read = False
-
-    @property
-    def name(self) -> str:
-        return self.run
-
-    @property
-    def labels(self) -> Sequence[str]:
-        """Those that were seen in what was read so far."""
-        return tuple(self._labels)
 
     @property
     def complete(self) -> bool:
@@ -132,12 +118,6 @@ class LogCluster:
                     at_us = record.at
         return at_us
 
-    def execute(self, command: Command) -> Future[None]:
-        return _refused()
-
-    def call(self, member: str, operation: Operation, *, watched: bool = False) -> Future[Answer]:
-        return _refused()
-
     def close(self) -> None:
         self._reading.close()
 
@@ -182,9 +162,3 @@ def round_text(one: MigrationRound, now_us: int | None = None) -> str:
         return f"{began}; they go on"
     took = f"all done {lasted(one.end_us - one.start_us)} later"
     return f"{began}; {took if one.completed is None else f'{one.completed} completed, {took}'}"
-
-
-def _refused() -> Future[Any]:
-    done: Future[Any] = Future()
-    done.set_exception(CommandRefused("these are members' logs; nothing can be done to them"))
-    return done

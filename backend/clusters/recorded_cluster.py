@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future
 from contextlib import suppress
 from heapq import merge
 from itertools import islice
 from pathlib import Path
 from sys import intern
-from typing import Any
 
 import msgspec
 
-from quarterdeck.backend.clusters.cluster import Source
-from quarterdeck.backend.core.commands.commands import Command, CommandRefused
-from quarterdeck.backend.core.data.calls.operations import Answer, Operation
+from quarterdeck.backend.clusters.past_run import PastRun
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.journal.files import RUN_PREFIX, NoJournal, journal_files, run_of_file, sealed_name
 from quarterdeck.backend.journal.reader import FROM_OUTSIDE, JournalProblem, read_files, run_zero_us
@@ -32,7 +28,7 @@ PROBLEMS_TOLD = 5
 RUNS_NAMED = 8
 
 
-class RecordedCluster:
+class RecordedCluster(PastRun):
     """One run in the journal at `path`: a journal root, the directory of a run, a directory of files, or one file.
 
     `run` may be left out when there is only one. Without `until_us` the whole run is read, whatever its size: whoever takes it in
@@ -41,21 +37,19 @@ class RecordedCluster:
     Raises `NoJournal` when there is no such run, and when there are several and none is named.
     """
 
-    source: Source = "recorded"
-    writable = False
+    refusal = "this is a recorded run; nothing can be done to it"
 
     def __init__(
         self, path: Path, run: str | None = None, *, until_us: int | None = None, most_records: int = MOST_RECORDS
     ) -> None:
         self.journal_path = path
         files = _files_by_run(path)
-        self.run = _chosen(path, list(files), run)
+        super().__init__(_chosen(path, list(files), run))
         self._sizes = {file: _size(file) for file in files[self.run]}
         self._bytes_read = 0
         self._problems = _Problems()
         self._stopped = ""
         """Why no more is read before the end."""
-        self._labels: dict[str, None] = {}
         self._highest: dict[str, int] = {}
         """By uuid: the number of its latest record. An event stands twice where a file was finished while it was looked for."""
         self._others = 0
@@ -63,15 +57,6 @@ class RecordedCluster:
         self._now_us = 0
         self._until_us, self._most_records = until_us, most_records
         self._records: Iterator[Record] | None = self._in_order(files[self.run])
-
-    @property
-    def name(self) -> str:
-        return self.run
-
-    @property
-    def labels(self) -> Sequence[str]:
-        """Those that were seen in what was read so far."""
-        return tuple(self._labels)
 
     @property
     def complete(self) -> bool:
@@ -110,12 +95,6 @@ class RecordedCluster:
                 at_us = record.at
         self._records = None
         return at_us
-
-    def execute(self, command: Command) -> Future[None]:
-        return _refused()
-
-    def call(self, member: str, operation: Operation, *, watched: bool = False) -> Future[Answer]:
-        return _refused()
 
     def close(self) -> None:
         self._records = None
@@ -225,9 +204,3 @@ def _size(file: Path) -> int:
         return file.stat().st_size
     except FileNotFoundError:
         return 0
-
-
-def _refused() -> Future[Any]:
-    done: Future[Any] = Future()
-    done.set_exception(CommandRefused("this is a recorded run; nothing can be done to it"))
-    return done

@@ -10,7 +10,7 @@ from quarterdeck.app.console_interface import ConsoleInterface
 from quarterdeck.app.session import Session
 from quarterdeck.app.views.view_screen import ViewScreen
 from quarterdeck.backend.picture.boards.member_detail import member_detail
-from quarterdeck.backend.picture.text.fact import Fact
+from quarterdeck.backend.picture.text.fact import Fact, fact_rows
 from quarterdeck.backend.picture.text.formatting import one_line
 from quarterdeck.widgets.fact_sheet import FactSheet
 from quarterdeck.widgets.line_table import TableCell
@@ -61,10 +61,7 @@ class MemberScreen(ViewScreen):
         self.sheet.show(self._facts)
 
     def rows(self) -> Iterable[Mapping[str, str]]:
-        heading = ""
-        for fact in self._facts:
-            heading = fact.heading or heading
-            yield {"about": heading, "fact": fact.text}
+        return fact_rows(self._facts, "about", "fact")
 
     def copied_rows(self) -> Sequence[Mapping[str, str]]:
         return tuple(self.rows())

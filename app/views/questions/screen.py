@@ -10,7 +10,7 @@ from quarterdeck.app.console_interface import ConsoleInterface
 from quarterdeck.app.session import Session
 from quarterdeck.app.views.view_screen import ViewScreen
 from quarterdeck.backend.picture.boards.operator_questions import operator_questions
-from quarterdeck.backend.picture.text.fact import Fact
+from quarterdeck.backend.picture.text.fact import Fact, fact_rows
 from quarterdeck.widgets.fact_sheet import FactSheet
 from quarterdeck.widgets.line_table import TableCell
 from quarterdeck.widgets.status_line import StatusLine
@@ -42,10 +42,7 @@ class QuestionsScreen(ViewScreen):
         self.sheet.show(self._facts)
 
     def rows(self) -> Iterable[Mapping[str, str]]:
-        heading = ""
-        for fact in self._facts:
-            heading = fact.heading or heading
-            yield {"question": heading, "answer": fact.text}
+        return fact_rows(self._facts, "question", "answer")
 
     def copied_rows(self) -> Sequence[Mapping[str, str]]:
         return tuple(self.rows())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,3 +18,11 @@ class Fact:
     tone: Tone = "plain"
     verbatim: bool = False
     """Whether the line stands by itself, as it is, and is not wrapped."""
+
+
+def fact_rows(facts: Iterable[Fact], about: str, told: str) -> Iterator[dict[str, str]]:
+    """Facts as rows for an export, each with the heading that it stands under; `about` and `told` are the columns."""
+    heading = ""
+    for fact in facts:
+        heading = fact.heading or heading
+        yield {about: heading, told: fact.text}
