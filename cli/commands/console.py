@@ -242,7 +242,7 @@ def simulated_cluster(file: Path, seed: int | None, speed: float | None) -> Simu
 
 def copied_cluster(folder: Path, seed: int | None, speed: float | None) -> SimulatedCluster:
     """The copy of a cluster in `folder`, with its past. Raises `CommandFailed`."""
-    from quarterdeck.backend.clusters.recorded_cluster import RecordedCluster
+    from quarterdeck.backend.clusters.recorded.recorded_cluster import RecordedCluster
     from quarterdeck.backend.clusters.simulated.copied_cluster import CopiedCluster
     from quarterdeck.backend.clusters.simulated.copied_run import BadCopy, read_copy
     from quarterdeck.backend.journal.files import NoJournal

@@ -121,7 +121,7 @@ def import_logs(
     follow: Annotated[bool, typer.Option("--follow", help="Read on as the logs grow, until interrupted.")] = False,
 ) -> None:
     """Keep the logs of real members as a journal, to be replayed and audited."""
-    from quarterdeck.backend.clusters.log_import import RunExists, import_run
+    from quarterdeck.backend.clusters.recorded.log_import import RunExists, import_run
     from quarterdeck.backend.hazelcast.logs.reader import NoLogs
     from quarterdeck.backend.hazelcast.logs.run_reader import named
     from quarterdeck.backend.journal.files import NoJournal, usable_name

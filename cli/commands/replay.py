@@ -11,8 +11,8 @@ import typer
 from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 
 if TYPE_CHECKING:
-    from quarterdeck.backend.clusters.log_cluster import LogCluster
-    from quarterdeck.backend.clusters.recorded_cluster import RecordedCluster
+    from quarterdeck.backend.clusters.recorded.log_cluster import LogCluster
+    from quarterdeck.backend.clusters.recorded.recorded_cluster import RecordedCluster
     from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 
 ZoneOption = Annotated[
@@ -33,7 +33,7 @@ class Recording:
 
 def opened_recording(recording: Recording) -> tuple[RecordedCluster | LogCluster, int | None]:
     """The run that was recorded, and the moment that is named in it, in microseconds. Raises `CommandFailed`."""
-    from quarterdeck.backend.clusters.recorded_run import recorded_run
+    from quarterdeck.backend.clusters.recorded.recorded_run import recorded_run
     from quarterdeck.backend.journal.files import NoJournal
     from quarterdeck.backend.picture.replay.moments import BadMoment, named_event, seconds_of
 

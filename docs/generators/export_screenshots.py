@@ -21,8 +21,8 @@ from quarterdeck.app.console import Console
 from quarterdeck.app.output.export import Target, export_screen
 from quarterdeck.app.settings import ConsoleSettings
 from quarterdeck.backend.clusters.cluster import Cluster
-from quarterdeck.backend.clusters.log_cluster import LogCluster
-from quarterdeck.backend.clusters.recorded_cluster import RecordedCluster
+from quarterdeck.backend.clusters.recorded.log_cluster import LogCluster
+from quarterdeck.backend.clusters.recorded.recorded_cluster import RecordedCluster
 from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCluster
 from quarterdeck.backend.core.events import ListInstalled, Record
 from quarterdeck.backend.journal.writer import JournalWriter

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.backend.clusters import log_reading
-from quarterdeck.backend.clusters.log_cluster import LogCluster, LogSource
-from quarterdeck.backend.clusters.log_excerpt import excerpt_of
-from quarterdeck.backend.clusters.log_import import RunExists, import_run
-from quarterdeck.backend.clusters.recorded_cluster import RecordedCluster
-from quarterdeck.backend.clusters.recorded_run import recorded_run
+from quarterdeck.backend.clusters.recorded import log_reading
+from quarterdeck.backend.clusters.recorded.log_cluster import LogCluster, LogSource
+from quarterdeck.backend.clusters.recorded.log_excerpt import excerpt_of
+from quarterdeck.backend.clusters.recorded.log_import import RunExists, import_run
+from quarterdeck.backend.clusters.recorded.recorded_cluster import RecordedCluster
+from quarterdeck.backend.clusters.recorded.recorded_run import recorded_run
 from quarterdeck.backend.core.events import ListInstalled, Record
 from quarterdeck.backend.hazelcast.logs.reader import read_logs
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions

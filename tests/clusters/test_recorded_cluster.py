@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from quarterdeck.backend.clusters.cluster import Cluster
-from quarterdeck.backend.clusters.recorded_cluster import RECORDS_A_DRAIN, RecordedCluster
+from quarterdeck.backend.clusters.recorded.recorded_cluster import RECORDS_A_DRAIN, RecordedCluster
 from quarterdeck.backend.clusters.time_control import StatusNotes
 from quarterdeck.backend.core.commands.commands import CommandRefused, Heal
 from quarterdeck.backend.core.data.calls.operations import Get

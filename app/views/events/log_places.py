@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from quarterdeck.app.session import Session
 from quarterdeck.app.views.events.log_screen import LogScreen
-from quarterdeck.backend.clusters.log_cluster import LogSource
-from quarterdeck.backend.clusters.log_excerpt import excerpt_of
+from quarterdeck.backend.clusters.recorded.log_cluster import LogSource
+from quarterdeck.backend.clusters.recorded.log_excerpt import excerpt_of
 from quarterdeck.backend.core.events import Record
 
 

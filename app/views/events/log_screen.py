@@ -12,7 +12,7 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from quarterdeck.backend.clusters.log_excerpt import LogExcerpt
+from quarterdeck.backend.clusters.recorded.log_excerpt import LogExcerpt
 from quarterdeck.backend.picture.text.formatting import one_line
 from quarterdeck.widgets.line_table import TableCell
 from quarterdeck.widgets.status_line import StatusLine

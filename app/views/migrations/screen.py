@@ -11,7 +11,7 @@ from quarterdeck.app.session import Session
 from quarterdeck.app.views.migrations.model import MigrationModel
 from quarterdeck.app.views.sort_filter_model import SortFilterModel
 from quarterdeck.app.views.view_screen import ViewScreen
-from quarterdeck.backend.clusters.log_cluster import LogSource, round_text
+from quarterdeck.backend.clusters.recorded.log_cluster import LogSource, round_text
 from quarterdeck.backend.picture.boards.migration_board import Head, migration_board
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import counted, one_line

@@ -14,7 +14,7 @@ from quarterdeck.app.views.sort_filter_model import SortFilterModel
 from quarterdeck.app.views.time.handlers import TimeHandlers, violation_moments
 from quarterdeck.app.views.time.model import NearbyEventsModel
 from quarterdeck.app.views.view_screen import COLUMNS_BESIDE_PICTURES, ViewScreen
-from quarterdeck.backend.clusters.log_cluster import LogSource
+from quarterdeck.backend.clusters.recorded.log_cluster import LogSource
 from quarterdeck.backend.clusters.time_control import StatusNotes, TimeControl
 from quarterdeck.backend.picture.replay.landmarks import LEGEND, OBSERVED_LEGEND, Landmark, Landmarks
 from quarterdeck.backend.picture.replay.timeline import (

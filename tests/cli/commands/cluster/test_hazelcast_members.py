@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import typer.main
 
-from quarterdeck.backend.clusters.recorded_cluster import RecordedCluster
+from quarterdeck.backend.clusters.recorded.recorded_cluster import RecordedCluster
 from quarterdeck.backend.core.events import ListInstalled
 from quarterdeck.cli.exits import CommandFailed, ExitCode
 from quarterdeck.cli.main import app

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from quarterdeck.backend.clusters.log_cluster import story_landmarks, story_notes
-from quarterdeck.backend.clusters.log_excerpt import short_name
-from quarterdeck.backend.clusters.log_lines import ImportedLogs, RecordLines
-from quarterdeck.backend.clusters.recorded_cluster import RecordedCluster
+from quarterdeck.backend.clusters.recorded.log_cluster import story_landmarks, story_notes
+from quarterdeck.backend.clusters.recorded.log_excerpt import short_name
+from quarterdeck.backend.clusters.recorded.log_lines import ImportedLogs, RecordLines
+from quarterdeck.backend.clusters.recorded.recorded_cluster import RecordedCluster
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.hazelcast.logs.run_reader import LogLine
 from quarterdeck.backend.picture.replay.landmarks import Landmark

@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import islice
 from pathlib import Path
 
-from quarterdeck.backend.clusters.imported_run import ImportedRun
-from quarterdeck.backend.clusters.log_cluster import LogCluster
-from quarterdeck.backend.clusters.log_lines import imported_logs
-from quarterdeck.backend.clusters.recorded_cluster import RecordedCluster
+from quarterdeck.backend.clusters.recorded.imported_run import ImportedRun
+from quarterdeck.backend.clusters.recorded.log_cluster import LogCluster
+from quarterdeck.backend.clusters.recorded.log_lines import imported_logs
+from quarterdeck.backend.clusters.recorded.recorded_cluster import RecordedCluster
 from quarterdeck.backend.hazelcast.logs.reader import NoLogs
 from quarterdeck.backend.hazelcast.logs.run_reader import check_logs
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions

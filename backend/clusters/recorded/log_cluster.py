@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from quarterdeck.backend.clusters.log_excerpt import short_name
-from quarterdeck.backend.clusters.log_lines import RecordLines
-from quarterdeck.backend.clusters.log_reading import LogReading, ReadingFailed
-from quarterdeck.backend.clusters.past_run import PastRun
+from quarterdeck.backend.clusters.recorded.log_excerpt import short_name
+from quarterdeck.backend.clusters.recorded.log_lines import RecordLines
+from quarterdeck.backend.clusters.recorded.log_reading import LogReading, ReadingFailed
+from quarterdeck.backend.clusters.recorded.past_run import PastRun
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs.observations.observation import lasted

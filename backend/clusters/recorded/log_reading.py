@@ -23,7 +23,7 @@ from quarterdeck.backend.hazelcast.logs.run_reader import News, read_run
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 
 IN_THREAD_BYTES = 16 << 20
-READER = (sys.executable, "-P", "-c", "from quarterdeck.backend.clusters.log_reading import tell; tell()")
+READER = (sys.executable, "-P", "-c", "from quarterdeck.backend.clusters.recorded.log_reading import tell; tell()")
 """A process that reads the logs it is told of on stdin, and tells what it reads on stdout."""
 LENGTH = struct.Struct("<I")
 """Goes before each message of that process."""

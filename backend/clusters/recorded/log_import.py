@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from quarterdeck.backend.clusters.log_lines import ImportedLogs, RecordLines, keep_imported
+from quarterdeck.backend.clusters.recorded.log_lines import ImportedLogs, RecordLines, keep_imported
 from quarterdeck.backend.hazelcast.logs.log_follower import follow_run
 from quarterdeck.backend.hazelcast.logs.run_reader import ReadProgress, RecordsRead, RunRead, check_logs, read_run
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions

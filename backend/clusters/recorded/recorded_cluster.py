@@ -12,7 +12,7 @@ from sys import intern
 
 import msgspec
 
-from quarterdeck.backend.clusters.past_run import PastRun
+from quarterdeck.backend.clusters.recorded.past_run import PastRun
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.journal.files import RUN_PREFIX, NoJournal, journal_files, run_of_file, sealed_name
 from quarterdeck.backend.journal.reader import FROM_OUTSIDE, JournalProblem, read_files, run_zero_us
