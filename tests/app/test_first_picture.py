@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from rich.console import RenderableType
 from textual.css.stylesheet import Stylesheet
+from textual.screen import Screen
 
 from quarterdeck.app.console import Console
 from quarterdeck.app.views.overview.layout import Arrangement
 from quarterdeck.app.views.overview.screen import OverviewScreen
+from quarterdeck.backend.core.events import Record
 from tests.app.fakes.fake_cluster import FakeCluster
-from tests.app.fakes.screen_text import settle
+from tests.app.fakes.screen_text import settle, until
 
 FIVE = ("athens", "byzantium", "cyrene", "delphi", "euphesus")
 
@@ -57,3 +60,28 @@ def test_styles_are_looked_up_for_what_is_painted(monkeypatch: pytest.MonkeyPatc
 
     asyncio.run(run())
     assert looked_up < 300
+
+
+def test_members_start_after_the_first_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their modules are read when the cluster is looked at first; nobody waits for that before there is anything to see."""
+    done: list[str] = []
+    display = Console._display
+
+    def displayed(console: Console, screen: Screen[object], renderable: RenderableType | None) -> None:
+        if screen is console.home:
+            done.append("painted")
+        display(console, screen, renderable)
+
+    class Watched(FakeCluster):
+        def drain(self) -> list[Record]:
+            done.append("looked at")
+            return super().drain()
+
+    monkeypatch.setattr(Console, "_display", displayed)
+
+    async def run() -> None:
+        async with Console(Watched(FIVE)).run_test(size=(160, 50)) as pilot:
+            await until(pilot, lambda: "looked at" in done)
+
+    asyncio.run(run())
+    assert done[0] == "painted"

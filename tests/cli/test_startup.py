@@ -13,6 +13,9 @@ FRAMEWORKS = 3
 
 TRIES = 5
 
+MOST_MODULES = 190
+"""Of ours, before the first picture of the console."""
+
 
 def run_child(code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, check=True)
@@ -49,3 +52,21 @@ def test_the_console_and_the_cluster_need_no_spark() -> None:
         "import quarterdeck.app.console, quarterdeck.backend.live.cluster.local_cluster\n"
         "import quarterdeck.backend.training.runner, quarterdeck.backend.simulation.simulated_driver\n"
     )
+
+
+def test_the_first_picture_is_not_kept_waiting_by_what_it_does_not_show() -> None:
+    """Members are read beside it and after it, and so is what no new cluster has; a module more costs about a millisecond."""
+    child = run_child(
+        "import sys\n"
+        "import quarterdeck.cli.commands.console, quarterdeck.app.run\n"
+        "import quarterdeck.backend.clusters.starting_cluster, quarterdeck.cli.configuration.cluster_opener\n"
+        "print(*sys.modules)"
+    )
+    loaded = set(child.stdout.split())
+    assert not loaded & {"httpx", "pydantic", "ruamel", "secrets", "websockets"}
+    ours = {name for name in loaded if name.startswith("quarterdeck.")}
+    later = ("hazelcast.", "journal", "live", "member_api", "service", "simulation", "training")
+    assert not {name for name in ours if name.startswith(tuple(f"quarterdeck.backend.{room}" for room in later))}
+    boards = "quarterdeck.backend.picture.boards"
+    assert not ours & {f"{boards}.member_board", f"{boards}.member_links", "quarterdeck.app.events.fields"}
+    assert len(ours) <= MOST_MODULES

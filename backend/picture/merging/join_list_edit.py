@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Literal
 
 from quarterdeck.backend.core.address import Address, BadAddress, host_of, parse_address
@@ -237,8 +238,6 @@ def _addresses_of(
     entry: str, picture: Picture, port_try_count: int, line: int, remarks: list[Remark]
 ) -> tuple[Address, ...]:
     """What one entry stands for; nothing when it is bad, which is remarked."""
-    from difflib import get_close_matches  # seldom needed
-
     known = picture.address_of(entry)
     if known is not None:
         return (known,)
