@@ -16,10 +16,14 @@ POLL_SECONDS = 0.01
 
 
 def wait_until(
-    condition: Callable[[], object], otherwise: str | Callable[[], str] = "", *, poll_seconds: float = POLL_SECONDS
+    condition: Callable[[], object],
+    otherwise: str | Callable[[], str] = "",
+    *,
+    poll_seconds: float = POLL_SECONDS,
+    limit_seconds: float = LIMIT_SECONDS,
 ) -> None:
     """Return as soon as `condition()` is true. Raises AssertionError, which says `otherwise`, when that never happens."""
-    limit = time.monotonic() + LIMIT_SECONDS
+    limit = time.monotonic() + limit_seconds
     while not condition():
         assert time.monotonic() < limit, _said(otherwise)
         time.sleep(poll_seconds)

@@ -131,7 +131,7 @@ def audit(
             if out_dir is not None:
                 from quarterdeck.backend.pipeline.tables.store import place_of
 
-                _write_tables(_tables(lines.events(), findings), place_of(spark, out_dir))
+                _write_tables(_tables(lines.events, findings), place_of(spark, out_dir))
             if then is not None:
                 then(result, lines)
     return result

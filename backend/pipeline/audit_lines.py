@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.pipeline.audit_input import AuditInput
@@ -24,14 +23,10 @@ THROUGHPUT_CONF = {"spark.driver.memory": "4g"}
 
 @dataclass
 class InputLines:
-    """An input, and its records as a table."""
+    """An input, and its events: the columns of a record, each event once."""
 
     source: AuditInput | EngineInput
-    records: DataFrame
-
-    def events(self) -> DataFrame:
-        """The columns of a record, each event once."""
-        return self.records
+    events: DataFrame
 
 
 @contextmanager
@@ -46,24 +41,17 @@ def reading(
         if source.kind == "store":
             yield InputLines(source, read_table(spark, source.paths[0], "events").select(*RECORD.names))
             return
+        logs = None
         if isinstance(source, AuditInput) and source.kind == "logs":
             logs = read_product_logs(spark, source.read, log_options)
-            lines = logs.lines.select(
-                "raw",
-                F.lit("").alias("file"),
-                F.from_json("raw", RECORD).alias("record"),
-                F.lit(None).cast("string").alias("reason"),
-            )
+            events = logs.records
         else:
-            logs = None
             lines = bronze.read_lines(spark, [str(file) for file in source.read])
-        ranked = persisted(
-            bronze.ranked(lines.coalesce(1) if is_small(source.size_bytes) else lines), source.size_bytes
-        )
+            events = bronze.bronze(bronze.ranked(lines.coalesce(1) if is_small(source.size_bytes) else lines)).events
+        kept = persisted(events, source.size_bytes)
         try:
-            record = [F.col(f"record.{name}").alias(name) for name in RECORD.names]
-            yield InputLines(source, ranked.where("place = 1").select(record))
+            yield InputLines(source, kept)
         finally:
-            ranked.unpersist()
+            kept.unpersist()
             if logs is not None:
                 logs.release()

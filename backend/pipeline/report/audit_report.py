@@ -22,10 +22,7 @@ from quarterdeck.backend.pipeline.report.limits import BINS_PER_DECADE, Limits
 from quarterdeck.backend.pipeline.report.model import Claim, Merge, Metric, Migration, Report, Suspicion
 from quarterdeck.backend.pipeline.report.rows import FaultRow, Rows, RunRow
 from quarterdeck.backend.pipeline.schemas import RECORD
-from quarterdeck.backend.pipeline.tables.columns import of_kind
-
-FAULT_EVENT_KINDS = ("process-killed", "process-paused", "process-resumed", "link-changed")
-"""What is recorded under the name of the cluster, not of a member."""
+from quarterdeck.backend.pipeline.tables.columns import CLUSTER_EVENT_KINDS, of_kind
 
 ROUNDING = 1e-9
 """1000 microseconds shall begin a bin, whatever the logarithm makes of them."""
@@ -35,7 +32,7 @@ def report_on(lines: InputLines, result: AuditResult, limits: Limits | None = No
     """The report on `lines`, of which `result` is the audit."""
     limits = limits or Limits()
     first = dict.fromkeys([one.run for one in result.findings] + [one.run for one in result.observations])
-    rows = collect(lines.events(), list(first), limits, is_measured=lines.source.kind == "journal")
+    rows = collect(lines.events, list(first), limits, is_measured=lines.source.kind == "journal")
     return build_report(rows, result, lines.source, limits)
 
 
@@ -60,7 +57,7 @@ def collect(events: DataFrame, first: Sequence[str], limits: Limits, *, is_measu
 
 
 def _index(events: DataFrame, first: Sequence[str], limits: Limits) -> list[RunRow]:
-    member = F.when(~of_kind(*FAULT_EVENT_KINDS), F.col("member"))
+    member = F.when(~of_kind(*CLUSTER_EVENT_KINDS), F.col("member"))
     place = F.array_position(F.array(*map(F.lit, first)).cast("array<string>"), F.col("run"))
     rows = (
         events.groupBy("run")

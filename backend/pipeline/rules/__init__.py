@@ -1,4 +1,4 @@
-"""The audit's rules: what breaks an invariant, found in the events of many runs at a time.
+"""The audit's rules: `names` says which invariants there are, and `finding` what is told where one is broken.
 
-`registry` says what a rule is, `evidence` what rules read, and `all_rules` runs them all.
+The invariants themselves are those of `backend.simulation.invariants`.
 """

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
+from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import StringType, StructField, StructType
 
 from quarterdeck.backend.pipeline.judging.lines import TORN, why_no_record
@@ -49,7 +49,7 @@ def parse_lines(lines: DataFrame) -> DataFrame:
     record = F.col("record")
     # Spark's columns have 64 bits for a number, which may be greater in a record.
     unread = F.when(record.isNull() | record[_CORRUPT].isNotNull(), TORN)
-    why = arrow_udf(_why_no_record, StringType(), ArrowUDFType.SCALAR)
+    why = arrow_udf(_why_no_record, StringType())  # type: ignore[call-overload] # whose third argument Spark warns of
     reason = F.coalesce(why("raw"), unread)
     return lines.withColumn("record", F.from_json("raw", _READ_AS, options)).withColumn("reason", reason)
 

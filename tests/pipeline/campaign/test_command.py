@@ -25,7 +25,8 @@ steps:
   - do: {wait: 3s}
   - expect: {version-at-least: 900}
 """
-TIMEOUT_SECONDS = 120
+TIMEOUT_SECONDS = 300
+"""For a driver, which takes half a minute of CPU on each of two cores: others may run beside it."""
 PROGRESS = re.compile(r"\d+ of \d+ runs, [\d.]+ a second")
 REPOSITORY = Path(__file__).parents[3]
 
@@ -66,7 +67,7 @@ def wait_for_chunks(process: subprocess.Popen[str], out: Path, count: int) -> No
         assert process.poll() is None, process.communicate()[1]
         return len(chunks(out)) >= count
 
-    wait_until(are_there)
+    wait_until(are_there, limit_seconds=TIMEOUT_SECONDS)
 
 
 def java_of(driver: int) -> int:
@@ -80,7 +81,7 @@ def told(stderr: str) -> list[str]:
     return [line for line in stderr.splitlines() if not PROGRESS.match(line)]
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 def test_a_driver_that_is_killed_loses_only_what_was_under_way(tmp_path: Path) -> None:
     out = tmp_path / "out"
     plan = ("--swarm", "--members", "3-4", "--seeds", "1500", "--out", out, "--master", "local[2,4]")
@@ -107,7 +108,7 @@ def test_a_driver_that_is_killed_loses_only_what_was_under_way(tmp_path: Path) -
     assert "1500 of 1500 runs, " in resumed.stderr
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 def test_an_interrupt_ends_it_and_keeps_what_there_is(tmp_path: Path) -> None:
     out = tmp_path / "out"
     with started("--swarm", "--members", "3-4", "--seeds", "100000", "--out", out) as driver:
@@ -119,7 +120,7 @@ def test_an_interrupt_ends_it_and_keeps_what_there_is(tmp_path: Path) -> None:
     assert chunks(out)
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 def test_when_java_is_killed_one_line_says_how_to_go_on(tmp_path: Path) -> None:
     out = tmp_path / "out"
     plan = ("--swarm", "--members", "3-4", "--seeds", "1500", "--out", out, "--master", "local[2,4]")
@@ -140,7 +141,7 @@ def test_when_java_is_killed_one_line_says_how_to_go_on(tmp_path: Path) -> None:
     assert {path: path.read_bytes() for path in kept} == kept
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 def test_failures_are_told_with_what_runs_them_again(tmp_path: Path) -> None:
     file = tmp_path / "failing.yaml"
     file.write_text(FAILING)
@@ -154,7 +155,7 @@ def test_failures_are_told_with_what_runs_them_again(tmp_path: Path) -> None:
     assert len(list((tmp_path / "out" / "journals").iterdir())) >= 4
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 def test_a_master_that_is_none(tmp_path: Path) -> None:
     done = finished("--swarm", "--seeds", "2", "--out", tmp_path / "out", "--master", "nonsense")
     assert done.returncode == 3, done.stderr

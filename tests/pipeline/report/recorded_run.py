@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from quarterdeck.backend.core.events import ListInstalled, Record
+from quarterdeck.backend.core.events import JournalChanged, LinkChanged, ListInstalled, Record
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.simulation.scenarios.reading import load_scenario
 from quarterdeck.backend.simulation.simulated_driver import simulate
@@ -29,7 +29,7 @@ def everything() -> list[Record]:
 
 
 def planted(records: list[Record]) -> list[Record]:
-    """The last list that delphi installs gets a version that it had long before."""
+    """The last list that delphi installs gets a version that it had long before; and a journal can be written again."""
     place = max(
         number
         for number, record in enumerate(records)
@@ -38,7 +38,10 @@ def planted(records: list[Record]) -> list[Record]:
     record = records[place]
     assert isinstance(record.event, ListInstalled)
     changed = replace(record, event=replace(record.event, version=OLD_VERSION))
-    return [*records[:place], changed, *records[place + 1 :]]
+    done = max((record for record in records if isinstance(record.event, LinkChanged)), key=lambda one: one.seq)
+    last = max(record.seq for record in records if record.uuid == done.uuid)
+    written_again = replace(done, seq=last + 1, at=records[-1].at, event=JournalChanged("athens", "", 0))
+    return [*records[:place], changed, *records[place + 1 :], written_again]
 
 
 def written(root: Path, records: list[Record]) -> Path:

@@ -56,6 +56,7 @@ def test_it_tells_what_happened(report: Report) -> None:
     records = planted(everything())
     (run,) = report.runs
     assert (run.run, run.events) == (RUN, len(records))
+    assert report.index[0].members == len(run.lanes) == 5  # the cluster, of which there are records too, is none
     assert {lane.member for lane in run.lanes} == {"athens", "byzantium", "cyrene", "delphi", "euphesus"}
     installed = [record for record in records if isinstance(record.event, ListInstalled)]
     assert sorted((view.start_us, lane.member) for lane in run.lanes for view in lane.views) == sorted(
