@@ -75,7 +75,7 @@ def audit(
     then: Then | None = None,
 ) -> AuditResult:
     """Check what is at `paths`: journals (roots, directories of runs, single files), a store of tables that were made of them, or
-    logs; or journals or a store at addresses such as `s3a://…`, which Spark reads. Events that stand twice count once.
+    logs; or any of these at addresses such as `s3a://…`, which Spark reads. Events that stand twice count once.
 
     `rules`: only these. `bound_us`: how long members may take to agree once nothing disturbs them. `log_options`: what logs
     do not tell. `undivided_bytes`: Spark divides a greater run of a journal among several tasks. With `out_dir`, which may be an
@@ -100,7 +100,7 @@ def audit(
             spark = spark or stack.enter_context(_session(master, remote, wants_tables=wants_tables))
             from quarterdeck.backend.pipeline.engine_input import resolve_engine_input
 
-            found = resolve_engine_input(spark, list(map(str, paths)))
+            found = resolve_engine_input(spark, list(map(str, paths)), source)
         else:
             found = resolve_input(list(map(Path, paths)), Path(staging), source)
         if spark is not None and out_dir is not None and is_far:
@@ -212,10 +212,11 @@ def _verdict(
     log_options: LogOptions | None,
     undivided_bytes: int,
 ) -> WholeVerdict:
-    if isinstance(found, AuditInput) and found.kind == "logs":
-        if spark is None:
-            return _of_logs(found, question, log_options)
-        return _of_logs_on_spark(found, question, spark, log_options)
+    if found.kind == "logs":
+        if spark is not None:
+            return _of_logs_on_spark(found, question, spark, log_options)
+        assert isinstance(found, AuditInput)
+        return _of_logs(found, question, log_options)
     if isinstance(found, AuditInput):
         groups, are_far = groups_of(found), False
     else:
@@ -272,7 +273,7 @@ def _of_logs(found: AuditInput, question: Question, options: LogOptions | None) 
 
 
 def _of_logs_on_spark(
-    found: AuditInput, question: Question, spark: SparkSession, options: LogOptions | None
+    found: AuditInput | EngineInput, question: Question, spark: SparkSession, options: LogOptions | None
 ) -> WholeVerdict:
     from pyspark.sql import functions as F
 
@@ -281,7 +282,7 @@ def _of_logs_on_spark(
     from quarterdeck.backend.pipeline.spark.tuning import tuned
 
     with tuned(spark, found.size_bytes):
-        logs = read_product_logs(spark, found.read, options)
+        logs = read_product_logs(spark, found.read, options, are_addresses=not isinstance(found, AuditInput))
         try:
             lines = logs.coverage.agg(F.sum("lines").alias("lines")).collect()[0].lines or 0
             first = logs.quarantine.orderBy("file", "line").limit(MAX_QUARANTINED).collect()

@@ -42,8 +42,8 @@ def reading(
             yield InputLines(source, read_table(spark, source.paths[0], "events").select(*RECORD.names))
             return
         logs = None
-        if isinstance(source, AuditInput) and source.kind == "logs":
-            logs = read_product_logs(spark, source.read, log_options)
+        if source.kind == "logs":
+            logs = read_product_logs(spark, source.read, log_options, are_addresses=not isinstance(source, AuditInput))
             events = logs.records
         else:
             lines = bronze.read_lines(spark, [str(file) for file in source.read])

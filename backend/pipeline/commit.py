@@ -17,7 +17,7 @@ import shutil
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import unquote
 from uuid import uuid4
 
@@ -27,7 +27,8 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from quarterdeck.backend.pipeline.spark.hadoop_path import HadoopPath
 
-    Place = Path | HadoopPath
+Place: TypeAlias = "Path | HadoopPath"
+"""A file or directory, of this machine or at an address."""
 
 BUILDING = ".building-"
 LOCK = ".lock"
@@ -122,7 +123,7 @@ def commit(store: Place, building: Place, order: Order) -> None:
     if isinstance(draft, Path):
         with draft.open("rb") as file:
             os.fsync(file.fileno())
-    _rename(draft, building / ORDER)
+    rename(draft, building / ORDER)
     _carry_out(store, building, order)
 
 
@@ -178,13 +179,13 @@ def _carry_out(store: Place, building: Place, order: Order) -> None:
                 if run in there:
                     _set_aside(store / table / there[run], old / table)
                 (placed / new[run]).write_bytes(b"")
-                _rename(building / table / new[run], store / table / new[run])
+                rename(building / table / new[run], store / table / new[run])
             elif run in there and not (placed / there[run]).exists():
                 _set_aside(store / table / there[run], old / table)
     draft = building / f"{MANIFEST}.draft"
     draft.write_bytes(msgspec.json.encode(order.manifest))
-    _rename(draft, store / MANIFEST)
-    _rename(building / ORDER, building / f"{ORDER}.done")
+    rename(draft, store / MANIFEST)
+    rename(building / ORDER, building / f"{ORDER}.done")
     remove(building)
 
 
@@ -192,12 +193,12 @@ def _set_aside(directory: Place, old: Place) -> None:
     if isinstance(directory, Path):
         place = old / uuid4().hex
         place.mkdir()
-        _rename(directory, place / directory.name)
+        rename(directory, place / directory.name)
     else:  # to rename may be to copy, and this is not needed any more
         directory.remove()
 
 
-def _rename(one: Place, target: Place) -> None:
+def rename(one: Place, target: Place) -> None:
     """The file or directory in another place, both of one kind."""
     one.rename(target)  # type: ignore[arg-type]
 

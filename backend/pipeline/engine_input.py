@@ -1,4 +1,4 @@
-"""Journals and tables at addresses that only the engine can read, such as `s3a://…` or `hdfs://…`: listed and read by Spark.
+"""Journals, tables and members' logs at addresses that only the engine can read, such as `s3a://…`: listed and read by Spark.
 
 Hadoop's FileSystem is behind it, so whatever that is set up for can be read. Such a place holds finished files alone: Spark
 passes over names that begin with `_`, as those of files do that are still being written.
@@ -16,11 +16,16 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from quarterdeck.backend.journal.files import FINDINGS_FILE, RUN_PREFIX, SEALED_SUFFIX, NoJournal
-from quarterdeck.backend.pipeline.audit_input import SHRUNK, Kind, Stamp
+from quarterdeck.backend.hazelcast.logs.reader import may_be_log
+from quarterdeck.backend.journal.files import FINDINGS_FILE, RUN_PREFIX, SEALED_SUFFIX, NoJournal, as_record
+from quarterdeck.backend.pipeline.audit_input import SHRUNK, Kind, Source, Stamp
 from quarterdeck.backend.pipeline.judging.group_judge import PARQUET, JournalFile
 from quarterdeck.backend.pipeline.judging.spark_judge import contents
 from quarterdeck.backend.pipeline.judging.whole_judge import Group
+from quarterdeck.backend.pipeline.spark.hadoop_path import literal
+
+LINES_LOOKED_AT = 10
+"""Of a file that may hold records or may not."""
 
 
 class EngineFile(JournalFile, frozen=True):
@@ -46,7 +51,7 @@ class EngineFile(JournalFile, frozen=True):
 
 @dataclass(frozen=True)
 class EngineInput:
-    """The finished files of journals, or the tables, at `paths`, which are addresses."""
+    """The finished files of journals, the tables, or the logs at `paths`, which are addresses."""
 
     paths: tuple[str, ...]
     files: tuple[EngineFile, ...]
@@ -84,9 +89,13 @@ class EngineInput:
         return [tuple(files) for files in groups.values()]
 
 
-def resolve_engine_input(spark: SparkSession, paths: Sequence[str]) -> EngineInput:
-    """The files of journals at these addresses, or those of a store at a single one. Raises `NoJournal` where there are none."""
+def resolve_engine_input(spark: SparkSession, paths: Sequence[str], source: Source = "journal") -> EngineInput:
+    """The files of journals at these addresses, or those of a store at a single one; or of logs, where `source` allows that.
+
+    Raises `NoJournal` where there are none.
+    """
     files: dict[str, EngineFile] = {}
+    logs: dict[str, EngineFile] = {}
     for path in paths:
         try:
             rows = (
@@ -98,16 +107,28 @@ def resolve_engine_input(spark: SparkSession, paths: Sequence[str]) -> EngineInp
             raise NoJournal(f"{path}: nothing is there that Spark can read ({problem.getCondition()})") from problem
         found = sorted((EngineFile(row.path, row.path, row.length, row.us) for row in rows), key=lambda one: one.read)
         stored = tuple(file for file in found if _is_event_table(file.read))
-        if stored and len(paths) == 1:
+        if stored and len(paths) == 1 and source != "logs":
             return EngineInput(tuple(paths), stored, "store")
-        journals = [file for file in found if _is_journal(file.read)]
-        if not journals:
+        of_logs = [file for file in found if may_be_log(PurePosixPath(file.read)) and source != "journal"]
+        journals = [file for file in found if _is_journal(file.read) and source != "logs"]
+        if of_logs and not any(_holds_records(spark, file.read) for file in journals):
+            journals = []  # JSON lines of somebody else, beside logs
+        if not journals and not of_logs:
             raise NoJournal(
                 f"{path}: holds no journal; expected {RUN_PREFIX}…/*{SEALED_SUFFIX} or *{SEALED_SUFFIX} in it"
-                " (logs of members are read from paths of this machine)"
+                + ("" if source == "journal" else ", or logs of members")
             )
         files.update((file.read, file) for file in journals)
+        logs.update((file.read, file) for file in of_logs)
+    if not files:
+        return EngineInput(tuple(paths), tuple(logs.values()), "logs")
     return EngineInput(tuple(paths), tuple(files.values()))
+
+
+def _holds_records(spark: SparkSession, path: str) -> bool:
+    if PurePosixPath(path).parent.name.startswith(RUN_PREFIX):
+        return True
+    return any(as_record(row.value.encode()) for row in spark.read.text(literal(path)).head(LINES_LOOKED_AT))
 
 
 def _is_journal(path: str) -> bool:

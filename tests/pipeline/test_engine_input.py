@@ -1,4 +1,4 @@
-"""Journals under addresses: only the engine reads them, and the audit says what it says of the same files on this machine."""
+"""Journals and logs at addresses: only the engine reads them, and the audit says of them what it says of files here."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ import msgspec
 import pytest
 from pyspark.sql import SparkSession
 
+from quarterdeck.backend.hazelcast.logs.reader import NoLogs
 from quarterdeck.backend.journal.files import NoJournal
 from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.metrics.measuring import measure
 from tests.pipeline.journal_builder import clean_story, line
 from tests.pipeline.rules.broken_journals import broken
 from tests.pipeline.rules.test_planted import write_run
+
+LOGS = Path(__file__).parents[1] / "hazelcast" / "logs" / "data"
 
 
 @pytest.fixture
@@ -50,6 +53,19 @@ def test_an_address_without_a_journal_is_told(spark: SparkSession, tmp_path: Pat
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / "note.txt").write_text("nothing")
     with pytest.raises(NoJournal, match="holds no journal"):
+        audit([f"file://{tmp_path}/empty"], source="journal")
+    with pytest.raises(NoLogs, match="none of 1 lines is understood"):
         audit([f"file://{tmp_path}/empty"])
     with pytest.raises(NoJournal, match="cannot be read together"):
         audit([root, f"file://{root}"])
+
+
+@pytest.mark.parametrize("recording", ["flapping", "split-and-merge-log4j2"])
+def test_logs_that_the_engine_reads_are_judged_alike(spark: SparkSession, recording: str) -> None:
+    here, there = audit([LOGS / recording]), audit([(LOGS / recording).as_uri()])
+    assert there.counts == here.counts and there.counts["records"]
+    assert there.rules == here.rules
+    assert [one.headline for one in there.observations] == [one.headline for one in here.observations]
+    assert there.migration_rounds == here.migration_rounds
+    for one, other in zip(there.merge_verdicts, here.merge_verdicts, strict=True):
+        assert one == msgspec.structs.replace(other, file=f"file:{other.file}")

@@ -1,4 +1,7 @@
-"""Journals, tables and what an audit writes in S3: moto's server, through Hadoop's S3A. `make test-s3` fetches the jars."""
+"""Journals, tables, members' logs, campaigns and what an audit writes in S3: moto's server, through Hadoop's S3A.
+
+`make test-s3` fetches the jars.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ from tests.pipeline.journal_builder import JournalBuilder, clean_story, write
 pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 
 REPOSITORY = Path(__file__).parents[2]
+LOGS = REPOSITORY / "tests" / "hazelcast" / "logs" / "data" / "flapping"
 CONF = """\
 spark.jars {jars}
 spark.hadoop.fs.s3a.endpoint http://127.0.0.1:{port}
@@ -31,16 +35,25 @@ import json
 import msgspec
 import quarterdeck
 from quarterdeck.backend.pipeline.audit import audit
+from quarterdeck.backend.pipeline.campaign.driver import run_campaign
+from quarterdeck.backend.pipeline.campaign.plan import Campaign
 from quarterdeck.backend.pipeline.metrics.measuring import measure
 from quarterdeck.backend.pipeline.spark.session import spark_session
-from quarterdeck.backend.pipeline.tables.store import update_store
+from quarterdeck.backend.pipeline.tables.store import place_of, update_store
 
-journals, tables, out = (f"s3a://bucket/{name}" for name in ("journals", "tables", "audit"))
+journals, tables, out, logs, campaign = (
+    f"s3a://bucket/{name}" for name in ("journals", "tables", "audit", "logs", "campaign")
+)
 with spark_session() as spark:
+    swarm, kept = Campaign(sizes=(3, 4)), place_of(spark, campaign)
+    begun = run_campaign(spark, swarm, range(1, 7), kept)
     found = {
         "first": update_store(spark, [journals], tables),
         "again": update_store(spark, [journals], tables),
         "journals": audit([journals], out),
+        "divided": audit([journals], undivided_bytes=100).findings,
+        "logs": audit([logs]),
+        "campaigns": [begun, run_campaign(spark, swarm, range(1, 9), kept, resume=True)],
         "tables": audit([tables]),
         "metrics": measure([tables], "all").rows == measure([journals], "all").rows,
         "views": spark.table(quarterdeck.spark.register(spark, tables)[0]).count(),
@@ -75,6 +88,8 @@ def environment(journal: Path, tmp_path: Path) -> Iterator[dict[str, str]]:
         bucket = boto3.resource("s3", endpoint_url=f"http://127.0.0.1:{port}", **keys).create_bucket(Bucket="bucket")
         for file in journal.rglob("*.jsonl"):
             bucket.put_object(Key=f"journals/{file.relative_to(journal)}", Body=file.read_bytes())
+        for file in LOGS.glob("*.log"):
+            bucket.put_object(Key=f"logs/{file.name}", Body=file.read_bytes())
         jars = ",".join(map(str, sorted(Path(folder).resolve().glob("*.jar"))))
         (tmp_path / "spark-defaults.conf").write_text(CONF.format(jars=jars, port=port))
         yield {**os.environ, "SPARK_CONF_DIR": str(tmp_path), "PYTHONPATH": str(REPOSITORY)}
@@ -91,11 +106,17 @@ def found_in(environment: dict[str, str], folder: Path) -> dict[str, Any]:
     return found
 
 
-def test_journals_and_tables_in_s3(environment: dict[str, str], journal: Path, tmp_path: Path) -> None:
+def test_what_is_read_and_written_in_s3(environment: dict[str, str], journal: Path, tmp_path: Path) -> None:
     found, here = found_in(environment, tmp_path), audit([journal])
     assert (found["first"]["files_read"], found["first"]["runs"]) == (2, ["broken", "calm"])
     assert (found["again"]["files_read"], found["again"]["files_known"]) == (0, 2)
     assert found["journals"]["counts"] == here.counts
     assert [one["detail"] for one in found["tables"]["findings"]] == [one.detail for one in here.findings]
+    assert [one["detail"] for one in found["divided"]] == [one.detail for one in here.findings]
     assert found["metrics"]
+    of_logs = audit([LOGS])
+    assert found["logs"]["counts"] == of_logs.counts
+    assert [one["headline"] for one in found["logs"]["observations"]] == [one.headline for one in of_logs.observations]
+    begun, more = found["campaigns"]
+    assert (begun["runs"], more["runs"], more["took"]["runs"]) == (6, 8, 2)
     assert (found["views"], found["written"]) == (here.counts["records"], len(here.findings))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import plan_splits
@@ -61,7 +61,7 @@ def log_files(paths: Iterable[Path]) -> list[Path]:
     return list(dict.fromkeys(file.resolve() for file in files))
 
 
-def may_be_log(file: Path) -> bool:
+def may_be_log(file: PurePath) -> bool:
     """Whether a file found in a directory is worth reading: not hidden, no journal, no table, no archive."""
     suffixes = (".jsonl", ".parquet", ".crc", ".open", ".zip", ".tar", ".tgz", ".xml", ".yaml", ".yml", ".html")
     return not file.name.startswith((".", "_")) and not file.name.endswith(suffixes)

@@ -8,15 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 from pyspark.sql import SparkSession
 
 from quarterdeck.backend.pipeline.campaign.comparison import VariantResult, compare_variants
 from quarterdeck.backend.pipeline.campaign.failures import MAX_SIGNATURES, Failure, count_failures, investigate
 from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun, expected_seconds, in_order
-from quarterdeck.backend.pipeline.campaign.store import CampaignStore, open_campaign
+from quarterdeck.backend.pipeline.campaign.store import CampaignStore, open_campaign, write_whole
 from quarterdeck.backend.pipeline.campaign.verdicts import FAILURES, VERDICTS, VerdictRow, digest
 from quarterdeck.backend.pipeline.campaign.waves import Attempt, run_waves
+from quarterdeck.backend.pipeline.commit import Place
 from quarterdeck.backend.simulation.invariants.acknowledged_writes import JudgedWrites, together
 
 
@@ -78,7 +79,7 @@ def run_campaign(
     spark: SparkSession,
     campaign: Campaign,
     seeds: range,
-    folder: Path,
+    folder: Place,
     *,
     resume: bool = False,
     scenario_file: str = "",
@@ -101,23 +102,24 @@ def run_campaign(
         took = time.monotonic() - began
         ways = count_failures(rows)
         failures = []
-        for way in ways[:MAX_SIGNATURES]:
-            on_warning(f"looking into {way.first[0].signature}: {way.runs} runs")
-            failures.append(
-                investigate(
-                    campaign,
-                    way,
-                    journals=store.journals,
-                    failures=store.failures,
-                    scenario_file=scenario_file,
-                    shrinks=shrinks,
-                )
-            )
+        with store.here() as here:
+            for way in ways[:MAX_SIGNATURES]:
+                on_warning(f"looking into {way.first[0].signature}: {way.runs} runs")
+                failure = investigate(campaign, way, here, scenario_file=scenario_file, shrinks=shrinks)
+                failures.append(_kept(failure, store, here))
         summary = _summary(campaign, seeds, rows, failures, len(ways) - len(failures), store.folder, ran, took)
-        building = folder / ".building-summary"
-        building.write_bytes(msgspec.json.format(msgspec.json.encode(summary)))
-        building.replace(folder / "summary.json")
+        write_whole(folder, "summary.json", msgspec.json.format(msgspec.json.encode(summary)))
         return summary
+
+
+def _kept(failure: Failure, store: CampaignStore, here: Path) -> Failure:
+    """What is said of a failure, with the places at which its files are found."""
+    return structs.replace(
+        failure,
+        reproduce=store.kept(failure.reproduce, here),
+        journals=tuple(store.kept(one, here) for one in failure.journals),
+        scenario=store.kept(failure.scenario, here),
+    )
 
 
 def _run_the_rest(
@@ -157,7 +159,7 @@ def _summary(
     rows: list[VerdictRow],
     failures: list[Failure],
     left_out: int,
-    folder: Path,
+    folder: Place,
     ran: int,
     wall_seconds: float,
 ) -> Summary:

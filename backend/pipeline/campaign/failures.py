@@ -16,6 +16,7 @@ from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.pipeline.campaign.attempt import outcome_signature, record, run_name
 from quarterdeck.backend.pipeline.campaign.child_process import WALL_TIMES_CPU, OutOfTime
 from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun, scenario_of
+from quarterdeck.backend.pipeline.campaign.store import MADE_OF_FAILURES
 from quarterdeck.backend.pipeline.campaign.verdicts import FAILURES, VerdictRow
 from quarterdeck.backend.simulation.scenarios.scenario import Scenario
 from quarterdeck.backend.simulation.scenarios.writing import scenario_text
@@ -67,13 +68,12 @@ def count_failures(rows: Iterable[VerdictRow]) -> list[FailureCount]:
     return sorted(ways.values(), key=lambda way: (-way.runs, way.first[0].signature))
 
 
-def investigate(
-    campaign: Campaign, way: FailureCount, *, journals: Path, failures: Path, scenario_file: str, shrinks: bool
-) -> Failure:
-    """Record the first runs of this way of failing and write a scenario for it. What stands there already is kept.
+def investigate(campaign: Campaign, way: FailureCount, folder: Path, *, scenario_file: str, shrinks: bool) -> Failure:
+    """Record the first runs of this way of failing and write a scenario for it, in `folder`. What stands there already is kept.
 
     `scenario_file` is where the campaign's scenario was read. Raises OSError.
     """
+    journals, failures = (folder / name for name in MADE_OF_FAILURES)
     recorded = [path for row in way.first if (path := _recorded(campaign, row, journals)) is not None]
     row = way.first[0]
     file = failures / f"{run_name(campaign, _planned_run(row))}.yaml"

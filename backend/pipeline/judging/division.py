@@ -27,6 +27,7 @@ from quarterdeck.backend.pipeline.judging.group_judge import (
     GroupVerdict,
     JournalFile,
     ReadLines,
+    collector_paused,
     records_of,
     verdict_of_group,
 )
@@ -127,7 +128,8 @@ def judge_lives(rows: Iterable[ReadRow], question: Question, count: int) -> Iter
         if run == ASIDE:
             aside.add(msgspec.json.decode(row.raw, type=SetAside) for row in of_life)
         else:
-            yield from _judge_life(run, uuid, of_life, question, routes, aside)
+            with collector_paused():
+                yield from _judge_life(run, uuid, of_life, question, routes, aside)
     yield SharedRow(ASIDE, 0, 0, "", 0, 0, OUTLINE, msgspec.json.encode(aside))
 
 
@@ -255,7 +257,9 @@ def judge_shares(rows: Iterable[SharedRow], question: Question, count: int) -> I
             for row in of_share:
                 yield Told(msgspec.json.decode(row.raw, type=SetAside))
         else:
-            yield _judge_share(run, Share(share, count), of_share, structs.replace(question, rules=routes.rules(share)))
+            asked = structs.replace(question, rules=routes.rules(share))
+            with collector_paused():
+                yield _judge_share(run, Share(share, count), of_share, asked)
 
 
 def _judge_share(run: str, share: Share, rows: Iterator[SharedRow], question: Question) -> Told:

@@ -6,7 +6,9 @@ they do not, the group is read again as a whole and put in the order of causes.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path, PurePath
 from typing import BinaryIO
@@ -73,12 +75,28 @@ def _lines_of_table(part: BinaryIO) -> Iterator[bytes]:
 def judge_group(files: Sequence[JournalFile], question: Question, read: ReadLines = lines_of_file) -> GroupVerdict:
     """Judge all runs in `files`. Raises OSError for what cannot be read."""
     chains = _writers(files)
-    if len(chains) <= MOST_WRITERS and not any(file.read.endswith(PARQUET) for file in files):
-        try:
-            return _Group(question, read).stream(chains)
-        except OutOfOrder:
-            pass
-    return _Group(question, read).put_in_order(files)
+    with collector_paused():
+        if len(chains) <= MOST_WRITERS and not any(file.read.endswith(PARQUET) for file in files):
+            try:
+                return _Group(question, read).stream(chains)
+            except OutOfOrder:
+                pass
+        return _Group(question, read).put_in_order(files)
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Nobody looks for garbage in circles meanwhile: records are in none, and there are many of them to look at.
+
+    What judges a run is in a circle, and so is collected after the block.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _writers(files: Sequence[JournalFile]) -> list[list[JournalFile]]:

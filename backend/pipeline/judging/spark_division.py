@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from io import BytesIO
 from itertools import islice
 from typing import Any, NamedTuple
@@ -30,6 +29,7 @@ from quarterdeck.backend.pipeline.judging.spark_judge import (
 )
 from quarterdeck.backend.pipeline.judging.whole_judge import Group
 from quarterdeck.backend.pipeline.spark.error_output import exit_with_task
+from quarterdeck.backend.pipeline.spark.tuning import FEW_FILES_A_BATCH, conf_set
 
 ROWS_AT_ONCE = 4_096
 MOST_TASKS = 256
@@ -37,9 +37,6 @@ MOST_TASKS = 256
 
 MOST_SHARES = 64
 """Each has to know what all incarnations and tables are like, which is not divided."""
-
-BYTES_A_BATCH = {"spark.sql.execution.arrow.maxBytesPerBatch": str(16 << 20)}
-"""A row may be a whole file."""
 
 
 class _Columns(NamedTuple):
@@ -86,7 +83,7 @@ def _judge_divided(
     spark: SparkSession, group: Group, question: Question, count: int, *, are_addresses: bool
 ) -> GroupVerdict:
     tasks = min(MOST_TASKS, 1 + sum(file.size_bytes for file in group) // BYTES_A_TASK)
-    with _set(spark, BYTES_A_BATCH):
+    with conf_set(spark, FEW_FILES_A_BATCH):
         if are_addresses:
             paths = [file.read for file in group]
             read = contents(spark, paths).select("path", "content").mapInArrow(_reading_contents, _READ.spark)
@@ -102,18 +99,6 @@ def _judge_divided(
 
 def _together(rows: DataFrame, tasks: int, keys: Sequence[str], order: Sequence[str]) -> DataFrame:
     return rows.repartition(tasks, *keys).sortWithinPartitions(*order)
-
-
-@contextmanager
-def _set(spark: SparkSession, conf: dict[str, str]) -> Iterator[None]:
-    before = {name: spark.conf.get(name, None) for name in conf}
-    for name, value in conf.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, old in before.items():
-            spark.conf.unset(name) if old is None else spark.conf.set(name, old)
 
 
 _Batches = Iterator[pa.RecordBatch]

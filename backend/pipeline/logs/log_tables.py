@@ -5,19 +5,23 @@ driver puts the summaries of the splits together (`log_set`), a few numbers for 
 time, and the records and the story of each run are made as its messages stream by: no step holds more than a message and what the
 members of one run believe. A run is not divided, for what becomes of a member may stand in the logs of others alone.
 
-The files have to be readable under the same path for every executor.
+The files have to be readable under the same path for every executor. Those at addresses Spark reads, each whole in one task.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import groupby
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
 import pyarrow as pa
+from msgspec import structs
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -37,8 +41,10 @@ from quarterdeck.backend.hazelcast.logs.split_parser import (
     parse_split,
 )
 from quarterdeck.backend.hazelcast.logs.told_messages import tell_messages
+from quarterdeck.backend.pipeline.judging.spark_judge import contents
 from quarterdeck.backend.pipeline.schemas import RECORD, columns_of
 from quarterdeck.backend.pipeline.spark.error_output import exit_with_task
+from quarterdeck.backend.pipeline.spark.tuning import FEW_FILES_A_BATCH, conf_set
 
 SOURCE_NAME = "quarterdeck-product-logs"
 _BATCH = 512
@@ -82,9 +88,14 @@ class ProductLogs:
 
 
 def read_product_logs(
-    spark: SparkSession, files: Sequence[Path], options: LogOptions | None = None, split_bytes: int = SPLIT_BYTES
+    spark: SparkSession,
+    files: Sequence[Path | str],
+    options: LogOptions | None = None,
+    split_bytes: int = SPLIT_BYTES,
+    *,
+    are_addresses: bool = False,
 ) -> ProductLogs:
-    """The logs `files`, read once and at once.
+    """The logs `files`, read once and at once. `are_addresses`: only Spark reads them.
 
     Raises `OSError` for what cannot be read, and `ValueError` for an option that is wrong.
     """
@@ -92,9 +103,15 @@ def read_product_logs(
     LogSet([], options)  # a wrong option is an error here, not in a task
     spark.dataSource.register(ProductLogSource)
     work = _Work([str(file) for file in files], options, split_bytes)
-    source = spark.read.format(SOURCE_NAME).option("work", msgspec.json.encode(work).decode())
-    parsed = source.load().persist(StorageLevel.MEMORY_AND_DISK)
-    rows = parsed.where(_is_a(SplitSummary)).select("json").collect()
+    if are_addresses:
+        found = contents(spark, work.files).select("path", "modificationTime", "content")
+        parsed = found.mapInArrow(_parse_contents(work), PARSED)
+    else:
+        source = spark.read.format(SOURCE_NAME).option("work", msgspec.json.encode(work).decode())
+        parsed = source.load()
+    parsed = parsed.persist(StorageLevel.MEMORY_AND_DISK)
+    with conf_set(spark, FEW_FILES_A_BATCH):
+        rows = parsed.where(_is_a(SplitSummary)).select("json").collect()
     summaries = [msgspec.json.decode(row.json, type=SplitSummary) for row in rows]
     log_set = LogSet(summaries, options)
     placed = parsed.where(_is_a(EventMessage)).mapInArrow(_place_messages(log_set), _PLACED)
@@ -172,6 +189,30 @@ class _Reader(DataSourceReader):
             for found in parse_split(split, self._work.options)
         )
         yield from _batches(rows, PARSED)
+
+
+def _parse_contents(work: _Work) -> Any:
+    def parse(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with TemporaryDirectory(prefix="quarterdeck-log-") as folder:
+            files = _columns(batches, "path", "modificationTime", "content")
+            yield from _batches((row for file in files for row in _parse_content(work, Path(folder), *file)), PARSED)
+
+    return parse
+
+
+def _parse_content(
+    work: _Work, folder: Path, address: str, changed: datetime, content: bytes
+) -> Iterator[tuple[str, int, str, str]]:
+    """What stands in a log at an address, of which there is a copy in `folder` meanwhile."""
+    copy = folder / PurePosixPath(address).name
+    copy.write_bytes(content)
+    os.utime(copy, (changed.timestamp(), changed.timestamp()))
+    for split in plan_splits([copy], work.split_bytes):
+        for found in parse_split(split, work.options):
+            if isinstance(found, SplitSummary):
+                found = structs.replace(found, file=address)
+            yield address, split.index, type(found).__name__, _json(found)
+    copy.unlink()
 
 
 def _json(found: EventMessage | QuarantinedMessage | SplitSummary | Record | LogStory) -> str:

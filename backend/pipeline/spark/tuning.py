@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from pyspark import StorageLevel
@@ -24,6 +24,10 @@ FEW_EVENTS = {
 """Nothing has to be moved; to plan well, and to compile what runs, takes longer than it saves with a few thousand rows."""
 
 
+FEW_FILES_A_BATCH = {"spark.sql.execution.arrow.maxBytesPerBatch": str(16 << 20)}
+"""Where a row may be a whole file."""
+
+
 def is_small(size_bytes: int) -> bool:
     """Whether one task reads so much."""
     return size_bytes <= SMALL_BYTES
@@ -37,6 +41,13 @@ def tuned(spark: SparkSession, size_bytes: int) -> Iterator[None]:
     else:
         tasks = max(int(spark.conf.get("spark.sql.shuffle.partitions") or "2"), size_bytes // BYTES_A_TASK)
         wanted = {"spark.sql.shuffle.partitions": str(tasks)}
+    with conf_set(spark, wanted):
+        yield
+
+
+@contextmanager
+def conf_set(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
+    """The session with these options, which are put back afterwards."""
     before = {name: spark.conf.get(name, None) for name in wanted}
     for name, value in wanted.items():
         spark.conf.set(name, value)

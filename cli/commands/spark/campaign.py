@@ -54,7 +54,10 @@ def run(
     seeds: Annotated[
         str, typer.Option(metavar="FIRST:LAST", help="The seeds to run; both ends are run. N alone is 1:N.")
     ],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Keep verdicts, journals and failures here.")],
+    out: Annotated[
+        str,
+        typer.Option(metavar="DIR", help="Keep verdicts, journals and failures here; also at s3a://… and the like."),
+    ],
     scenario: Annotated[Path | None, typer.Option(metavar="FILE", help="Run this scenario under every seed.")] = None,
     swarm: Annotated[
         bool, typer.Option("--swarm", help="Draw a scenario from every seed, as `quarterdeck swarm`.")
@@ -86,8 +89,9 @@ def run(
         raise CommandFailed(ExitCode.BAD_INPUT, "--remote: give either --master or --remote, not both")
     numbers = _seeds(seeds)
     campaign = _campaign(scenario, members, sweep or [], budget, swarm=swarm)
-    with failing_as(ExitCode.BAD_INPUT, OSError, about="--out"):
-        out.mkdir(parents=True, exist_ok=True)
+    if "://" not in out:
+        with failing_as(ExitCode.BAD_INPUT, OSError, about="--out"):
+            Path(out).mkdir(parents=True, exist_ok=True)
     summary = _on_spark(campaign, numbers, out, master, remote, str(scenario or ""), resume=resume, shrinks=shrink)
     _print(summary, output)
     if summary.failed:
@@ -174,7 +178,7 @@ def _value(text: str) -> PropertyValue:
 def _on_spark(
     campaign: Campaign,
     seeds: range,
-    out: Path,
+    out: str,
     master: str,
     remote: str,
     scenario_file: str,
@@ -188,6 +192,7 @@ def _on_spark(
         from quarterdeck.backend.pipeline.campaign.driver import run_campaign
         from quarterdeck.backend.pipeline.campaign.store import CampaignRefused
         from quarterdeck.backend.pipeline.spark.session import spark_session
+        from quarterdeck.backend.pipeline.tables.store import place_of
     with (
         failing_without_spark(CampaignRefused, OSError),
         _hinting_at_resuming(out, SparkFailed),
@@ -199,7 +204,7 @@ def _on_spark(
                 spark,
                 campaign,
                 seeds,
-                out,
+                place_of(spark, out),
                 resume=resume,
                 scenario_file=scenario_file,
                 shrinks=shrinks,
@@ -212,7 +217,7 @@ def _on_spark(
 
 
 @contextmanager
-def _hinting_at_resuming(out: Path, failed: type[Exception]) -> Iterator[None]:
+def _hinting_at_resuming(out: str, failed: type[Exception]) -> Iterator[None]:
     """Add to what `failed` says that nothing which came back is lost."""
     try:
         yield

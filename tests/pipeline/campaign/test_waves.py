@@ -15,6 +15,7 @@ import pytest
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
+from quarterdeck.backend.journal.reader import read_journal
 from quarterdeck.backend.pipeline.campaign import attempt as attempt_module
 from quarterdeck.backend.pipeline.campaign.driver import Progress, run_campaign
 from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun, in_order
@@ -22,8 +23,21 @@ from quarterdeck.backend.pipeline.campaign.store import CampaignRefused, open_ca
 from quarterdeck.backend.pipeline.campaign.verdicts import VerdictRow, digest
 from quarterdeck.backend.pipeline.campaign.waves import run_waves
 from quarterdeck.backend.pipeline.spark.package_archive import sources_digest, write_package
+from quarterdeck.backend.pipeline.tables.store import place_of
 
 SMALL = Campaign(sizes=(3, 4), cpu_seconds=2.0)
+FAILING = Campaign(
+    scenario="""
+title: Nobody waits for this
+members: [a, b, c, d]
+settings: {hazelcast.heartbeat.interval.seconds: 1, hazelcast.max.no.heartbeat.seconds: 4}
+steps:
+  - do: {wait: 7s}
+  - do: {pause: c}
+  - do: {wait: 1s}
+  - expect: {within: 1s, one-cluster: true, removed: [c]}
+"""
+)
 
 # Executors have the package, but not the tests: what is planted travels as it is.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -136,23 +150,30 @@ def test_a_folder_of_before_messages_were_counted_goes_on(spark: SparkSession, t
 
 
 @pytest.mark.long
+def test_a_campaign_at_an_address_is_kept_and_goes_on(spark: SparkSession, tmp_path: Path) -> None:
+    """Nothing but Hadoop's file system writes there, and what it leaves is as in a folder of this machine."""
+    (tmp_path / "far").mkdir()
+    far = place_of(spark, (tmp_path / "far").as_uri())
+    first = run_campaign(spark, FAILING, range(1, 4), far, shrinks=False)
+    (failure,) = first.failures
+    assert (
+        first.folder == str(far) and [one.startswith(f"{far}/journals/run=") for one in failure.journals] == [True] * 3
+    )
+    assert (tmp_path / "far" / "summary.json").exists()
+    assert len(list(read_journal(Path(failure.journals[0].removeprefix("file://"))).records())) > 10
+    again = run_campaign(spark, FAILING, range(1, 5), far, shrinks=False, resume=True)
+    assert (again.runs, again.took.runs) == (4, 1)
+    assert run_campaign(spark, FAILING, range(1, 5), tmp_path / "near", shrinks=False).digest == again.digest
+    with pytest.raises(CampaignRefused, match="another campaign"):
+        run_campaign(spark, SMALL, range(1, 3), far, resume=True)
+
+
+@pytest.mark.long
 def test_failures_are_recorded_made_small_and_can_be_repeated(spark: SparkSession, tmp_path: Path) -> None:
-    from quarterdeck.backend.journal.reader import read_journal
     from quarterdeck.backend.simulation.scenarios.reading import load_scenario
     from quarterdeck.backend.simulation.simulated_driver import simulate
 
-    text = """
-title: Nobody waits for this
-members: [a, b, c, d]
-settings: {hazelcast.heartbeat.interval.seconds: 1, hazelcast.max.no.heartbeat.seconds: 4}
-steps:
-  - do: {wait: 7s}
-  - do: {pause: c}
-  - do: {wait: 1s}
-  - expect: {within: 1s, one-cluster: true, removed: [c]}
-"""
-    campaign = Campaign(scenario=text)
-    summary = run_campaign(spark, campaign, range(1, 9), tmp_path, scenario_file="nobody.yaml")
+    summary = run_campaign(spark, FAILING, range(1, 9), tmp_path, scenario_file="nobody.yaml")
     (failure,) = summary.failures
     assert (failure.verdict, failure.runs, failure.seeds) == ("expectation", 8, (1, 2, 3, 4, 5))
     assert failure.reproduce == "quarterdeck simulate nobody.yaml --seed 1"
