@@ -88,7 +88,7 @@ SHOTS = (
     Shot("views/join-lists", "split", two_masters, ("7",)),
     Shot("views/events", "split", two_masters, ("8",)),
     Shot("views/time", "split", two_masters, ("9",)),
-    Shot("views/data", "migration", migrating, ("V",)),
+    Shot("views/data", "kill-during-migration", migrating, ("V",)),
     Shot("views/demos", "split", two_masters, ("D",)),
     Shot("views/help", "split", two_masters, ("question_mark",)),
     Shot("views/confirm", "split", two_masters, ("K",)),
