@@ -250,10 +250,11 @@ def _with_quarantine(judged: WholeVerdict, quarantined: Sequence[QuarantinedLine
 def _quarantined(store: Path) -> list[QuarantinedLine]:
     import pyarrow.parquet
 
+    parts = [pyarrow.parquet.ParquetFile(part).read() for part in sorted(store.glob("quarantine/*/*.parquet"))]
     return [
-        QuarantinedLine(row["file"], row["raw"], row["reason"])
-        for part in sorted(store.glob("quarantine/*/*.parquet"))
-        for row in pyarrow.parquet.ParquetFile(part).read(["file", "raw", "reason"]).to_pylist()
+        QuarantinedLine(file.as_py(), raw.as_py().decode(errors="replace"), reason.as_py())
+        for part in parts
+        for file, raw, reason in zip(part["file"], part["raw"].cast(pyarrow.binary()), part["reason"], strict=True)
     ]
 
 

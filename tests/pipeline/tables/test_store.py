@@ -19,6 +19,7 @@ from quarterdeck.backend.pipeline import audit as audit_module
 from quarterdeck.backend.pipeline import commit
 from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.commit import StoreRefused
+from quarterdeck.backend.pipeline.judging.lines import TORN
 from quarterdeck.backend.pipeline.metrics.measuring import measure
 from quarterdeck.backend.pipeline.spark import tuning
 from quarterdeck.backend.pipeline.tables import bronze, store
@@ -353,3 +354,12 @@ def test_many_folds_make_the_tables_that_one_makes(
     assert update_store(spark, [root], place).runs == ()
     update_store(spark, [root], tmp_path / "at once")
     assert tables(place) == tables(tmp_path / "at once")
+
+
+def test_a_line_that_is_no_text_is_told_of_a_store_as_of_its_journal(spark: SparkSession, tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    write(journal, clean_story("r"))
+    (journal / "run=r" / "odd-000001.jsonl").write_bytes(b"\xff\xfe{}\n")
+    update_store(spark, [journal], tmp_path / "store")
+    (told,), (kept,) = audit([journal]).problems, audit([tmp_path / "store"]).problems
+    assert (kept.line, kept.reason) == (told.line, told.reason) == ("\ufffd\ufffd{}", TORN)
