@@ -165,13 +165,13 @@ def key_named(text: str) -> str:
     *modifiers, base = _split(text)
     for modifier in modifiers:
         if modifier not in MODIFIERS:
-            raise ValueError(f"{text!r} is no key; what goes before + is one of {', '.join(MODIFIERS)}")
+            raise ValueError(f"{text!r} is not a key; what goes before + is one of {', '.join(MODIFIERS)}")
     if len(base) == 1:
         base = _character_name(base)
     elif base not in NAMED_KEYS and not _is_character_name(base):
         close = difflib.get_close_matches(base, sorted(NAMED_KEYS), n=1)
         hint = f"did you mean {close[0]}?" if close else "write a character, ctrl+k, or a name such as f5 or delete"
-        raise ValueError(f"{text!r} is no key; {hint}")
+        raise ValueError(f"{text!r} is not a key; {hint}")
     if "shift" in modifiers and len(base) == 1 and base.isalpha():
         raise ValueError(f"{text!r} never arrives from a terminal; write {base.upper()}")
     key = "+".join((*sorted(set(modifiers)), base))
@@ -233,7 +233,7 @@ def _split(text: str) -> list[str]:
         return [*filter(None, text[:-1].split("+")), "+"]
     parts = text.strip().split("+")
     if not all(parts):
-        raise ValueError(f"{text!r} is no key; write a character, ctrl+k, or a name such as f5 or delete")
+        raise ValueError(f"{text!r} is not a key; write a character, ctrl+k, or a name such as f5 or delete")
     return parts
 
 
@@ -245,7 +245,7 @@ def _character_name(character: str) -> str:
         return "space"
     name = unicodedata.name(character, "").lower().replace("-", "_").replace(" ", "_")
     if not name:
-        raise ValueError(f"{character!r} is no key that can be written")
+        raise ValueError(f"{character!r} is not a key that can be written")
     return KEY_NAME_REPLACEMENTS.get(name, name)
 
 

@@ -71,7 +71,7 @@ ACTIONS: tuple[Action, ...] = (
         "", "", "Console", one_word("theme", "theme", "NAME", "paint in another theme"), shown=False,
     ),
     Action(
-        "back", "back", "Go one level back: take the filter away, then close what is open in the view, then the view.",
+        "back", "back", "Go one level back: remove the filter, then close what is open in the view, then the view.",
         "q,escape", "q", "Console",
     ),
     Action(

@@ -14,8 +14,8 @@ def _view(name: ViewName, short: str, key: str, meaning: str, cli: str, *more_ke
 
 
 ACTIONS: tuple[Action, ...] = (
-    _view("overview", "over", "1", "Show all that streams at one glance.", "cluster status"),
-    _view("beliefs", "list", "W", "Show who thinks who is in.", "cluster status"),
+    _view("overview", "over", "1", "Show the present state at one glance.", "cluster status"),
+    _view("beliefs", "list", "W", "Show which members each member has on its list.", "cluster status"),
     _view("members", "memb", "2", "Show the members, one a row.", "cluster status"),
     _view("suspicions", "susp", "3", "Show who suspects whom, and what the master would decide.", "cluster suspicions"),
     _view("partitions", "part", "4", "Show who holds which replica of which partition.", "cluster table"),

@@ -183,15 +183,15 @@ class _LineReader:
         try:
             number = float(text)
         except ValueError:
-            raise BadLine(f"{text!r} is no number; write {self._usage}") from None
+            raise BadLine(f"{text!r} is not a number; write {self._usage}") from None
         if not 0 <= number <= 1:
-            raise BadLine(f"{text!r} is no probability; it lies from 0 to 1")
+            raise BadLine(f"{text!r} is not a probability; it lies from 0 to 1")
         return number
 
     def _duration_us(self, text: str) -> int:
         fit = DELAY_FORM.fullmatch(text)
         if fit is None:
-            raise BadLine(f"{text!r} is no length of time; write a number and us, ms or s: {self._usage}")
+            raise BadLine(f"{text!r} is not a length of time; write a number and us, ms or s: {self._usage}")
         return round(float(fit[1]) * UNIT_US[fit[2]])
 
     def _state(self, wanted: str) -> str:
@@ -224,7 +224,7 @@ class _LineReader:
     def _moment(self, moment: str) -> bool:
         flag = self._description.typed[-1].key
         if moment not in ("", flag):
-            raise BadLine(f"{moment!r} is no moment; write {self._usage}")
+            raise BadLine(f"{moment!r} is not a moment; write {self._usage}")
         return moment == flag
 
     def _join_list(self, rest: str) -> tuple[str, ...]:

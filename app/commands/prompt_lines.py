@@ -110,7 +110,7 @@ def effect(picture: Picture, command: Command) -> str:
         case CutLink(one_way=one_way):
             return "would cut one link, one way" if one_way else "would cut one link"
         case Heal():
-            return f"would make {counted(len(picture.links), 'one-way link')} plain again"
+            return f"would heal {counted(len(picture.links), 'one-way link')}"
         case HealLink():
-            return "would make one link plain again"
+            return "would heal one link"
     return blast_radius(picture, [command]) or one_line(f"would do: {describe(command)}")

@@ -60,7 +60,7 @@ def export_rows(app: App[Any], rows: Iterable[Row], target: Target) -> str:
         case ".json":
             content = as_json(listed)
         case other:
-            raise BadExport(f"{other or 'no suffix'} is no format of tables; write FILE.csv or FILE.json")
+            raise BadExport(f"{other or 'no suffix'} is not a format of tables; write FILE.csv or FILE.json")
     return f"{counted(len(listed), 'row')} {deliver(app, target, content)}"
 
 
@@ -72,7 +72,7 @@ def export_screen(app: App[Any], target: Target) -> str:
         case ".txt":
             content = screen_text(app)
         case other:
-            raise BadExport(f"{other or 'no suffix'} is no format of screens; write FILE.svg or FILE.txt")
+            raise BadExport(f"{other or 'no suffix'} is not a format of screens; write FILE.svg or FILE.txt")
     return deliver(app, target, content)
 
 

@@ -35,7 +35,7 @@ LinkCommand = Partition | CutLink | DelayLink | LoseOnLink | DuplicateOnLink | D
 
 
 class LinkConditions:
-    """The links that are not plain. `conditions` holds none whose condition is plain again."""
+    """The links with faults. `conditions` holds no link that is healed."""
 
     def __init__(self) -> None:
         self.conditions: dict[Link, LinkChanged] = {}

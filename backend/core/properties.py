@@ -335,7 +335,7 @@ def _read(kind: Property, value: PropertyValue) -> PropertyValue:
         return value
     if kind.unit == "text":
         if not isinstance(value, str):
-            raise BadProperty(kind.name, f"{value!r} is no text")
+            raise BadProperty(kind.name, f"{value!r} is not text")
         return value
     if kind.unit == "yes or no":
         flag = value if isinstance(value, bool) else FLAGS.get(str(value).lower())

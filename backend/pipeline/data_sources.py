@@ -135,7 +135,7 @@ class JournalReader(DataSourceReader):
                 if record is not None:
                     yield upgraded(record)
                 elif self._fails_fast and line.endswith(b"\n"):
-                    raise ValueError(f"{file}:{number}: this line is no record")
+                    raise ValueError(f"{file}:{number}: this line is not a record")
 
 
 class LogReader(DataSourceReader):

@@ -38,45 +38,45 @@ def check(
     models: Annotated[
         list[str] | None, typer.Argument(help="Names of shipped models, or files; all shipped ones when none is named.")
     ] = None,
-    drops: Annotated[int | None, typer.Option(min=0, help="So many messages may get lost.")] = None,
-    duplicates: Annotated[int | None, typer.Option(min=0, help="So many messages may arrive twice.")] = None,
-    crashes: Annotated[int | None, typer.Option(min=0, help="So many processes may be killed.")] = None,
-    restarts: Annotated[int | None, typer.Option(min=0, help="So many of those may be started again.")] = None,
+    drops: Annotated[int | None, typer.Option(min=0, help="How many messages may get lost.")] = None,
+    duplicates: Annotated[int | None, typer.Option(min=0, help="How many messages may arrive twice.")] = None,
+    crashes: Annotated[int | None, typer.Option(min=0, help="How many processes may be killed.")] = None,
+    restarts: Annotated[int | None, typer.Option(min=0, help="How many killed processes may be started again.")] = None,
     late: Annotated[
-        int | None, typer.Option(min=0, help="So often a clock may go on while messages are on their way.")
+        int | None, typer.Option(min=0, help="How often a clock may advance while messages are in flight.")
     ] = None,
-    ticks: Annotated[int | None, typer.Option(min=1, help="So often members may be woken by their clocks.")] = None,
-    steps: Annotated[int | None, typer.Option(min=0, help="So many things may happen in one run.")] = None,
-    members: Annotated[int | None, typer.Option(min=1, help="So many members are in the cluster at first.")] = None,
+    ticks: Annotated[int | None, typer.Option(min=1, help="How often clocks may wake members.")] = None,
+    steps: Annotated[int | None, typer.Option(min=0, help="How many events one run may have.")] = None,
+    members: Annotated[int | None, typer.Option(min=1, help="How many members are in the cluster at first.")] = None,
     jobs: Annotated[
         int | None,
         typer.Option(min=1, help="Processes, for all models together; as many as processors when not given."),
     ] = None,
     memory: Annotated[
-        int, typer.Option(min=1, metavar="MB", help="Past so much memory, states stand in temporary files.")
+        int, typer.Option(min=1, metavar="MB", help="Keep states in temporary files beyond this much memory.")
     ] = 1000,
     state: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Keep checkpoints there, and go on from one that is there."),
+        typer.Option(metavar="DIR", help="Keep checkpoints in DIR, and continue from one that is there."),
     ] = None,
     histories: Annotated[
-        bool, typer.Option("--histories", help="Tell states apart by what was recorded on the way, too.")
+        bool, typer.Option("--histories", help="Also distinguish states by the records on the way to them.")
     ] = False,
-    most_states: Annotated[int, typer.Option(min=1, help="Give a model up after so many states.")] = 1_000_000,
+    most_states: Annotated[int, typer.Option(min=1, help="Give up a model after this many states.")] = 1_000_000,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write the schedule of a violation there, as a scenario, too.")
+        Path | None, typer.Option(metavar="DIR", help="Write the schedule of a violation to DIR, also as a scenario.")
     ] = None,
     repeat: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Carry out the schedule in such a file again instead.")
+        Path | None, typer.Option(metavar="FILE", help="Run the schedule in such a file again instead.")
     ] = None,
     journal: JournalOption = None,
     list_models: Annotated[bool, typer.Option("--list", help="Print the shipped models instead.")] = False,
     output: FormatOption = Format.JSON,
 ) -> None:
-    """Look at every order of deliveries, losses, duplicates, crashes, restarts and clocks, within the bounds of a model.
+    """Check every order of deliveries, losses, duplicates, crashes, restarts and clocks, within the bounds of a model.
 
-    Exits with 1 when one of them violates an invariant, or leaves a cluster that does not become one again. A model that was
-    given up after too many states is no failure: `exhausted` says so.
+    Exits with 1 when one of them violates an invariant, or leaves members that do not form one cluster again. A model that
+    was given up after too many states is not a failure: `exhausted` says so.
     """
     from quarterdeck.backend.simulation.model_checking.checkpoint import BadCheckpoint
     from quarterdeck.backend.simulation.model_checking.reading import BadModel, load_model, shipped_models

@@ -15,7 +15,7 @@ group = typer.Typer(help="Look at the configuration file of a member.", rich_mar
 
 @group.command("check")
 def check(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Configuration: YAML as the product has it.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Its configuration, in Hazelcast's YAML.")],
 ) -> None:
     """Read files as a member reads the one that it is started with, and start nothing.
 

@@ -54,11 +54,9 @@ def console(
     no_journal: NoJournalOption = False,
     processes: ProcessesOption = False,
     log: LogOption = None,
-    write: Annotated[
-        bool, typer.Option("--write", help="With --connect or --cluster: allow to change things.")
-    ] = False,
+    write: Annotated[bool, typer.Option("--write", help="With --connect or --cluster: allow changes.")] = False,
     read_only: Annotated[
-        bool, typer.Option("--read-only", help="Change nothing, also not in a cluster that is started here.")
+        bool, typer.Option("--read-only", help="Allow no changes, not even in a cluster that is started here.")
     ] = False,
     replay: Annotated[
         Path | None,
@@ -66,7 +64,7 @@ def console(
             metavar="DIR", help="Open a recorded run: a run's folder in a journal, one file, or members' logs."
         ),
     ] = None,
-    follow: Annotated[bool, typer.Option("--follow", help="With --replay of logs: read on as they grow.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", help="With --replay of logs: keep reading as they grow.")] = False,
     zone: ZoneOption = "",
     at: Annotated[
         str | None, typer.Option(metavar="MOMENT", help="With --replay: seconds, or MEMBER#NUMBER of an event.")
@@ -74,7 +72,7 @@ def console(
     simulate: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE|DIR", help="Open a scenario, or what `cluster fork` has written, in simulated time."
+            metavar="FILE|DIR", help="Open a scenario, or a copy that `cluster fork` wrote, in simulated time."
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="With --simulate: the same seed gives the same run.")] = None,

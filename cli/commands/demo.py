@@ -43,7 +43,7 @@ POLL_US = 50_000
 
 DemoArgument = Annotated[str, typer.Argument(metavar="NAME|FILE", help="A built-in demo or a scenario file.")]
 SimulateOption = Annotated[
-    bool, typer.Option("--simulate", "--simulated", help="In simulated time instead of on live members.")
+    bool, typer.Option("--simulate", "--simulated", help="Run in simulated time instead of on live members.")
 ]
 SeedOption = Annotated[int | None, typer.Option(help="Seed of a simulated run; 0 when not given.")]
 
@@ -111,9 +111,9 @@ def run_demo(
     log: LogOption = None,
     output: FormatOption = Format.JSON,
 ) -> None:
-    """Run a demo, telling each step on stderr. Exits with 1 when an expectation is missed.
+    """Run a demo and report each step on stderr. Exits with 1 when an expectation is missed.
 
-    A live run is recorded unless told otherwise, a simulated one only when told where.
+    A live run is recorded unless --no-journal is given, a simulated one only with --journal.
     """
     _check_kind(simulate, seed, (("--processes", processes), ("--no-journal", no_journal), ("--log", log is not None)))
     write_log(log)
@@ -134,7 +134,7 @@ def tutor(
     no_journal: NoJournalOption = False,
     output: FormatOption = Format.JSON,
 ) -> None:
-    """Be led through a demo line by line: it tells on stderr, reads answers from stdin, and prints the score in the end.
+    """Lead through a demo in plain text: narrate on stderr, read answers from stdin, and print the score at the end.
 
     Without a terminal only questions read a line, and everything else goes on by itself. Exits with 1 when the cluster missed an
     expectation; wrong predictions are no failure. The console's view `demos` does the same with all beliefs in sight.
@@ -165,18 +165,20 @@ def film(
     out: Annotated[
         Path, typer.Option("--out", metavar="FILE.svg", help="Where to write it; a file there is replaced.")
     ],
-    seconds: Annotated[float, typer.Option(min=0.0, max=3600.0, help="How much of the demo's own time.")] = 60.0,
+    seconds: Annotated[
+        float, typer.Option(min=0.0, max=3600.0, help="How much of the demo's own time to draw.")
+    ] = 60.0,
     seed: SeedOption = None,
     theme: Annotated[str, typer.Option(help="The colours of the console.")] = "dark",
 ) -> None:
-    """Draw a demo as the console shows it, in simulated time, into one SVG file that moves by itself."""
+    """Draw a demo as the console shows it, in simulated time, into one animated SVG file."""
     import asyncio
 
     from quarterdeck.app.themes.registry import THEMES
     from quarterdeck.cli.film import film_of
 
     if out.suffix != ".svg":
-        raise CommandFailed(ExitCode.BAD_INPUT, f"--out: {out} is no SVG; write FILE.svg")
+        raise CommandFailed(ExitCode.BAD_INPUT, f"--out: {out} is not an SVG; write FILE.svg")
     if theme not in THEMES:
         raise CommandFailed(ExitCode.BAD_INPUT, f"--theme: {theme!r} is none of {', '.join(THEMES)}")
     scenario = scenario_of(demo)

@@ -78,24 +78,24 @@ def print_records(
 @group.command("lists")
 def print_lists(
     path: Annotated[Path, typer.Argument(help="A journal of one run, a run's folder in it, or one file.")],
-    member: Annotated[str | None, typer.Option(metavar="LABEL", help="Only the list of this member.")] = None,
+    member: Annotated[str | None, typer.Option(metavar="LABEL", help="Print only the list of this member.")] = None,
     at: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="When, on the clock of the run; by default at its end.")
+        float | None, typer.Option(metavar="SECONDS", help="The moment, on the clock of the run; by default its end.")
     ] = None,
-    legacy: Annotated[bool, typer.Option("--legacy", help="The text as it was before the list had a version.")] = False,
+    legacy: Annotated[bool, typer.Option("--legacy", help="Use the old text, from before lists had versions.")] = False,
 ) -> None:
-    """Print the list that every member holds, as it stands in members' logs. Exits with 1 when a line could not be read."""
+    """Print the list that every member holds, in the text of members' logs. Exits with 1 when a line could not be read."""
     from quarterdeck.backend.journal.files import NoJournal
     from quarterdeck.backend.journal.reader import read_journal
     from quarterdeck.backend.picture.text.formatting import one_line
 
     if at is not None and not 0 <= at < inf:
-        raise CommandFailed(ExitCode.BAD_INPUT, f"--at: {at} is no time of a run; write seconds from 0 on")
+        raise CommandFailed(ExitCode.BAD_INPUT, f"--at: {at} is not a time of a run; write seconds from 0 on")
     with failing_as(ExitCode.BAD_INPUT, NoJournal, OSError):
         journal = read_journal(path)
         picture = _picture_at(journal, path, None if at is None else round(at * 1e6))
     if not picture.members and journal.problems:
-        raise CommandFailed(ExitCode.BAD_INPUT, f"{path}: is no journal; none of its lines is a record")
+        raise CommandFailed(ExitCode.BAD_INPUT, f"{path}: is not a journal; none of its lines is a record")
     if member is not None and member not in picture.members:
         known = ", ".join(map(one_line, picture.members)) or "none"
         raise CommandFailed(ExitCode.BAD_INPUT, f"--member: {member!r} was not seen by then; seen were {known}")
@@ -116,11 +116,13 @@ def print_lists(
 def import_logs(
     path: Annotated[Path, typer.Argument(metavar="LOGS", help="A directory with logs of real members, or one file.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="The journal that the run is written into.")],
-    run: Annotated[str, typer.Option(metavar="NAME", help="Its name there; by default that of the directory.")] = "",
+    run: Annotated[
+        str, typer.Option(metavar="NAME", help="The name of the run; by default that of the directory.")
+    ] = "",
     zone: ZoneOption = "",
-    follow: Annotated[bool, typer.Option("--follow", help="Read on as the logs grow, until interrupted.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", help="Keep reading as the logs grow, until interrupted.")] = False,
 ) -> None:
-    """Keep the logs of real members as a journal, to be replayed and audited."""
+    """Write the logs of real members into a journal, to replay and audit them."""
     from quarterdeck.backend.clusters.recorded.log_import import RunExists, import_run
     from quarterdeck.backend.hazelcast.logs.reader import NoLogs
     from quarterdeck.backend.hazelcast.logs.run_reader import named

@@ -26,14 +26,14 @@ class LogFormat(StrEnum):
 @group.command("start")
 def start(
     config: Annotated[
-        Path | None, typer.Option("--config", metavar="FILE", help="Configuration: YAML as the product has it.")
+        Path | None, typer.Option("--config", metavar="FILE", help="Its configuration, in Hazelcast's YAML.")
     ] = None,
     name: Annotated[str | None, typer.Option(metavar="LABEL", help="What people call this member.")] = None,
     cluster_name: Annotated[str | None, typer.Option(metavar="NAME", help="The cluster it belongs to.")] = None,
-    port: Annotated[int | None, typer.Option(help="Its port, for members and for HTTP; then exactly this one.")] = None,
+    port: Annotated[int | None, typer.Option(help="Its port, for members and for HTTP; it takes no other.")] = None,
     bind: Annotated[str | None, typer.Option(metavar="HOST", help="Where to listen; loopback by default.")] = None,
     public_address: Annotated[
-        str | None, typer.Option(metavar="HOST", help="What others call, when that is not where it listens.")
+        str | None, typer.Option(metavar="HOST", help="The address that others call, if it listens at another one.")
     ] = None,
     join: Annotated[
         list[str] | None, typer.Option(metavar="HOST[:PORT]", help="Where to look for the cluster; may be repeated.")
@@ -43,24 +43,28 @@ def start(
         list[str] | None, typer.Option("--property", metavar="NAME=VALUE", help="Set a hazelcast.* property.")
     ] = None,
     preset: Annotated[PresetName | None, typer.Option(help="Timing properties to begin with.")] = None,
-    lite: Annotated[bool, typer.Option("--lite", help="Hold no data.")] = False,
-    zone: Annotated[str | None, typer.Option(help="Where it stands: a rack, a room, whatever fails as one.")] = None,
+    lite: Annotated[bool, typer.Option("--lite", help="Make it a lite member, which holds no data.")] = False,
+    zone: Annotated[str | None, typer.Option(help="Its zone: a rack, a room, or whatever else fails as one.")] = None,
     journal: Annotated[Path | None, typer.Option(metavar="DIR", help="Record into this folder.")] = None,
     run: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What to record as; the name of the cluster by default.")
+        str | None, typer.Option(metavar="NAME", help="The name of the recorded run; the cluster's name by default.")
     ] = None,
-    log_format: Annotated[LogFormat | None, typer.Option(help="For people, or a JSON object a line.")] = None,
+    log_format: Annotated[
+        LogFormat | None, typer.Option(help="For people, or as one JSON object on each line.")
+    ] = None,
     log_level: Annotated[str | None, typer.Option(metavar="LEVEL", help="DEBUG, INFO, WARNING or ERROR.")] = None,
     ready_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Written when it has joined, removed when it has left.")
+        Path | None,
+        typer.Option(metavar="FILE", help="A file that it writes when it has joined and removes when it has left."),
     ] = None,
     allow_faults: Annotated[
-        bool, typer.Option("--allow-faults", help="Let those who may do so harm it, for training.")
+        bool,
+        typer.Option("--allow-faults", help="Accept injected faults from users with the role fault, for training."),
     ] = False,
-    read_only: Annotated[bool, typer.Option("--read-only", help="Let nobody change anything over HTTP.")] = False,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Refuse every change over HTTP.")] = False,
     open_to_all: Annotated[
         str | None,
-        typer.Option(metavar="WORDS", help="Listen beyond this machine although nobody has to prove who they are."),
+        typer.Option(metavar="WORDS", help="Listen beyond this machine although no credentials are needed."),
     ] = None,
 ) -> None:
     """Run a member until it is told to leave (SIGTERM; twice: at once). Its log goes to stderr.

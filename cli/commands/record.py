@@ -37,7 +37,7 @@ def record(
         int, typer.Option("--keep", metavar="MIB", min=1, help="Remove the oldest files when the run holds more.")
     ] = 1024,
     seconds: Annotated[
-        float | None, typer.Option("--for", min=0, metavar="SECONDS", help="Stop after so long; else never.")
+        float | None, typer.Option("--for", min=0, metavar="SECONDS", help="Stop after this time; never by default.")
     ] = None,
 ) -> None:
     """Record what members of Hazelcast tell, until Ctrl-C or SIGTERM. Members that are lost are tried again for ever."""

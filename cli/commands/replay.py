@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 
 ZoneOption = Annotated[
-    str, typer.Option(metavar="ZONE", help="Of times in logs that name none: Europe/Athens, +02:00, h4.log=+02:00.")
+    str,
+    typer.Option(
+        metavar="ZONE", help="The zone of times in logs that do not name one: Europe/Athens, +02:00, h4.log=+02:00."
+    ),
 ]
 
 

@@ -38,7 +38,7 @@ def swarm(
     ] = False,
     output: FormatOption = Format.JSON,
 ) -> None:
-    """Try seed after seed: faults first, with data in use, then peace, in which the members must become one cluster in time.
+    """Simulate a run for each seed: faults first, with data in use, then calm, in which the members must form one cluster.
 
     Exits with 1 when a run violates an invariant, does not converge, or ends in an error of the core.
     """
@@ -165,7 +165,9 @@ def _shrink_each_way_of_failing(failed: list[Trial], sizes: tuple[int, int], fol
 def _numbers(text: str, option: str, example: str) -> tuple[int, int]:
     fit = re.fullmatch(r"(\d+)(?::(\d+))?", text.strip())
     if fit is None:
-        raise CommandFailed(ExitCode.BAD_INPUT, f"{option}: {text!r} is no range; write two numbers, as in {example}")
+        raise CommandFailed(
+            ExitCode.BAD_INPUT, f"{option}: {text!r} is not a range; write two numbers, as in {example}"
+        )
     first = int(fit[1])
     last = int(fit[2]) if fit[2] else first
     if last < first:

@@ -137,16 +137,14 @@ def connection_of(
     cluster: Annotated[
         str | None, typer.Option("--cluster", metavar="NAME", help="A cluster of the configuration file.")
     ] = None,
-    user: Annotated[
-        str | None, typer.Option(metavar="NAME", envvar="QUARTERDECK_USER", help="Who you are to the members.")
-    ] = None,
+    user: Annotated[str | None, typer.Option(metavar="NAME", envvar="QUARTERDECK_USER", help="Your user name.")] = None,
     password_file: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", envvar="QUARTERDECK_PASSWORD_FILE", help="Holds the password of --user."),
+        typer.Option(metavar="FILE", envvar="QUARTERDECK_PASSWORD_FILE", help="A file with the password of --user."),
     ] = None,
     token_file: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", envvar="QUARTERDECK_TOKEN_FILE", help="Holds a token, instead of a user."),
+        typer.Option(metavar="FILE", envvar="QUARTERDECK_TOKEN_FILE", help="A file with a token, instead of a user."),
     ] = None,
     ca_file: Annotated[
         Path | None,
@@ -155,18 +153,24 @@ def connection_of(
             "--tls-ca",
             metavar="FILE",
             envvar="QUARTERDECK_CA_FILE",
-            help="Who signs the members' certificates.",
+            help="The authority that signs the members' certificates.",
         ),
     ] = None,
     certificate_file: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", envvar="QUARTERDECK_CERTIFICATE_FILE", help="Your certificate, if members ask."),
+        typer.Option(
+            metavar="FILE", envvar="QUARTERDECK_CERTIFICATE_FILE", help="Your certificate, if members ask for one."
+        ),
     ] = None,
     key_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", envvar="QUARTERDECK_KEY_FILE", help="Its key, if that is elsewhere.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", envvar="QUARTERDECK_KEY_FILE", help="The key of your certificate, if it is in another file."
+        ),
     ] = None,
     cluster_name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Members of Hazelcast: the name of their cluster; else dev.")
+        str | None,
+        typer.Option(metavar="NAME", help="Members of Hazelcast: the name of their cluster; dev by default."),
     ] = None,
     tls: Annotated[bool, typer.Option("--tls", help="Members of Hazelcast: speak to them over TLS.")] = False,
     address_map: Annotated[
@@ -174,7 +178,7 @@ def connection_of(
         typer.Option(
             "--address-map",
             metavar="A=B",
-            help="Members of Hazelcast: who names itself A is reached at B. Repeatable.",
+            help="Members of Hazelcast: call the member that names itself A at B. Repeatable.",
         ),
     ] = None,
     logs: Annotated[

@@ -41,7 +41,7 @@ def _word(word: str) -> str:
     if word in command_words(EVERYTHING):
         raise ValueError(f"{word} is a command already; choose another word")
     if not word.isprintable() or " " in word or not word:
-        raise ValueError(f"{word!r} is no word; write letters without blanks")
+        raise ValueError(f"{word!r} is not a word; write letters without blanks")
     return word
 
 
@@ -49,7 +49,7 @@ def _meaning(line: str) -> str:
     word = line.strip().lstrip(":").partition(" ")[0]
     if word not in command_words(EVERYTHING):
         raise ValueError(
-            f"{word!r} is no command; what an alias stands for begins with one of those that `:help` lists"
+            f"{word!r} is not a command; what an alias stands for begins with one of those that `:help` lists"
         )
     return line.strip().lstrip(":")
 

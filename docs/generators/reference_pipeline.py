@@ -39,22 +39,23 @@ def page() -> str:
 
 HEADING = """# Tables
 
-`quarterdeck pipeline tables PATH... --out DIR` makes them of journals: Parquet, one directory for each table and in it one for
-each run (`DIR/views/run=…/`). Times are microseconds on the run's clock unless said otherwise; a time that never came is null.
+`quarterdeck pipeline tables PATH... --out DIR` makes Parquet tables of journals: one directory for each table, and in it one for
+each run (`DIR/views/run=…/`). Times are microseconds on the run's clock unless said otherwise. The time of something that never
+happened is null.
 
-Made again, only runs with anything new are touched, also when it comes from another place: what is new is added to `events` and
-`quarantine`, as if all had been read at once. A finished file is read once; the lines that are kept are read again only where a
-new one contradicts a record, or a file changes in which some were no records. All other tables need the whole run, and are made
-anew of its `events`: at each `pipeline tables`, but with `pipeline stream --out` only when the run has grown by a quarter since,
-and at the end. The tables of a run are replaced together; if the process dies they are as they were, or the next one finishes
-what was decided. A store can be read by other versions: columns that it lacks are null, and the next `quarterdeck pipeline
-tables` makes it anew from the lines that it keeps.
+When you run the command again, it updates only runs with new records, even if these come from another place. It adds the new
+records to `events` and `quarantine`, as if all had been read at once. It reads a finished file once. It reads stored lines again
+only if a new line contradicts a record, or if a file changes that had unreadable lines. All other tables need the whole run, so
+the command makes them again from the run's `events`; `pipeline stream --out` does so only when the run has grown by a quarter,
+and at the end. The tables of a run are replaced together: if the process dies, either the old ones are still there, or the next
+process finishes the replacement. Other versions can read the tables: columns that are missing are null, and the next
+`quarterdeck pipeline tables` makes them again from the stored lines.
 """
 
 METRICS_HEADING = """# Metrics
 
-`quarterdeck pipeline metrics PATH...` prints `summary`, and with `--table NAME` one of the others. What they mean and how they
-are measured: [metrics](../spark/metrics.md).
+`quarterdeck pipeline metrics PATH...` prints `summary`, and with `--table NAME` one of the others.
+[Metrics](../spark/metrics.md) says what they mean and how they are measured.
 """
 
 

@@ -31,7 +31,7 @@ def properties_page() -> str:
         rows.append((f"`{name}`", property_meanings()[attribute], *shown))
     return f"""# Properties
 
-Set one with `quarterdeck console --property NAME=VALUE` or under `settings:` of a scenario. Names and values are
+Set a property with `quarterdeck console --property NAME=VALUE` or under `settings:` of a scenario. Names and values are
 checked before anything starts. The preset `production` has the documented defaults, `training` has seconds instead of
 minutes; the console and scenarios start from `training`.
 
@@ -64,10 +64,10 @@ def keys_page() -> str:
     words = sorted((word.usage, word.meaning, action.id) for action in ACTIONS for word in action.words)
     return f"""# Keys and words of the console
 
-The first table has all keys as they are when nobody has changed them; [others than ours](../console/keys.md) says how to. A
-view's own key goes before one of all views. The second has every word that can be typed after `:`. Square brackets hold
-what may be left out. On a cluster that is read-only, that is looked at in the past, or whose members cannot do a thing,
-neither key nor word is there.
+The first table has the built-in keys of all actions; [keys](../console/keys.md) says how to choose keys of your own. If a
+view and all views use the same key, the view's own action is done. The second table has every word that you can type after
+`:`. Parts in square brackets may be left out. An action has neither key nor word while it is impossible: on a read-only
+cluster, while the past is shown, or if the members cannot do it.
 
 ## Keys
 

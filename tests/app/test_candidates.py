@@ -38,7 +38,7 @@ def test_words_come_with_their_usage_and_meaning_and_own_words_with_what_they_st
         (Partition((CITIES[:3], CITIES[3:])), "would cut 6 links"),
         (CutLink(("athens",), ("delphi",)), "would cut one link"),
         (CutLink(("athens",), ("delphi",), one_way=True), "would cut one link, one way"),
-        (Heal(), "would make 0 one-way links plain again"),
+        (Heal(), "would heal 0 one-way links"),
         (KillMember("athens"), "0 of 0 running members would end; 0 would be left."),
     ],
 )

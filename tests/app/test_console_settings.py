@@ -201,7 +201,7 @@ def test_views_and_screens_are_exported(tmp_path: Path, monkeypatch: pytest.Monk
 
     async def scenario(console: Console, pilot: Pilot[None], cluster: FakeCluster) -> None:
         await pilot.press("E", *"rows.csv".replace(".", "_"), "enter")
-        assert "no suffix is no format" in console.top.message.text
+        assert "no suffix is not a format" in console.top.message.text
         await pilot.press("E", *(NAMES.get(letter, letter) for letter in "rows.csv"), "enter")
         await pilot.pause()
         assert "5 rows written to rows.csv" in console.top.message.text

@@ -313,4 +313,4 @@ def test_lines_that_contradict_are_told_apart_from_those_that_are_no_records(
     file.write_bytes(b"".join(map(line, story.records)) + line(contradiction) + b"no json\nnor this\n")
     audit_command([file], rules="version")
     told = capsys.readouterr().err.splitlines()
-    assert told[-3:-1] == ["2 lines are no records", "1 line contradicts a record already read"]
+    assert told[-3:-1] == ["2 lines are not records", "1 line contradicts a record already read"]

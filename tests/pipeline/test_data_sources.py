@@ -71,7 +71,7 @@ def test_lines_that_are_no_records_are_left_out_or_named(session: SparkSession, 
     file.write_bytes(b"".join([*lines[:2], b"no record\n", *lines[2:], b'{"torn": ']))
     reader = session.read.format("quarterdeck")
     assert reader.load(str(tmp_path)).count() == len(lines)
-    with pytest.raises(PySparkException, match=r"000001\.jsonl:3: this line is no record"):
+    with pytest.raises(PySparkException, match=r"000001\.jsonl:3: this line is not a record"):
         reader.option("mode", "failfast").load(str(tmp_path)).count()
 
 

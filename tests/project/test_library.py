@@ -47,7 +47,7 @@ def test_the_example_of_the_documents_runs(folder: Path) -> None:
     first, *_ = child.stdout.splitlines()
     assert first.startswith("True ")
     *_, problems, logs, slave, master, judged = child.stdout.splitlines()
-    assert problems == "0 lines are no records"
+    assert problems == "0 lines are not records"
     assert all(line.startswith("logs member-lost ") for line in (slave, master))
     assert re.fullmatch(r"[1-9]\d* records; \d+ messages were not understood", logs)
     assert re.fullmatch(r"[1-9]\d* records, 0 findings", judged)

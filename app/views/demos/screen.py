@@ -172,7 +172,7 @@ class DemosScreen(ViewScreen):
         demo, _, rest = text.partition(" ")
         if rest.strip() and not rest.strip().isdecimal():
             self.console.show_message(
-                f"{rest.strip()!r} is no seed; write demo NAME, or demo NAME 1 for simulated time", error=True
+                f"{rest.strip()!r} is not a seed; write demo NAME, or demo NAME 1 for simulated time", error=True
             )
         else:
             self._start(demo, int(rest) if rest.strip() else None)

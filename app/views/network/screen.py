@@ -295,7 +295,7 @@ class NetworkScreen(ViewScreen):
         chosen, argument = words[0], " ".join(words[1:])
         if chosen == "racks":
             if argument and not argument.isdecimal():
-                self.console.show_message(f"{argument!r} is no number of racks; write racks 3", error=True)
+                self.console.show_message(f"{argument!r} is not a number of racks; write racks 3", error=True)
                 return
             self._make(chosen, "", int(argument or 0))
         elif argument and chosen not in ("isolate", "bridge"):

@@ -1,4 +1,4 @@
-"""The first view: all that streams at one glance, in panes, each of which opens the view that has the whole of it."""
+"""The first view: the present state at one glance, in panes, each of which opens the view that shows it in full."""
 
 from __future__ import annotations
 

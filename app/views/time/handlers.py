@@ -137,7 +137,7 @@ class TimeHandlers:
             speed = float(text.removeprefix("x"))
         except ValueError:
             self._console.show_message(
-                f"{text!r} is no speed; write seconds of the run in one second, such as 0.5 or 4", error=True
+                f"{text!r} is not a speed; write seconds of the run in one second, such as 0.5 or 4", error=True
             )
             return
         self._set_speed(speed)

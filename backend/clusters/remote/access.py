@@ -64,7 +64,7 @@ def member_url(text: str) -> str:
         parts = urlsplit(stripped if "://" in stripped else f"http://{stripped}")
         port = DEFAULT_PORT if parts.port is None else parts.port
     except ValueError as problem:
-        raise BadUrl(f"{text!r} is no URL: {problem}; write http://host:port") from problem
+        raise BadUrl(f"{text!r} is not a URL: {problem}; write http://host:port") from problem
     if parts.username is not None or parts.password is not None:
         shown = f"{parts.scheme}://{parts.hostname or ''}:{port}"
         raise BadUrl(f"{shown} has a name or password in it; give them with --user and --password-file")

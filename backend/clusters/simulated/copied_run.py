@@ -44,7 +44,7 @@ def read_copy(folder: Path) -> ClusterSnapshot:
         for one in snapshot.members:
             MemberMachine.restored(one.state, one.configuration)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, BadSnapshot) as problem:
-        raise BadCopy(f"{file}: is no snapshot of this version: {problem}") from problem
+        raise BadCopy(f"{file}: is not a snapshot of this version: {problem}") from problem
     if not snapshot.members:
         raise BadCopy(f"{file}: no member has told anything")
     return snapshot

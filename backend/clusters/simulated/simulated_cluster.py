@@ -212,7 +212,9 @@ class SimulatedCluster:
         Whether `command` is done is told by `started` of the fork. Raises ValueError for a moment that has not come yet.
         """
         if not self._began_us <= at_us <= self.now_us():
-            raise ValueError(f"{at_us / 1e6:.3f} s is no moment of this run, which is at {self.now_us() / 1e6:.3f} s")
+            raise ValueError(
+                f"{at_us / 1e6:.3f} s is not a moment of this run, which is at {self.now_us() / 1e6:.3f} s"
+            )
         self._forks += 1
         scheduled = [
             scheduled_command

@@ -216,13 +216,13 @@ CATALOGUE: tuple[CommandDescription, ...] = (
         needs="down", sentence="move {member} to {address}",
     ),
     CommandDescription(
-        do.Heal, "heal", (), "make every link plain again, or one", "h", "fault", FAULT, HttpForm("DELETE", "/faults"),
+        do.Heal, "heal", (), "heal every link, or one", "h", "fault", FAULT, HttpForm("DELETE", "/faults"),
         sentence="heal",
     ),
     CommandDescription(
         do.HealLink, "heal", (*ENDS, Argument("only", "link faults", "[FAULT,FAULT]", said=("", "{} on "))), "", "", "fault",
         FAULT, LINKS, sentence="heal {only}{sources} and {targets}",
-        question="Make the links between {sources} and {targets} plain again?", verb="Heal",
+        question="Heal the links between {sources} and {targets}?", verb="Heal",
     ),
     CommandDescription(
         do.PauseMember, "pause", (MEMBER,), "freeze a member", "p", "fault", FAULT,
@@ -271,7 +271,7 @@ CATALOGUE: tuple[CommandDescription, ...] = (
     CommandDescription(
         do.SearchClusters, "search", (MEMBER,), "let a master look for other clusters now", "m", cli=BY_PROMPT,
         http=HttpForm(
-            "POST", "/search", (), "Look for other clusters now, instead of at the next turn. Refused by who is no master.",
+            "POST", "/search", (), "Look for other clusters now, not at the next search. Refused by a member that is no master.",
             "it looks for other clusters", needs_cluster=True,
         ),
         question="Let {member} look for other clusters, and merge?", verb="Search", always_asked=True, needs="master",
@@ -280,7 +280,7 @@ CATALOGUE: tuple[CommandDescription, ...] = (
     CommandDescription(
         do.ArrangePartitions, "arrange", (ANY_MEMBER,), "arrange the partitions of its cluster now", "a", cli=BY_PROMPT,
         http=HttpForm(
-            "POST", "/arrange", (), "See to it that the partitions are arranged, if they are not yet.",
+            "POST", "/arrange", (), "Arrange the partitions, if that has not been done.",
             "the master was asked to arrange the partitions", needs_cluster=True,
         ),
     ),
@@ -294,7 +294,7 @@ CATALOGUE: tuple[CommandDescription, ...] = (
         cli="map get --map={map} {key}", sentence="get {key} of {map} via {member}", operation=operations.Get,
     ),
     CommandDescription(
-        do.CallMap, "remove", (MAP, KEY, ANY_MEMBER), "take a key out, through a member", "d",
+        do.CallMap, "remove", (MAP, KEY, ANY_MEMBER), "remove a key, through a member", "d",
         cli="map remove --map={map} {key}", sentence="remove {key} of {map} via {member}", operation=operations.Remove,
     ),
     CommandDescription(do.CallMap, "put-all", (MAP, MEMBER), operation=operations.PutAll),

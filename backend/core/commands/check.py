@@ -124,7 +124,7 @@ def _check_duration(duration_us: int) -> None:
 
 def _check_probability(probability: float) -> None:
     if not 0 <= probability <= 1:
-        raise CommandRefused(f"{probability:g} is no probability; it lies from 0 to 1")
+        raise CommandRefused(f"{probability:g} is not a probability; it lies from 0 to 1")
 
 
 def _check_message_kinds(kinds: Sequence[str]) -> None:

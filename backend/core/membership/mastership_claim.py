@@ -81,7 +81,7 @@ def on_claim_timer(state: Membership, now: int) -> None:
 
 
 def on_claim(state: Membership, doing: Doing, now: int, sender: Address, request: MastershipClaim) -> None:
-    """Somebody claims mastership and wants this member's list and consent."""
+    """Another member claims mastership and asks for this member's list and consent."""
     refusal = _why_refuse(state, sender, request)
     if refusal is not None:
         state.send(sender, refusal)

@@ -19,7 +19,7 @@ MergePhase = Literal["proving", "freezing", "offering", "telling"]
 
 
 class HeldBack(NamedTuple):
-    """Somebody who has to prove its links before it comes back (chapter `readmission`)."""
+    """A member that has to prove its links before it is admitted again (chapter `readmission`)."""
 
     since_us: Instant
     """When it was removed, or was last heard of since."""

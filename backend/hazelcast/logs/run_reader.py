@@ -172,7 +172,7 @@ def _is_understood(summary: SplitSummary) -> bool:
 def _check(path: Path, summaries: Sequence[SplitSummary]) -> None:
     """Raises `NoLogs` where nothing is understood, and where the directory holds several runs."""
     if not any(map(_is_understood, summaries)):
-        raise NoLogs(f"{path}: nothing in it is what a member of a Hazelcast cluster logs, and it is no journal")
+        raise NoLogs(f"{path}: nothing in it is what a member of a Hazelcast cluster logs, and it is not a journal")
     members: dict[str, set[str]] = {}
     for summary in summaries:
         names = members.setdefault(str(Path(summary.file).parent), set())

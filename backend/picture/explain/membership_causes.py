@@ -189,7 +189,7 @@ def _heard_again(effect: Effect, label: str, noticed: Record | None) -> Iterator
     ends = {label, observer}
     resumed = effect.anywhere(events.ProcessResumed, lambda one: one.target == label)
     mended = effect.anywhere(events.LinkChanged, lambda one: one.is_plain and {one.source, one.target} == ends)
-    for healed, why in ((resumed, f"{label} runs on"), (mended, "the link between the two is plain again")):
+    for healed, why in ((resumed, f"{label} runs on"), (mended, "the link between the two is healed")):
         if healed is not None and noticed is not None and healed.at >= noticed.at:
             yield from local_cause(healed, why)
 

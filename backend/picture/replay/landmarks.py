@@ -146,7 +146,7 @@ class Landmarks:
     def _change_link(self, record: Record, event: LinkChanged) -> None:
         ends = f"from {event.source} to {event.target}"
         if event.is_plain:
-            self._add(record, "faults", "H", "good", f"the link {ends} is plain again")
+            self._add(record, "faults", "H", "good", f"the link {ends} is healed")
         else:
             self._add(record, "faults", "L", "warning", f"the link {ends} is {'cut' if event.blocked else 'worse'}")
 

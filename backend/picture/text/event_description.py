@@ -210,4 +210,4 @@ def condition_text(link: events.LinkChanged) -> str:
         said.append(f"holds {', '.join(one.kind or 'everything' for one in link.of_kinds if one.held)}")
     if link.dropped_kinds:
         said.append(f"drops every {', '.join(link.dropped_kinds)}")
-    return " and ".join(said) or "is plain again"
+    return " and ".join(said) or "is healed"

@@ -115,7 +115,7 @@ class LiveAudit:
             record = as_record(line.raw)
             is_open = not line.file.parent.name.startswith(RUN_PREFIX)
             if record is None:
-                self._problem(f"{line.file}: line {number} is no record, or none that this version knows")
+                self._problem(f"{line.file}: line {number} is not a record, or none that this version knows")
             elif not is_open and record.run != run:
                 self._problem(f"{line.file}: line {number} is of another run, {record.run!r}")
             else:

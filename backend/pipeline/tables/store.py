@@ -50,7 +50,7 @@ QUARANTINE = schema(
     ("run", TEXT, f"the run that the line names, else that of the directory of its file, else `{NO_RUN}`"),
     _FILE,
     _RAW,
-    ("reason", TEXT, "why it is no record, or which one it contradicts"),
+    ("reason", TEXT, "why it is not a record, or which one it contradicts"),
 )
 """Lines that are no records."""
 

@@ -42,13 +42,13 @@ def _split_words(value: object) -> object:
 def _origin(text: str) -> str:
     """As a browser writes it: scheme and host in small letters, a port that is not the usual one, and nothing behind."""
     if re.fullmatch(r"https?://([\w.-]+|\[[0-9a-f:.]+\])(:\d+)?", text.lower()) is None:
-        raise ValueError(f"{text} is no origin; write it as https://dashboard.example, without a path")
+        raise ValueError(f"{text} is not an origin; write it as https://dashboard.example, without a path")
     return text.lower()
 
 
 def _host_name(text: str) -> str:
     if re.fullmatch(r"[\w.-]+", text) is None:
-        raise ValueError(f"{text} is no name of a host; write it without scheme and port")
+        raise ValueError(f"{text} is not a name of a host; write it without scheme and port")
     return text.lower()
 
 

@@ -162,7 +162,7 @@ async def change_links(request: Request, face: FaceDependency, caller: CallerDep
 
 @_path_of(Heal)
 async def heal(face: FaceDependency, caller: CallerDependency) -> Faults:
-    """Make every link plain again."""
+    """Heal every link: end all faults."""
     await face.do(Heal(), caller)
     return _faults(face.faults)
 

@@ -67,7 +67,7 @@ def parse_position(text: str) -> tuple[str, int]:
     if not (colon and uuid and len(uuid) <= LONGEST_UUID and seq.isascii() and seq.isdigit() and len(seq) < 20):
         raise Denied(
             HTTPStatus.BAD_REQUEST,
-            "after: is no position in the stream",
+            "after: is not a position in the stream",
             "write UUID:SEQ of the last record that you have, or leave it out",
         )
     return uuid, min(int(seq), HIGHEST_SEQ)

@@ -164,7 +164,7 @@ class _GuardedRequest:
         if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > self._limits.target_bytes:
             raise Denied(414, "the path is too long", f"the most is {self._limits.target_bytes} bytes")
         if self._length is not None and (not self._length.isdecimal() or len(self._length) > 18):
-            raise Denied(400, "Content-Length is no number", "write how many bytes the body has")
+            raise Denied(400, "Content-Length is not a number", "write how many bytes the body has")
         if self._length is not None and int(self._length) > self._limits.body_bytes:
             raise self._too_long()
 

@@ -43,7 +43,7 @@ class RestRequest:
     def text(self, name: str) -> str:
         """The third part, where only a text will do. Raises `Denied`."""
         if not isinstance(self.payload, str):
-            raise Denied(400, f"{name}: is no text", f"write {name} as text")
+            raise Denied(400, f"{name}: is not text", f"write {name} as text")
         return self.payload
 
 

@@ -98,7 +98,7 @@ async def set_log_level(rest_request: RestRequest) -> Response:
     wanted = rest_request.text("level").strip().upper()
     if wanted not in LEVELS:
         known = ", ".join(LEVELS)
-        raise Denied(400, f"{wanted[:40]!r} is no level of a log", f"write one of {known}")
+        raise Denied(400, f"{wanted[:40]!r} is not a level of a log", f"write one of {known}")
     _set_level(rest_request, LEVELS[wanted])
     _SET_AS[LEVEL_LOGGER] = wanted
     return success(message="log level is changed")

@@ -85,7 +85,7 @@ def body_of_json(raw: bytes, payload: str) -> Body:
         fits = isinstance(value, str) or (name == payload and isinstance(value, list | dict))
         if not fits:
             raise Denied(
-                400, f"{name}: {'is missing' if name not in fields else 'is no text'}", f"write {name} as text"
+                400, f"{name}: {'is missing' if name not in fields else 'is not text'}", f"write {name} as text"
             )
     return Body(fields[NAME], fields.get(PASSWORD, ""), fields[payload] if payload else "")
 

@@ -188,7 +188,9 @@ def _mapping(value: object, name: str) -> dict[object, object]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise Denied(400, f"{name}: is no mapping", "write it as in a member's configuration file, from hazelcast: on")
+        raise Denied(
+            400, f"{name}: is not a mapping", "write it as in a member's configuration file, from hazelcast: on"
+        )
     return value
 
 

@@ -59,7 +59,7 @@ class BoundsFile(ScenarioModel):
 def _known_to_models(action: Action) -> Action:
     commands = list(action.commands(lambda _: True))
     if not commands:
-        raise ValueError(f"{action.word} is no command; a model's clock goes on by itself")
+        raise ValueError(f"{action.word} is not a command; a model's clock goes on by itself")
     for command in commands:
         if not isinstance(command, KNOWN_COMMANDS):
             raise ValueError(f"{action.word} is nothing that a model can do; delays, losses and crashes are its bounds")

@@ -321,7 +321,7 @@ class Transitions:
     # Links
 
     def _links_after_each_command(self) -> tuple[LinkConditions, ...]:
-        """By the number of commands that were carried out; the last ones are plain again."""
+        """By the number of commands that were carried out; the links after the last one have no faults."""
         after = [LinkConditions()]
         for command in self.sequence:
             following = LinkConditions()

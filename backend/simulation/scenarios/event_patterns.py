@@ -109,7 +109,7 @@ def pattern_problems(
         yield ("member",), f"there is no member {pattern['member']!r}; {did_you_mean(str(pattern['member']), members)}"
     for name in counts:
         if name in pattern and (type(pattern[name]) is not int or pattern[name] < 1):
-            yield (name,), f"{pattern[name]!r} is no number of events; write 1 or more, or never for none at all"
+            yield (name,), f"{pattern[name]!r} is not a number of events; write 1 or more, or never for none at all"
             return
     if pattern.get(AT_MOST, pattern.get(AT_LEAST, 1)) < pattern.get(AT_LEAST, 1):
         yield (AT_MOST,), f"{pattern[AT_MOST]} is less than at-least: {pattern[AT_LEAST]}; write that or more"

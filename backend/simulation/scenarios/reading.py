@@ -49,7 +49,7 @@ def load_scenario(path: Path) -> Scenario:
 def read_scenario(text: str, file: str) -> Scenario:
     """The scenario that `text` holds; `file` names it in errors. Raises `BadScenario`."""
     document = YamlDocument(text, file, BadScenario)
-    data = document.fields("is no scenario; write title, members and steps as keys")
+    data = document.fields("is not a scenario; write title, members and steps as keys")
     problems: list[Problem]
     try:
         labels = TypeAdapter(Members).validate_python(data["members"]) if "members" in data else None

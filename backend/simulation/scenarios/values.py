@@ -80,7 +80,9 @@ def without_repeats(labels: tuple[str, ...]) -> tuple[str, ...]:
 def _number_of_members(value: object) -> object:
     if isinstance(value, int) and not isinstance(value, bool):
         if not 1 <= value <= MOST_MEMBERS:
-            raise ValueError(f"{value} is no possible number of members; give 1 to {MOST_MEMBERS}, or a list of labels")
+            raise ValueError(
+                f"{value} is not a possible number of members; give 1 to {MOST_MEMBERS}, or a list of labels"
+            )
         return [f"n{number}" for number in range(1, value + 1)]
     return value
 

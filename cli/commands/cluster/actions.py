@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from quarterdeck.cli.commands.cluster.session import ClusterSession
 
 MemberOption = Annotated[
-    str | None, typer.Option("--member", metavar="NAME", help="Through whom, by label or address; else the master.")
+    str | None,
+    typer.Option(
+        "--member", metavar="NAME", help="The member to send it to, by label or address; the master by default."
+    ),
 ]
 
 JOIN_LIST_COLUMNS = ("member", "join_list")
@@ -125,7 +128,7 @@ def fault(
         list[str], typer.Argument(metavar="WHAT...", help=f"As at the console's prompt: {', '.join(FAULT_WORDS)} …")
     ],
 ) -> None:
-    """Do harm on purpose, and heal it, in the words of the console's prompt: cut a b one-way; partition 'a,b | c'; heal."""
+    """Inject faults and heal them, in the words of the console's prompt: cut a b one-way; partition 'a,b | c'; heal."""
     if words[0] not in FAULT_WORDS:
         from quarterdeck.backend.documents.yaml_document import did_you_mean
 
@@ -139,10 +142,13 @@ def do(
     connection: Connection,
     words: Annotated[list[str], typer.Argument(metavar="WHAT...", help="A line of the console's prompt.")],
     confirm: Annotated[
-        str, typer.Option(metavar="NAME", help="The cluster's name, for what stops all of it; else it is asked for.")
+        str,
+        typer.Option(
+            metavar="NAME", help="The cluster's name, to confirm a command that stops all of it; asked for by default."
+        ),
     ] = "",
 ) -> None:
-    """Do what a line of the console's prompt does: stop athens; search athens; arrange athens."""
+    """Run a command of the console's prompt: stop athens; search athens; arrange athens."""
     _do(connection, lambda session: _command_of(session, " ".join(words)), confirm)
 
 

@@ -33,10 +33,10 @@ def fork(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="A new folder for the copy.")],
     output: FormatOption = Format.JSON,
 ) -> None:
-    """Copy a running cluster: what every member knows at this moment, and what has happened before.
+    """Copy a running cluster: the state of every member at this moment, and its past.
 
     Go on with the copy in simulated time, with `console --simulate DIR`; look at its past with `console --replay DIR`. Members
-    tell what they know only to those who may change them. Who does not answer is told, and silent in the copy.
+    give their state only to users who may change them. Members that do not answer are listed, and are silent in the copy.
     """
     from quarterdeck.backend.clusters.simulated.copied_run import write_copy
     from quarterdeck.backend.core.commands.commands import CommandRefused

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from quarterdeck.cli.commands.cluster.session import ClusterSession
 
 MemberOption = Annotated[
-    str | None, typer.Option("--member", metavar="NAME", help="Whom to ask, by label or address; else the master.")
+    str | None,
+    typer.Option("--member", metavar="NAME", help="The member to ask, by label or address; the master by default."),
 ]
 
 MEMBER_COLUMNS = (
@@ -101,7 +102,7 @@ def lists(connection: Connection, output: FormatOption = Format.TABLE) -> None:
 @group.command()
 @with_connection
 def suspicions(connection: Connection, output: FormatOption = Format.TABLE) -> None:
-    """Print who suspects whom and why, who reports whom to its master, and whom masters hold back."""
+    """Print who suspects whom and why, who reports whom to its master, and which members masters hold back."""
     from quarterdeck.backend.member_api.beliefs import Suspicions
     from quarterdeck.cli.commands.cluster.session import run_session
 
@@ -157,7 +158,8 @@ def owner(
     map_name: Annotated[str, typer.Argument(metavar="MAP", help="The map.")],
     key: Annotated[str, typer.Argument(metavar="KEY", help="The key, as text.")],
     key_type: Annotated[
-        str, typer.Argument(metavar="[TYPE]", help="Of members of Hazelcast: string, int or long.")
+        str,
+        typer.Argument(metavar="[TYPE]", help="The type of the key, for members of Hazelcast: string, int or long."),
     ] = "string",
     output: FormatOption = Format.TABLE,
 ) -> None:
@@ -216,7 +218,7 @@ def migrations(connection: Connection, member: MemberOption = None, output: Form
 @group.command()
 @with_connection
 def why(connection: Connection, member: MemberOption = None, output: FormatOption = Format.TABLE) -> None:
-    """Print for every master why its cluster does not become one with the others."""
+    """Print for every master why its cluster does not merge with the others."""
     if connection.is_hazelcast:
         from quarterdeck.cli.commands.cluster import hazelcast_answers as answers
 

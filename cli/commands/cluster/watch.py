@@ -26,16 +26,18 @@ POLL_SECONDS = 0.1
 @with_connection
 def watch(
     connection: Connection,
-    new: Annotated[bool, typer.Option("--new", help="Only what happens from now on, without the history.")] = False,
+    new: Annotated[
+        bool, typer.Option("--new", help="Print only what happens from now on, without the history.")
+    ] = False,
     seconds: Annotated[
-        float | None, typer.Option("--for", min=0, metavar="SECONDS", help="Stop after so long; else never.")
+        float | None, typer.Option("--for", min=0, metavar="SECONDS", help="Stop after this time; never by default.")
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Stop after so many records.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Stop after this many records.")] = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Print the events of all members, in the order of time; a table of sentences, or whole records.
 
-    Who falls silent or comes back is told on stderr. Exits with 3 when no member is reached to begin with.
+    Members that fall silent or come back are reported on stderr. Exits with 3 when no member is reached at the start.
     """
     from quarterdeck.cli.configuration.hazelcast_connection import open_watched
 

@@ -38,7 +38,7 @@ def _in_utf8(word: str) -> str:
 
 WordArgument = Annotated[str, typer.Argument(callback=_in_utf8)]
 MapOption = Annotated[str, typer.Option("--map", metavar="NAME", help="The name of the map.", callback=_in_utf8)]
-KeysOption = Annotated[int, typer.Option(min=0, help="Put so many entries first: key-0, key-1 and so on.")]
+KeysOption = Annotated[int, typer.Option(min=0, help="Put this many entries first: key-0, key-1 and so on.")]
 ValueBytesOption = Annotated[int, typer.Option(min=0, help="How long the values of those entries are.")]
 PropertyOption = Annotated[
     list[str] | None, typer.Option("--property", metavar="NAME=VALUE", help="Set a hazelcast.* property.")
@@ -63,7 +63,7 @@ group = typer.Typer(
 HELP = {
     "put": "Store VALUE under KEY; print what was there before.",
     "get": "Print the value under KEY.",
-    "remove": "Take KEY out; print the value that was there.",
+    "remove": "Remove KEY; print the value that was there.",
     "size": "Print how many entries the map has.",
     "keys": "Print all keys of the map, sorted.",
 }
@@ -111,7 +111,7 @@ def load(
     properties: PropertyOption = None,
     output: FormatOption = Format.JSON,
 ) -> None:
-    """Put many entries, 500 at a time, count them, and print how quick that was."""
+    """Put many entries, 500 at a time, count them, and print how fast that was."""
     from quarterdeck.backend.core.data.calls.operations import Size
 
     settings = read_settings(properties or [], PresetName.TRAINING)
@@ -135,7 +135,7 @@ def run_script(
     journal: JournalOption = None,
     output: FormatOption = Format.JSONL,
 ) -> None:
-    """Do line after line on one cluster and print a result for each. Exits with 1 when an operation had a problem.
+    """Run lines of commands on one cluster and print a result for each. Exits with 1 when an operation had a problem.
 
     A line is one of: put MAP KEY VALUE, get MAP KEY, remove MAP KEY, size MAP, keys MAP, load MAP COUNT [VALUE_BYTES],
     start MEMBER, stop MEMBER, kill MEMBER. Members are called n1, n2 and so on. Nothing is done before all lines are read.

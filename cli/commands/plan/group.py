@@ -17,7 +17,11 @@ group = typer.Typer(help="Work out what a master would decide.", rich_markup_mod
 @group.command()
 def disconnections(
     explain: Annotated[
-        bool, typer.Option("--explain", help="Add why: the conflicts that force it, and what else would keep as many.")
+        bool,
+        typer.Option(
+            "--explain",
+            help="Add the reasons: the conflicts that force the decision, and other choices that keep as many.",
+        ),
     ] = False,
     output: FormatOption = Format.JSON,
 ) -> None:

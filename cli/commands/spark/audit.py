@@ -37,10 +37,10 @@ def audit(
     ],
     rules: Annotated[str, typer.Option(metavar="A,B", help="Judge only these invariants.")] = "",
     out: Annotated[str | None, typer.Option(metavar="DIR", help="Also write tables and findings here.")] = None,
-    source: Annotated[Source, typer.Option(help="What the paths hold; by default that is looked up.")] = Source.AUTO,
+    source: Annotated[Source, typer.Option(help="What the paths hold; found out by default.")] = Source.AUTO,
     bound: Annotated[
         float | None,
-        typer.Option(metavar="SECONDS", help="How long members may take to agree when all is calm.", min=0),
+        typer.Option(metavar="SECONDS", help="How long undisturbed members may take to agree.", min=0),
     ] = None,
     master: Annotated[str, typer.Option(metavar="URL", help="Spark's master; by default this machine.")] = "",
     remote: Annotated[str, typer.Option(metavar="URL", help="A Spark Connect server, sc://HOST:PORT.")] = "",
@@ -48,7 +48,10 @@ def audit(
         float, typer.Option(metavar="GB", help="On Spark, divide a greater run among several tasks.", min=0)
     ] = 2,
     zone: Annotated[
-        str, typer.Option(metavar="ZONE", help="Of times in logs that name none: Europe/Athens, +02:00, h4.log=+02:00.")
+        str,
+        typer.Option(
+            metavar="ZONE", help="The zone of times in logs that do not name one: Europe/Athens, +02:00, h4.log=+02:00."
+        ),
     ] = "",
     fail_on: Annotated[
         FailOn, typer.Option(help="Exit with 1 for violations only, or also for observations in members' logs.")
@@ -109,7 +112,7 @@ def _narrate(result: AuditResult, violations: int) -> None:
         say(f"and those of {len(result.incomplete) - LINES_OF_INCOMPLETE} more runs")
     contradicting = result.counts["contradicting"]
     if no_records := result.counts["quarantined"] - contradicting:
-        say(counted(no_records, "line is no record", "lines are no records"))
+        say(counted(no_records, "line is not a record", "lines are not records"))
     if contradicting:
         say(f"{counted(contradicting, 'line contradicts', 'lines contradict')} a record already read")
     for one in result.observations[:LINES_OF_OBSERVATIONS]:

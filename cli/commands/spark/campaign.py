@@ -71,7 +71,7 @@ def run(
         typer.Option(metavar="SETTING=A,B,C", help="Compare these values on the same seeds; repeat for combinations."),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with what DIR holds; the seeds may be more now.")
+        bool, typer.Option("--resume", help="Continue the campaign in DIR; there may be more seeds now.")
     ] = False,
     shrink: Annotated[bool, typer.Option(help="Make one scenario of each way of failing as small as possible.")] = True,
     budget: Annotated[
@@ -128,7 +128,7 @@ def _campaign(scenario: Path | None, members: str | None, sweep: list[str], budg
 def _seeds(text: str) -> range:
     fit = re.fullmatch(r"(?:(\d+):)?(\d+)", text.strip())
     if fit is None:
-        raise CommandFailed(ExitCode.BAD_INPUT, f"--seeds: {text!r} is no range; write two numbers, as in 1:100000")
+        raise CommandFailed(ExitCode.BAD_INPUT, f"--seeds: {text!r} is not a range; write two numbers, as in 1:100000")
     first, last = int(fit[1] or 1), int(fit[2])
     if last < first:
         raise CommandFailed(ExitCode.BAD_INPUT, f"--seeds: {text} ends before it begins")
@@ -139,7 +139,7 @@ def _seeds(text: str) -> range:
 
 def _sizes(text: str) -> tuple[int, int]:
     if not re.fullmatch(r"\d+(?:[-:]\d+)?", text.strip()):
-        raise CommandFailed(ExitCode.BAD_INPUT, f"--members: {text!r} is no range; write two numbers, as in 3-20")
+        raise CommandFailed(ExitCode.BAD_INPUT, f"--members: {text!r} is not a range; write two numbers, as in 3-20")
     try:
         return size_bounds(text.replace("-", ":"))
     except CommandFailed as problem:
@@ -153,7 +153,7 @@ def _sweep(texts: list[str]) -> dict[str, list[PropertyValue]]:
         given = [value.strip() for value in values.split(",")]
         if not equals or not all(given):
             raise CommandFailed(
-                ExitCode.BAD_INPUT, f"--sweep: {text!r} is no setting with values; write SETTING=A,B,C without gaps"
+                ExitCode.BAD_INPUT, f"--sweep: {text!r} is not a setting with values; write SETTING=A,B,C without gaps"
             )
         if name in sweep:
             raise CommandFailed(ExitCode.BAD_INPUT, f"--sweep: {name} is given twice; write all its values behind one")

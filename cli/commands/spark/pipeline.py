@@ -57,7 +57,7 @@ def print_metrics(
         list[str],
         typer.Argument(metavar="PATH...", help="Journals, folders of runs, files; or one directory of tables."),
     ],
-    by: Annotated[By, typer.Option(help="What percentiles are made of.")] = By.RUN,
+    by: Annotated[By, typer.Option(help="How samples are grouped for percentiles.")] = By.RUN,
     table: Annotated[
         str, typer.Option(metavar="NAME", help="Print the rows of one table instead, such as splits or detection.")
     ] = "",
@@ -83,7 +83,7 @@ def print_metrics(
     if measured.is_cut:
         say(f"there are more; these are the first {MAX_ROWS} rows")
     if measured.quarantined:
-        say(f"{measured.quarantined} lines are no records and were left out")
+        say(f"{measured.quarantined} lines are not records and were left out")
 
 
 def register(app: typer.Typer) -> None:

@@ -24,9 +24,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 def stream(
     path: Annotated[Path, typer.Argument(metavar="PATH", help="A journal, or one run=… directory in it.")],
-    once: Annotated[
-        bool, typer.Option("--once", help="Audit what is there and what was not audited before, and end.")
-    ] = False,
+    once: Annotated[bool, typer.Option("--once", help="Audit what is new since the last time, then end.")] = False,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Also keep the tables of the journal up to date here.")
     ] = None,
@@ -35,7 +33,7 @@ def stream(
         typer.Option(metavar="FILE", help="Where findings are kept; findings.jsonl beside the runs if not given."),
     ] = None,
     checkpoint: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where the stream keeps its account; _stream beside the runs.")
+        Path | None, typer.Option(metavar="DIR", help="Where the stream keeps its checkpoint; _stream beside the runs.")
     ] = None,
     trigger_ms: Annotated[int, typer.Option(min=100, metavar="MS", help="How often to look for new files.")] = 500,
     master: MasterOption = "",

@@ -21,9 +21,7 @@ def web(
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Where to serve, on this machine only; 0 for any free port.")
     ] = DEFAULT_PORT,
-    write: Annotated[
-        bool, typer.Option("--write", help="Allow to change things; otherwise the console only looks.")
-    ] = False,
+    write: Annotated[bool, typer.Option("--write", help="Allow changes; without it the console is read-only.")] = False,
 ) -> None:
     """Serve the console to a browser on this machine and print the URL, which works once. Takes the options of `console` too."""
     options = [*context.args, *mode_options(context, write=write)]

@@ -130,8 +130,8 @@ def test_nothing_is_overwritten_unasked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("rows.xlsx", "xlsx is no format of tables; write FILE.csv or FILE.json"),
-        ("rows", "no suffix is no format"),
+        ("rows.xlsx", "xlsx is not a format of tables; write FILE.csv or FILE.json"),
+        ("rows", "no suffix is not a format"),
         ("nowhere/rows.csv", "there is no folder"),
         ("folder.csv", "is a folder|is there already"),
         ("\0.csv", "cannot be written"),

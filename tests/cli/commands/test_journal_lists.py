@@ -124,8 +124,8 @@ def test_bad_input_is_one_line(quarterdeck: Quarterdeck, recorded: Recorded) -> 
             (journal, "--member", "delphi"),
             "--member: 'delphi' was not seen by then; seen were athens, byzantium, cyrene",
         ),
-        ((journal, "--at", "-1"), "--at: -1.0 is no time of a run"),
-        ((journal, "--at", "nan"), "--at: nan is no time of a run"),
+        ((journal, "--at", "-1"), "--at: -1.0 is not a time of a run"),
+        ((journal, "--at", "nan"), "--at: nan is not a time of a run"),
         ((journal.parent,), "holds several runs; name one of them, as in"),
         ((unlisted,), "the list of athens"),
     ):

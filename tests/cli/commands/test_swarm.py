@@ -38,7 +38,7 @@ def test_a_drawn_scenario_is_printed_and_can_be_simulated(quarterdeck: Quarterde
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("--seeds", "one"), "--seeds: 'one' is no range; write two numbers, as in 1:2000"),
+        (("--seeds", "one"), "--seeds: 'one' is not a range; write two numbers, as in 1:2000"),
         (("--seeds", "5:2"), "--seeds: 5:2 ends before it begins"),
         (("--sizes", "1:4"), "--sizes: 1:4 does not lie between 3 and 1000"),
         (("--seeds", "1:2", "--print"), "--print: 1:2 is more than one seed"),

@@ -69,8 +69,8 @@ def test_without_it_there_are_defaults(tmp_path: Path, text: str) -> None:
         ("console:\n  keys:\n    kill: [z, ctrl+q]\n", ":3: console.keys.kill: ^q leaves the console"),
         ("console:\n  keys:\n    kill: {a: b}\n", "console.keys.kill[1]"),
         ("console:\n  aliases:\n    stop: kill\n", ":3: console.aliases.stop: stop is a command already"),
-        ("console:\n  aliases:\n    k9: kll athens\n", ":3: console.aliases.k9: 'kll' is no command"),
-        ("console:\n  aliases:\n    a b: help\n", ":3: console.aliases.a b: 'a b' is no word"),
+        ("console:\n  aliases:\n    k9: kll athens\n", ":3: console.aliases.k9: 'kll' is not a command"),
+        ("console:\n  aliases:\n    a b: help\n", ":3: console.aliases.a b: 'a b' is not a word"),
     ],
 )
 def test_what_is_wrong_is_said_with_file_line_and_field(tmp_path: Path, text: str, told: str) -> None:

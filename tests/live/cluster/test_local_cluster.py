@@ -215,7 +215,7 @@ def test_a_port_taken_before_a_restart_is_a_refusal(start: Callable[..., Observe
         (Partition((("n1", "n2"), ("n2",))), "n2 stands in the partition twice"),
         (CutLink(("n1",), ("n1",)), "no link between these"),
         (DelayLink(("n1",), ("n2",), -1), "negative"),
-        (LoseOnLink(("n1",), ("n2",), 1.5), "1.5 is no probability"),
+        (LoseOnLink(("n1",), ("n2",), 1.5), "1.5 is not a probability"),
     ],
 )
 def test_what_cannot_be_done_is_refused_with_the_reason(

@@ -213,7 +213,7 @@ def test_conditions_of_a_link() -> None:
     assert describe_event(LinkChanged("n1", "n2", duplicate=0.5, dropped_kinds=("heartbeat", "join-request"))) == (
         "link n1 to n2 doubles 50% and drops every heartbeat, join-request"
     )
-    assert describe_event(LinkChanged("n1", "n2")) == "link n1 to n2 is plain again"
+    assert describe_event(LinkChanged("n1", "n2")) == "link n1 to n2 is healed"
 
 
 def test_nothing_in_a_line_steers_a_terminal() -> None:

@@ -245,9 +245,9 @@ def test_lines_that_are_no_records_are_told_and_passed_over(tmp_path: Path) -> N
     known = journal.records[0]
     assert sorted(text.split(": ", 1)[1] for text in reader.said) == [
         f"line 1 contradicts the event {known.seq} of {known.uuid}, which stands elsewhere too",
-        "line 2 is no record, or none that this version knows",
+        "line 2 is not a record, or none that this version knows",
         "line 3 is of another run, 'another'",
-        "line 4 is no record, or none that this version knows",
+        "line 4 is not a record, or none that this version knows",
     ]
 
 

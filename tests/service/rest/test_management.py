@@ -115,7 +115,7 @@ def test_the_level_of_the_log(member: Client, caplog: pytest.LogCaptureFixture) 
         assert member.get(LEVEL).json() == {"logLevel": "FINE"}
         assert logger.level == logging.DEBUG
         answer = member.post(LEVEL, "dev&&loud")
-        assert (answer.status_code, "'LOUD' is no level" in answer.json()["message"]) == (400, True)
+        assert (answer.status_code, "'LOUD' is not a level" in answer.json()["message"]) == (400, True)
         assert member.post(LEVEL + "/reset").json() == {"status": "success", "message": "log level is reset"}
         assert member.get(LEVEL).json() == {"logLevel": None}
         assert "set by somebody (write) at 127.0.0.1:" in caplog.text

@@ -38,7 +38,11 @@ def test_everything_that_may_stand_in_a_file_is_read() -> None:
     [
         ("members: [a, b]", "memers: [a, b]", r"rich\.yaml:2: memers: "),
         ("start: c", "start: d", r"rich\.yaml:9: commands\[1\]\.start\[1\]: there is no member 'd'"),
-        ("start: c", "wait: 3s", r"rich\.yaml:9: commands\[1\]: wait is no command; a model's clock goes on by itself"),
+        (
+            "start: c",
+            "wait: 3s",
+            r"rich\.yaml:9: commands\[1\]: wait is not a command; a model's clock goes on by itself",
+        ),
         (
             "start: c",
             "delay: {from: a, to: b, by: 1s}",

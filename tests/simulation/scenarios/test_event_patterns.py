@@ -37,8 +37,11 @@ def test_a_pattern_stands_alone_or_in_a_list_and_a_kind_is_one() -> None:
             "{event: {kind: claim-started, atleast: 2}}",
             "expect.event.atleast: claim-started has no such field; did you",
         ),
-        ("{event: {kind: claim-started, at-least: 0}}", "expect.event.at-least: 0 is no number of events; write 1 or"),
-        ("{event: {kind: claim-started, at-least: two}}", "'two' is no number of events"),
+        (
+            "{event: {kind: claim-started, at-least: 0}}",
+            "expect.event.at-least: 0 is not a number of events; write 1 or",
+        ),
+        ("{event: {kind: claim-started, at-least: two}}", "'two' is not a number of events"),
         ("{event: {kind: claim-started, at-least: 3, at-most: 2}}", "expect.event.at-most: 2 is less than at-least: 3"),
         ("{event: {}}", "step 1, expect.event: names no kind"),
         ("{event: []}", "step 1, expect.event: has 0 entries"),

@@ -185,13 +185,13 @@ def test_bad_steps_name_line_field_and_hint(text: str, problem: str) -> None:
 
 
 BAD_FILES = [
-    ("", "t.yaml:1: is no scenario"),
-    ("- a\n", "t.yaml:1: is no scenario"),
+    ("", "t.yaml:1: is not a scenario"),
+    ("- a\n", "t.yaml:1: is not a scenario"),
     ("title: [\n", "is not YAML"),
     ("title: T\ntitle: U\n", "t.yaml:2: is not YAML: found duplicate key"),
     ("title: \x00", "t.yaml:1: is not YAML"),
     ("title: T\nmembers: 2\n", "t.yaml:1: steps: is missing"),
-    ("title: T\nmembers: 0\nsteps: []\n", "t.yaml:2: members: 0 is no possible number"),
+    ("title: T\nmembers: 0\nsteps: []\n", "t.yaml:2: members: 0 is not a possible number"),
     ("title: T\nmembers: [a, a]\nsteps: []\n", "t.yaml:2: members: 'a' stands there twice"),
     ("title: T\nmembers:\n  - a\n  - 5\n", "t.yaml:4: members[2]: 5 is not a text"),
     ("title: T\nmembers: [a b]\n", "t.yaml:2: members[1]: 'a b' is no label"),

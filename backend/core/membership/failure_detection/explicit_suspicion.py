@@ -76,7 +76,7 @@ def on_trigger(
 def on_explicit_suspicion(
     state: Membership, doing: Doing, now: int, sender: Address, message: ExplicitSuspicion
 ) -> None:
-    """Somebody asks to be taken for dead."""
+    """The sender asks this member to treat it as dead."""
     if message.about != state.metadata():
         _ignore(state, now, sender, "moved-on", "this member has moved on since")
     elif sender not in state.peers:

@@ -21,7 +21,7 @@ from quarterdeck.backend.core.messages import FailureReport
 
 
 def watched_peers(state: Membership, now: int) -> dict[Address, Peer]:
-    """Whom this member watches. Whoever comes newly under its watch counts as heard of now."""
+    """The members that this member watches. One that it begins to watch counts as heard now."""
     if state.settings.heartbeat_topology == "all":
         return state.peers
     if not state.watch_is_current:
@@ -121,7 +121,7 @@ def on_suspicion_ended(state: Membership, now: int, fact: SuspicionEnded) -> Non
 
 
 def on_failure_report(state: Membership, doing: Doing, now: int, sender: Address, report: FailureReport) -> None:
-    """A watcher's finding. Whoever watches the same member and hears of it trusts its own ears; everybody else asks it."""
+    """A watcher reports a silent member. A member that watches it too trusts its own observation; all others ask it."""
     peer = state.peers.get(report.suspect)
     if sender not in state.peers or peer is None or peer.uuid != report.suspect_uuid:
         return

@@ -32,7 +32,7 @@ def probe(state: Membership, address: Address, uuid: str) -> None:
 
 
 def on_probe(state: Membership, doing: Doing, now: int, sender: Address, question: LinkProbe) -> None:
-    """Reply, whoever asks."""
+    """Reply to every sender."""
     if question.to_uuid == state.uuid:
         known = state.members is not None and state.members.holds(sender, question.uuid)
         state.send(sender, LinkProbeReply(state.uuid, question.uuid, known, question.token))

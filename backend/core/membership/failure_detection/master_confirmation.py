@@ -60,7 +60,7 @@ def on_confirmation(
 def on_confirmation_of_slave(
     state: Membership, following: Following, now: int, sender: Address, confirmation: MasterConfirmation
 ) -> None:
-    """Somebody follows a member that leads nobody."""
+    """A member confirms this one as its master, though this one leads nobody."""
     if confirmation.to_uuid == state.uuid:
         explicit_suspicion.send(state, now, confirmation.about, "confirmed-as-master")
 

@@ -29,7 +29,7 @@ def on_installed(state: Membership, now: int, fact: Installed) -> None:
 
 
 def remember_contact(state: Membership, now: int, address: Address) -> None:
-    """Somebody outside the cluster has shown that there is something at `address`."""
+    """A member outside the cluster has shown that there is something at `address`."""
     if state.settings.address_retention_us and address != state.address and address not in state.peers:
         if address not in state.remembered:
             state.record(now, AddressesRemembered((address,)))

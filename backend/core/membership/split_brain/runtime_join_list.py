@@ -38,7 +38,7 @@ def on_update(state: Membership, doing: Doing, now: int, sender: Address, update
 
 
 def on_acknowledgement(state: Membership, doing: Doing, now: int, sender: Address, ack: JoinListUpdateAck) -> None:
-    """Somebody has this member's edit; or an edition that is greater, of another edit that this one is to replace."""
+    """A member has this member's edit; or it has a later edition of another edit, which this one has to replace."""
     if state.join_list_told is None:
         return
     edition = (ack.edition, ack.author)

@@ -23,7 +23,7 @@ ADMISSION = "admission"
 
 
 def on_join_request(state: Membership, leading: Leading, now: int, sender: Address, request: JoinRequest) -> None:
-    """Somebody wants to join; it asks again every second, so a request may always be ignored."""
+    """A joiner asks to be admitted; it asks again every second, so a request may always be ignored."""
     if _may_join(state, leading, now, sender, request):
         state.asking_to_join[sender] = request
         if leading.admission is None:
@@ -33,7 +33,7 @@ def on_join_request(state: Membership, leading: Leading, now: int, sender: Addre
 def on_request_to_slave(
     state: Membership, following: Following, now: int, sender: Address, request: JoinRequest
 ) -> None:
-    """Somebody asks a slave to let it in; it is told who can."""
+    """A joiner asks a slave to admit it; the slave names its master."""
     if sender != state.master:
         state.send(sender, MasterIs(state.master, request.token))
     elif present_incarnation.is_another(state, sender, request.uuid):

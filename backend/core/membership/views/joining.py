@@ -127,7 +127,7 @@ def on_who_is_master(
 
 
 def on_master_is(state: Membership, search: JoinSearch, now: int, sender: Address, answer: MasterIs) -> None:
-    """Somebody names the master to a joiner, or says that there is none yet."""
+    """A member names the master to a joiner, or says that there is none yet."""
     if answer.master == state.address or answer.token != search.token:
         return
     search.unreachable.pop(sender, None)
@@ -153,8 +153,8 @@ def on_join_refused(state: Membership, search: JoinSearch, now: int, sender: Add
 
 
 def on_foreign_join_answer(state: Membership, doing: Doing, now: int, sender: Address, final: FinalizeJoin) -> None:
-    """Somebody lets in whom it does not lead: it is to take this member for dead, joined or not (Cluster Service Consistency
-    Improvements)."""
+    """A member that is not this one's master admits it: it is asked to treat this member as dead (Cluster Service
+    Consistency Improvements)."""
     if sender != state.master:
         claimed = ListMetadata(sender, final.members.master.uuid, sender, final.members.version)
         explicit_suspicion.send(state, now, claimed, "foreign-join-answer")
@@ -205,12 +205,12 @@ def on_held_links_proven(state: Membership, now: int, fact: HeldLinksProven) -> 
 
 
 def on_late_bid(state: Membership, doing: Following | Leading, now: int, sender: Address, bid: FormationBid) -> None:
-    """Somebody wants to form the cluster, and there is one already."""
+    """A joiner wants to form the cluster, and there is one already."""
     on_who_is_master(state, doing, now, sender, WhoIsMaster(bid.uuid, bid.token))
 
 
 def on_formation_bid(state: Membership, search: JoinSearch, now: int, sender: Address, bid: FormationBid) -> None:
-    """Somebody wants to form the cluster: granted by joiners that know no other master and do not bid themselves."""
+    """A joiner wants to form the cluster: granted by joiners that know no other master and do not bid themselves."""
     granted = search.bid_votes is None and state.master in (None, sender) and search.granted_to in (None, sender)
     if granted:
         search.granted_to = sender

@@ -28,14 +28,14 @@ def on_early_update(state: Membership, search: JoinSearch, now: int, sender: Add
 
 
 def on_list_for_claimant(state: Membership, claim: Claim, now: int, sender: Address, update: MembersUpdate) -> None:
-    """Whoever claims mastership has no master."""
+    """A member that claims mastership has no master, so it rejects the list."""
     _reject(state, now, sender, update.members, "not-its-master", "its sender is not this member's master")
 
 
 def on_foreign_list(
     state: Membership, doing: Following | Leading, now: int, sender: Address, update: MembersUpdate
 ) -> None:
-    """Whoever leads others, or this member wrongly, is to take it for dead."""
+    """Another master sent its list: it is asked to treat this member as dead."""
     members = update.members
     _reject(state, now, sender, members, "not-its-master", "its sender is not this member's master")
     claimed = ListMetadata(sender, members.master.uuid, sender, members.version)

@@ -159,7 +159,7 @@ def zone_named(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError) as error:
-        raise ValueError(f"zone: {name!r} is no time zone; write Europe/Athens or +02:00") from error
+        raise ValueError(f"zone: {name!r} is not a time zone; write Europe/Athens or +02:00") from error
 
 
 @lru_cache(maxsize=4096)

@@ -17,7 +17,7 @@ SHAPES_SHOWN = 3
 BESIDE_US = 100_000
 """What comes so soon after is not told to come after."""
 
-PLAIN_AGAIN = "is plain again"
+IS_HEALED = "is healed"
 CUT = "is cut"
 
 
@@ -75,7 +75,7 @@ def _links(episode: Episode) -> str:
     if left or len(shapes) > SHAPES_SHOWN:
         told.append("more")
     where, count = " and ".join(told), links_in(episode.links)
-    if what == PLAIN_AGAIN:
+    if what == IS_HEALED:
         return f"heal {where}: {counted(count, 'link')}"
     if what.startswith(CUT):
         how = what.removeprefix(CUT).replace(" (blackhole)", "")
@@ -252,7 +252,7 @@ def _tone(episode: Episode) -> Tone:
     if kind in ("pause", "connection") and episode.lists:
         return "bad"
     if kind == "links":
-        return "good" if episode.target == PLAIN_AGAIN else "bad"
+        return "good" if episode.target == IS_HEALED else "bad"
     if episode.failed_calls or episode.failure:
         return "warning"
     return TONES.get(kind, "plain")

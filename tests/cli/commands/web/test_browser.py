@@ -22,7 +22,7 @@ from tests.waiting import wait_until
 COLOURS = {palette.name: palette for palette in PALETTES}
 TIMEOUT_SECONDS = 60.0
 
-HELP = "Show who thinks who is in"
+HELP = "Show which members each"
 """Stands near the top of the help."""
 
 COUNT_COLOURS = """
