@@ -137,7 +137,7 @@ class _LineReader:
             raise BadLine(f"a link has two ends; write {self._usage}")
         source, target = map(self._member, words[:2])
         if source == target:
-            raise BadLine(f"{source!r} has no link to itself")
+            raise BadLine(f"{source!r} needs another member at the other end of the link")
         needed = [one for one in more if not one.usage.startswith("[")]
         rest = words[2 + len(needed) :]
         given = list(zip(needed, words[2:], strict=False))
@@ -175,7 +175,7 @@ class _LineReader:
         seen: set[str] = set()
         for name in (name for group in groups for name in group):
             if name in seen:
-                raise BadLine(f"{name!r} stands twice; a member is on one side only")
+                raise BadLine(f"{name!r} is named twice; a member is on one side only")
             seen.add(name)
         return groups
 

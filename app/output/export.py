@@ -48,7 +48,7 @@ def target_of(text: str, usage: str) -> Target:
     try:
         return Target(Path(named).expanduser(), overwrite)
     except RuntimeError as problem:
-        raise BadExport(f"{named}: nobody of this name has a home here; write the folder out") from problem
+        raise BadExport(f"{named}: this machine has no user of that name; write the folder in full") from problem
 
 
 def export_rows(app: App[Any], rows: Iterable[Row], target: Target) -> str:
@@ -125,7 +125,7 @@ def write(target: Target, content: str) -> None:
         with file.open("w" if target.overwrite else "x", encoding="utf-8", errors="replace", newline="") as out:
             out.write(content)
     except FileExistsError as problem:
-        raise BadExport(f"{file} is there already; put {OVERWRITE_SIGN} behind its name to overwrite it") from problem
+        raise BadExport(f"{file} exists already; put {OVERWRITE_SIGN} after its name to overwrite it") from problem
     except FileNotFoundError as problem:
         raise BadExport(f"there is no folder {file.parent}; make it first, or write elsewhere") from problem
     except IsADirectoryError as problem:

@@ -51,7 +51,7 @@ def key_owner(picture: Picture, text: str, *, hazelcast: bool) -> str:
         for one in key_owners(picture, wanted, hazelcast=hazelcast)
     ]
     if not answers:
-        raise ValueError("no master tells a table, so nobody is known to own it")
+        raise ValueError("no master tells a table, so its owner is not known")
     return "; ".join(answers)
 
 

@@ -55,7 +55,7 @@ def check_each_once(names: Iterable[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise ValueError(f"{shortened(name)} stands twice; name every member once")
+            raise ValueError(f"{shortened(name)} is named twice; name every member once")
         seen.add(name)
 
 

@@ -31,7 +31,7 @@ def _expanded(path: Path) -> Path:
     try:
         return path.expanduser()
     except RuntimeError as problem:
-        raise ValueError("nobody of this name has a home here; write the folder out") from problem
+        raise ValueError("this machine has no user of that name; write the folder in full") from problem
 
 
 HomePath = Annotated[Path, AfterValidator(_expanded)]

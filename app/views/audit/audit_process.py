@@ -85,7 +85,7 @@ class AuditRunner:
             if process.returncode is None:
                 await _end(process)
         if code not in AUDIT_CODES:
-            raise AuditFailed(self.last_line or f"the audit ended with code {code} and said nothing")
+            raise AuditFailed(self.last_line or f"the audit ended with code {code} and printed nothing")
         try:
             return msgspec.json.decode(printed, type=AuditReport)
         except (msgspec.MsgspecError, UnicodeDecodeError) as problem:

@@ -196,7 +196,9 @@ class AuditScreen(ViewScreen):
         try:
             journal = Path(text).expanduser() if text else self.journal
         except RuntimeError:
-            self.console.show_message(f"{text}: nobody of this name has a home here; write the folder out", error=True)
+            self.console.show_message(
+                f"{text}: this machine has no user of that name; write the folder in full", error=True
+            )
             return
         if journal is None:
             self.console.show_message("no journal of this run is known here; name one: audit-run PATH", error=True)

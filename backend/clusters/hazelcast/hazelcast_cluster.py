@@ -175,7 +175,7 @@ class HazelcastCluster:
     def call(self, member: str, operation: Operation, *, watched: bool = False) -> Future[Answer]:
         """The data of real members is not looked into."""
         refused: Future[Answer] = Future()
-        refused.set_exception(CommandRefused("the data of members of Hazelcast is not looked into from here"))
+        refused.set_exception(CommandRefused("this console does not read the data of members of Hazelcast"))
         return refused
 
     def close(self) -> None:

@@ -73,7 +73,7 @@ def member_url(text: str) -> str:
     if not parts.hostname:
         raise BadUrl(f"{text!r} names no host; write http://host:port")
     if parts.path.strip("/") or parts.query or parts.fragment:
-        raise BadUrl(f"{text!r} has something behind the port; write http://host:port alone")
+        raise BadUrl(f"{text!r} has something after the port; write http://host:port alone")
     try:
         parse_port(str(port), text)
     except BadAddress as problem:

@@ -46,5 +46,5 @@ def read_copy(folder: Path) -> ClusterSnapshot:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, BadSnapshot) as problem:
         raise BadCopy(f"{file}: is not a snapshot of this version: {problem}") from problem
     if not snapshot.members:
-        raise BadCopy(f"{file}: no member has told anything")
+        raise BadCopy(f"{file}: no member has told its state")
     return snapshot

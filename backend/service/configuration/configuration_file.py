@@ -118,7 +118,7 @@ class Join(Section):
         clouds = (self.aws, self.azure, self.eureka, self.gcp, self.kubernetes)
         in_the_cloud = any(str(one.get("enabled", "false")).lower() == "true" for one in clouds)
         if self.multicast.enabled or self.auto_detection.enabled or in_the_cloud:
-            raise ValueError("members find one another by tcp-ip alone; disable the rest and write tcp-ip.member-list")
+            raise ValueError("members find one another only by tcp-ip; disable the rest and write tcp-ip.member-list")
         return self
 
 
@@ -140,7 +140,7 @@ class EndpointGroups(Section):
     def _offered(self) -> Self:
         for name in ("persistence", "hot_restart", "wan", "cp"):
             if getattr(self, name).enabled:
-                raise ValueError(f"there is nothing behind the endpoint group {name.upper()} here; disable it")
+                raise ValueError(f"there are no paths in the endpoint group {name.upper()} here; disable it")
         return self
 
     def enabled(self) -> dict[EndpointGroup, bool]:

@@ -43,7 +43,7 @@ def fork(
     from quarterdeck.backend.core.witnessed.events import ConnectionChanged
 
     if out.exists():
-        raise CommandFailed(ExitCode.BAD_INPUT, f"--out {out}: is there already; name a new folder")
+        raise CommandFailed(ExitCode.BAD_INPUT, f"--out {out}: exists already; name a new folder")
     cluster = connection.require_named().require_writable().open(write=True)
     try:
         connection.wait_for(cluster)
@@ -51,7 +51,7 @@ def fork(
         try:
             snapshot = cluster.snapshot().result(SNAPSHOT_SECONDS)
         except FutureTimeout as silence:
-            raise CommandFailed(ExitCode.UNREACHABLE, "the members have not told in time what they know") from silence
+            raise CommandFailed(ExitCode.UNREACHABLE, "the members did not give their state in time") from silence
         except CommandRefused as refusal:
             raise CommandFailed(ExitCode.REFUSED, str(refusal)) from refusal
         records += drained(cluster)

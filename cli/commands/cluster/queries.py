@@ -174,7 +174,7 @@ def owner(
         with failing_as(ExitCode.BAD_INPUT, ValueError):
             owners = list(key_owners(answers.visit(connection).picture, wanted, hazelcast=True))
         if not owners:
-            say("no master tells a table, so nobody is known to own it")
+            say("no master tells a table, so its owner is not known")
         write_rows(({"map": map_name, "key": key, **one._asdict()} for one in owners), OWNER_COLUMNS, output)
         return
     from quarterdeck.backend.member_api.partitions import Table

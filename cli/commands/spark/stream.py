@@ -46,7 +46,7 @@ def stream(
     dies.
     """
     if output not in (Format.JSONL, Format.TABLE):
-        raise CommandFailed(ExitCode.BAD_INPUT, f"-o {output}: what comes bit by bit is printed as jsonl or table")
+        raise CommandFailed(ExitCode.BAD_INPUT, f"-o {output}: a stream of records is printed as jsonl or table")
     from quarterdeck.backend.journal.files import NoJournal
     from quarterdeck.backend.pipeline.commit import StoreRefused
     from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, needing_packages

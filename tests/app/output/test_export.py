@@ -120,7 +120,7 @@ def test_nothing_is_overwritten_unasked(tmp_path: Path) -> None:
     app = Plain()
     assert export_rows(app, ROWS, Target(file, False)) == f"2 rows written to {file}"
     first = file.read_text()
-    with pytest.raises(BadExport, match="is there already; put ! behind"):
+    with pytest.raises(BadExport, match="exists already; put ! behind"):
         export_rows(app, ROWS[:1], Target(file, False))
     assert file.read_text() == first
     assert export_rows(app, ROWS[:1], Target(file, True)) == f"1 row written to {file}"

@@ -113,7 +113,7 @@ def test_formats(output: str) -> None:
         ({"members": [{"name": 1}]}, "stdin: members[1].name: 1 does not fit here; input should be a valid string"),
         ({"members": [{"name": "N1", "lite": "no"}]}, 'stdin: members[1].lite: "no" does not fit here'),
         ({"members": [{"name": "N1", "light": True}]}, "stdin: members[1].light: there is no such field; did you mean lite?"),
-        ({"members": members("N1 N1")}, 'stdin: members: "N1" stands twice; name every member once'),
+        ({"members": members("N1 N1")}, 'stdin: members: "N1" is named twice; name every member once'),
         ({"members": members("N1"), "suspicion": {}}, "there is no such field; did you mean suspicions?"),
         ({"members": members("N1"), "suspicions": []}, 'stdin: suspicions: [] does not fit here; write by reporter'),
         ({"members": members("N1 N2"), "suspicions": {"N2": "N1"}}, 'stdin: suspicions.N2: "N1" does not fit here; write a list'),

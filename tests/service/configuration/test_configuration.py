@@ -185,7 +185,7 @@ def test_a_port_may_stand_alone(file: Path) -> None:
         ),
         (
             "hazelcast:\n  network:\n    rest-api:\n      endpoint-groups:\n        CP: {enabled: true}",
-            "F:4: hazelcast.network.rest-api.endpoint-groups: there is nothing behind the endpoint group CP here",
+            "F:4: hazelcast.network.rest-api.endpoint-groups: there are no paths in the endpoint group CP here",
         ),
         ("hazelcast:\n  network:\n    ssl: {enabled: true}", "F:3: hazelcast.network.ssl: needs certificate and key"),
         (
