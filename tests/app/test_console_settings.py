@@ -207,7 +207,7 @@ def test_views_and_screens_are_exported(tmp_path: Path, monkeypatch: pytest.Monk
         assert "5 rows written to rows.csv" in console.top.message.text
         assert len((tmp_path / "rows.csv").read_text().splitlines()) == 6
         await type_line(pilot, "export rows.csv")
-        assert "exists already; put ! behind its name" in console.top.message.text
+        assert "exists already; put ! after its name" in console.top.message.text
         await type_line(pilot, "hide list")
         await type_line(pilot, "export rows.csv !")
         assert "list" not in (tmp_path / "rows.csv").read_text()

@@ -105,7 +105,7 @@ def test_targets(text: str, target: Target) -> None:
 
 
 def test_a_home_of_nobody_is_said() -> None:
-    with pytest.raises(BadExport, match="nobody of this name has a home here"):
+    with pytest.raises(BadExport, match="this machine has no user of that name"):
         target_of("~nobody-of-this-name/a.csv", "export FILE")
 
 
@@ -120,7 +120,7 @@ def test_nothing_is_overwritten_unasked(tmp_path: Path) -> None:
     app = Plain()
     assert export_rows(app, ROWS, Target(file, False)) == f"2 rows written to {file}"
     first = file.read_text()
-    with pytest.raises(BadExport, match="exists already; put ! behind"):
+    with pytest.raises(BadExport, match="exists already; put ! after"):
         export_rows(app, ROWS[:1], Target(file, False))
     assert file.read_text() == first
     assert export_rows(app, ROWS[:1], Target(file, True)) == f"1 row written to {file}"
@@ -133,7 +133,7 @@ def test_nothing_is_overwritten_unasked(tmp_path: Path) -> None:
         ("rows.xlsx", "xlsx is not a format of tables; write FILE.csv or FILE.json"),
         ("rows", "no suffix is not a format"),
         ("nowhere/rows.csv", "there is no folder"),
-        ("folder.csv", "is a folder|is there already"),
+        ("folder.csv", "is a folder|exists already"),
         ("\0.csv", "cannot be written"),
         ("n" * 300 + ".csv", "cannot be written"),
     ],
@@ -164,7 +164,7 @@ def test_the_screen_as_text_and_as_a_picture(tmp_path: Path) -> None:
         async with app.run_test(size=(30, 3)):
             export_screen(app, Target(tmp_path / "screen.txt", False))
             export_screen(app, Target(tmp_path / "screen.svg", False))
-            with pytest.raises(BadExport, match="no format of screens"):
+            with pytest.raises(BadExport, match="not a format of screens"):
                 export_screen(app, Target(tmp_path / "screen.png", False))
 
     asyncio.run(scenario())

@@ -149,7 +149,7 @@ def test_every_format_tells_the_same() -> None:
             {"local": ATHENS | {"members": [{"address": "a:1", "light": True}]}, "remote": None},
             "local.members[1].light: there is no such field; did you mean lite?",
         ),
-        ({"local": ATHENS | {"members": ["a:1", "a:1"]}, "remote": None}, 'local.members: "a:1" stands twice'),
+        ({"local": ATHENS | {"members": ["a:1", "a:1"]}, "remote": None}, 'local.members: "a:1" is named twice'),
         (
             {"local": ATHENS | {"data_member_count": -1}, "remote": None},
             "local.data_member_count: -1 does not fit here",

@@ -269,7 +269,7 @@ def test_no_property_that_means_something_here_is_ignored() -> None:
 
 def test_another_way_to_find_members_is_a_mistake_when_it_is_on(file: Path) -> None:
     text = PRODUCT_FILE.replace("aws: {enabled: false", "aws: {enabled: true")
-    assert mistake(file, text).startswith("F:8: hazelcast.network.join: members find one another by tcp-ip alone")
+    assert mistake(file, text).startswith("F:8: hazelcast.network.join: members find one another only by tcp-ip")
 
 
 def test_what_can_be_read_on_the_way_or_by_everybody_is_warned_of(file: Path, tmp_path: Path) -> None:

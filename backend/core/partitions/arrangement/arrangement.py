@@ -101,7 +101,7 @@ def _check(
     if not staying:
         raise ValueError("no member is there to hold partitions")
     if len({name for name, _ in members}) < len(members):
-        raise ValueError("a member stands twice")
+        raise ValueError("a member is named twice")
     if partitions < 1:
         raise ValueError(f"{partitions} partitions; there must be one at least")
     if not 0 <= backups < MOST_REPLICAS:

@@ -84,7 +84,7 @@ def test_nobody_there_is_exit_code_3(quarterdeck: Quarterdeck) -> None:
     ("arguments", "told"),
     [
         (["cluster", "status"], "which cluster? give --connect URL of a member, or --cluster NAME"),
-        (["cluster", "status", "--connect", "http://a/b"], "something behind the port"),
+        (["cluster", "status", "--connect", "http://a/b"], "something after the port"),
         (["cluster", "status", "--connect", "http://hugo:secret@a:1"], "has a name or password in it"),
         (["cluster", "status", "--cluster", "orders"], "config.yaml has none"),
         (
