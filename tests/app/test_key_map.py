@@ -60,7 +60,7 @@ def test_keys_with_names_and_modifiers(text: str, key: str, shown: str) -> None:
         ("delte", "did you mean delete?"),
         ("", "write a character"),
         ("ctrl+", "write a character"),
-        ("\x01", "no key that can be written"),
+        ("\x01", "not a key that can be written"),
     ],
 )
 def test_what_is_no_key_is_said(text: str, told: str) -> None:

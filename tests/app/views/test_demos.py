@@ -203,7 +203,7 @@ def test_mistakes_are_told() -> None:
     async def scenario(pilot: Pilot[None], app: Console) -> None:
         for line, problem in (
             ("demo splitt", "did you mean split"),
-            ("demo split x", "no seed"),
+            ("demo split x", "not a seed"),
             ("answer 3", "nothing is asked here"),
             ("restart-demo", "no demo runs here"),
         ):

@@ -146,7 +146,7 @@ def test_presets_can_be_typed() -> None:
             assert view._plan is not None and view._plan.title == title
         for line, why in (
             ("preset moon", "there is no preset 'moon'"),
-            ("preset racks many", "no number of racks"),
+            ("preset racks many", "not a number of racks"),
             ("preset halves athens", "stands alone"),
             ("preset isolate nobody", "not among the running members"),
             ("preset racks 9", "takes 9 running members at least"),
