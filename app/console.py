@@ -26,6 +26,7 @@ from quarterdeck.app.console_interface import DeferredHandlers, Handler, Pointed
 from quarterdeck.app.console_state import ConsoleState
 from quarterdeck.app.handlers.faults import undo
 from quarterdeck.app.handlers.leaving import leave
+from quarterdeck.app.handlers.load import change_load
 from quarterdeck.app.handlers.members import MemberHandlers
 from quarterdeck.app.handlers.tables import TableHandlers
 from quarterdeck.app.session import Session
@@ -106,6 +107,7 @@ class Console(App[None]):
             **DeferredHandlers((action.id for action in time_actions.ACTIONS), self._time_handlers).handlers,
             **{view: partial(self._open, view) for view in VIEW_NAMES if view != "member"},
             "owner": lambda text: self._tell_owner(text),
+            "load": lambda text: change_load(self, self.session, text),
             "fault-undo": lambda text: undo(self, self.session, text),
             "filter": lambda text: self._filter(text),
             "prompt": lambda _: self.type_line(""),

@@ -19,6 +19,7 @@ from quarterdeck.backend.picture.replay.tape import Tape
 
 if TYPE_CHECKING:
     from quarterdeck.backend.clusters.invariant_monitor import InvariantMonitor, Violation
+    from quarterdeck.backend.clusters.traffic import Traffic
 
 EPISODE_RECORDS = 20_000
 """Records before a moment of the past that its episodes are folded from."""
@@ -75,6 +76,8 @@ class Session:
         self._episodes = Episodes(self._head.label_of)
         self._episodes.extend(self.tape.last(EPISODE_RECORDS))
         self._past: _PastEpisodes | None = None
+        self.traffic: Traffic | None = None
+        """The load that somebody put on the cluster here, as long as it lasts."""
 
     @property
     def episodes(self) -> Episodes:
@@ -140,6 +143,8 @@ class Session:
 
         Returns the records that are shown now and were not before.
         """
+        if self.traffic is not None and not self.traffic.step(self.cluster.now_us()):
+            self.traffic = None
         self._backlog.extend(self.cluster.drain())
         fresh = [self._backlog.popleft() for _ in range(min(RECORDS_A_TICK, len(self._backlog)))]
         apply = self._head.apply

@@ -101,4 +101,13 @@ DATA_ACTIONS = (
         "data", "Type what to put into a map, through the selected member or the one under the cursor.", "Data",
         "put", "get", "remove", shown=False,
     ),
+    Action(
+        "load", "load", "Type how many operations a second are to be asked of a map, so that there is something to move.",
+        "", "", "Data",
+        one_word(
+            "load", "text", "RATE [keys=N] [bytes=N] [skew=N] [reads=0.5] [map=NAME] [for=30s] | off",
+            "ask for operations on a map all the time; off ends it",
+        ),
+        needs=frozenset({"put"}), needs_write=True, shown=False, cli="map load",
+    ),
 )  # fmt: skip

@@ -36,6 +36,7 @@ def header_parts(session: Session, connections: ConnectionSummary, view: ViewNam
         TableCell(f"✕ {counted(broken, 'violation')}" if broken else "", "bad"),
         TableCell(lost_text(picture), "bad"),
         TableCell(_journal_text(session), "bad"),
+        TableCell(session.traffic.text if session.traffic is not None and session.live else "", "warning"),
         TableCell(progress_text(picture)),
     ]
 

@@ -142,7 +142,8 @@ class Details(ScenarioModel):
 class Load(ScenarioModel):
     """A workload that goes on beside the following steps: at even intervals one of the members is asked for one of the keys.
 
-    Every value that is put is another one. `reads` is the share of gets among the operations.
+    Every value that is put is another one. `reads` is the share of gets among the operations. With `skew` the first keys are
+    asked for more often than the last: 1 is a little, 9 a lot.
     """
 
     at: Labels
@@ -153,6 +154,9 @@ class Load(ScenarioModel):
     lasting_us: Duration = Field(alias="for")
     reads: float = Field(default=0.5, ge=0, le=1)
     removes: float = Field(default=0, ge=0, le=1)
+    value_bytes: int = Field(default=0, alias="value-bytes", ge=0, le=1_000_000)
+    """How long values are at least."""
+    skew: float = Field(default=0, ge=0, le=100)
 
     @model_validator(mode="after")
     def _shares(self) -> Load:

@@ -21,7 +21,7 @@ def planned_calls(load: Load, began_us: int, name: str, seed: int) -> Iterator[P
     draws = Random(f"{seed}/load {name}")
     interval_us = SECOND_US / load.rate
     for number in range(int(load.lasting_us / interval_us)):
-        key = f"k{draws.randrange(load.keys)}"
+        key = f"k{draws.randrange(load.keys) if not load.skew else int(load.keys * draws.random() ** (1 + load.skew))}"
         member = draws.choice(load.at)
         kind = draws.random()
         if kind < load.reads:
@@ -29,7 +29,7 @@ def planned_calls(load: Load, began_us: int, name: str, seed: int) -> Iterator[P
         elif kind < load.reads + load.removes:
             yield began_us + int(number * interval_us), CallMap(member, Remove(load.map, key))
         else:
-            value = f"{name}.{number}".encode()
+            value = f"{name}.{number}".ljust(load.value_bytes, ".").encode()
             yield began_us + int(number * interval_us), CallMap(member, Put(load.map, key, value))
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
 
 from textual.pilot import Pilot
 
 from quarterdeck.app.console import Console
 from quarterdeck.app.views.partitions.screen import PartitionsScreen
+from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.data.events import BackupLag, DataMeasured, MapMeasured
 from quarterdeck.backend.core.properties import SECOND_US
 from tests.app.fakes.fake_cluster import FakeCluster
-from tests.app.fakes.screen_text import screen_text, settle
+from tests.app.fakes.screen_text import screen_text, settle, until_shown
 
 NAMES = ("athens", "byzantium")
 
@@ -28,6 +30,21 @@ def storing() -> FakeCluster:
     busy = ((4, 100, 3_600, 80, 10), (6, 20, 400, 10, 20, 3, 500_000))
     lagging = (BackupLag(cluster.address("byzantium"), 1, 3, 500_000),)
     cluster.happen("athens", DataMeasured(2 * SECOND_US, 120, 4_000, 7, 70, 0, (orders,), busy, lagging))
+    return cluster
+
+
+class AnsweringCluster(FakeCluster):
+    """Answers whatever is asked."""
+
+    def call(self, member: str, operation: Operation, *, watched: bool = False) -> Future[Answer]:
+        answered: Future[Answer] = Future()
+        answered.set_result(Answer())
+        return answered
+
+
+def answering() -> FakeCluster:
+    cluster = AnsweringCluster(NAMES)
+    cluster.form()
     return cluster
 
 
@@ -82,3 +99,19 @@ def test_the_map_shows_heat_in_digits_and_the_letters_again() -> None:
         assert "own A B A B A B A B" in screen_text(app)
 
     on(storing(), scenario)
+
+
+def test_a_load_begins_shows_in_the_first_line_and_ends() -> None:
+    async def scenario(app: Console, pilot: Pilot[None]) -> None:
+        app.action_act("load", "50 keys=10")
+        await settle(pilot)
+        assert "load via athens, byzantium for 24h: 50 operations a second" in screen_text(app)
+        await until_shown(pilot, lambda text: "load 50/s" in text.splitlines()[1])
+        app.action_act("load", "50 keys=many")
+        await settle(pilot)
+        assert "keys: Input should be a valid integer" in screen_text(app) and app.session.traffic is not None
+        app.action_act("load", "off")
+        await settle(pilot)
+        assert app.session.traffic is None and "the load is over" in screen_text(app)
+
+    on(answering(), scenario)

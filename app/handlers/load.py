@@ -1,0 +1,28 @@
+"""Traffic on a map, begun and ended from the console."""
+
+from __future__ import annotations
+
+from quarterdeck.app.console_interface import ConsoleInterface
+from quarterdeck.app.session import Session
+
+
+def change_load(console: ConsoleInterface, session: Session, text: str) -> None:
+    """Begin the load that `text` describes, in place of the one that there is; `off` ends that; nothing asks for more words."""
+    from quarterdeck.backend.clusters.traffic import Traffic, load_of
+
+    if not text:
+        console.type_line("load ")
+        return
+    going_on = session.traffic
+    if text.strip() == "off":
+        session.traffic = None
+        console.show_message(going_on.ending if going_on is not None else "no load was begun here")
+        return
+    running = [label for label, belief in session.picture.members.items() if belief.running]
+    try:
+        load = load_of(text, running)
+    except ValueError as problem:
+        console.show_message(str(problem), error=True)
+        return
+    session.traffic = Traffic(session.cluster, load, session.cluster.now_us())
+    console.show_message(f"{load.text()}; :load off ends it")
