@@ -314,7 +314,8 @@ class ViewScreen(Screen[None]):
 
     def on_prompt_answered(self, message: Prompt.Answered) -> None:
         self.candidates.hide()
-        self.focus_body()
+        # At once, not `focus_body`, which waits its turn: what is asked next would lose the focus to it.
+        self.set_focus(self.focused_first)
         self.console.answered(message.sign, message.text)
 
     def _say_below(self) -> None:

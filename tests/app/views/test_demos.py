@@ -222,3 +222,30 @@ def test_who_may_only_look_may_still_learn() -> None:
         assert screen.session.cluster.writable
 
     in_console(scenario, writable=False)
+
+
+def test_neither_stray_letters_nor_enter_on_nothing_lose_the_question() -> None:
+    async def scenario(pilot: Pilot[None], app: Console) -> None:
+        screen = await begin(pilot, app, "master-dies")
+        assert screen.demo_cluster is not None
+        tutor = screen.demo_cluster.lesson.tutor
+        await pilot.press("enter")
+        await until(pilot, lambda: tutor.phase == "asking")
+        asked = tutor.question
+        for key in ("K", "x", "h", "4", "9", "W"):
+            await pilot.press(key)
+            await pilot.pause()
+            assert app.screen is screen and tutor.question is asked, key
+        assert "the question first: press a to" in screen.message.text
+        await pilot.press("enter")  # opens the prompt with the beginning of an answer
+        await until(pilot, lambda: app.focused is not None and app.focused.id == "prompt-input")
+        await pilot.press("enter")
+        await until(pilot, lambda: "the answer is empty" in screen_text(app))
+        await until(pilot, lambda: app.focused is not None and app.focused.id == "prompt-input")
+        assert tutor.question is asked
+        await pilot.press("escape")
+        await until(pilot, lambda: not screen.prompt.sign)
+        await pilot.press("c")
+        await until(pilot, lambda: tutor.phase == "to-do")
+
+    in_console(scenario)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from quarterdeck.cli.commands import new_cluster
 from tests.cli.conftest import Quarterdeck
 
 
@@ -19,6 +20,17 @@ def test_demos_are_listed_in_every_format(quarterdeck: Quarterdeck) -> None:
     assert [row["name"] for row in csv.DictReader(io.StringIO(quarterdeck("demo", "ls", "-o", "csv").stdout))] == [
         row["name"] for row in rows
     ]
+
+
+def test_without_a_command_the_lessons_open_or_are_listed_where_there_is_no_terminal(
+    quarterdeck: Quarterdeck, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert quarterdeck("demo").stdout == quarterdeck("demo", "ls").stdout
+    opened: list[dict[str, object]] = []
+    monkeypatch.setattr(new_cluster, "has_terminal", lambda: True)
+    monkeypatch.setattr(new_cluster, "open_new_cluster", lambda **how: opened.append(how))
+    assert quarterdeck("demo").stdout == ""
+    assert opened == [{"view": "demos"}]
 
 
 def test_a_demo_is_shown_with_the_command_lines_that_do_the_same(quarterdeck: Quarterdeck) -> None:

@@ -14,11 +14,14 @@ import subprocess
 import sys
 import termios
 import time
+from codecs import getincrementaldecoder
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from tests.cli.commands.terminal_screen import TerminalScreen
 
 OPENS_WITHIN_SECONDS = 60
 
@@ -33,6 +36,9 @@ def fail_soon(console):
         raise RuntimeError("on purpose")
 Console._tick = fail_soon
 """
+
+WHOLE_PICTURE_SECONDS = 0.4
+"""A terminal shows a picture piece by piece."""
 
 LONG = pytest.mark.long
 
@@ -176,13 +182,84 @@ def test_a_url_at_which_nobody_is_takes_one_line_and_no_screen(tmp_path: Path) -
     assert terminal.shown.decode() == f"quarterdeck: {url}: connection refused: nobody listens there\r\n"
 
 
-def test_a_stranger_finds_help_cuts_heals_and_leaves_by_what_the_screen_says(tmp_path: Path) -> None:
+class Stranger:
+    """Somebody who has read nothing: looks at the screen until it says something, and presses a key that it names."""
+
+    def __init__(self, terminal: Terminal, size: tuple[int, int]) -> None:
+        self._terminal = terminal
+        self._screen = TerminalScreen(*size)
+        self._decoder = getincrementaldecoder("utf-8")()
+
+    def see(self, *wanted: str, but: str = "\0") -> str:
+        """Wait until the screen says one of these, and not `but`, and goes on saying so: half a picture is none."""
+        until = time.monotonic() + OPENS_WITHIN_SECONDS
+        seen, since = "", 0.0
+        while time.monotonic() < until and self._terminal.child.poll() is None:
+            text = self._screen.text
+            found = "" if but in text else next((one for one in wanted if one in text), "")
+            if not found or found != seen:
+                seen, since = found, time.monotonic()
+            elif time.monotonic() - since > WHOLE_PICTURE_SECONDS:
+                return found
+            if select.select([self._terminal.end], [], [], 0.1)[0]:
+                self._screen.feed(self._decoder.decode(os.read(self._terminal.end, 65_536)))
+        raise AssertionError(f"none of {wanted} on the screen:\n{self._screen.text}")
+
+    def find(self, pattern: str) -> str:
+        """What of the screen looks like this."""
+        found = re.search(pattern, self._screen.text)
+        assert found, self._screen.text
+        return found[0]
+
+    def press(self, keys: str) -> None:
+        os.write(self._terminal.end, keys.encode())
+
+
+def test_a_stranger_learns_cuts_asks_why_heals_and_leaves_by_what_the_screen_says(tmp_path: Path) -> None:
     """Each key is pressed because the screen names it."""
-    with console(tmp_path, RUN, "--members", "3") as terminal:
-        terminal.read_until(b"v3 of 3 members")  # before, nothing would end with the console, and it would not ask
-        for told, keys in ((b"c cuts", b"?"), (b"esc closes", b"q"), (b"three-minute", b"c"), (b"done: partition", b"h"),
-                           (b"done: heal", b"Q"), (b"n cancel", b"y")):  # fmt: skip
-            terminal.read_until(told)
-            terminal.shown = b""
-            os.write(terminal.end, keys)
+    size = (40, 130)
+    with console(tmp_path, RUN, "--members", "3", size=size) as terminal:
+        stranger = Stranger(terminal, size)
+        see, press = stranger.see, stranger.press
+        see("? all keys")
+        press("?")
+        see("esc closes")
+        press("\x1b")
+        see("D a three-minute lesson")
+        press("D")
+        see("▸ explicit-suspicion")
+        press("j")
+        see("▸ first-cluster")
+        see("u simulated")
+        press("u")
+        while see("press a to c", "enter goes on") == "enter goes on":
+            page = stranger.find(r"step \d+ of")
+            press("\r")
+            see("step ", but=page)
+        see("press a to c")
+        press("a")
+        see("enter does it")
+        press("\r")
+        see("One admission, one version.")
+        press("\x1b")
+        see("Leave this demo")
+        press("y")
+        see("first-cluster", but="Leave this demo")
+        press("1")
+        see("c cut ")
+        press("c")
+        see("done: partition")
+        see("claims the mastership", "removes byzantium")
+        see("b because")
+        press("b")
+        see("causes, the nearest first")
+        press("\x1b")
+        see("q back", but="causes, the nearest first")
+        press("1")
+        see("h heal")
+        press("h")
+        see("done: heal")
+        press("Q")
+        see("n cancel")
+        press("y")
         assert terminal.child.wait(30) == 0
