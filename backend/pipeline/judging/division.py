@@ -282,9 +282,10 @@ def _judge_share(run: str, share: Share, rows: Iterator[SharedRow], question: Qu
                 judge.judge(record)
     part = judge.part(max((life.ends_us for life in lives), default=0))
     counted = tuple(life.part for life in lives if life.part is not None)
-    # Records are counted with their incarnations, of which only the whole run knows what is missing first.
+    # Records are counted with their incarnations; only the whole run knows what is missing first, and who is listed.
     whole = structs.replace(part, records=0, views=0, suspicions=0)
-    return Told(parts=(whole, *(structs.replace(one, gap="") for one in counted)))
+    counted = tuple(structs.replace(one, gap="", listed={}) for one in counted)
+    return Told(parts=(whole, *counted))
 
 
 def _shared_lines(row: SharedRow | None, rows: Iterator[SharedRow]) -> Iterator[Line]:

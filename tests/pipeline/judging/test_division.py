@@ -18,6 +18,7 @@ from quarterdeck.backend.pipeline.judging.group_judge import GroupVerdict, Journ
 from quarterdeck.backend.pipeline.judging.run_judge import Question
 from quarterdeck.backend.pipeline.rules.finding import by_weight
 from quarterdeck.backend.pipeline.rules.names import NAMES
+from tests.pipeline.journal_builder import JournalBuilder
 from tests.pipeline.rules.broken_journals import NAMES as SCENARIOS
 from tests.pipeline.rules.broken_journals import broken, simulated
 
@@ -111,6 +112,14 @@ def check(seed: int) -> None:
 @given(st.integers(0, 1_000_000))
 def test_what_many_say_is_what_one_says(seed: int) -> None:
     check(seed)
+
+
+def test_only_the_first_content_of_a_list_says_who_is_silent() -> None:
+    story = JournalBuilder("broken")
+    story.installs("a1", "one/1", 2, "a1 b1")
+    story.installs("b1", "one/1", 2, "a1 b1 c1")
+    files = {"test-000001.jsonl": [msgspec.json.encode(one) for one in story.records]}
+    assert comparable(divided(files, Question(NAMES), 3)) == comparable(undivided(files, Question(NAMES)))
 
 
 @pytest.mark.long
