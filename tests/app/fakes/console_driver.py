@@ -64,7 +64,7 @@ class ConsoleDriver:
             self.app.top.prompt.dismiss()
         self.app.session.playhead.follow()
         while self.app.top.view not in ("overview", view):
-            self.app.back()  # what is open in the view itself
+            self.app.action_act("back")  # closes what is open in the view itself, then the view
             await self.idle()
         self.app.home.table.point_at("byzantium")
         self.app.goto(view, member="byzantium" if view in MEMBERS_LISTED else "")
