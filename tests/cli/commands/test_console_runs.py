@@ -9,7 +9,7 @@ import pytest
 from quarterdeck.cli.commands.console import simulated_cluster
 from quarterdeck.cli.commands.replay import Recording, opened_recording
 from quarterdeck.cli.exits import CommandFailed
-from tests.clusters.test_recorded_cluster import read, records_of, write
+from tests.clusters.recorded.test_recorded_cluster import read, records_of, write
 
 
 def test_a_recorded_run_and_the_moment_in_it(tmp_path: Path) -> None:

@@ -97,5 +97,5 @@ def test_several_runs_and_what_is_no_log_are_refused_with_words(tmp_path: Path) 
     with pytest.raises(NoLogs, match="several runs; name one of"):
         list(read_run(DATA))
     (tmp_path / "notes.txt").write_text("milk, eggs\n")
-    with pytest.raises(NoLogs, match="no journal"):
+    with pytest.raises(NoLogs, match="not a journal"):
         list(read_run(tmp_path))

@@ -16,7 +16,7 @@ from quarterdeck.cli.commands.console import simulated_cluster
 from quarterdeck.cli.commands.replay import Recording, opened_recording
 from quarterdeck.cli.exits import CommandFailed
 from tests.cli.conftest import Quarterdeck
-from tests.clusters.test_recorded_cluster import read
+from tests.clusters.recorded.test_recorded_cluster import read
 
 PORT = 27_450
 
@@ -33,7 +33,7 @@ def test_a_running_cluster_is_copied_and_gone_on_with(quarterdeck: Quarterdeck, 
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["not_told"] == {} and sorted(told["members"]) == ["n1", "n2"] and told["records"] > 5
-    assert again.returncode == 2 and "is there already" in again.stderr
+    assert again.returncode == 2 and "exists already" in again.stderr
 
     recorded, _ = opened_recording(Recording(out))
     assert len(read(recorded)) == told["records"] and recorded.run == told["run"]
@@ -59,7 +59,7 @@ def test_where_nobody_is_reached_nothing_is_written(quarterdeck: Quarterdeck, tm
 
 def test_what_is_no_copy_is_refused(tmp_path: Path) -> None:
     (tmp_path / SNAPSHOT_FILE).write_bytes(b"\x80\x04\x95pickle")
-    with pytest.raises(BadCopy, match="no snapshot of this version"):
+    with pytest.raises(BadCopy, match="not a snapshot of this version"):
         read_copy(tmp_path)
-    with pytest.raises(CommandFailed, match=r"--simulate: .*no snapshot"):
+    with pytest.raises(CommandFailed, match=r"--simulate: .*not a snapshot"):
         simulated_cluster(tmp_path, None, None)

@@ -20,10 +20,10 @@ from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.journal.files import NoJournal
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.simulation.invariants import Violation
-from tests.clusters.test_recorded_cluster import records_of, write
+from tests.clusters.recorded.test_recorded_cluster import records_of, write
 from tests.waiting import wait_until
 
-DATA = Path(__file__).parents[1] / "hazelcast" / "logs" / "data"
+DATA = Path(__file__).parents[2] / "hazelcast" / "logs" / "data"
 SPLIT = DATA / "split-and-merge"
 
 
@@ -84,7 +84,7 @@ def test_what_went_wrong_is_a_note(opened: Callable[..., LogCluster], tmp_path: 
     (tmp_path / "notes.txt").write_text("milk, eggs\n")
     cluster = opened(tmp_path)
     all_of(cluster)
-    assert cluster.notes()[0].startswith("reading stopped: ") and "no journal" in cluster.notes()[0]
+    assert cluster.notes()[0].startswith("reading stopped: ") and "not a journal" in cluster.notes()[0]
 
 
 def test_what_is_there_is_found_out(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_what_is_there_is_found_out(tmp_path: Path) -> None:
         cluster = recorded_run(path)
         assert isinstance(cluster, LogCluster)
         cluster.close()
-    for path, said in ((DATA, "several runs"), (tmp_path / "none", "no such file"), (Path(__file__), "no journal")):
+    for path, said in ((DATA, "several runs"), (tmp_path / "none", "no such file"), (Path(__file__), "not a journal")):
         with pytest.raises(NoJournal, match=said):
             recorded_run(path)
     with pytest.raises(NoJournal, match="only members' logs can be followed"):
