@@ -37,6 +37,9 @@ def fail_soon(console):
 Console._tick = fail_soon
 """
 
+BOTH_RUN = b"2/2"
+"""What the first line says of members when both run: they start after the first picture."""
+
 WHOLE_PICTURE_SECONDS = 0.4
 """A terminal shows a picture piece by piece."""
 
@@ -125,7 +128,7 @@ def assert_journal_sealed(folder: Path) -> None:
 def test_console_opens_and_quits_wherever_stderr_goes(tmp_path: Path) -> None:
     narration = tmp_path / "narration.txt"
     with console(tmp_path, shell=f'exec "$0" "$@" 2>{narration}') as terminal:
-        terminal.read_until(b"byzantium")
+        terminal.read_until(BOTH_RUN)
         os.write(terminal.end, b"Qy")
         terminal.read_until(b"\x1b[?1049l")
         assert terminal.child.wait(30) == 0
@@ -141,7 +144,7 @@ def test_console_opens_and_quits_wherever_stderr_goes(tmp_path: Path) -> None:
 )
 def test_a_signal_leaves_the_terminal_as_it_was(tmp_path: Path, number: signal.Signals) -> None:
     with console(tmp_path) as terminal:
-        terminal.read_until(b"byzantium")
+        terminal.read_until(BOTH_RUN)
         terminal.child.send_signal(number)
         terminal.read_until(b"quarterdeck audit")
         assert terminal.child.wait(30) == 128 + number
@@ -167,7 +170,7 @@ def test_a_failure_leaves_the_terminal_as_it_was(tmp_path: Path) -> None:
 def test_it_ends_with_its_terminal(tmp_path: Path, shell: str) -> None:
     """A shell that has gone before tells nobody."""
     with console(tmp_path, shell=shell) as terminal:
-        terminal.read_until(b"byzantium")
+        terminal.read_until(BOTH_RUN)
         terminal.hang_up()
         assert terminal.child.wait(30) == 128 + signal.SIGHUP
     assert_journal_sealed(tmp_path)

@@ -211,7 +211,7 @@ def test_a_fork_without_a_command_is_the_same_run(make: Make, clock: Steady, req
         one.run_on(later_us - one.now_us())
         one.drain()
     assert cluster.fingerprint() == fork.fingerprint()
-    with pytest.raises(ValueError, match="no moment of this run"):
+    with pytest.raises(ValueError, match="not a moment of this run"):
         cluster.fork(later_us + 1)
 
 

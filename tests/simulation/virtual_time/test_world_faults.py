@@ -165,7 +165,7 @@ def test_a_state_asked_of_a_slave_holds_everywhere() -> None:
         (SetJoinList("n1", ("nowhere at all:0",)), "entry"),
         (SetJoinList("n9", ("n1",)), "unknown label"),
         (DropMessages(("n1",), ("n2",), ("heartbeet",)), "no kind of message"),
-        (DuplicateOnLink(("n1",), ("n2",), 1.5), "no probability"),
+        (DuplicateOnLink(("n1",), ("n2",), 1.5), "not a probability"),
         (SearchClusters("n2"), "n1|5701"),
     ],
 )
