@@ -71,7 +71,7 @@ LINK_ACTIONS = (
         "worsen", "Type how the one link between two selected members gets worse.", "Network",
         "lose", "delay", "duplicate", "drop-messages", shown=False,
     ),
-    _on_cluster("heal", "Make every link plain again.", "Network", "heal", aims=False),
+    _on_cluster("heal", "Heal every link.", "Network", "heal", aims=False),
 )  # fmt: skip
 
 CLUSTER_ACTIONS = (

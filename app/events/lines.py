@@ -23,7 +23,9 @@ KIND_WIDTH = len("explicit-suspicion-received") + 1
 NARROW = 110
 """Below this width the column of kinds, which the words imply, is left out."""
 
-LONGEST_NAME = 16
+LONGEST_NAME = len("255.255.255.255:65535")
+LONGEST_NAME_NARROW = 16
+"""Where the kinds are left out, names do not take the room of the words either."""
 
 
 class EventLine:
@@ -56,7 +58,7 @@ class LineFormat:
         self._name_of = name_of
         self.utc = False
         self.width = NARROW
-        self._name_width = len("member") + 1
+        self._longest_name = len("member")
 
     @property
     def time_width(self) -> int:
@@ -74,14 +76,18 @@ class LineFormat:
 
     def in_columns(self, record: Record, name: str, kind: str, words: str) -> str:
         """A line of these columns, at the time of `record`."""
-        self.reserve((name,))
-        kinds = fit(kind, KIND_WIDTH) if self.width >= NARROW else ""
-        return f"{self.time_of(record)}  {fit(name, self._name_width)}{kinds}{words}"
+        wide = self.width >= NARROW
+        kinds = fit(kind, KIND_WIDTH) if wide else ""
+        longest = LONGEST_NAME if wide else LONGEST_NAME_NARROW
+        return f"{self.time_of(record)}  {fit(name, min(self._longest_name, longest) + 1)}{kinds}{words}"
 
-    def reserve(self, names: Iterable[str]) -> None:
-        """Let the column of names be wide enough for these, up to a limit: lines above would not be in columns with it else."""
-        for name in names if self._name_width <= LONGEST_NAME else ():
-            self._name_width = max(self._name_width, min(cell_len(name), LONGEST_NAME) + 1)
+    def reserve(self, names: Iterable[str]) -> bool:
+        """Let the column of names be wide enough for these, up to a limit; whether lines are to be painted anew for it."""
+        before = self._longest_name
+        if before < LONGEST_NAME:
+            longest = max((cell_len(one_line(name)) for name in names), default=0)
+            self._longest_name = max(before, min(longest, LONGEST_NAME))
+        return self._longest_name != before
 
     def matcher(self, text: str) -> Callable[[EventLine], bool]:
         """Whether a line is selected by a filter's text."""

@@ -94,7 +94,7 @@ class EventsScreen(EventCursorScreen):
             self._epoch = self.session.epoch
             self._restart(self.session.recent)
         self._go_to_awaited()
-        self._format.reserve(self.session.cluster.labels)
+        self._reserve(self.session.cluster.labels)
         self._fit()
         if self._diagram is not None and self.diagram.display:
             if len(self._diagram.lanes) != len(self._lane_labels()):
@@ -163,11 +163,17 @@ class EventsScreen(EventCursorScreen):
             self._format.width = width
             self.tail.refresh()
 
+    def _reserve(self, names: Iterable[str]) -> None:
+        """Names and kinds stand in columns, also above a line with a longer name."""
+        if self._format.reserve(names):
+            self.tail.refresh()
+
     # The events
 
     def _absorb(self, records: Sequence[Record]) -> None:
         if not records:
             return
+        self._reserve({record.member for record in records})
         self._trail.extend(records)
         self._feed.extend(records)
         if len(self._trail) > 2 * RECENT:
@@ -183,6 +189,7 @@ class EventsScreen(EventCursorScreen):
     def _restart(self, records: Sequence[Record]) -> None:
         """Other records than before: the playhead has jumped."""
         self._order.clear()
+        self._reserve({record.member for record in records})
         self._trail = EventIndex(records, self._name_of)
         self._feed.restart(records)
         self._diagram = None

@@ -216,7 +216,7 @@ CATALOGUE: tuple[CommandDescription, ...] = (
         needs="down", sentence="move {member} to {address}",
     ),
     CommandDescription(
-        do.Heal, "heal", (), "make every link plain again, or one", "h", "fault", FAULT, HttpForm("DELETE", "/faults"),
+        do.Heal, "heal", (), "heal every link, or one", "h", "fault", FAULT, HttpForm("DELETE", "/faults"),
         sentence="heal",
     ),
     CommandDescription(

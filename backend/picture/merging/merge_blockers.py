@@ -185,7 +185,7 @@ class PairDiagnosis:
             "link-cut",
             f"links between {self._smaller.label}'s cluster and {self._greater.label}'s are cut, such as that from "
             f"{source} to {target}",
-            remedy=f"make the links between the two plain again ({counted(len(smaller) * len(greater), 'link')} both ways)",
+            remedy=f"heal the links between the two ({counted(len(smaller) * len(greater), 'link')} both ways)",
             commands=(HealLink(smaller, greater),),
         )
 

@@ -291,3 +291,62 @@ def test_episodes_grow_unfold_and_give_way_to_decisions_and_events() -> None:
         assert len(screen.tail.shown) == len(app.session.tape)
 
     show(cluster, talk, level="episode")
+
+
+UNLIKE = ("a", "athens", "a-member-with-a-name-of-more-letters-than-a-column", "192.168.100.101:65535")
+"""Names of unlike length, the last of them an address as long as can be."""
+
+
+def columns_of_kinds(app: Console) -> dict[str, int]:
+    """Where the kind begins, by line of the tail that is in sight."""
+    lines = (line for line in screen_text(app).splitlines() if re.search(r"\d\.\d{3}  ", line))
+    return {line: found.start() for line in lines if (found := re.search(r"(member-started|process-killed) ", line))}
+
+
+def test_kinds_stand_in_one_column_whatever_the_lengths_of_names_from_the_first_picture_on() -> None:
+    cluster = FakeCluster(UNLIKE, name="a-cluster")
+    for label in UNLIKE:
+        cluster.start(label)
+
+    async def talk(pilot: Pilot[None], app: Console, screen: EventsScreen) -> None:
+        found = columns_of_kinds(app)
+        assert len(found) == len(UNLIKE) and len(set(found.values())) == 1, screen_text(app)
+        assert any("  192.168.100.101:65535 " in line for line in found), "an address is told with its port"
+        assert any("  a-member-with-a-name… " in line for line in found)
+
+    show(cluster, talk, WIDE)
+
+
+def test_a_longer_name_that_comes_later_moves_every_line_in_sight() -> None:
+    """Also that of the cluster itself, which is no member; and also while the tail is paused."""
+    cluster = FakeCluster(("a", "b"))
+    cluster.form()
+
+    async def talk(pilot: Pilot[None], app: Console, screen: EventsScreen) -> None:
+        cluster.happen("a-cluster", events.ProcessKilled("b"))
+        await settle(pilot)
+        found = columns_of_kinds(app)
+        assert len(found) == 3 and len(set(found.values())) == 1, screen_text(app)
+        await pilot.press("up", "up")
+        cluster.happen("a-cluster-of-many", events.ProcessKilled("a"))
+        await settle(pilot)
+        paused = set(columns_of_kinds(app).values())
+        await pilot.press("f")
+        await settle(pilot)
+        found = columns_of_kinds(app)
+        assert len(found) == 4 and set(found.values()) == paused and len(paused) == 1, screen_text(app)
+
+    show(cluster, talk, WIDE)
+
+
+def test_where_there_is_little_room_names_take_less_of_it_and_words_stay_in_one_column() -> None:
+    cluster = FakeCluster(UNLIKE)
+    for label in UNLIKE:
+        cluster.start(label)
+
+    async def talk(pilot: Pilot[None], app: Console, screen: EventsScreen) -> None:
+        lines = [line for line in screen_text(app).splitlines() if re.search(r"\d\.\d{3}  ", line)]
+        words = {line.index("starts") for line in lines if "starts" in line}
+        assert len(words) == 1, screen_text(app)
+
+    show(cluster, talk, NARROW)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quarterdeck.app.console import Console
 from quarterdeck.app.views.events.screen import EventsScreen
-from quarterdeck.backend.core.events import ClaimFinished
+from quarterdeck.backend.core.events import ClaimFinished, ProcessKilled
 from quarterdeck.backend.picture.explain.episodes.deciding import deciding_record
 from tests.app.fakes.console_driver import FIVE, formed, run_async
 from tests.app.fakes.fake_cluster import FakeCluster
@@ -147,5 +147,28 @@ def test_heads_of_columns_tell_addresses_apart() -> None:
             await settle(pilot)
             head = next(line for line in screen_text(app).splitlines() if "observer" in line)
             assert all(f"0.{host}" in head for host in range(1, 7)), head
+
+    run_async(scenario())
+
+
+def test_what_happened_stands_in_columns_whatever_the_lengths_of_names() -> None:
+    labels = ("a", "athens", "a-member-with-a-name-of-more-letters-than-a-column", "192.168.100.101:65535")
+    cluster = FakeCluster(labels)
+    for label in labels:
+        cluster.start(label)
+        cluster.happen("dev", ProcessKilled(label), after_us=3_000_000)
+
+    async def scenario() -> None:
+        app = Console(cluster)
+        async with app.run_test(size=(160, 50)) as pilot:
+            await settle(pilot)
+            tail = app.home.happened.tail
+            lines = [tail.render_line(place).text.rstrip() for place in range(tail.size.height)]
+            told = [line for line in lines if line.strip()]
+            assert len(told) >= len(labels), screen_text(app)
+            assert {len(line) for line in told} == {len(told[0])} and all(
+                line.endswith(("event)", "events)")) for line in told
+            )
+            assert all(line[7] == "." and line[11:13] == "  " and line[13] != " " for line in told), told
 
     run_async(scenario())

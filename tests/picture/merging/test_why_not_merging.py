@@ -119,7 +119,7 @@ def test_cut_links_are_what_is_in_the_way() -> None:
     assert (pair.smaller, pair.greater, pair.state, pair.rule) == ("d", "a", "blocked", "link-cut")
     assert pair.sentence == "links between d's cluster and a's are cut, such as that from d to a"
     assert pair.unblock is not None
-    assert pair.unblock.text == "make the links between the two plain again (6 links both ways)"
+    assert pair.unblock.text == "heal the links between the two (6 links both ways)"
     assert pair.unblock.commands == (HealLink(("d", "e"), ("a", "b", "c")),)
     run.do(*pair.unblock.commands)
     due = run.pair()
