@@ -35,8 +35,8 @@ class MigrationsScreen(ViewScreen):
         self._model = MigrationModel()
         self._awaited = ""
         """The member whose migration the cursor is to go to once there are rows."""
-        self.title_line = StatusLine(id="board-title")
-        self.heads = tuple(StatusLine(id=f"head-{place}", classes="head") for place in range(HEADS_SHOWN))
+        self.title_line = StatusLine(id="board-title", most_lines=2)
+        self.heads = tuple(StatusLine(id=f"head-{place}", classes="head", most_lines=2) for place in range(HEADS_SHOWN))
         self.board = LineTable(SortFilterModel(self._model), id="board")
 
     def body(self) -> Iterable[Widget]:

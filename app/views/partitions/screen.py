@@ -78,7 +78,7 @@ class PartitionsScreen(ViewScreen):
         self._counted_second = -1
         self._loss_of: object = None
         self._model = HoldersModel(self._map)
-        self.title_line = StatusLine(id="map-title")
+        self.title_line = StatusLine(id="map-title", most_lines=2)
         self.census_line = StatusLine(id="map-census")
         self.map = ReplicaMapView(self._map, id="map")
         self.loss_lines = tuple(StatusLine(id=f"loss-{place}", classes="loss") for place in range(LOSS_LINES))
