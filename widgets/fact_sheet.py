@@ -1,10 +1,14 @@
-"""A sheet of facts: headings at the left, paragraphs wrapped to the width at their right. Repaints only lines that changed."""
+"""A sheet of facts: headings at the left, or above when they are long, paragraphs wrapped to the width at their right.
+
+Repaints only lines that changed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import ClassVar
 
+from rich.cells import cell_len
 from rich.style import Style
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -100,6 +104,9 @@ class FactSheet(ScrollView, ComponentStyles, can_focus=True, inherit_bindings=Fa
         room = max(LEAST_PARAGRAPH, self.scrollable_content_region.width - MARGIN - HEADING_WIDTH)
         headings = [fact.heading]
         lines: list[SheetLine] = []
+        if cell_len(fact.heading) >= HEADING_WIDTH:  # it would touch its paragraph or be cut, so it stands above it
+            lines.append((TableCell(fact.heading, "heading"),))
+            headings = []
         for part in Content(fact.text).wrap(room):
             heading = headings.pop() if headings else ""
             lines.append((TableCell(fit(heading, HEADING_WIDTH), "heading"), TableCell(part.plain, fact.tone)))

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from collections.abc import Callable
-from contextlib import chdir
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, chdir
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -17,6 +17,7 @@ from typing import NamedTuple
 import msgspec
 from textual.pilot import Pilot
 
+from quarterdeck.app.actions.action import VIEW_NAMES
 from quarterdeck.app.console import Console
 from quarterdeck.app.output.export import Target, export_screen
 from quarterdeck.app.settings import ConsoleSettings
@@ -27,6 +28,8 @@ from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCl
 from quarterdeck.backend.core.events import ListInstalled, Record
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.simulation.scenarios.reading import read_scenario
+from quarterdeck.backend.simulation.scenarios.scenario import Scenario
 from quarterdeck.backend.simulation.simulated_driver import simulate
 from quarterdeck.backend.training.demos import load_demo
 from quarterdeck.cli.film import film_of
@@ -133,10 +136,10 @@ AUDIT, AUDITED_DEMO = "views/audit", "split"
 """The findings in a recorded run. The core breaks no rule, so one event of the record is changed before it is read."""
 
 
-def broken_run() -> list[Record]:
-    """The demo, whose last list gets the version of an earlier one."""
+def broken_run(scenario: Scenario, name: str) -> list[Record]:
+    """What happens in `scenario`, but its last list gets the version of an earlier one."""
     records: list[Record] = []
-    simulate(load_demo(AUDITED_DEMO), 1, records, run=f"{AUDITED_DEMO}-seed-1")
+    simulate(scenario, 1, records, run=f"{name}-seed-1")
     place, record, event = [
         (place, one, one.event) for place, one in enumerate(records) if isinstance(one.event, ListInstalled)
     ][-1]
@@ -144,43 +147,55 @@ def broken_run() -> list[Record]:
     return records
 
 
-async def draw_audit() -> None:
-    records = broken_run()
+async def draw_audit(records: list[Record], file: Path, size: tuple[int, int] = SIZE) -> None:
     with TemporaryDirectory() as folder, chdir(folder):  # the screen names the journal
         with JournalWriter(Path("journals"), records[0].run, "simulation") as journal:
             for record in records:
                 journal.append(record)
         cluster = RecordedCluster(Path("journals"))
         console = Console(cluster)
-        async with console.run_test(size=SIZE) as pilot:
+        async with console.run_test(size=size) as pilot:
             for _ in range(TICKS_TO_SETTLE):
                 await pilot.pause(TICK_SECONDS)
             await pilot.press("0")
             for _ in range(TICKS_TO_SETTLE):
                 await until_shown(pilot, cluster, 0)
-            export_screen(console, Target(FOLDER / f"{AUDIT}.svg", overwrite=True))
+            export_screen(console, Target(file, overwrite=True))
         cluster.close()
 
 
-async def draw(shot: Shot) -> None:
-    """Raises `SystemExit` when the moment does not come."""
+@asynccontextmanager
+async def at_moment(
+    scenario: Scenario, name: str, reached: Callable[[Picture], bool], size: tuple[int, int], theme: str = "dark"
+) -> AsyncIterator[tuple[Console, Callable[..., Awaitable[None]]]]:
+    """A console whose cluster stands still since its picture `reached` something; and how to press a key, or none, and wait.
+
+    Raises `SystemExit` when that moment does not come.
+    """
     passed_us = 0
-    cluster = SimulatedCluster(load_demo(shot.demo), 1, name=shot.demo, clock_us=lambda: passed_us)
-    console = Console(cluster, settings=ConsoleSettings(theme=shot.theme))
-    async with console.run_test(size=shot.size) as pilot:
+    cluster = SimulatedCluster(scenario, 1, name=name, clock_us=lambda: passed_us)
+    console = Console(cluster, settings=ConsoleSettings(theme=theme))
+    async with console.run_test(size=size) as pilot:
         await until_shown(pilot, cluster, 0)
-        while not shot.reached(console.picture):
+        while not reached(console.picture):
             passed_us += STEP_US
             if passed_us > LONGEST_RUN_US:
-                raise SystemExit(f"{shot.name}: not reached within {LONGEST_RUN_US // 1_000_000} s of {shot.demo}")
+                raise SystemExit(f"{name}: not reached within {LONGEST_RUN_US // 1_000_000} s")
             await until_shown(pilot, cluster, passed_us)
-        for key in shot.keys:
-            await pilot.press(key)
+
+        async def press(key: str = "") -> None:
+            await pilot.press(*([key] if key else []))
             await until_shown(pilot, cluster, passed_us)
-        for _ in range(TICKS_TO_SETTLE):
-            await until_shown(pilot, cluster, passed_us)
-        export_screen(console, Target(FOLDER / f"{shot.name}.svg", overwrite=True))
+
+        yield console, press
     cluster.close()
+
+
+async def draw(shot: Shot) -> None:
+    async with at_moment(load_demo(shot.demo), shot.demo, shot.reached, shot.size, shot.theme) as (console, press):
+        for key in (*shot.keys, *[""] * TICKS_TO_SETTLE):
+            await press(key)
+        export_screen(console, Target(FOLDER / f"{shot.name}.svg", overwrite=True))
 
 
 async def until_shown(pilot: Pilot[None], cluster: Cluster, now_us: int) -> None:
@@ -189,6 +204,41 @@ async def until_shown(pilot: Pilot[None], cluster: Cluster, now_us: int) -> None
     while cluster.now_us() < now_us:
         await pilot.pause(TICK_SECONDS)
     await pilot.pause()
+
+
+WALK, WALK_SIZES, WALK_MEMBER = "walk", ((80, 24), (120, 36), (160, 50)), "byzantium"
+"""All views at one moment of one story, in each of the sizes. The view of one member shows that one."""
+
+STORY = Path(__file__).with_name("walk.yaml")
+
+
+def in_the_middle_of_trouble(picture: Picture) -> bool:
+    """Two masters, suspicions that stay, and backups that are made again."""
+    return len(picture.masters()) == 2 and suspected(picture) and picture.history.done_count >= 4
+
+
+def draw_walk() -> None:
+    story = read_scenario(STORY.read_text(encoding="utf-8"), STORY.name)
+    broken = broken_run(story, WALK)
+    for size in WALK_SIZES:
+        folder = FOLDER / WALK / f"{size[0]}x{size[1]}"
+        folder.mkdir(parents=True, exist_ok=True)
+        asyncio.run(draw_views(story, size, folder))
+        asyncio.run(draw_audit(broken, folder / "audit.svg", size))
+
+
+async def draw_views(story: Scenario, size: tuple[int, int], folder: Path) -> None:
+    """All of them but that of the audit, which has nothing to show of a run that breaks no rule."""
+    async with at_moment(story, WALK, in_the_middle_of_trouble, size) as (console, press):
+        for view in VIEW_NAMES:
+            if view == "audit":
+                continue
+            while console.top.view != "overview":
+                await press("escape")
+            console.goto(view, member=WALK_MEMBER if view == "member" else "")
+            for _ in range(TICKS_TO_SETTLE):
+                await press()
+            export_screen(console, Target(folder / f"{view}.svg", overwrite=True))
 
 
 FILM, FILM_DEMO, FILM_SECONDS, FILM_SIZE = "film", "heal", 16.0, (110, 28)
@@ -208,12 +258,14 @@ def main() -> None:
         if not wanted or shot.name in wanted:
             asyncio.run(draw(shot))
     if not wanted or AUDIT in wanted:
-        asyncio.run(draw_audit())
+        asyncio.run(draw_audit(broken_run(load_demo(AUDITED_DEMO), AUDITED_DEMO), FOLDER / f"{AUDIT}.svg"))
     if not wanted or FILM in wanted:
         draw_film()
     for of_logs in LOG_SHOTS:
         if not wanted or of_logs.name in wanted:
             asyncio.run(draw_logs(of_logs))
+    if not wanted or WALK in wanted:
+        draw_walk()
 
 
 if __name__ == "__main__":

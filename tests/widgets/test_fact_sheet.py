@@ -28,6 +28,22 @@ class Stage(App[None]):
         yield self.sheet
 
 
+def test_a_long_heading_stands_above_its_paragraph_and_is_never_cut() -> None:
+    async def scenario() -> None:
+        stage = Stage()
+        async with stage.run_test(size=(30, 12)) as pilot:
+            stage.sheet.show([Fact("is it one cluster", "no"), Fact("", "see there"), Fact("twelve cells", "yes")])
+            await pilot.pause()
+            assert screen_text(stage).splitlines()[:4] == [
+                " is it one cluster",
+                "              no",
+                "              see there",
+                " twelve cells yes",
+            ]
+
+    asyncio.run(scenario())
+
+
 def test_paragraphs_wrap_under_their_own_and_lists_stand_as_they_are() -> None:
     async def scenario() -> None:
         stage = Stage()
