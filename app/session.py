@@ -77,7 +77,9 @@ class Session:
         self._episodes.extend(self.tape.last(EPISODE_RECORDS))
         self._past: _PastEpisodes | None = None
         self.traffic: Traffic | None = None
-        """The load that somebody put on the cluster here, as long as it lasts."""
+        """The last load that somebody put on the cluster here."""
+        self.load_ended: Traffic | None = None
+        """The load that was found to be over by the last `poll`."""
 
     @property
     def episodes(self) -> Episodes:
@@ -143,8 +145,7 @@ class Session:
 
         Returns the records that are shown now and were not before.
         """
-        if self.traffic is not None and not self.traffic.step(self.cluster.now_us()):
-            self.traffic = None
+        self._step_load()
         self._backlog.extend(self.cluster.drain())
         fresh = [self._backlog.popleft() for _ in range(min(RECORDS_A_TICK, len(self._backlog)))]
         apply = self._head.apply
@@ -168,6 +169,13 @@ class Session:
         shown = self.tape.records(before_us + 1, self._reported_us)
         self._play_episodes(shown, before_us)
         return shown
+
+    def _step_load(self) -> None:
+        self.load_ended = None
+        if self.traffic is not None and not self.traffic.over:
+            running = [label for label, belief in self._head.members.items() if belief.running]
+            self.traffic.step(self.cluster.now_us(), running)
+            self.load_ended = self.traffic if self.traffic.over else None
 
     def _play_episodes(self, shown: Sequence[Record], before_us: int) -> None:
         """Go on with the episodes of the past, if they go on where they are."""

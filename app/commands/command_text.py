@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from quarterdeck.app.actions.action import Action
 from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.clusters.connection_status import ConnectionStatusSource
 from quarterdeck.backend.core.commands.catalogue import Argument, ArgumentKind, description_of
 from quarterdeck.backend.core.commands.commands import Command
-from quarterdeck.backend.core.properties import MILLISECOND_US
+from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US
 from quarterdeck.backend.picture.text.formatting import one_line
+
+if TYPE_CHECKING:
+    from quarterdeck.backend.simulation.scenarios.actions import Load
 
 PROGRAM = "quarterdeck"
 
@@ -125,6 +128,16 @@ def line_of(command: Command, connection: str | None = "") -> str:
     if any(one.startswith("-") for one in given):
         words.append("--")
     return " ".join((*words, *map(shlex.quote, given)))
+
+
+def line_of_load(load: Load, connection: str | None = "") -> str:
+    """The command line that makes this traffic; empty when it does not reach the cluster."""
+    if connection is None:
+        return ""
+    words = [PROGRAM, "map", "load", connection or CONNECT_PLACEHOLDER, f"--rate {load.rate:.12g} --keys {load.keys}"]
+    words += [f"--value-bytes {load.value_bytes} --skew {load.skew:g} --reads {load.reads:g}"]
+    words += [f"--map={shlex.quote(load.map)}", f"--for {load.lasting_us / SECOND_US:g}"]
+    return " ".join(words)
 
 
 def line_of_action(action: Action, connection: str | None = "", *, export: str = "") -> str:

@@ -78,7 +78,9 @@ class Requests:
         return CommandOutcome(f"{what} failed: {type(failure).__name__}: {failure}", error=True)
 
     def call_outcomes(self, records: Iterable[Record]) -> Iterable[CommandOutcome]:
-        """What to say of the calls asked for here that `records` show to have ended."""
+        """What to say of the calls asked for here that `records` show to have ended, and of a load that is over."""
+        if (load := self._session.load_ended) is not None:
+            yield CommandOutcome(load.ending, error=not load.done)
         if not self._calls:
             return
         for record in records:

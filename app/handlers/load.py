@@ -15,8 +15,10 @@ def change_load(console: ConsoleInterface, session: Session, text: str) -> None:
         return
     going_on = session.traffic
     if text.strip() == "off":
-        session.traffic = None
-        console.show_message(going_on.ending if going_on is not None else "no load was begun here")
+        if going_on is None or going_on.over:
+            console.show_message("no load goes on that was begun here")
+        else:
+            going_on.finish(session.cluster.now_us())
         return
     running = [label for label, belief in session.picture.members.items() if belief.running]
     try:

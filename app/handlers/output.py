@@ -9,7 +9,7 @@ from typing import Any
 from textual.app import App
 
 from quarterdeck.app.actions.registry import action_called
-from quarterdeck.app.commands.command_text import connect_options, line_of_action, lines_of
+from quarterdeck.app.commands.command_text import connect_options, line_of_action, line_of_load, lines_of
 from quarterdeck.app.console_interface import ConsoleInterface, Handler
 from quarterdeck.app.output.clipboard import copy
 from quarterdeck.app.output.command_lines_screen import CommandLinesScreen
@@ -70,6 +70,7 @@ class OutputHandlers:
     def _show_lines(self) -> None:
         view = self._view()
         options = connect_options(view.session.cluster)
-        done = lines_of(self._last_commands(), options)
+        load = line_of_load(view.session.traffic.load, options) if view.session.traffic is not None else ""
+        done = [*([load] if load else ()), *lines_of(self._last_commands(), options)]
         shows = line_of_action(action_called(view.view), options) if view.view != "member" else ""
         self._app.push_screen(CommandLinesScreen(done, shows))

@@ -36,7 +36,7 @@ def header_parts(session: Session, connections: ConnectionSummary, view: ViewNam
         TableCell(f"✕ {counted(broken, 'violation')}" if broken else "", "bad"),
         TableCell(lost_text(picture), "bad"),
         TableCell(_journal_text(session), "bad"),
-        TableCell(session.traffic.text if session.traffic is not None and session.live else "", "warning"),
+        TableCell(_load_text(session), "warning"),
         TableCell(progress_text(picture)),
     ]
 
@@ -50,6 +50,11 @@ def _source_cell(session: Session) -> TableCell:
     if source == "recorded" and witnessed:
         return TableCell(f"from {' and '.join(SOURCE_NAMES[one] for one in sorted(witnessed))}", "faint")
     return TableCell(source if session.live or source != "live" else "", "faint")
+
+
+def _load_text(session: Session) -> str:
+    load = session.traffic
+    return load.text if load is not None and not load.over and session.live else ""
 
 
 def _journal_text(session: Session) -> str:

@@ -8,14 +8,16 @@ not answer in time is not piled up: so many operations may be open, and the rest
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 
 from pydantic import ValidationError
 
 from quarterdeck.backend.clusters.cluster import Cluster
+from quarterdeck.backend.clusters.connection_status import ConnectionStatusSource
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation, Put, PutAll
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.text.formatting import counted
 from quarterdeck.backend.simulation.scenarios.actions import Load
 from quarterdeck.backend.simulation.scenarios.workload import Workloads
@@ -23,8 +25,14 @@ from quarterdeck.backend.simulation.scenarios.workload import Workloads
 MOST_OPEN = 5_000
 """Operations that are asked for and not answered."""
 
+MOST_OPEN_REMOTE = 200
+"""The same where each read is a request over HTTP."""
+
 MOST_AT_ONCE = 2_000
-"""Operations that one look asks for."""
+"""Operations that one step asks for."""
+
+LAST_ANSWERS_US = 5 * SECOND_US
+"""How long answers are waited for when nothing more is asked."""
 
 
 class Traffic:
@@ -37,33 +45,48 @@ class Traffic:
         self._until_us = now_us + load.lasting_us
         self._ended: deque[tuple[int, str]] = deque()
         """How many operations ended at once, and their problem; written in whatever thread they end in."""
-        self._open = 0
+        self._asked = 0
+        self._most_open = MOST_OPEN_REMOTE if isinstance(cluster, ConnectionStatusSource) else MOST_OPEN
+        self.unanswered = 0
+        self.over = False
+        """Whether nothing more is asked and no answer is waited for."""
         self.done = 0
         self.failed = 0
         self.left_out = 0
         self.problem = ""
         """The last one."""
 
-    def step(self, now_us: int) -> bool:
-        """Ask for what is due, as far as the cluster keeps up; whether there is more to come."""
+    def step(self, now_us: int, running: Sequence[str]) -> None:
+        """Ask the `running` members, one after the other, for what is due, as far as they keep up."""
         self._count_ended()
-        now_us = min(now_us, self._until_us)
         puts: dict[str, list[tuple[str, bytes]]] = {}
         taken = 0
-        while taken < MOST_AT_ONCE and (planned := self._workloads.due(now_us)) is not None:
+        while taken < MOST_AT_ONCE and (planned := self._workloads.due(min(now_us, self._until_us))) is not None:
             taken += 1
-            _, call = planned
-            if self._open >= MOST_OPEN:
+            operation = planned[1].operation
+            if self.unanswered >= self._most_open:
                 self.left_out += 1
-            elif isinstance(call.operation, Put):
-                self._open += 1
-                puts.setdefault(call.member, []).append((call.operation.key, call.operation.value))
+                continue
+            if not running:
+                self.failed += 1
+                self.problem = NOBODY
+                continue
+            self.unanswered += 1
+            self._asked += 1
+            member = running[self._asked % len(running)]
+            if isinstance(operation, Put):
+                puts.setdefault(member, []).append((operation.key, operation.value))
             else:
-                self._open += 1
-                self._ask(call.member, call.operation, 1)
+                self._ask(member, operation, 1)
         for member, entries in puts.items():
             self._ask(member, PutAll(self.load.map, tuple(entries)), len(entries))
-        return now_us < self._until_us
+        self._count_ended()
+        waits = (taken == MOST_AT_ONCE or self.unanswered) and now_us < self._until_us + LAST_ANSWERS_US
+        self.over = now_us >= self._until_us and not waits
+
+    def finish(self, now_us: int) -> None:
+        """Ask for nothing that is due later than now. It is over when what was asked for has been answered."""
+        self._until_us = min(self._until_us, now_us)
 
     @property
     def text(self) -> str:
@@ -79,7 +102,8 @@ class Traffic:
         why = f" ({self.problem})" if self.problem else ""
         failed = f", {self.failed} failed{why}" if self.failed else ""
         late = f", {self.left_out} left out: the cluster did not keep up" if self.left_out else ""
-        return f"the load is over: {counted(self.done, 'operation')} done{failed}{late}"
+        silent = f", {counted(self.unanswered, 'operation')} without an answer" if self.unanswered else ""
+        return f"the load is over: {counted(self.done, 'operation')} done{failed}{silent}{late}"
 
     def _ask(self, member: str, operation: Operation, count: int) -> None:
         self._cluster.call(member, operation).add_done_callback(partial(self._end, count))
@@ -92,7 +116,7 @@ class Traffic:
     def _count_ended(self) -> None:
         while self._ended:
             count, problem = self._ended.popleft()
-            self._open -= count
+            self.unanswered -= count
             if problem:
                 self.failed += count
                 self.problem = problem
@@ -106,6 +130,8 @@ WORDS = ("rate", "keys", "bytes", "skew", "reads", "map", "for")
 FIELDS = {"bytes": "value-bytes"}
 """What a word is called in a scenario, where that is something else."""
 
+NOBODY = "no member runs that could be asked"
+
 UNTIL_STOPPED = "24h"
 MOST_KEYS = 10_000
 
@@ -115,7 +141,7 @@ def load_of(text: str, members: Sequence[str]) -> Load:
 
     Raises ValueError, with a sentence for people.
     """
-    said: dict[str, object] = {"rate": "100", "keys": str(MOST_KEYS), "bytes": "100", "for": UNTIL_STOPPED}
+    said: dict[str, object] = {"rate": "100", "keys": str(MOST_KEYS), "bytes": "100"}
     for place, part in enumerate(text.split()):
         word, equals, value = part.partition("=")
         if not equals and place == 0:
@@ -123,10 +149,19 @@ def load_of(text: str, members: Sequence[str]) -> Load:
         if word not in WORDS or not value:
             raise ValueError(f"{part!r} is not understood; write {WORDS_USAGE}, or off")
         said[word] = value
+    return load_from(said, members)
+
+
+def load_from(said: Mapping[str, object], members: Sequence[str]) -> Load:
+    """The load of which these `WORDS` are said, through `members`; for a day unless it says how long.
+
+    Raises ValueError, with a sentence for people.
+    """
     if not members:
-        raise ValueError("no member runs that could be asked")
+        raise ValueError(NOBODY)
+    words = {FIELDS.get(word, word): one for word, one in said.items()}
     try:
-        return Load.model_validate({"at": list(members), **{FIELDS.get(word, word): one for word, one in said.items()}})
+        return Load.model_validate({"at": list(members), "for": UNTIL_STOPPED, **words})
     except ValidationError as problem:
         first = problem.errors()[0]
         named = next((word for word, name in FIELDS.items() if name in first["loc"]), str(first["loc"][0]))

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quarterdeck.cli.commands.run_options import new_run
+from quarterdeck.cli.commands.run_options import new_run, stopping
 from quarterdeck.cli.configuration.connection import Connection, with_connection
 from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 from quarterdeck.cli.output import say
@@ -48,30 +45,20 @@ def record(
         problem = "members of ours keep their own journals; this is for hazelcast://HOST[:PORT][,…]"
         raise CommandFailed(ExitCode.BAD_INPUT, problem)
     stop = threading.Event()
-    before = {one: signal.signal(one, lambda *_: stop.set()) for one in (signal.SIGINT, signal.SIGTERM)}
-    run = new_run(connection.cluster_name)
-    with failing_as(ExitCode.BAD_INPUT, OSError, about="the journal cannot be written"):
-        writer = JournalWriter(out, run, WRITER, rotate_seconds=FILE_SECONDS, most_bytes=keep * MEBIBYTE)
-    with writer, restoring(before):
-        say(f"recording into {writer.directory}")
-        cluster = open_hazelcast(connection, run=run)
-        try:
-            _record(cluster, writer, stop, None if seconds is None else time.monotonic() + seconds)
-        finally:
-            cluster.close()
-            for last in cluster.drain():
-                writer.append(last)
+    with stopping(stop):
+        run = new_run(connection.cluster_name)
+        with failing_as(ExitCode.BAD_INPUT, OSError, about="the journal cannot be written"):
+            writer = JournalWriter(out, run, WRITER, rotate_seconds=FILE_SECONDS, most_bytes=keep * MEBIBYTE)
+        with writer:
+            say(f"recording into {writer.directory}")
+            cluster = open_hazelcast(connection, run=run)
+            try:
+                _record(cluster, writer, stop, None if seconds is None else time.monotonic() + seconds)
+            finally:
+                cluster.close()
+                for last in cluster.drain():
+                    writer.append(last)
     say(f"recorded into {writer.directory}; see it with: quarterdeck console --replay {writer.directory}")
-
-
-@contextmanager
-def restoring(handlers: dict[signal.Signals, Any]) -> Iterator[None]:
-    """Signals go to these again at the end."""
-    try:
-        yield
-    finally:
-        for one, handler in handlers.items():
-            signal.signal(one, handler)
 
 
 def register(app: typer.Typer) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -48,6 +50,17 @@ def write_log(file: Path | None) -> None:
     logging.basicConfig(
         level=logging.INFO, handlers=[handler], format="%(asctime)s %(levelname)s %(message)s", force=True
     )
+
+
+@contextmanager
+def stopping(stop: threading.Event) -> Iterator[None]:
+    """Ctrl-C and SIGTERM set `stop` meanwhile, instead of ending the program."""
+    before = {one: signal.signal(one, lambda *_: stop.set()) for one in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
 
 
 def new_run(name: str) -> str:

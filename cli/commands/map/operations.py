@@ -109,13 +109,35 @@ def load(
     members: MembersOption = DEFAULT_MEMBERS,
     processes: ProcessesOption = False,
     properties: PropertyOption = None,
+    rate: Annotated[
+        float | None,
+        typer.Option("--rate", help="Instead, ask for so many operations a second, until --for or Ctrl-C."),
+    ] = None,
+    skew: Annotated[
+        float, typer.Option("--skew", help="With --rate: ask for the first keys more often; 9 is a lot.")
+    ] = 0,
+    reads: Annotated[float, typer.Option("--reads", help="With --rate: the share of reads; the rest are puts.")] = 0.5,
+    seconds: Annotated[
+        float | None, typer.Option("--for", min=0, metavar="SECONDS", help="With --rate: stop after this time.")
+    ] = None,
     output: FormatOption = Format.JSON,
 ) -> None:
-    """Put many entries, 500 at a time, count them, and print how fast that was."""
+    """Put many entries, 500 at a time, count them, and print how fast that was; or make traffic at an even rate."""
     from quarterdeck.backend.core.data.calls.operations import Size
 
     settings = read_settings(properties or [], PresetName.TRAINING)
+    if rate is None and (skew, reads, seconds) != (0, 0.5, None):
+        raise CommandFailed(ExitCode.BAD_INPUT, "--skew, --reads and --for go with --rate")
+    said = {"rate": rate, "keys": keys, "bytes": value_bytes, "skew": skew, "reads": reads, "map": name}
+    said |= {} if seconds is None else {"for": f"{seconds:f}s"}
     with map_session(members, settings, processes=processes, connection=connection) as session:
+        if rate is not None:
+            with failing_as(ExitCode.BAD_INPUT, ValueError):
+                row = session.make_traffic(said)
+            write_document({"members": len(session.running), **row}, output)
+            if row["problem"]:
+                raise typer.Exit(ExitCode.CHECK_FAILED)
+            return
         row = session.load(name, keys, value_bytes)
         counted = session.ask(Size(name))
     problem = row["problem"] or counted.problem

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quarterdeck.cli.commands.run_options import new_run, recording
+from quarterdeck.cli.commands.run_options import new_run, recording, stopping
 from quarterdeck.cli.configuration.connection import Connection
 from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 
 if TYPE_CHECKING:
     from quarterdeck.backend.clusters.cluster import Cluster
+    from quarterdeck.backend.clusters.connection_status import ConnectionStatusSource
     from quarterdeck.backend.core.commands.commands import Command
     from quarterdeck.backend.core.data.calls.operations import Answer, Operation
     from quarterdeck.backend.core.properties import Settings
@@ -22,6 +24,9 @@ LONGEST_WAIT_SECONDS = 3600.0
 """Longer than any operation or command of a cluster takes, however it is set up: nobody waits for ever."""
 
 BATCH_ENTRIES = 500
+
+STEP_SECONDS = 0.02
+"""How often it is looked what is due."""
 
 
 class MapSession:
@@ -38,6 +43,50 @@ class MapSession:
         if not self.running:
             raise CommandRefused("no member is left to be asked; start one")
         return self._cluster.call(self.running[0], operation, watched=True).result(LONGEST_WAIT_SECONDS)
+
+    def reached(self) -> list[str]:
+        """The members that can be asked now."""
+        from quarterdeck.backend.clusters.connection_status import ConnectionStatusSource
+
+        if isinstance(self._cluster, ConnectionStatusSource):
+            return connected(self._cluster)
+        return self.running
+
+    def make_traffic(self, said: Mapping[str, object]) -> dict[str, object]:
+        """Make the traffic of which this is said until it is over, or Ctrl-C or SIGTERM ends it; say what was done.
+
+        Raises ValueError, with a sentence for people.
+        """
+        from quarterdeck.backend.clusters.traffic import Traffic, load_from
+
+        load = load_from(said, self.reached())
+        traffic = Traffic(self._cluster, load, self._cluster.now_us())
+        stop = threading.Event()
+        began = time.perf_counter()
+        with stopping(stop):
+            while not traffic.over:
+                traffic.step(self._cluster.now_us(), self.reached())
+                self._cluster.drain()
+                if stop.is_set():
+                    traffic.finish(self._cluster.now_us())
+                time.sleep(STEP_SECONDS)
+        seconds = time.perf_counter() - began
+        return {
+            "do": "load",
+            "map": load.map,
+            "rate": load.rate,
+            "keys": load.keys,
+            "value_bytes": load.value_bytes,
+            "skew": load.skew,
+            "reads": load.reads,
+            "seconds": round(seconds, 3),
+            "done": traffic.done,
+            "failed": traffic.failed,
+            "unanswered": traffic.unanswered,
+            "left_out": traffic.left_out,
+            "operations_per_second": round(traffic.done / max(seconds, 1e-9)),
+            "problem": traffic.problem,
+        }
 
     def do(self, command: Command) -> None:
         """Start, stop or kill a member, and wait until that is done. Raises `CommandRefused`."""
@@ -120,11 +169,15 @@ def _remote_session(connection: Connection) -> Iterator[MapSession]:
     cluster = connection.open(write=not connection.read_only, records=False)
     try:
         connection.wait_for(cluster)
-        reached = [label for label, one in cluster.connection_status().items() if one.contact == "connected"]
         with failing_as(ExitCode.REFUSED, CommandRefused), failing_as(ExitCode.UNREACHABLE, Unreachable, BadResponse):
-            yield MapSession(cluster, reached)
+            yield MapSession(cluster, connected(cluster))
     finally:
         cluster.close()
+
+
+def connected(cluster: ConnectionStatusSource) -> list[str]:
+    """The members that are reached."""
+    return [label for label, one in cluster.connection_status().items() if one.contact == "connected"]
 
 
 def answer_as_data(operation: Operation, answer: Answer) -> dict[str, object]:

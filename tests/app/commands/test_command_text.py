@@ -16,8 +16,10 @@ from quarterdeck.app.commands.command_text import (
     connect_options,
     line_of,
     line_of_action,
+    line_of_load,
     lines_of,
 )
+from quarterdeck.backend.clusters.traffic import load_of
 from quarterdeck.backend.core.commands.commands import (
     ArrangePartitions,
     CallMap,
@@ -149,6 +151,14 @@ def test_lines_of_actions(action: Any) -> None:
     if "--help" not in line:
         parsed(line)
     assert ("--cluster orders" in line) == (action.cli.split()[0] in ("cluster", "map"))
+
+
+def test_a_load_of_the_console_has_a_line_that_does_the_same() -> None:
+    load = load_of("2000 keys=50 bytes=300 skew=1.5 reads=0.2 map=or-ders for=90s", ["a"])
+    given = parsed(line_of_load(load, "--cluster orders"))
+    assert (given["rate"], given["keys"], given["value_bytes"], given["skew"]) == (2000, 50, 300, 1.5)
+    assert (given["reads"], given["name"], given["seconds"]) == (0.2, "or-ders", 90)
+    assert line_of_load(load, None) == ""
 
 
 def test_an_export_has_a_line_too() -> None:

@@ -8,8 +8,11 @@ from concurrent.futures import Future
 
 from textual.pilot import Pilot
 
+from quarterdeck.app.commands.requests import Requests
 from quarterdeck.app.console import Console
+from quarterdeck.app.session import Session
 from quarterdeck.app.views.partitions.screen import PartitionsScreen
+from quarterdeck.backend.clusters.traffic import Traffic, load_of
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.data.events import BackupLag, DataMeasured, MapMeasured
 from quarterdeck.backend.core.properties import SECOND_US
@@ -114,6 +117,27 @@ def test_a_load_begins_shows_in_the_first_line_and_ends() -> None:
         assert "keys: Input should be a valid integer" in screen_text(app) and app.session.traffic is not None
         app.action_act("load", "off")
         await settle(pilot)
-        assert app.session.traffic is None and "the load is over" in screen_text(app)
+        app.top.repaint()
+        await settle(pilot)
+        assert app.session.traffic is not None and app.session.traffic.over
+        assert "the load is over" in screen_text(app) and "load 50/s" not in screen_text(app)
+        app.action_act("load", "off")
+        await settle(pilot)
+        assert "no load goes on that was begun here" in screen_text(app)
 
     on(answering(), scenario)
+
+
+def test_a_load_that_ends_by_itself_says_so_once() -> None:
+    cluster = AnsweringCluster(NAMES)
+    cluster.form()
+    session = Session(cluster)
+    requests = Requests(session, lambda *_: None)
+    session.poll()
+    session.traffic = Traffic(cluster, load_of("50 for=2s", NAMES), cluster.now_us())
+    cluster._at = 3 * SECOND_US
+    told = []
+    for _ in range(3):
+        session.poll()
+        told += [one.text for one in requests.call_outcomes(())]
+    assert told == ["the load is over: 100 operations done"]

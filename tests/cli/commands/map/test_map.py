@@ -65,6 +65,17 @@ def test_load_tells_how_quick_it_was(quarterdeck: Quarterdeck) -> None:
     assert told["entries_per_second"] > 0
 
 
+def test_at_a_rate_it_makes_traffic_until_the_time_is_over(quarterdeck: Quarterdeck) -> None:
+    words = ("map", "load", "--rate", "400", "--keys", "50", "--skew", "2", "--for", "0.5", "--members", "2")
+    done = quarterdeck(*words)
+    told = json.loads(done.stdout)
+    assert done.returncode == 0, done.stderr
+    assert (told["members"], told["rate"], told["done"] + told["left_out"], told["failed"]) == (2, 400, 200, 0)
+    assert "--rate" in quarterdeck("map", "load", "--skew", "2").stderr
+    wrong = quarterdeck("map", "load", "--rate", "0", "--members", "1")
+    assert wrong.returncode == 2 and "rate: Input should be greater than 0" in wrong.stderr
+
+
 def test_an_operation_that_fails_is_told_and_counts(quarterdeck: Quarterdeck, tmp_path: Path) -> None:
     script = tmp_path / "session"
     script.write_text("size m\nput m k v\n")
