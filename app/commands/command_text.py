@@ -18,7 +18,7 @@ from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US
 from quarterdeck.backend.picture.text.formatting import one_line
 
 if TYPE_CHECKING:
-    from quarterdeck.backend.simulation.scenarios.actions import Load
+    from quarterdeck.backend.clusters.traffic import Traffic
 
 PROGRAM = "quarterdeck"
 
@@ -130,8 +130,9 @@ def line_of(command: Command, connection: str | None = "") -> str:
     return " ".join((*words, *map(shlex.quote, given)))
 
 
-def line_of_load(load: Load, connection: str | None = "") -> str:
+def line_of_load(traffic: Traffic, connection: str | None = "") -> str:
     """The command line that makes this traffic; empty when it does not reach the cluster."""
+    load = traffic.load
     if connection is None:
         return ""
     words = [PROGRAM, "map", "load", connection or CONNECT_PLACEHOLDER, f"--rate {load.rate:.12g} --keys {load.keys}"]

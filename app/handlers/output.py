@@ -70,7 +70,7 @@ class OutputHandlers:
     def _show_lines(self) -> None:
         view = self._view()
         options = connect_options(view.session.cluster)
-        load = line_of_load(view.session.traffic.load, options) if view.session.traffic is not None else ""
+        load = line_of_load(view.session.traffic, options) if view.session.traffic is not None else ""
         done = [*([load] if load else ()), *lines_of(self._last_commands(), options)]
         shows = line_of_action(action_called(view.view), options) if view.view != "member" else ""
         self._app.push_screen(CommandLinesScreen(done, shows))

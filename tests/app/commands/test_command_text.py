@@ -19,7 +19,7 @@ from quarterdeck.app.commands.command_text import (
     line_of_load,
     lines_of,
 )
-from quarterdeck.backend.clusters.traffic import load_of
+from quarterdeck.backend.clusters.traffic import Traffic, load_of
 from quarterdeck.backend.core.commands.commands import (
     ArrangePartitions,
     CallMap,
@@ -154,7 +154,9 @@ def test_lines_of_actions(action: Any) -> None:
 
 
 def test_a_load_of_the_console_has_a_line_that_does_the_same() -> None:
-    load = load_of("2000 keys=50 bytes=300 skew=1.5 reads=0.2 map=or-ders for=90s", ["a"])
+    load = Traffic(
+        FakeCluster(("a",)), load_of("2000 keys=50 bytes=300 skew=1.5 reads=0.2 map=or-ders for=90s", ["a"]), 0
+    )
     given = parsed(line_of_load(load, "--cluster orders"))
     assert (given["rate"], given["keys"], given["value_bytes"], given["skew"]) == (2000, 50, 300, 1.5)
     assert (given["reads"], given["name"], given["seconds"]) == (0.2, "or-ders", 90)
