@@ -16,7 +16,7 @@ def change_load(console: ConsoleInterface, session: Session, text: str) -> None:
     going_on = session.traffic
     if text.strip() == "off":
         if going_on is None or going_on.over:
-            console.show_message("no load goes on that was begun here")
+            console.show_message("no load was begun here, or it is over")
         else:
             going_on.finish(session.cluster.now_us())
         return

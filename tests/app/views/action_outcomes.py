@@ -221,7 +221,7 @@ LINES: dict[str, tuple[str, Outcome]] = {
     "edit-all-lists": ("edit-all-lists", covers(JoinListEditor)),
     "table-of": ("table-of fez", opens("partitions")),
     "heat": ("heat on", opens("partitions")),
-    "load": ("load off", says("no load was begun here")),
+    "load": ("load off", says("no load was begun here, or it is over")),
     "traffic": ("traffic", opens("traffic")),
     "traffic-by": ("traffic-by map", opens("traffic")),
     "zoom": ("zoom halves", opens("partitions")),
