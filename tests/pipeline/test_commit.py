@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 from quarterdeck.backend.pipeline import commit
 from quarterdeck.backend.pipeline.commit import Manifest, Order, StoreRefused
 from quarterdeck.backend.pipeline.spark.hadoop_path import HadoopPath
+from tests.thoroughness import long_after
 
 TABLES = ("events", "views")
 OLD, NEW = Manifest("f", {"old": (1, 1)}), Manifest("f", {"new": (2, 2)})
@@ -56,7 +57,7 @@ AFTER = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", [Path, HadoopPath])
+@pytest.mark.parametrize("kind", long_after(1, [Path, HadoopPath]))
 def test_interrupted_at_every_step(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type[Path] | type[HadoopPath]
 ) -> None:

@@ -15,6 +15,7 @@ from quarterdeck.backend.pipeline.metrics.measuring import measure
 from tests.pipeline.journal_builder import clean_story, line
 from tests.pipeline.rules.broken_journals import broken
 from tests.pipeline.rules.test_planted import write_run
+from tests.thoroughness import long_after
 
 LOGS = Path(__file__).parents[1] / "hazelcast" / "logs" / "data"
 
@@ -43,6 +44,7 @@ def test_what_the_engine_reads_is_judged_alike(spark: SparkSession, root: Path) 
     assert there.problems[0].file.startswith("file:/")
 
 
+@pytest.mark.long
 def test_what_the_engine_reads_is_measured_alike(spark: SparkSession, root: Path) -> None:
     assert measure([f"file://{root}"], "all") == measure([root], "all")
 
@@ -60,7 +62,7 @@ def test_an_address_without_a_journal_is_told(spark: SparkSession, tmp_path: Pat
         audit([root, f"file://{root}"])
 
 
-@pytest.mark.parametrize("recording", ["flapping", "split-and-merge-log4j2"])
+@pytest.mark.parametrize("recording", long_after(1, ["flapping", "split-and-merge-log4j2"]))
 def test_logs_that_the_engine_reads_are_judged_alike(spark: SparkSession, recording: str) -> None:
     here, there = audit([LOGS / recording]), audit([(LOGS / recording).as_uri()])
     assert there.counts == here.counts and there.counts["records"]

@@ -17,6 +17,7 @@ import pytest
 import trustme
 
 from tests.service.member_processes import BASE_PORT, TIMEOUT_SECONDS, MemberProcess, end
+from tests.thoroughness import long_after
 from tests.waiting import wait_until
 
 PORT, REFUSED_PORT = BASE_PORT + 40, BASE_PORT + 41
@@ -121,7 +122,7 @@ def health_of(member: MemberProcess, kit: str) -> dict[str, Any]:
     return told
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", long_after(4, list(CASES)))
 def test_a_refused_member_says_who_refuses_it_and_why_and_ends(tmp_path: Path, name: str) -> None:
     case = CASES[name]
     with started(tmp_path, case) as (member, refused):
@@ -143,7 +144,7 @@ def test_a_refused_member_says_who_refuses_it_and_why_and_ends(tmp_path: Path, n
         assert "Traceback" not in member.log + refused.log
 
 
-@pytest.mark.parametrize("name", ["another secret", "another authority", "no TLS here"])
+@pytest.mark.parametrize("name", long_after(1, ["another secret", "another authority", "no TLS here"]))
 def test_it_founds_no_cluster_either_while_another_of_its_list_is_down(tmp_path: Path, name: str) -> None:
     case = CASES[name]
     silent = f"--join=127.0.0.1:{PORT + 2}"
