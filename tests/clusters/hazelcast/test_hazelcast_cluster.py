@@ -148,13 +148,14 @@ def test_a_refusal_of_the_member_is_told_in_its_words() -> None:
 
 
 def test_a_member_that_knows_no_edit_of_its_join_list_hangs_up() -> None:
-    with fake_cluster(1) as members, watching(*members.addresses, write=True) as seen:
+    rest = '<rest-api enabled="true"><endpoint-group name="CLUSTER_WRITE" enabled="true"/></rest-api></network>'
+    with fake_cluster(1) as members:
         (address,) = members.addresses
-        rest = '<rest-api enabled="true"><endpoint-group name="CLUSTER_WRITE" enabled="true"/></rest-api></network>'
         members.members[0].answers[GetMemberConfig] = MemberConfig(CONFIG.format("").replace("</network>", rest))
-        seen.until(lambda: seen.cluster.configuration_of(address))
-        with pytest.raises(CommandRefused, match=r"before 5\.2 .* restart them"):
-            seen.cluster.execute(SetJoinList(address, ("10.0.0.1:5701",))).result(10)
+        with watching(address, write=True) as seen:
+            seen.until(lambda: seen.cluster.configuration_of(address))
+            with pytest.raises(CommandRefused, match=r"before 5\.2 .* restart them"):
+                seen.cluster.execute(SetJoinList(address, ("10.0.0.1:5701",))).result(10)
 
 
 def test_without_rest_it_is_said_which_lines_the_configuration_needs() -> None:
