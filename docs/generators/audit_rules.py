@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from docs.generators.written_table import written_into
 from quarterdeck.backend.pipeline.rules.names import STATEMENTS
 from quarterdeck.backend.simulation.invariants import PROVEN_BY_WITNESSES, InvariantChecker
 
 PAGE = Path(__file__).parents[1] / "spark" / "audit.md"
-BEGIN, END = "<!-- rules: written by `python -m docs.generators.audit_rules` -->\n", "<!-- end of the rules -->\n"
 
 
 def table() -> str:
@@ -26,9 +26,7 @@ def table() -> str:
 
 def page(text: str) -> str:
     """The page, with the table in its place."""
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{table()}\n{END}{after}"
+    return written_into(text, table(), "docs.generators.audit_rules")
 
 
 if __name__ == "__main__":

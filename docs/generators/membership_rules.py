@@ -8,11 +8,11 @@ from __future__ import annotations
 import inspect
 from pathlib import Path
 
+from docs.generators.written_table import written_into
 from quarterdeck.backend.core.membership.handlers import MESSAGE_RULES, Rule, ignore
 from quarterdeck.backend.core.membership.undertakings import Claim, Doing, Following, JoinSearch, Leading
 
 PAGE = Path(__file__).parents[1] / "engineers" / "membership.md"
-BEGIN, END = "<!-- rules: written by `python -m docs.generators.membership_rules` -->\n", "<!-- end of the rules -->\n"
 WORDS: dict[type[Doing], str] = {
     JoinSearch: "joining",
     Following: "following",
@@ -34,9 +34,7 @@ def table() -> str:
 
 def page(text: str) -> str:
     """The page, with the table in its place."""
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{table()}\n{END}{after}"
+    return written_into(text, table(), "docs.generators.membership_rules")
 
 
 def _first_sentence(rule: Rule) -> str:

@@ -44,7 +44,7 @@ async def call_map(client: MemberClient, url: str, operation: Operation) -> Answ
                     f"the key {key!r} cannot be read over HTTP: its path asks for the {key} of the map"
                 )
             case Get(name, key):
-                return await _of_key(client, url, "GET", name, key)
+                return await _get(client, url, name, key)
             case Remove(name, key):
                 return await _of_key(client, url, "DELETE", name, key)
             case PutAll():
@@ -59,6 +59,16 @@ async def call_map(client: MemberClient, url: str, operation: Operation) -> Answ
         if refusal.status not in PROBLEMS:
             raise
         return Answer(problem=str(refusal), untouched=refusal.status != HTTPStatus.GATEWAY_TIMEOUT)
+
+
+async def _get(client: MemberClient, url: str, name: str, key: str) -> Answer:
+    """Nothing under a key is an answer, as it is for a member that is asked without HTTP."""
+    try:
+        return await _of_key(client, url, "GET", name, key)
+    except RequestRefused as refusal:
+        if refusal.status != HTTPStatus.NOT_FOUND:
+            raise
+        return Answer()
 
 
 async def _of_key(

@@ -27,7 +27,7 @@ from quarterdeck.backend.core.commands.commands import (
     SetJoinList,
     StartMember,
 )
-from quarterdeck.backend.core.data.calls.operations import Get, Put
+from quarterdeck.backend.core.data.calls.operations import Answer, Get, Put
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged
 from quarterdeck.backend.picture.fold.picture import Picture
@@ -351,6 +351,11 @@ def test_maps_are_used_over_http(cities: tuple[FakeMember, ...]) -> None:
     with commanding(cities) as cluster:
         assert cluster.call("athens", Put("capitals", "a/b", b"new")).result(20).value == b"old"
         assert cluster.call("athens", Get("capitals", "a/b")).result(20).value == b"\xff"
+        athens.replies["GET", path] = (
+            404,
+            {"status": "fail", "message": "nothing is stored under 'a/b' in 'capitals'"},
+        )
+        assert cluster.call("athens", Get("capitals", "a/b")).result(20) == Answer(), "nothing is an answer, too"
         with pytest.raises(CommandRefused, match="nobody is called that"):
             cluster.call("sparta", Get("capitals", "a/b")).result(20)
 
