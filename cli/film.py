@@ -16,7 +16,7 @@ from quarterdeck.app.settings import ConsoleSettings
 from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCluster
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.explain.episodes.sentences import sentence_of
-from quarterdeck.backend.simulation.scenarios.scenario import Scenario
+from quarterdeck.backend.scenarios.format.scenario import Scenario
 
 SIZE = (110, 32)
 STEP_US = 500_000

@@ -17,6 +17,7 @@ from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
 from quarterdeck.backend.hazelcast.logs.reader import LogRecords, NoLogs, QuarantinedEntry
 from quarterdeck.backend.hazelcast.logs.reader import read_logs as _read_logs
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
+from quarterdeck.backend.invariants import Violation
 from quarterdeck.backend.journal.files import NoJournal, run_directory, seeded_run
 from quarterdeck.backend.journal.reader import Journal, JournalProblem
 from quarterdeck.backend.journal.writer import JournalWriter
@@ -24,10 +25,9 @@ from quarterdeck.backend.pipeline.audit import audit as _audit
 from quarterdeck.backend.pipeline.audit_result import AuditResult, NotJudged, QuarantinedLine
 from quarterdeck.backend.pipeline.rules.finding import Finding
 from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, SparkUnreachable, needing_packages
-from quarterdeck.backend.simulation.invariants import Violation
-from quarterdeck.backend.simulation.scenarios.outcome import MemberOutcome, Outcome, StepOutcome, TableOutcome
-from quarterdeck.backend.simulation.scenarios.reading import BadScenario, load_scenario
-from quarterdeck.backend.simulation.scenarios.scenario import Scenario
+from quarterdeck.backend.scenarios.format.reading import BadScenario, load_scenario
+from quarterdeck.backend.scenarios.format.scenario import Scenario
+from quarterdeck.backend.scenarios.outcome import MemberOutcome, Outcome, StepOutcome, TableOutcome
 from quarterdeck.backend.simulation.simulated_driver import simulate as _simulate
 
 if TYPE_CHECKING:

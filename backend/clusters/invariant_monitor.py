@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.witnessed.events import MemberWitnessed
-from quarterdeck.backend.simulation.invariants import PROVEN_BY_WITNESSES, InvariantChecker, Violation
+from quarterdeck.backend.invariants import PROVEN_BY_WITNESSES, InvariantChecker, Violation
 
 __all__ = ["InvariantMonitor", "Violation"]
 

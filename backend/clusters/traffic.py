@@ -1,6 +1,6 @@
 """Traffic on a map of a running cluster, as much as somebody wants, so that there is something to move and to lose.
 
-The operations are those of a workload in a scenario (`backend.simulation.scenarios.workload`), drawn from a seed. Whoever makes
+The operations are those of a workload in a scenario (`backend.scenarios.workload`), drawn from a seed. Whoever makes
 the traffic calls `step` every now and then: what is due is asked for then, the puts of one member together. What a cluster does
 not answer in time is not piled up: so many operations may be open, and the rest is left out and counted.
 """
@@ -19,8 +19,8 @@ from quarterdeck.backend.clusters.connection_status import ConnectionStatusSourc
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation, Put, PutAll
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.text.formatting import counted
-from quarterdeck.backend.simulation.scenarios.actions import Load
-from quarterdeck.backend.simulation.scenarios.workload import Workloads
+from quarterdeck.backend.scenarios.format.actions import Load
+from quarterdeck.backend.scenarios.workload import Workloads
 
 MOST_OPEN = 5_000
 """Operations that are asked for and not answered."""

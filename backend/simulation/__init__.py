@@ -1,3 +1,4 @@
-"""The virtual-time driver of the protocol core: whole clusters run in one process, from a seed, byte for byte
-repeatable. Around it stand the scenario format and its interpreter, the invariants, and swarm testing.
+"""The virtual-time driver of the protocol core: whole clusters in one process, from a seed, byte for byte repeatable.
+
+Around it stand swarm testing, the model checker and predictions.
 """

@@ -8,12 +8,12 @@ from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
 from quarterdeck.backend.core.commands.commands import Command, StartMember
 from quarterdeck.backend.core.data.calls.operations import Answer
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.scenarios.format.scenario import Scenario
+from quarterdeck.backend.scenarios.interpreter import Interpreter, conclude
+from quarterdeck.backend.scenarios.outcome import Outcome
+from quarterdeck.backend.scenarios.run_state import Journal, RunState
 from quarterdeck.backend.simulation.model_checking.model import Model
 from quarterdeck.backend.simulation.model_checking.scheduled_run import ScheduledRun
-from quarterdeck.backend.simulation.scenarios.interpreter import Interpreter, conclude
-from quarterdeck.backend.simulation.scenarios.outcome import Outcome
-from quarterdeck.backend.simulation.scenarios.run_state import Journal, RunState
-from quarterdeck.backend.simulation.scenarios.scenario import Scenario
 from quarterdeck.backend.simulation.virtual_time.forked_world import forked_world
 from quarterdeck.backend.simulation.virtual_time.world import World
 

@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 from quarterdeck.backend.clusters.local import JournalWriter, LocalCluster
 from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCluster
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.simulation.scenarios.scenario import Scenario
+from quarterdeck.backend.scenarios.format.scenario import Scenario
 from quarterdeck.backend.training.lesson import Lesson
 from quarterdeck.backend.training.runner import live_options
 from quarterdeck.backend.training.tutor import Tutor

@@ -5,8 +5,8 @@ from __future__ import annotations
 import difflib
 from importlib.resources import files
 
-from quarterdeck.backend.simulation.scenarios.reading import read_scenario
-from quarterdeck.backend.simulation.scenarios.scenario import Scenario
+from quarterdeck.backend.scenarios.format.reading import read_scenario
+from quarterdeck.backend.scenarios.format.scenario import Scenario
 
 __all__ = ["Scenario", "UnknownDemo", "demo_names", "load_demo"]
 

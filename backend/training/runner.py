@@ -19,12 +19,12 @@ from quarterdeck.backend.core.commands.catalogue import description_of
 from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.simulation.scenarios.answers import OpenQuestion
-from quarterdeck.backend.simulation.scenarios.interpreter import Interpreter, conclude
-from quarterdeck.backend.simulation.scenarios.outcome import Outcome, StepOutcome
-from quarterdeck.backend.simulation.scenarios.questions import LETTERS
-from quarterdeck.backend.simulation.scenarios.run_state import RunState
-from quarterdeck.backend.simulation.scenarios.scenario import Scenario, Step
+from quarterdeck.backend.scenarios.answers import OpenQuestion
+from quarterdeck.backend.scenarios.format.questions import LETTERS
+from quarterdeck.backend.scenarios.format.scenario import Scenario, Step
+from quarterdeck.backend.scenarios.interpreter import Interpreter, conclude
+from quarterdeck.backend.scenarios.outcome import Outcome, StepOutcome
+from quarterdeck.backend.scenarios.run_state import RunState
 
 Narrate = Callable[[str], None]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from quarterdeck.backend.simulation.scenarios.questions import LETTERS
+from quarterdeck.backend.scenarios.format.questions import LETTERS
 from quarterdeck.backend.training.lesson import Lesson
 from quarterdeck.backend.training.results import Summary
 from quarterdeck.backend.training.tutor_facts import HEADINGS, CommandForms, plain

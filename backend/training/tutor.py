@@ -15,10 +15,10 @@ from typing import Literal, NamedTuple
 from quarterdeck.backend.core.commands.catalogue import description_of
 from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.simulation.scenarios.answers import OpenQuestion, RightAnswer
-from quarterdeck.backend.simulation.scenarios.run_state import RunState
-from quarterdeck.backend.simulation.scenarios.scenario import Expect, Question, Scenario, Step
-from quarterdeck.backend.simulation.scenarios.workload import Workloads
+from quarterdeck.backend.scenarios.answers import OpenQuestion, RightAnswer
+from quarterdeck.backend.scenarios.format.scenario import Expect, Question, Scenario, Step
+from quarterdeck.backend.scenarios.run_state import RunState
+from quarterdeck.backend.scenarios.workload import Workloads
 from quarterdeck.backend.training.results import ExpectationResult, Prediction, Summary
 
 GRACEFUL_STOP_US = 200_000

@@ -9,7 +9,7 @@ from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.text.fact import Fact, Tone
 from quarterdeck.backend.picture.text.formatting import counted
-from quarterdeck.backend.simulation.scenarios.questions import LETTERS
+from quarterdeck.backend.scenarios.format.questions import LETTERS
 from quarterdeck.backend.training.lesson import Lesson
 from quarterdeck.backend.training.tutor import Kind, TranscriptEntry, Tutor
 

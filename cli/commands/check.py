@@ -118,9 +118,9 @@ def register(app: typer.Typer) -> None:
 def _repeat(file: Path, journal: Path | None, output: Format) -> None:
     import msgspec
 
+    from quarterdeck.backend.scenarios.format.scheduled_choices import ScheduleDoesNotFit
     from quarterdeck.backend.simulation.model_checking.reading import BadModel, load_model
     from quarterdeck.backend.simulation.model_checking.schedule import Schedule, repeated
-    from quarterdeck.backend.simulation.scenarios.scheduled_choices import ScheduleDoesNotFit
 
     with failing_as(ExitCode.BAD_INPUT, OSError, msgspec.MsgspecError, about=str(file)):
         schedule = msgspec.json.decode(file.read_bytes(), type=Schedule)
@@ -271,8 +271,8 @@ def _row(exploration: Exploration) -> dict[str, object]:
 def _write_schedule(name: str, model: Model, exploration: Exploration, out: Path | None) -> None:
     import msgspec
 
+    from quarterdeck.backend.scenarios.format.writing import scenario_text
     from quarterdeck.backend.simulation.model_checking.schedule import Schedule, as_scenario
-    from quarterdeck.backend.simulation.scenarios.writing import scenario_text
 
     found = exploration.found
     if out is None or found is None:

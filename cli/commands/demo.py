@@ -26,8 +26,8 @@ from quarterdeck.cli.output import Format, FormatOption, say, write_document, wr
 
 if TYPE_CHECKING:
     from quarterdeck.backend.core.commands.commands import Command
-    from quarterdeck.backend.simulation.scenarios.outcome import Outcome
-    from quarterdeck.backend.simulation.scenarios.scenario import Scenario
+    from quarterdeck.backend.scenarios.format.scenario import Scenario
+    from quarterdeck.backend.scenarios.outcome import Outcome
     from quarterdeck.backend.training.results import Summary
 
 group = typer.Typer(help="Scripted demos: list them, run them, learn with them.", rich_markup_mode=None)
@@ -238,9 +238,9 @@ def _check_kind(simulate: bool, seed: int | None, live_only: Sequence[tuple[str,
 
 def _simulated_lesson(scenario: Scenario, name: str, seed: int, journal: Path | None) -> Summary:
     """Time passes only while something is waited for."""
+    from quarterdeck.backend.clusters.simulated.virtual_stage import VirtualStage
     from quarterdeck.backend.journal.files import seeded_run
     from quarterdeck.backend.training.lesson import Lesson
-    from quarterdeck.backend.training.simulated_stage import VirtualStage
     from quarterdeck.backend.training.text_lesson import run_text_lesson
     from quarterdeck.backend.training.tutor import Tutor
 

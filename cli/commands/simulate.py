@@ -12,8 +12,8 @@ from quarterdeck.cli.exits import ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, write_document
 
 if TYPE_CHECKING:
-    from quarterdeck.backend.simulation.scenarios.outcome import Outcome
-    from quarterdeck.backend.simulation.scenarios.scenario import Scenario
+    from quarterdeck.backend.scenarios.format.scenario import Scenario
+    from quarterdeck.backend.scenarios.outcome import Outcome
 
 
 def simulate(
@@ -32,7 +32,7 @@ def register(app: typer.Typer) -> None:
 
 def load(path: Path) -> Scenario:
     """The scenario in the file at `path`. Raises `CommandFailed` when there is none."""
-    from quarterdeck.backend.simulation.scenarios.reading import BadScenario, load_scenario
+    from quarterdeck.backend.scenarios.format.reading import BadScenario, load_scenario
 
     with failing_as(ExitCode.BAD_INPUT, BadScenario):
         return load_scenario(path)

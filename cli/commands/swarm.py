@@ -70,7 +70,7 @@ def seed_range(text: str) -> range:
 
 def size_bounds(text: str) -> tuple[int, int]:
     """Fewest and most members of ``FEWEST:MOST``. Raises `CommandFailed`."""
-    from quarterdeck.backend.simulation.scenarios.values import MOST_MEMBERS
+    from quarterdeck.backend.scenarios.format.values import MOST_MEMBERS
     from quarterdeck.backend.simulation.swarm_testing.drawing import FEWEST
 
     fewest, most = _numbers(text, "--sizes", "3:20")
@@ -81,7 +81,7 @@ def size_bounds(text: str) -> tuple[int, int]:
 
 def scenario_of(seed: int, sizes: tuple[int, int]) -> str:
     """What `seed` draws, as a scenario file."""
-    from quarterdeck.backend.simulation.scenarios.writing import scenario_text
+    from quarterdeck.backend.scenarios.format.writing import scenario_text
     from quarterdeck.backend.simulation.swarm_testing.drawing import draw_scenario
 
     return scenario_text(draw_scenario(seed, sizes).scenario)
@@ -111,7 +111,7 @@ def run(seeds: range, sizes: tuple[int, int], jobs: int, shrink: Path | None, ou
 
 def summary(seeds: range, sizes: tuple[int, int], done: list[Trial], failed: list[Trial]) -> dict[str, object]:
     """What is printed; equal seeds give equal summaries."""
-    from quarterdeck.backend.simulation.invariants.acknowledged_writes import together
+    from quarterdeck.backend.invariants.acknowledged_writes import together
     from quarterdeck.backend.simulation.swarm_testing.trial import VERDICTS
 
     counts = Counter(trial.verdict for trial in done)

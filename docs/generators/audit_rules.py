@@ -8,8 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from docs.generators.written_table import written_into
+from quarterdeck.backend.invariants import PROVEN_BY_WITNESSES, InvariantChecker
 from quarterdeck.backend.pipeline.rules.names import STATEMENTS
-from quarterdeck.backend.simulation.invariants import PROVEN_BY_WITNESSES, InvariantChecker
 
 PAGE = Path(__file__).parents[1] / "spark" / "audit.md"
 

@@ -28,8 +28,8 @@ from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCl
 from quarterdeck.backend.core.events import ListInstalled, Record
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.simulation.scenarios.reading import read_scenario
-from quarterdeck.backend.simulation.scenarios.scenario import Scenario
+from quarterdeck.backend.scenarios.format.reading import read_scenario
+from quarterdeck.backend.scenarios.format.scenario import Scenario
 from quarterdeck.backend.simulation.simulated_driver import simulate
 from quarterdeck.backend.training.demos import load_demo
 from quarterdeck.cli.film import film_of

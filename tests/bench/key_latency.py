@@ -22,7 +22,7 @@ from pathlib import Path
 from quarterdeck.app.console import Console
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.partitions.events import MigrationDecided
-from quarterdeck.backend.simulation.scenarios.reading import read_scenario
+from quarterdeck.backend.scenarios.format.reading import read_scenario
 from quarterdeck.backend.simulation.simulated_driver import simulate
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.bench.console_budget import Terminal

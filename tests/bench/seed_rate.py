@@ -21,7 +21,7 @@ from quarterdeck.backend.core.commands.commands import (
     StartMember,
 )
 from quarterdeck.backend.core.properties import SECOND_US, Settings
-from quarterdeck.backend.simulation.invariants import InvariantChecker
+from quarterdeck.backend.invariants import InvariantChecker
 from quarterdeck.backend.simulation.virtual_time.world import World
 
 SEEDS = 10_000

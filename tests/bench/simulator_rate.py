@@ -12,7 +12,7 @@ import time
 
 from quarterdeck.backend.core.commands.commands import KillMember, StartMember
 from quarterdeck.backend.core.properties import Settings
-from quarterdeck.backend.simulation.invariants import InvariantChecker
+from quarterdeck.backend.invariants import InvariantChecker
 from quarterdeck.backend.simulation.virtual_time.world import World
 
 SIZES = (5, 50, 200)

@@ -14,8 +14,8 @@ from quarterdeck.backend.core.properties import MILLISECOND_US, Settings
 from quarterdeck.backend.core.snapshots import KEPT, BadSnapshot, canonical, freeze, thaw
 from quarterdeck.backend.core.state.context import Context, MemberConfiguration
 from quarterdeck.backend.core.state.member_state import MemberState
-from quarterdeck.backend.simulation.scenarios.interpreter import Interpreter
-from quarterdeck.backend.simulation.scenarios.run_state import RunState
+from quarterdeck.backend.scenarios.interpreter import Interpreter
+from quarterdeck.backend.scenarios.run_state import RunState
 from quarterdeck.backend.simulation.simulated_driver import SimulatedDriver
 from quarterdeck.backend.simulation.swarm_testing.drawing import draw_scenario
 from quarterdeck.backend.simulation.virtual_time.world import World

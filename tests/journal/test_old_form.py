@@ -15,7 +15,7 @@ from quarterdeck.backend.core.partitions.events import MigrationsCancelled, Migr
 from quarterdeck.backend.journal.old_form import upgraded
 from quarterdeck.backend.journal.reader import read_journal
 from quarterdeck.backend.picture.explain.causes import causes
-from quarterdeck.backend.simulation.scenarios.reading import load_scenario
+from quarterdeck.backend.scenarios.format.reading import load_scenario
 from quarterdeck.backend.simulation.simulated_driver import simulate
 
 OLD = Path(__file__).parent / "form_1"

@@ -31,7 +31,7 @@ SCENARIO_SEEDS = 3
 FIRST_UNMET = """
 import sys
 from pathlib import Path
-from quarterdeck.backend.simulation.scenarios.reading import load_scenario
+from quarterdeck.backend.scenarios.format.reading import load_scenario
 from quarterdeck.backend.simulation.simulated_driver import simulate
 
 for path in map(Path, sys.argv[2:]):

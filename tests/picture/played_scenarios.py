@@ -8,7 +8,7 @@ from pathlib import Path
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.explain.event_index import EventIndex
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.simulation.scenarios.reading import load_scenario
+from quarterdeck.backend.scenarios.format.reading import load_scenario
 from quarterdeck.backend.simulation.simulated_driver import simulate
 
 SCENARIOS = Path(__file__).parent.parent / "scenarios"

@@ -28,11 +28,11 @@ from quarterdeck.backend.core.commands.commands import BlockMode, CallMap, Comma
 from quarterdeck.backend.core.data.calls.operations import Operation, PutAll
 from quarterdeck.backend.core.events import EVENT_KINDS
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
+from quarterdeck.backend.scenarios.format import actions
+from quarterdeck.backend.scenarios.format.reading import read_scenario
+from quarterdeck.backend.scenarios.format.values import duration_text
+from quarterdeck.backend.scenarios.format.writing import scenario_text
 from quarterdeck.backend.service.console_api.routes import console_routes
-from quarterdeck.backend.simulation.scenarios import actions
-from quarterdeck.backend.simulation.scenarios.reading import read_scenario
-from quarterdeck.backend.simulation.scenarios.values import duration_text
-from quarterdeck.backend.simulation.scenarios.writing import scenario_text
 from quarterdeck.cli.commands.cluster import actions as cluster_lines
 from quarterdeck.cli.commands.map import operations as map_lines
 from quarterdeck.cli.main import app

@@ -11,8 +11,8 @@ import pytest
 import typer.main
 from ruamel.yaml import YAML
 
+from quarterdeck.backend.scenarios.format.reading import read_scenario
 from quarterdeck.backend.service.configuration.sources import read_member_file
-from quarterdeck.backend.simulation.scenarios.reading import read_scenario
 from quarterdeck.cli.main import app
 from tests.project.shown_code import (
     DOCUMENTS,

@@ -8,8 +8,8 @@ import pytest
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.partitions.events import DrainFinished, MigrationDecided, MigrationStarted
-from quarterdeck.backend.simulation.scenarios.answers import RightAnswer
-from quarterdeck.backend.simulation.scenarios.questions import LETTERS
+from quarterdeck.backend.scenarios.answers import RightAnswer
+from quarterdeck.backend.scenarios.format.questions import LETTERS
 from quarterdeck.backend.simulation.simulated_driver import simulate
 from quarterdeck.backend.training.demo_cluster import DemoCluster, LiveDemo
 from quarterdeck.backend.training.demos import UnknownDemo, demo_names, load_demo

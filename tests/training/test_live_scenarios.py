@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from quarterdeck.backend.clusters.local import LiveCluster, LocalCluster, ProcessCluster
-from quarterdeck.backend.simulation.scenarios.reading import load_scenario
+from quarterdeck.backend.scenarios.format.reading import load_scenario
 from quarterdeck.backend.training.runner import run_live
 
 MARKS: dict[str, tuple[type[LiveCluster], ...]] = {

@@ -9,8 +9,8 @@ import pytest
 from quarterdeck.backend.clusters.local import LiveCluster, LocalCluster, ProcessCluster
 from quarterdeck.backend.journal.reader import read_journal
 from quarterdeck.backend.journal.writer import JournalWriter
-from quarterdeck.backend.simulation.scenarios.outcome import Outcome
-from quarterdeck.backend.simulation.scenarios.reading import read_scenario
+from quarterdeck.backend.scenarios.format.reading import read_scenario
+from quarterdeck.backend.scenarios.outcome import Outcome
 from quarterdeck.backend.training.runner import run_live
 
 QUICK = """

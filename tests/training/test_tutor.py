@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from quarterdeck.backend.core.commands.commands import Command, KillMember, Operate
 from quarterdeck.backend.picture.text.fact import Fact
-from quarterdeck.backend.simulation.scenarios.reading import read_scenario
-from quarterdeck.backend.simulation.scenarios.scenario import Scenario
+from quarterdeck.backend.scenarios.format.reading import read_scenario
+from quarterdeck.backend.scenarios.format.scenario import Scenario
 from quarterdeck.backend.training.lesson import Lesson
 from quarterdeck.backend.training.results import Prediction, Summary
 from quarterdeck.backend.training.scores import ScoreBook

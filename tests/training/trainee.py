@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from quarterdeck.backend.simulation.scenarios.scenario import Question, Scenario
+from quarterdeck.backend.clusters.simulated.virtual_stage import VirtualStage
+from quarterdeck.backend.scenarios.format.scenario import Question, Scenario
 from quarterdeck.backend.training.lesson import Lesson
-from quarterdeck.backend.training.simulated_stage import VirtualStage
 from quarterdeck.backend.training.tutor import Tutor
 
 LOOK_US = 100_000

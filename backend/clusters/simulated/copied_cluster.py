@@ -10,7 +10,7 @@ from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.text.formatting import counted, one_line
-from quarterdeck.backend.simulation.scenarios.scenario import Scenario
+from quarterdeck.backend.scenarios.format.scenario import Scenario
 
 ASSUMED = "messages take 0.2 to 1 ms, calls of clients and connections are not in the copy"
 

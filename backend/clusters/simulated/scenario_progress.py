@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from quarterdeck.backend.picture.text.formatting import counted
-from quarterdeck.backend.simulation.scenarios.outcome import StepOutcome
-from quarterdeck.backend.simulation.scenarios.scenario import Scenario, Step
+from quarterdeck.backend.scenarios.format.scenario import Scenario, Step
+from quarterdeck.backend.scenarios.outcome import StepOutcome
 
 MISSES_TOLD = 3
 

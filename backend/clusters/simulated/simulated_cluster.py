@@ -20,9 +20,9 @@ from quarterdeck.backend.core.commands.commands import CallMap, Command, Command
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.events import MemberStopped, ProcessKilled, Record
 from quarterdeck.backend.picture.replay.playhead import checked_speed
-from quarterdeck.backend.simulation.scenarios.interpreter import Interpreter
-from quarterdeck.backend.simulation.scenarios.run_state import RunState
-from quarterdeck.backend.simulation.scenarios.scenario import Scenario
+from quarterdeck.backend.scenarios.format.scenario import Scenario
+from quarterdeck.backend.scenarios.interpreter import Interpreter
+from quarterdeck.backend.scenarios.run_state import RunState
 from quarterdeck.backend.simulation.simulated_driver import SimulatedDriver
 from quarterdeck.backend.simulation.virtual_time.forked_world import snapshot_of
 

@@ -14,9 +14,9 @@ from quarterdeck.backend.pipeline.campaign.child_process import LostRun, OutOfTi
 from quarterdeck.backend.pipeline.campaign.detection_times import DetectionTimes
 from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun, scenario_of
 from quarterdeck.backend.pipeline.campaign.verdicts import VerdictRow
-from quarterdeck.backend.simulation.scenarios.outcome import Outcome
-from quarterdeck.backend.simulation.scenarios.run_state import Journal
-from quarterdeck.backend.simulation.scenarios.scenario import Scenario
+from quarterdeck.backend.scenarios.format.scenario import Scenario
+from quarterdeck.backend.scenarios.outcome import Outcome
+from quarterdeck.backend.scenarios.run_state import Journal
 from quarterdeck.backend.simulation.simulated_driver import simulate
 from quarterdeck.backend.simulation.swarm_testing.shrinking import failure_signature
 from quarterdeck.backend.simulation.swarm_testing.trial import FAILURES, Trial, run_trial

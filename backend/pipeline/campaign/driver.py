@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct, structs
 from pyspark.sql import SparkSession
 
+from quarterdeck.backend.invariants.acknowledged_writes import JudgedWrites, together
 from quarterdeck.backend.pipeline.campaign.comparison import VariantResult, compare_variants
 from quarterdeck.backend.pipeline.campaign.failures import MAX_SIGNATURES, Failure, count_failures, investigate
 from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun, expected_seconds, in_order
@@ -18,7 +19,6 @@ from quarterdeck.backend.pipeline.campaign.store import CampaignStore, open_camp
 from quarterdeck.backend.pipeline.campaign.verdicts import FAILURES, VERDICTS, VerdictRow, digest
 from quarterdeck.backend.pipeline.campaign.waves import Attempt, run_waves
 from quarterdeck.backend.pipeline.commit import Place
-from quarterdeck.backend.simulation.invariants.acknowledged_writes import JudgedWrites, together
 
 
 class Progress(Struct, frozen=True):

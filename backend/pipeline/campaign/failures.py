@@ -18,8 +18,8 @@ from quarterdeck.backend.pipeline.campaign.child_process import WALL_TIMES_CPU, 
 from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun, scenario_of
 from quarterdeck.backend.pipeline.campaign.store import MADE_OF_FAILURES
 from quarterdeck.backend.pipeline.campaign.verdicts import FAILURES, VerdictRow
-from quarterdeck.backend.simulation.scenarios.scenario import Scenario
-from quarterdeck.backend.simulation.scenarios.writing import scenario_text
+from quarterdeck.backend.scenarios.format.scenario import Scenario
+from quarterdeck.backend.scenarios.format.writing import scenario_text
 from quarterdeck.backend.simulation.simulated_driver import simulate
 from quarterdeck.backend.simulation.swarm_testing.parallel_trials import shrunk_trial
 from quarterdeck.backend.simulation.swarm_testing.shrinking import shrink

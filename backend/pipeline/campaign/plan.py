@@ -10,8 +10,8 @@ from itertools import product
 from msgspec import Struct
 
 from quarterdeck.backend.core.properties import PropertyValue, Settings
-from quarterdeck.backend.simulation.scenarios.reading import read_scenario
-from quarterdeck.backend.simulation.scenarios.scenario import Scenario
+from quarterdeck.backend.scenarios.format.reading import read_scenario
+from quarterdeck.backend.scenarios.format.scenario import Scenario
 from quarterdeck.backend.simulation.swarm_testing.drawing import draw_scenario, members_drawn
 
 Variant = dict[str, PropertyValue]

@@ -22,6 +22,8 @@ from msgspec import Struct, structs
 
 from quarterdeck.backend.core.data.events import CallFinished, CallStarted
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.invariants import InvariantChecker
+from quarterdeck.backend.invariants.invariant import Share, key_of, share_of
 from quarterdeck.backend.pipeline.judging.causes import BEFORE_ALL, LifeOutline, causes_first, names_other
 from quarterdeck.backend.pipeline.judging.group_judge import (
     GroupVerdict,
@@ -35,8 +37,6 @@ from quarterdeck.backend.pipeline.judging.lines import Line, StrangeRecord, deco
 from quarterdeck.backend.pipeline.judging.order import ClockLeap, Placed, possible_times
 from quarterdeck.backend.pipeline.judging.run_judge import Question, RunJudge, RunPart
 from quarterdeck.backend.pipeline.judging.set_aside import SetAside
-from quarterdeck.backend.simulation.invariants import InvariantChecker
-from quarterdeck.backend.simulation.invariants.invariant import Share, key_of, share_of
 
 NAMED, CLOCK, LINE = range(3)
 """What the first rows of an incarnation tell: that others name a record, what its clocks say; then come the lines."""

@@ -12,14 +12,14 @@ from msgspec import Struct
 from quarterdeck.backend.core.events import ListInstalled, MemberMerging, Record, SuspicionRaised
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import MemberWitnessed
+from quarterdeck.backend.invariants import InvariantChecker, Violation
+from quarterdeck.backend.invariants.invariant import Share
+from quarterdeck.backend.invariants.invariant_checker import Numbering
 from quarterdeck.backend.pipeline.judging.causes import makes_list
 from quarterdeck.backend.pipeline.judging.lines import Line
 from quarterdeck.backend.pipeline.judging.order import LEAP_US, ClockLeap, OutOfOrder, leaps
 from quarterdeck.backend.pipeline.rules.finding import Finding, finding_of, severity_of
 from quarterdeck.backend.pipeline.rules.names import downgraded, holds_for_incomplete_journals
-from quarterdeck.backend.simulation.invariants import InvariantChecker, Violation
-from quarterdeck.backend.simulation.invariants.invariant import Share
-from quarterdeck.backend.simulation.invariants.invariant_checker import Numbering
 
 OBLIGATION_TIMEOUT_US = 60 * SECOND_US
 """How long something may be owed while nothing disturbs the members: what it takes to be sure that somebody is gone."""

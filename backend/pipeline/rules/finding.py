@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.simulation.invariants import Violation
-from quarterdeck.backend.simulation.invariants.invariant_checker import Numbering
+from quarterdeck.backend.invariants import Violation
+from quarterdeck.backend.invariants.invariant_checker import Numbering
 
 
 class Witness(Struct, frozen=True):

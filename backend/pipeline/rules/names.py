@@ -7,10 +7,10 @@ from difflib import get_close_matches
 
 import msgspec
 
+from quarterdeck.backend.invariants import PROVEN_BY_WITNESSES, Incarnations, InvariantChecker
+from quarterdeck.backend.invariants.convergence import Convergence
+from quarterdeck.backend.invariants.partition_tables import PartitionTables
 from quarterdeck.backend.pipeline.rules.finding import Finding
-from quarterdeck.backend.simulation.invariants import PROVEN_BY_WITNESSES, Incarnations, InvariantChecker
-from quarterdeck.backend.simulation.invariants.convergence import Convergence
-from quarterdeck.backend.simulation.invariants.partition_tables import PartitionTables
 
 _CONVERGENCE = Convergence(PartitionTables(Incarnations()))
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from quarterdeck.backend.core.commands.commands import CallMap
 from quarterdeck.backend.core.data.calls.operations import Get, Put
-from quarterdeck.backend.simulation.invariants.convergence_bounds import convergence_bound_us
+from quarterdeck.backend.invariants.convergence_bounds import convergence_bound_us
 from quarterdeck.backend.simulation.model_checking.histories import Histories
 from quarterdeck.backend.simulation.model_checking.incarnations import FrozenIncarnations, Records
 from quarterdeck.backend.simulation.model_checking.states import DOWN, Spent, State

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from quarterdeck.backend.simulation.invariants import Violation
+from quarterdeck.backend.invariants import Violation
 from quarterdeck.backend.simulation.model_checking.checkpoint import Checkpoint, Checkpoints
 from quarterdeck.backend.simulation.model_checking.model import Model
 from quarterdeck.backend.simulation.model_checking.schedule import ScheduledStep

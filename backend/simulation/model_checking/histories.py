@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.simulation.invariants import InvariantChecker, Violation
-from quarterdeck.backend.simulation.invariants.invariant_checker import Numbering
+from quarterdeck.backend.invariants import InvariantChecker, Violation
+from quarterdeck.backend.invariants.invariant_checker import Numbering
 from quarterdeck.backend.simulation.model_checking.incarnations import Records, number_of
 
 INVARIANTS = tuple(one.name for one in InvariantChecker().invariants if one.name != Numbering.name)

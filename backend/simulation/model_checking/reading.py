@@ -25,10 +25,10 @@ from quarterdeck.backend.documents.yaml_document import (
     problems_of,
     text_of,
 )
+from quarterdeck.backend.scenarios.format.actions import Action
+from quarterdeck.backend.scenarios.format.reading import known_in_scenarios
+from quarterdeck.backend.scenarios.format.values import Label, Labels, Members, MessageKinds, ScenarioModel
 from quarterdeck.backend.simulation.model_checking.model import KNOWN_COMMANDS, Bounds, Model
-from quarterdeck.backend.simulation.scenarios.actions import Action
-from quarterdeck.backend.simulation.scenarios.reading import known_in_scenarios
-from quarterdeck.backend.simulation.scenarios.values import Label, Labels, Members, MessageKinds, ScenarioModel
 
 SHIPPED = Path(__file__).parent / "models"
 LABELS = tuple("abcdefgh")

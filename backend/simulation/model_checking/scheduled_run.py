@@ -13,16 +13,16 @@ from quarterdeck.backend.core.commands.commands import Command, CommandRefused
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.inputs import PeerUnreachable
 from quarterdeck.backend.core.properties import SECOND_US, Settings
-from quarterdeck.backend.simulation.model_checking.incarnations import Inputs, RunningIncarnations
-from quarterdeck.backend.simulation.model_checking.model import KNOWN_COMMANDS, Model
-from quarterdeck.backend.simulation.model_checking.states import DOWN, Choice, InFlight
-from quarterdeck.backend.simulation.model_checking.transitions import Transitions
-from quarterdeck.backend.simulation.scenarios.scheduled_choices import (
+from quarterdeck.backend.scenarios.format.scheduled_choices import (
     UNREACHABLE,
     OnItsWay,
     ScheduledChoice,
     ScheduleDoesNotFit,
 )
+from quarterdeck.backend.simulation.model_checking.incarnations import Inputs, RunningIncarnations
+from quarterdeck.backend.simulation.model_checking.model import KNOWN_COMMANDS, Model
+from quarterdeck.backend.simulation.model_checking.states import DOWN, Choice, InFlight
+from quarterdeck.backend.simulation.model_checking.transitions import Transitions
 
 FORMING_US = 5 * SECOND_US
 """So long after each start the cluster is left alone."""

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.simulation.invariants import InvariantChecker, Violation
+from quarterdeck.backend.invariants import InvariantChecker, Violation
 from quarterdeck.backend.simulation.model_checking.calm import Calm
 from quarterdeck.backend.simulation.model_checking.histories import BEGINNING, INVARIANTS, Histories
 from quarterdeck.backend.simulation.model_checking.incarnations import FrozenIncarnations, Inputs, Records

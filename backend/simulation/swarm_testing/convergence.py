@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.simulation.scenarios.expectations import list_labels, running, suspect_labels
+from quarterdeck.backend.scenarios.expectations import list_labels, running, suspect_labels
 
 
 def why_not_converged(picture: Picture) -> str:

@@ -16,10 +16,10 @@ from random import Random
 from typing import Any
 
 from quarterdeck.backend.core.properties import Settings
-from quarterdeck.backend.simulation.invariants.convergence_bounds import convergence_bound_us, table_bound_us
-from quarterdeck.backend.simulation.scenarios.scenario import Scenario
-from quarterdeck.backend.simulation.scenarios.values import duration_text
-from quarterdeck.backend.simulation.scenarios.writing import scenario_of_tree
+from quarterdeck.backend.invariants.convergence_bounds import convergence_bound_us, table_bound_us
+from quarterdeck.backend.scenarios.format.scenario import Scenario
+from quarterdeck.backend.scenarios.format.values import duration_text
+from quarterdeck.backend.scenarios.format.writing import scenario_of_tree
 from quarterdeck.backend.simulation.swarm_testing.fault_kinds import FaultContext
 from quarterdeck.backend.simulation.swarm_testing.fault_timeline import (
     Standing,

@@ -15,7 +15,7 @@ from typing import Any
 
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
 from quarterdeck.backend.core.properties import MILLISECOND_US, Settings
-from quarterdeck.backend.simulation.scenarios.values import duration_text
+from quarterdeck.backend.scenarios.format.values import duration_text
 
 LASTING_PROBABILITY = 0.2
 """How probable it is that an episode lasts until the end."""

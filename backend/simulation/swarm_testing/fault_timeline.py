@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from quarterdeck.backend.core.properties import MILLISECOND_US
-from quarterdeck.backend.simulation.scenarios.values import duration_text
+from quarterdeck.backend.scenarios.format.values import duration_text
 from quarterdeck.backend.simulation.swarm_testing.fault_kinds import FAULTS, FaultContext, PlannedFault
 
 KIND_PROBABILITIES = (0.1, 0.25, 0.5)

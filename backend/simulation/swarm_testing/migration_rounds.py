@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US
-from quarterdeck.backend.simulation.scenarios.values import duration_text
+from quarterdeck.backend.scenarios.format.values import duration_text
 from quarterdeck.backend.simulation.swarm_testing.fault_kinds import POINTS
 from quarterdeck.backend.simulation.swarm_testing.fault_timeline import Standing, StepTree, wait
 

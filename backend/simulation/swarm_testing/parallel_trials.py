@@ -8,7 +8,7 @@ from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
-from quarterdeck.backend.simulation.scenarios.scenario import Scenario
+from quarterdeck.backend.scenarios.format.scenario import Scenario
 from quarterdeck.backend.simulation.swarm_testing.drawing import draw_scenario
 from quarterdeck.backend.simulation.swarm_testing.shrinking import fails_alike, shrink, shrunk_text, with_ending
 from quarterdeck.backend.simulation.swarm_testing.trial import Trial, run_seed, run_trial

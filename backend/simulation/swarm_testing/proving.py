@@ -9,7 +9,7 @@ from collections.abc import Collection
 from random import Random
 from typing import Any
 
-from quarterdeck.backend.simulation.scenarios.scenario import Scenario
+from quarterdeck.backend.scenarios.format.scenario import Scenario
 from quarterdeck.backend.simulation.virtual_time.world import World
 
 MOST_PROOFS = 4

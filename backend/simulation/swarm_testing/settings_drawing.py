@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from quarterdeck.backend.core.properties import MILLISECOND_US, PropertyValue, Settings
-from quarterdeck.backend.simulation.scenarios.values import duration_text
+from quarterdeck.backend.scenarios.format.values import duration_text
 
 CHOICE_PROBABILITY = 0.25
 """How probable it is that a property is not as in the training preset."""

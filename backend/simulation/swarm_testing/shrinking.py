@@ -13,11 +13,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from quarterdeck.backend.simulation.invariants.convergence_bounds import convergence_bound_us, table_bound_us
-from quarterdeck.backend.simulation.scenarios.reading import read_scenario
-from quarterdeck.backend.simulation.scenarios.scenario import Scenario
-from quarterdeck.backend.simulation.scenarios.values import duration_text, parse_duration
-from quarterdeck.backend.simulation.scenarios.writing import scenario_of_tree, scenario_text, scenario_tree
+from quarterdeck.backend.invariants.convergence_bounds import convergence_bound_us, table_bound_us
+from quarterdeck.backend.scenarios.format.reading import read_scenario
+from quarterdeck.backend.scenarios.format.scenario import Scenario
+from quarterdeck.backend.scenarios.format.values import duration_text, parse_duration
+from quarterdeck.backend.scenarios.format.writing import scenario_of_tree, scenario_text, scenario_tree
 from quarterdeck.backend.simulation.swarm_testing.trial import Trial, run_trial
 
 MOST_ATTEMPTS = 600

@@ -25,15 +25,15 @@ from quarterdeck.backend.core.commands.commands import (
 )
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.simulation.invariants import Violation
-from quarterdeck.backend.simulation.invariants.acknowledged_writes import JudgedWrites
-from quarterdeck.backend.simulation.invariants.convergence_bounds import convergence_bound_us, table_bound_us
-from quarterdeck.backend.simulation.invariants.partition_tables import PartitionTables
-from quarterdeck.backend.simulation.scenarios.data_expectations import why_not_balanced
-from quarterdeck.backend.simulation.scenarios.expectations import running
-from quarterdeck.backend.simulation.scenarios.interpreter import Interpreter, read_everything
-from quarterdeck.backend.simulation.scenarios.run_state import Journal, RunState
-from quarterdeck.backend.simulation.scenarios.scenario import Scenario, Step
+from quarterdeck.backend.invariants import Violation
+from quarterdeck.backend.invariants.acknowledged_writes import JudgedWrites
+from quarterdeck.backend.invariants.convergence_bounds import convergence_bound_us, table_bound_us
+from quarterdeck.backend.invariants.partition_tables import PartitionTables
+from quarterdeck.backend.scenarios.data_expectations import why_not_balanced
+from quarterdeck.backend.scenarios.expectations import running
+from quarterdeck.backend.scenarios.format.scenario import Scenario, Step
+from quarterdeck.backend.scenarios.interpreter import Interpreter, read_everything
+from quarterdeck.backend.scenarios.run_state import Journal, RunState
 from quarterdeck.backend.simulation.simulated_driver import SimulatedDriver
 from quarterdeck.backend.simulation.swarm_testing.convergence import why_not_converged
 from quarterdeck.backend.simulation.swarm_testing.drawing import FEWEST, MOST, draw_scenario

@@ -18,7 +18,7 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.inputs import Receive
 from quarterdeck.backend.core.links import take_condition
 from quarterdeck.backend.core.member import MemberMachine
-from quarterdeck.backend.simulation.virtual_time.clocks import Clock
+from quarterdeck.backend.scenarios.format.clocks import Clock
 from quarterdeck.backend.simulation.virtual_time.network import Network
 from quarterdeck.backend.simulation.virtual_time.node import Node
 from quarterdeck.backend.simulation.virtual_time.world import World

@@ -20,9 +20,9 @@ from quarterdeck.backend.core.links import LinkConditions, conditions_for, delay
 from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.core.messages import Heartbeat, Message
 from quarterdeck.backend.core.timers import NEVER
+from quarterdeck.backend.scenarios.format.latency import Latency
 from quarterdeck.backend.simulation.virtual_time.elision import Elision, HeartbeatRound
 from quarterdeck.backend.simulation.virtual_time.fingerprint import Fingerprint
-from quarterdeck.backend.simulation.virtual_time.latency import Latency
 from quarterdeck.backend.simulation.virtual_time.node import MOST_NODES, Arrival, BroadcastSchedule, DeliveryBatch, Node
 
 Waiting = DeliveryBatch | PeerUnreachable | None

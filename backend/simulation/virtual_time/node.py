@@ -11,8 +11,8 @@ from quarterdeck.backend.core.effects import Deliveries, MemberProcess
 from quarterdeck.backend.core.inputs import PeerUnreachable, Receive
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.timers import NEVER
-from quarterdeck.backend.simulation.virtual_time.clocks import Clock
-from quarterdeck.backend.simulation.virtual_time.latency import Latency
+from quarterdeck.backend.scenarios.format.clocks import Clock
+from quarterdeck.backend.scenarios.format.latency import Latency
 
 CLOCK_BITS = 52
 """A number of the fingerprint holds virtual microseconds (142 years of them), above them the member."""

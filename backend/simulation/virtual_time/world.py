@@ -58,10 +58,10 @@ from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import late_after_us
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.core.timers import NEVER
-from quarterdeck.backend.simulation.virtual_time.clocks import Clock
+from quarterdeck.backend.scenarios.format.clocks import Clock
+from quarterdeck.backend.scenarios.format.latency import Latency
 from quarterdeck.backend.simulation.virtual_time.elision import can_elide
 from quarterdeck.backend.simulation.virtual_time.fingerprint import NUMBERS_PER_UPDATE, Fingerprint
-from quarterdeck.backend.simulation.virtual_time.latency import Latency
 from quarterdeck.backend.simulation.virtual_time.member_configurations import member_configurations
 from quarterdeck.backend.simulation.virtual_time.network import Network
 from quarterdeck.backend.simulation.virtual_time.node import MOST_NODES, DeliveryBatch, Node

@@ -9,7 +9,7 @@ from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.partitions.events import MigrationCommitting
-from quarterdeck.backend.simulation.scenarios.reading import load_scenario
+from quarterdeck.backend.scenarios.format.reading import load_scenario
 from quarterdeck.backend.simulation.simulated_driver import simulate
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.picture.played_scenarios import MemoryJournal

@@ -10,7 +10,7 @@ from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCl
 from quarterdeck.backend.core.commands.commands import KillMember
 from quarterdeck.backend.core.events import ClaimStarted, LinkChanged, ProcessKilled
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.simulation.scenarios.reading import load_scenario
+from quarterdeck.backend.scenarios.format.reading import load_scenario
 from tests.app.fakes.console_driver import formed, type_line
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.screen_text import screen_text, settle

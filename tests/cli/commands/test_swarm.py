@@ -58,7 +58,7 @@ def test_failures_exit_with_1_and_are_shrunk_to_files_that_can_be_run(
     from typer.testing import CliRunner
 
     import quarterdeck.backend.simulation.swarm_testing.trial as trial
-    from quarterdeck.backend.simulation.invariants import Violation
+    from quarterdeck.backend.invariants import Violation
     from quarterdeck.cli.main import app
 
     original_trial = trial._TrialRun.trial

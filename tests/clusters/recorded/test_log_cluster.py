@@ -17,9 +17,9 @@ from quarterdeck.backend.clusters.recorded.recorded_run import recorded_run
 from quarterdeck.backend.core.events import ListInstalled, Record
 from quarterdeck.backend.hazelcast.logs.reader import read_logs
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
+from quarterdeck.backend.invariants import Violation
 from quarterdeck.backend.journal.files import NoJournal
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.simulation.invariants import Violation
 from tests.clusters.recorded.test_recorded_cluster import records_of, write
 from tests.waiting import wait_until
 

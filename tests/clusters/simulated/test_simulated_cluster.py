@@ -26,8 +26,8 @@ from quarterdeck.backend.core.data.calls.operations import Get, Put
 from quarterdeck.backend.core.events import ProcessKilled, Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.simulation.scenarios.reading import load_scenario
-from quarterdeck.backend.simulation.scenarios.scenario import Scenario
+from quarterdeck.backend.scenarios.format.reading import load_scenario
+from quarterdeck.backend.scenarios.format.scenario import Scenario
 from quarterdeck.backend.simulation.simulated_driver import simulate
 
 SCENARIO = """

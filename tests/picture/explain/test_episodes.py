@@ -22,7 +22,7 @@ from quarterdeck.backend.picture.explain.episodes.episode import Episode
 from quarterdeck.backend.picture.explain.episodes.episodes import Episodes
 from quarterdeck.backend.picture.explain.episodes.sentences import sentence_of
 from quarterdeck.backend.picture.text.event_description import clock_text, describe_record
-from quarterdeck.backend.simulation.scenarios.reading import load_scenario
+from quarterdeck.backend.scenarios.format.reading import load_scenario
 from quarterdeck.backend.simulation.simulated_driver import simulate
 from quarterdeck.backend.training import demos
 from tests.picture.played_scenarios import MemoryJournal

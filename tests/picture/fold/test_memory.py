@@ -10,10 +10,10 @@ from quarterdeck.backend.core import events
 from quarterdeck.backend.core.membership.split_brain.cluster_search import SEARCH
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.belief import SearchPlan
-from quarterdeck.backend.simulation.scenarios.interpreter import Interpreter
-from quarterdeck.backend.simulation.scenarios.reading import load_scenario, read_scenario
-from quarterdeck.backend.simulation.scenarios.run_state import RunState
-from quarterdeck.backend.simulation.scenarios.scenario import Scenario
+from quarterdeck.backend.scenarios.format.reading import load_scenario, read_scenario
+from quarterdeck.backend.scenarios.format.scenario import Scenario
+from quarterdeck.backend.scenarios.interpreter import Interpreter
+from quarterdeck.backend.scenarios.run_state import RunState
 from quarterdeck.backend.simulation.simulated_driver import SimulatedDriver
 
 LOOK_US = SECOND_US // 4

@@ -24,10 +24,10 @@ from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.merging.merge_blockers import CONFIGURED, MERGING_TAKES
 from quarterdeck.backend.picture.merging.why_not_merging import Pair, pairs_left_out, why_not_merging
-from quarterdeck.backend.simulation.scenarios.interpreter import Interpreter
-from quarterdeck.backend.simulation.scenarios.reading import load_scenario, read_scenario
-from quarterdeck.backend.simulation.scenarios.run_state import RunState
-from quarterdeck.backend.simulation.scenarios.scenario import Scenario
+from quarterdeck.backend.scenarios.format.reading import load_scenario, read_scenario
+from quarterdeck.backend.scenarios.format.scenario import Scenario
+from quarterdeck.backend.scenarios.interpreter import Interpreter
+from quarterdeck.backend.scenarios.run_state import RunState
 from quarterdeck.backend.simulation.simulated_driver import SimulatedDriver
 from quarterdeck.backend.simulation.swarm_testing.drawing import draw_scenario
 from tests.app.fakes.fake_cluster import FakeCluster

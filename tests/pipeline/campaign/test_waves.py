@@ -170,7 +170,7 @@ def test_a_campaign_at_an_address_is_kept_and_goes_on(spark: SparkSession, tmp_p
 
 @pytest.mark.long
 def test_failures_are_recorded_made_small_and_can_be_repeated(spark: SparkSession, tmp_path: Path) -> None:
-    from quarterdeck.backend.simulation.scenarios.reading import load_scenario
+    from quarterdeck.backend.scenarios.format.reading import load_scenario
     from quarterdeck.backend.simulation.simulated_driver import simulate
 
     summary = run_campaign(spark, FAILING, range(1, 9), tmp_path, scenario_file="nobody.yaml")

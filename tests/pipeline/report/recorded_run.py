@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from quarterdeck.backend.core.events import JournalChanged, LinkChanged, ListInstalled, Record
 from quarterdeck.backend.journal.writer import JournalWriter
-from quarterdeck.backend.simulation.scenarios.reading import load_scenario
+from quarterdeck.backend.scenarios.format.reading import load_scenario
 from quarterdeck.backend.simulation.simulated_driver import simulate
 
 SCENARIO = Path(__file__).with_name("everything.yaml")

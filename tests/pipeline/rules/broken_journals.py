@@ -26,7 +26,7 @@ from quarterdeck.backend.core.partitions.events import (
     MigrationStarted,
     TableChanged,
 )
-from quarterdeck.backend.simulation.scenarios.reading import load_scenario
+from quarterdeck.backend.scenarios.format.reading import load_scenario
 from quarterdeck.backend.simulation.simulated_driver import simulate
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"

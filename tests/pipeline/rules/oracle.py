@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.invariants import InvariantChecker
 from quarterdeck.backend.pipeline.judging.run_judge import OBLIGATION_TIMEOUT_US
 from quarterdeck.backend.pipeline.rules.finding import Finding, finding_of
-from quarterdeck.backend.simulation.invariants import InvariantChecker
 
 Told = tuple[str, str, int, int, str]
 """Rule, life, number and time of the event that shows it, and the sentence."""

@@ -20,9 +20,9 @@ from quarterdeck.backend.core.events import (
     SuspicionCleared,
 )
 from quarterdeck.backend.core.properties import SECOND_US
-from tests.simulation.invariants import test_membership_invariants as membership
-from tests.simulation.invariants import test_partition_invariants as partitions
-from tests.simulation.invariants.test_membership_invariants import (
+from tests.invariants import test_membership_invariants as membership
+from tests.invariants import test_partition_invariants as partitions
+from tests.invariants.test_membership_invariants import (
     FORMED,
     A,
     B,
@@ -35,7 +35,7 @@ from tests.simulation.invariants.test_membership_invariants import (
     removes,
     suspects,
 )
-from tests.simulation.invariants.test_partition_invariants import ARRANGED, decided, finished, started, table
+from tests.invariants.test_partition_invariants import ARRANGED, decided, finished, started, table
 
 LONG_US = 1_000 * SECOND_US
 """Whatever is owed has been owed for too long by then."""

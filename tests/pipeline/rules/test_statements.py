@@ -1,8 +1,8 @@
 """Every invariant has one sentence, on the simulator's checker, and `docs/spark/audit.md` says it too."""
 
 from docs.generators import audit_rules
+from quarterdeck.backend.invariants import PROVEN_BY_WITNESSES, InvariantChecker
 from quarterdeck.backend.pipeline.rules.names import NAMES
-from quarterdeck.backend.simulation.invariants import PROVEN_BY_WITNESSES, InvariantChecker
 
 
 def test_the_rules_are_the_invariants_of_the_simulator() -> None:

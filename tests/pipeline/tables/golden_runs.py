@@ -28,7 +28,7 @@ from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import MigrationCopied, MigrationDecided, MigrationStarted
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.pipeline.tables.store import update_store
-from quarterdeck.backend.simulation.scenarios.scenario import Scenario
+from quarterdeck.backend.scenarios.format.scenario import Scenario
 from quarterdeck.backend.simulation.simulated_driver import simulate
 
 STARTED_US = {2: 20_000, 3: 30_000, 5: 50_000}

@@ -21,6 +21,7 @@ from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.messages import JoinRequest
 from quarterdeck.backend.core.partitions.arrangement import repartitioning
 from quarterdeck.backend.core.partitions.migration.migration_planner import plan_migrations
+from quarterdeck.backend.scenarios.format.scheduled_choices import ScheduleDoesNotFit
 from quarterdeck.backend.simulation.model_checking import spilling
 from quarterdeck.backend.simulation.model_checking.exploration import Exploration, Explorer
 from quarterdeck.backend.simulation.model_checking.model import Bounds, Model
@@ -29,7 +30,6 @@ from quarterdeck.backend.simulation.model_checking.schedule import ScheduledStep
 from quarterdeck.backend.simulation.model_checking.share import Share, ShareSettings
 from quarterdeck.backend.simulation.model_checking.states import Choice, State
 from quarterdeck.backend.simulation.model_checking.transitions import Transitions
-from quarterdeck.backend.simulation.scenarios.scheduled_choices import ScheduleDoesNotFit
 from tests.thoroughness import long_after
 
 A_CRASH = Model("crash", "The master may crash.", ("a", "b", "c"), Bounds(crashes=1, ticks=8), calm_every=100)

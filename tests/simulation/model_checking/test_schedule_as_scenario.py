@@ -10,14 +10,14 @@ import pytest
 from quarterdeck.backend.core.commands.commands import KillMember, StartMember
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.journal.writer import JournalWriter
+from quarterdeck.backend.scenarios.format.actions import Action
+from quarterdeck.backend.scenarios.format.reading import BadScenario, read_scenario
+from quarterdeck.backend.scenarios.format.scenario import Scenario
+from quarterdeck.backend.scenarios.format.writing import action_tree, scenario_text
 from quarterdeck.backend.simulation.model_checking.exploration import Explorer
 from quarterdeck.backend.simulation.model_checking.model import Bounds, Model
 from quarterdeck.backend.simulation.model_checking.reading import load_model, shipped_models
 from quarterdeck.backend.simulation.model_checking.schedule import Schedule, ScheduledStep, as_scenario
-from quarterdeck.backend.simulation.scenarios.actions import Action
-from quarterdeck.backend.simulation.scenarios.reading import BadScenario, read_scenario
-from quarterdeck.backend.simulation.scenarios.scenario import Scenario
-from quarterdeck.backend.simulation.scenarios.writing import action_tree, scenario_text
 from quarterdeck.backend.simulation.simulated_driver import simulate
 
 CRASH = Model("crash", "The master may crash.", ("a", "b", "c"), Bounds(crashes=1, ticks=8))

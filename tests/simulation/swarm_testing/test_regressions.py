@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.backend.simulation.scenarios.reading import load_scenario
+from quarterdeck.backend.scenarios.format.reading import load_scenario
 from quarterdeck.backend.simulation.swarm_testing.trial import run_trial
 
 FOUND = sorted((Path(__file__).parent / "regressions").glob("*.yaml"))

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from quarterdeck.backend.core.membership.views import publishing
-from quarterdeck.backend.simulation.scenarios.reading import read_scenario
-from quarterdeck.backend.simulation.scenarios.scenario import Scenario
-from quarterdeck.backend.simulation.scenarios.writing import scenario_tree
+from quarterdeck.backend.scenarios.format.reading import read_scenario
+from quarterdeck.backend.scenarios.format.scenario import Scenario
+from quarterdeck.backend.scenarios.format.writing import scenario_tree
 from quarterdeck.backend.simulation.swarm_testing.drawing import draw_scenario
 from quarterdeck.backend.simulation.swarm_testing.shrinking import fails_alike, shrink, shrunk_text, with_ending
 from quarterdeck.backend.simulation.swarm_testing.trial import run_trial

@@ -9,16 +9,16 @@ import sys
 import pytest
 
 from quarterdeck.backend.core.properties import Settings
-from quarterdeck.backend.simulation.invariants.convergence_bounds import convergence_bound_us, convergence_terms_us
-from quarterdeck.backend.simulation.scenarios.reading import read_scenario
-from quarterdeck.backend.simulation.scenarios.writing import scenario_of_tree, scenario_text, scenario_tree
+from quarterdeck.backend.invariants.convergence_bounds import convergence_bound_us, convergence_terms_us
+from quarterdeck.backend.scenarios.format.reading import read_scenario
+from quarterdeck.backend.scenarios.format.writing import scenario_of_tree, scenario_text, scenario_tree
 from quarterdeck.backend.simulation.swarm_testing.drawing import LATENCY_FAULT, draw_scenario
 from quarterdeck.backend.simulation.swarm_testing.fault_kinds import FAULTS
 from quarterdeck.backend.simulation.swarm_testing.migration_rounds import MIGRATION_POINTS
 from quarterdeck.backend.simulation.swarm_testing.settings_drawing import GREAT_PARTITIONS, PARTITIONS
 from quarterdeck.backend.simulation.swarm_testing.shrinking import fails_alike, shrink, shrunk_text, with_ending
 from quarterdeck.backend.simulation.swarm_testing.trial import FAILURES, run_seed, run_trial
-from tests.simulation.invariants.test_partition_mutations import owners_answer_before_their_backups_have_it
+from tests.invariants.test_partition_mutations import owners_answer_before_their_backups_have_it
 from tests.thoroughness import long_after
 
 SIZES = (3, 7)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quarterdeck.backend.simulation.scenarios.reading import read_scenario
+from quarterdeck.backend.scenarios.format.reading import read_scenario
 from quarterdeck.backend.simulation.swarm_testing.trial import FAILURES, run_trial
 
 HEAD = "title: T\nsettings: {hazelcast.partition.count: 3}\n"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quarterdeck.backend.core.timers import NEVER
-from quarterdeck.backend.simulation.virtual_time.clocks import Clock
+from quarterdeck.backend.scenarios.format.clocks import Clock
 
 times = st.integers(0, 10**9)
 clocks = st.builds(

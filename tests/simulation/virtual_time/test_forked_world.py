@@ -23,7 +23,7 @@ from quarterdeck.backend.core.commands.commands import (
 from quarterdeck.backend.core.data.calls.operations import Get, Put
 from quarterdeck.backend.core.events import ListInstalled, MemberRemoved, Record
 from quarterdeck.backend.core.properties import SECOND_US, Settings
-from quarterdeck.backend.simulation.virtual_time.clocks import Clock
+from quarterdeck.backend.scenarios.format.clocks import Clock
 from quarterdeck.backend.simulation.virtual_time.forked_world import forked_world, snapshot_of
 from quarterdeck.backend.simulation.virtual_time.world import World
 

@@ -24,7 +24,7 @@ from quarterdeck.backend.core.commands.commands import (
 )
 from quarterdeck.backend.core.events import ListInstalled, Record
 from quarterdeck.backend.core.properties import SECOND_US, Settings
-from quarterdeck.backend.simulation.invariants import InvariantChecker
+from quarterdeck.backend.invariants import InvariantChecker
 from quarterdeck.backend.simulation.virtual_time.world import World
 from tests.thoroughness import long_after
 

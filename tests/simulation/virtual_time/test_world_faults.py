@@ -27,8 +27,8 @@ from quarterdeck.backend.core.events import (
     SuspicionRaised,
 )
 from quarterdeck.backend.core.properties import SECOND_US, Settings
-from quarterdeck.backend.simulation.virtual_time.clocks import Clock
-from quarterdeck.backend.simulation.virtual_time.latency import Latency
+from quarterdeck.backend.scenarios.format.clocks import Clock
+from quarterdeck.backend.scenarios.format.latency import Latency
 from quarterdeck.backend.simulation.virtual_time.world import World
 
 TRAINING = Settings.of(preset="training")

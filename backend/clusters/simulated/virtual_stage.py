@@ -1,0 +1,57 @@
+"""A simulated cluster for a lesson without a screen: time passes only when it is told to."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+
+from quarterdeck.backend.core.commands.commands import Command, CommandRefused
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.scenarios.format.scenario import Scenario
+from quarterdeck.backend.scenarios.run_state import Journal, RunState
+from quarterdeck.backend.simulation.simulated_driver import SimulatedDriver
+
+
+class VirtualStage:
+    """The members of `scenario`, started, in virtual time under `seed`."""
+
+    def __init__(
+        self, scenario: Scenario, seed: int, journal: Journal | None = None, *, run: str | None = None
+    ) -> None:
+        self._records = _Collector(journal)
+        self._stage = SimulatedDriver(scenario, seed, self._records, run)
+        self._stage.start_members()
+
+    def now_us(self) -> int:
+        return self._stage.now_us()
+
+    def execute(self, command: Command) -> Future[None]:
+        """Do `command` at once. The future is done."""
+        done: Future[None] = Future()
+        try:
+            self._stage.execute(command)
+        except CommandRefused as refusal:
+            done.set_exception(refusal)
+        else:
+            done.set_result(None)
+        return done
+
+    def advance(self, by_us: int) -> None:
+        """Let so much virtual time pass."""
+        self._stage.advance(by_us)
+
+    def drain(self) -> list[Record]:
+        """The records since the last call."""
+        found, self._records.waiting = self._records.waiting, []
+        return found
+
+
+class _Collector(RunState):
+    """Keeps what was not collected yet, besides what it adds up to."""
+
+    def __init__(self, journal: Journal | None) -> None:
+        super().__init__(journal)
+        self.waiting: list[Record] = []
+
+    def observe(self, record: Record) -> None:
+        super().observe(record)
+        self.waiting.append(record)

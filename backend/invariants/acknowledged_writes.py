@@ -1,0 +1,302 @@
+"""Writes that were acknowledged are read back, as long as no more members were lost at once than there are backups.
+
+Each key is a register. A read may find what a write put there unless another write that was acknowledged, or read, before the
+read began has certainly replaced it since. Whether a write that ended with a problem was done is open, until it is read.
+
+How much a run has proven is counted: writes that were acknowledged, and those among them that could have been lost, as a holder
+of their partition went or the partition moved, and were found again.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from math import inf
+
+from msgspec import Struct
+
+from quarterdeck.backend.core.data.events import CallFinished, CallStarted
+from quarterdeck.backend.core.events import MemberMerging, MemberStopped, ProcessKilled, Record
+from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost, TableChanged
+from quarterdeck.backend.invariants.invariant import Invariant, Rule, Violation
+from quarterdeck.backend.invariants.partition_tables import PartitionTables
+
+Key = tuple[str, str]
+"""A map and a key of it."""
+
+
+@dataclass(slots=True)
+class Write:
+    """A put or a remove. Times count calls: a write that began at 3 was asked for before one that began at 5."""
+
+    value: str | None
+    """None for a remove, and for the beginning, when nothing was there."""
+    record: Record | None
+    began: float = -inf
+    done: float = inf
+    """When it was certainly done; `inf` while that is not known."""
+    ended: float = inf
+    """When its call ended. Until then it is asked again where its owner is lost, and so may be done again."""
+    never: bool = False
+    """It ended with a problem and was certainly not done."""
+    survived: bool = False
+    """It was found again after it could have been lost."""
+
+
+@dataclass(slots=True)
+class Call:
+    """A call that is under way."""
+
+    key: Key
+    began: int
+    write: Write | None
+
+
+@dataclass(slots=True)
+class Register:
+    """What happened to one key. Calls come in the order of the run; `now` counts them."""
+
+    writes: list[Write] = field(default_factory=lambda: [Write(None, None, -inf, -inf)])
+    """In the order in which they began."""
+    by_value: dict[str | None, list[Write]] = field(init=False)
+    partition: int | None = None
+    problem: str = ""
+    """How the latest read ended, if it could not be done."""
+
+    def __post_init__(self) -> None:
+        self.by_value = {None: list(self.writes)}
+
+    def begin(self, record: Record, event: CallStarted, now: int) -> Write:
+        """A write of this key is under way."""
+        write = Write(event.value if event.operation == "put" else None, record, now)
+        self.writes.append(write)
+        self.by_value.setdefault(write.value, []).append(write)
+        return write
+
+    def finish(self, record: Record, event: CallFinished, call: Call, now: int, lost_at: float) -> Violation | None:
+        """The call has ended. Whatever was written until `lost_at` may be lost."""
+        self.partition = event.partition
+        if event.operation == "get":
+            self.problem = event.problem
+        if call.write is not None:
+            call.write.ended = now
+        if event.problem:
+            if call.write is not None:
+                call.write.never = event.untouched
+            return None
+        found = self._judge(record, event, call, now, lost_at)
+        if call.write is not None:
+            call.write.done = min(call.write.done, now)
+        return found
+
+    def _judge(self, record: Record, event: CallFinished, call: Call, now: int, lost_at: float) -> Violation | None:
+        """The answer of every kind of call says what was there before."""
+        value = event.value if event.found else None
+        # Done on one side of a split, its answer lost, a write may come back with that side's data while it is tried on.
+        done_before = call.began <= lost_at
+        wrote = [write for write in self.by_value.get(value, ()) if done_before or write is not call.write]
+        possible = [write for write in wrote if not write.never]
+        what = f"{event.key} of {event.map} = {value!r}" if event.found else f"no {event.key} of {event.map}"
+        if not possible:
+            text = f"{record.member} found {what}, which {'was refused' if wrote else 'nobody wrote'}"
+            return Violation(NoLostWrite.name, text, tuple(filter(None, (*(one.record for one in wrote), record))))
+        later: Write | None = None
+        for write in possible:
+            later = self._certainly_replaced(write, call, lost_at)
+            if later is None:
+                if event.found:
+                    write.done = min(write.done, now)
+                return None
+        assert later is not None and later.record is not None
+        done = f"the put of {later.value!r}" if later.value is not None else "a remove"
+        text = f"{record.member} found {what} after {done} was acknowledged"
+        return Violation(NoLostWrite.name, text, (later.record, record))
+
+    def count_survivor(self, event: CallFinished, call: Call, at_risk: int, lost_at: float) -> None:
+        """The call found what had to be there: a write that could have been lost since it was done, `at_risk`, was not."""
+        value = event.value if event.found else None
+        for write in reversed(self.by_value.get(value, ())):
+            if write is not call.write:
+                if write.began > lost_at and write.done < at_risk < call.began:
+                    write.survived = True
+                return
+
+    def _certainly_replaced(self, write: Write, call: Call, lost_at: float) -> Write | None:
+        """A write that began when `write` was done, was done when `call` began, and cannot have been lost."""
+        asked_again = write.began < lost_at < write.ended
+        done = write.ended if asked_again else write.done
+        for later in reversed(self.writes):
+            if later.began <= max(done, lost_at):
+                break
+            if later.done < call.began:
+                return later
+        return None
+
+
+class JudgedWrites(Struct, frozen=True):
+    """What was judged of the writes of a run."""
+
+    acknowledged: int
+    survived: int
+    """Those that could have been lost, as a holder of their partition went or the partition moved, and were found again."""
+    unjudged: int
+    """Those that may be lost, as members were divided or more of them lost at once than there were backups."""
+
+
+def together(several: Iterable[JudgedWrites]) -> JudgedWrites:
+    """What was judged in several runs."""
+    counts = [(one.acknowledged, one.survived, one.unjudged) for one in several]
+    return JudgedWrites(*map(sum, zip(*counts, strict=True))) if counts else JudgedWrites(0, 0, 0)
+
+
+class NoLostWrite(Invariant):
+    """A write that was acknowledged is read back, as long as no more members were lost at once than there are backups.
+
+    Nothing is said about what was written before the members were divided or before all were one cluster again, nor before
+    a partition lost as many holders as it had replicas since all data was safe last.
+    """
+
+    name = "no lost write"
+    divided_by = "entry"
+
+    def __init__(self, tables: PartitionTables) -> None:
+        self._tables = tables
+        self._clock = 0
+        self._registers: dict[Key, Register] = defaultdict(Register)
+        self._calls: dict[tuple[str, int, Key], Call] = {}
+        """By incarnation, number and what is asked for, the calls that are under way."""
+        self._replicas: dict[int, int] = {}
+        """By partition, its replicas when all data was safe last, or when it was arranged."""
+        self._lost: dict[int, set[str]] = defaultdict(set)
+        """By partition, the holders that have gone since."""
+        self._excused: dict[int, list[int]] = defaultdict(list)
+        """By partition, when everything that was written may have been lost."""
+        self._reunited_at: float = -inf
+        """When the members became one cluster again. What was written before may be lost."""
+        self._at_risk: dict[int, int] = {}
+        """By partition, when a holder of it went or it moved last."""
+        tables.before_change.append(self._look_whether_safe)
+        tables.reunited.append(self._begin_anew)
+
+    def rules(self) -> Mapping[type, Rule]:
+        return {
+            CallStarted: self._begin,
+            CallFinished: self._finish,
+            PartitionLost: self._lose,
+            TableChanged: self._move,
+            ProcessKilled: self._gone,
+            MemberStopped: self._gone,
+            MemberMerging: self._gone,
+        }
+
+    def written(self) -> list[Key]:
+        """Every map and key that anybody wanted to write, in the order of their first use."""
+        return [key for key, register in self._registers.items() if len(register.writes) > 1]
+
+    def reads_under_way(self, uuid: str) -> int:
+        """How many reads the incarnation has not answered."""
+        return sum(call.write is None for (caller, _, _), call in self._calls.items() if caller == uuid)
+
+    def unreadable(self) -> Iterator[str]:
+        """The written keys whose latest read ended with a problem, and that problem."""
+        for name, key in self.written():
+            if problem := self._registers[name, key].problem:
+                yield f"{key} of {name}: {problem}"
+
+    def excused(self) -> list[tuple[int, int]]:
+        """The partitions that lost as many holders as they had replicas, each time with how many times that happened to it."""
+        return [(partition, len(times)) for partition, times in self._excused.items()]
+
+    def why_uncertain(self) -> str:
+        """Why not everything can be judged; empty when all can."""
+        if self._tables.divided:
+            return self._tables.divided
+        if self._excused:
+            return f"partition {min(self._excused)} lost all its holders before its data was safe again"
+        return ""
+
+    def judged(self) -> JudgedWrites:
+        """How much of what was written was judged so far."""
+        acknowledged = survived = unjudged = 0
+        for register in self._registers.values():
+            lost_at = inf if self._tables.division else self._lost_at(register.partition)
+            for write in register.writes:
+                if write.record is not None and write.done < inf:
+                    acknowledged += 1
+                    survived += write.survived
+                    unjudged += write.began <= lost_at and not write.survived
+        return JudgedWrites(acknowledged, survived, unjudged)
+
+    # What becomes of the holders
+
+    def _lost_at(self, partition: int | None) -> float:
+        """Whatever was written to the partition until then may be lost."""
+        excused = () if partition is None else self._excused.get(partition, ())
+        return max(self._reunited_at, max(excused, default=-inf))
+
+    def _begin_anew(self) -> None:
+        self._reunited_at = self._clock
+        self._lost.clear()
+        self._look_whether_safe()
+
+    def _move(self, record: Record, event: TableChanged) -> None:
+        self._clock += 1
+        table = self._tables.by_incarnation[record.uuid]
+        for partition, before in table.before.items():
+            row = table.rows[partition]
+            if before is not None and before.replicas:
+                if before.holders != row.holders:
+                    self._at_risk[partition] = self._clock
+            elif event.cause == "arranged":
+                # Empty, and so in step. Whoever does not know yet that a member is gone may give it partitions.
+                self._replicas[partition] = row.replicas
+                self._lost[partition] = {uuid for uuid in row.holders if uuid and self._tables.is_gone(uuid)}
+
+    def _look_whether_safe(self) -> None:
+        if self._tables.in_use and not self._tables.why_not_safe():
+            self._lost.clear()
+            self._replicas = {partition: row.replicas for partition, row in self._tables.newest.items()}
+
+    def _gone(self, record: Record, event: ProcessKilled | MemberStopped | MemberMerging) -> None:
+        self._clock += 1
+        uuid = record.uuid
+        if isinstance(event, ProcessKilled):
+            incarnation = self._tables.incarnations.by_label.get(event.target)
+            uuid = incarnation.uuid if incarnation else ""
+        for partition, row in self._tables.newest.items():
+            if uuid in row.holders:
+                self._at_risk[partition] = self._clock
+                lost = self._lost[partition]
+                lost.add(uuid)
+                if len(lost) >= self._replicas.get(partition, 1):
+                    self._excused[partition].append(self._clock)
+
+    def _lose(self, record: Record, event: PartitionLost) -> Violation | None:
+        if event.lost_backups < ALL_LOST or self._tables.division:
+            return None
+        lost, replicas = self._lost[event.partition], self._replicas.get(event.partition, 1)
+        if len(lost) >= replicas:
+            return None
+        text = f"partition {event.partition} had {replicas} replicas, lost {len(lost)} of them, and is lost"
+        return Violation(self.name, text, (record,))
+
+    # Calls
+
+    def _begin(self, record: Record, event: CallStarted) -> None:
+        self._clock += 1
+        key = event.map, event.key
+        write = None if event.operation == "get" else self._registers[key].begin(record, event, self._clock)
+        self._calls[record.uuid, event.call, key] = Call(key, self._clock, write)
+
+    def _finish(self, record: Record, event: CallFinished) -> Violation | None:
+        self._clock += 1
+        call = self._calls.pop((record.uuid, event.call, (event.map, event.key)), None)
+        if call is None:
+            return None
+        lost_at = inf if self._tables.division else self._lost_at(event.partition)
+        register = self._registers[call.key]
+        found = register.finish(record, event, call, self._clock, lost_at)
+        if found is None and not event.problem:
+            register.count_survivor(event, call, self._at_risk.get(event.partition, 0), lost_at)
+        return found

@@ -1,0 +1,113 @@
+"""Convergence: when nothing disturbs the members any more they become one cluster, and its data safe and even.
+
+A simulated run proves it with an expectation while it goes on. Here it is judged of records that end, however they were made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+
+from quarterdeck.backend.core.events import (
+    ListInstalled,
+    MemberMerging,
+    MemberStarted,
+    MemberStopped,
+    Record,
+    SuspicionCleared,
+    SuspicionRaised,
+)
+from quarterdeck.backend.core.properties import Settings
+from quarterdeck.backend.invariants.convergence_bounds import convergence_bound_us, table_bound_us
+from quarterdeck.backend.invariants.incarnations import Incarnation
+from quarterdeck.backend.invariants.invariant import Invariant, PendingObligation, Rule, Violation
+from quarterdeck.backend.invariants.partition_tables import PartitionTables
+
+FEW_SPARE_GROUPS = 3
+"""With fewer groups of members beyond those that one row takes, what would make a table even may cost a copy for a while."""
+
+
+class Convergence(Invariant):
+    """Within a stated bound after the last fault heals there is one cluster, with one view and one table, which is balanced and
+    safe."""
+
+    name = "convergence"
+
+    def __init__(self, tables: PartitionTables, bound_us: int | None = None) -> None:
+        """`bound_us`: how long it may take; by default as long as the documented settings allow, which no other ones exceed by
+        much."""
+        self._tables = tables
+        self._bound_us = bound_us
+        self._known: dict[str, Record] = {}
+        """By incarnation, the latest record by which it is known."""
+        self._begins_us: int | None = None
+
+    def rules(self) -> Mapping[type, Rule]:
+        kinds = (ListInstalled, SuspicionRaised, SuspicionCleared, MemberStarted, MemberStopped, MemberMerging)
+        return dict.fromkeys(kinds, self._know)
+
+    def _know(self, record: Record, _: object) -> None:
+        self._known[record.uuid] = record
+        if self._begins_us is None:
+            self._begins_us = record.at
+
+    def pending_obligations(self) -> Iterator[PendingObligation]:
+        alive = [one for uuid in self._known if not (one := self._tables.incarnations.by_uuid[uuid]).ended]
+        if not alive or (why := self._why_not(alive)) == "":
+            return
+        latest = max(alive, key=_listed_at)
+        shown = latest.view_record or max((self._known[one.uuid] for one in alive), key=_when)
+        bound_us = self._bound_us if self._bound_us is not None else documented_bound_us(len(alive))
+        # Before the first record nothing is known: that time does not count as undisturbed.
+        yield PendingObligation(Violation(self.name, why, (shown,)), self._begins_us or 0, tuple(alive), bound_us)
+
+    def _why_not(self, alive: Sequence[Incarnation]) -> str:
+        """The first thing that is not as it should be; empty when all is."""
+        for one in alive:
+            if one.view is None:
+                return f"{one.label} belongs to no cluster"
+        views = [one.view for one in alive if one.view is not None]
+        lists = {(view.lineage, view.version, view.master) for view in views}
+        if len(lists) > 1:
+            return f"{len(lists)} different lists among {len(alive)} members"
+        latest = max(alive, key=_listed_at).label
+        listed, running = {member.uuid for member in views[0].members}, {one.uuid for one in alive}
+        if strangers := len(running - listed):
+            return f"{strangers} members run that are not on the list of {latest}"
+        if gone := len(listed - running):
+            return f"{gone} members on the list of {latest} do not run"
+        for one in alive:
+            if suspects := [self._tables.label(uuid) for uuid in one.suspected if uuid in listed]:
+                return f"{one.label} suspects {', '.join(sorted(suspects))}"
+        return self._why_no_even_table(alive)
+
+    def _why_no_even_table(self, alive: Sequence[Incarnation]) -> str:
+        held = [self._tables.by_incarnation.get(one.uuid) for one in alive]
+        tables = {(table.version, table.digest) if table is not None else None for table in held}
+        if len(tables) > 1:
+            return f"{len(tables)} different tables among {len(alive)} members"
+        if unsafe := self._tables.why_not_safe():
+            return f"the data is not safe: {unsafe}"
+        uneven = self._tables.imbalance(within_groups=True)
+        if uneven is None or not uneven.spare_groups:
+            return ""
+        allowed = 2 if uneven.spare_groups < FEW_SPARE_GROUPS else 1
+        if uneven.difference <= allowed:
+            return ""
+        return f"the shares of members at replica index {uneven.replica_index} are not even"
+
+
+@cache
+def documented_bound_us(members: int) -> int:
+    """How long so many members may take with the documented settings."""
+    settings = Settings.of()
+    return convergence_bound_us(settings, members) + table_bound_us(settings)
+
+
+def _listed_at(one: Incarnation) -> int:
+    """When it installed its list; before everybody else who has none."""
+    return -1 if one.view_record is None else one.view_record.at
+
+
+def _when(record: Record) -> int:
+    return record.at

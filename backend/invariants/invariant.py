@@ -1,0 +1,95 @@
+"""What an invariant is made of: rules over events, and what is still owed when the records end."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from inspect import getdoc
+from typing import Any, ClassVar, Literal
+from zlib import crc32
+
+from msgspec import Struct
+
+from quarterdeck.backend.core.data.events import CallFinished, CallStarted
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.invariants.incarnations import Incarnation
+
+
+class Violation(Struct, frozen=True):
+    """An invariant that does not hold, in words, and the records that show it."""
+
+    invariant: str
+    text: str
+    witnesses: tuple[Record, ...]
+
+
+Rule = Callable[[Record, Any], Violation | None]
+"""Looks at one record and its event, in the order of the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class PendingObligation:
+    """Something owed that has not come. It is a `violation` if nothing kept the `parties` from it for long enough."""
+
+    violation: Violation
+    since_us: int
+    parties: tuple[Incarnation, ...]
+    bound_us: int | None = None
+    """How long it may be owed, where the invariant knows that better than whoever asks. The sentence then tells it."""
+
+
+Key = Literal["run", "incarnation", "lineage", "entry"]
+"""By what the work of an invariant may be divided: what it says of records with one key, no record with another changes.
+
+`run`: it needs the whole run. `incarnation`: it needs nothing but the records of one. `lineage` and `entry` (a key of a map):
+it needs, beside the records with that key, what is known of all incarnations and tables.
+"""
+
+
+class Share(Struct, frozen=True):
+    """One of `count` shares of the work on a run: its keys are judged here, and no others."""
+
+    number: int
+    count: int
+
+    def owns(self, key: str) -> bool:
+        """Whether the key is in this share."""
+        return share_of(key, self.count) == self.number
+
+
+def share_of(key: str, count: int) -> int:
+    """In which of `count` shares a key is."""
+    return crc32(key.encode()) % count
+
+
+def key_of(record: Record, divided_by: Key) -> str:
+    """The key of a record; empty where it has none."""
+    if divided_by == "incarnation":
+        return record.uuid
+    event: Any = record.event
+    if divided_by == "lineage":
+        return getattr(event, "lineage", "")
+    return (
+        f"{event.map}\0{event.key}" if divided_by == "entry" and isinstance(event, CallStarted | CallFinished) else ""
+    )
+
+
+class Invariant(ABC):
+    """One invariant."""
+
+    name: ClassVar[str]
+    divided_by: ClassVar[Key] = "run"
+
+    @classmethod
+    def statement(cls) -> str:
+        """The invariant in words, for whoever reads what an audit found: the first paragraph of what its class says of itself."""
+        return " ".join((getdoc(cls) or cls.name).partition("\n\n")[0].split())
+
+    @abstractmethod
+    def rules(self) -> Mapping[type, Rule]:
+        """Which kinds of events it wants to see, and what it does with each."""
+
+    def pending_obligations(self) -> Iterable[PendingObligation]:
+        """What is owed at this moment; nothing for an invariant that is settled record by record."""
+        return ()

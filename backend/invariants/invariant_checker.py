@@ -1,0 +1,215 @@
+"""All invariants of a run at once, record by record, and their verdict when the records end."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Literal, get_args
+
+from msgspec import Struct
+
+from quarterdeck.backend.core.events import Event, Record
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.invariants.acknowledged_writes import NoLostWrite
+from quarterdeck.backend.invariants.convergence import Convergence
+from quarterdeck.backend.invariants.incarnations import Incarnations
+from quarterdeck.backend.invariants.invariant import Invariant, Rule, Share, Violation, key_of
+from quarterdeck.backend.invariants.list_views import (
+    AgeOrder,
+    OneAuthor,
+    OneMaster,
+    UniqueContent,
+    VersionMonotone,
+    ViewAgreement,
+    ViewIntegrity,
+    ViewOrder,
+)
+from quarterdeck.backend.invariants.mastership import (
+    ClaimSoundness,
+    LineageChange,
+    MergedVersion,
+    OldestLeads,
+)
+from quarterdeck.backend.invariants.membership_changes import (
+    AdmissionTold,
+    IncarnationOrder,
+    NoJoinsWhileClosed,
+    RemovalReason,
+)
+from quarterdeck.backend.invariants.migrations import CommitOrder, Eviction, OneAtATime, OneDecision
+from quarterdeck.backend.invariants.partial_disconnection import FullyConnected, NoFlapping
+from quarterdeck.backend.invariants.partition_tables import PartitionTables
+from quarterdeck.backend.invariants.table_invariants import (
+    LatestTable,
+    Replicas,
+    RowSanity,
+    TableAuthor,
+    TableContent,
+    TableMonotone,
+    TableSteps,
+)
+
+
+class Conclusion(Struct, frozen=True):
+    """The verdict at the end of a run.
+
+    `violations` are all that were found, online and at the end. `open` tells what is owed still and cannot be judged,
+    because a fault was on or the time was too short.
+    """
+
+    violations: tuple[Violation, ...]
+    open: tuple[str, ...]
+
+    @property
+    def verdict(self) -> Literal["ok", "violation", "unknown"]:
+        """Whether an invariant was broken; "unknown" while something is still owed."""
+        if self.violations:
+            return "violation"
+        return "unknown" if self.open else "ok"
+
+
+class InvariantChecker:
+    """All invariants over the records of one run. A record that no invariant asks for costs next to nothing."""
+
+    def __init__(
+        self, names: Collection[str] | None = None, *, convergence_us: int | None = None, share: Share | None = None
+    ) -> None:
+        """`names`: only the invariants of these names are checked; by default all but convergence, which a simulated run proves
+        while it goes on. `convergence_us`: see `Convergence`. `share`: of those that may be divided, only this one is told."""
+        self._incarnations = Incarnations()
+        self.tables = PartitionTables(self._incarnations)
+        self.writes = NoLostWrite(self.tables)
+        every = (*membership_invariants(self._incarnations), *partition_invariants(self.tables), self.writes)
+        self.invariants: tuple[Invariant, ...] = tuple(one for one in every if names is None or one.name in names)
+        if names is not None and Convergence.name in names:
+            self.invariants += (Convergence(self.tables, convergence_us),)
+        self.violations: list[Violation] = []
+        rules: dict[type, list[Rule]] = {}
+        # What is known of the incarnations comes first, then the tables: invariants rely on it.
+        context = (self._incarnations.rules(), self.tables.rules())
+        self.context: frozenset[type] = frozenset().union(*context)
+        """The kinds of events from which all invariants know what they share."""
+        for several in (*context, *(_of_share(invariant, share) for invariant in self.invariants)):
+            for kind, rule in several.items():
+                rules.setdefault(kind, []).append(rule)
+        self._rules = {kind: tuple(rules_of_kind) for kind, rules_of_kind in rules.items()}
+
+    def is_relevant(self, kind: type) -> bool:
+        """Whether events of this class make any difference."""
+        return kind in self._rules
+
+    def observe(self, record: Record) -> None:
+        """Take in the next record of the run."""
+        for rule in self._rules.get(type(record.event), ()):
+            if found := rule(record, record.event):
+                self.violations.append(found)
+
+    def conclude(self, at_us: int, bound_us: int) -> Conclusion:
+        """The verdict at `at_us`. Changes nothing, so the run may go on and be concluded again.
+
+        What is owed is a violation when it has been owed for more than `bound_us`, nothing was done to the cluster for as
+        long, and neither a pause nor the condition of a link troubles those who owe it; it is left open otherwise.
+        """
+        violations, still_open = list(self.violations), []
+        for invariant in self.invariants:
+            for pending in invariant.pending_obligations():
+                waited_us = at_us - max(pending.since_us, self._incarnations.disturbed_us)
+                why = self._incarnations.disturbance(pending.parties)
+                if not why and waited_us <= (bound_us if pending.bound_us is None else pending.bound_us):
+                    why = f"only {waited_us} µs have passed undisturbed"
+                if why:
+                    still_open.append(f"{pending.violation.text} ({why})")
+                else:
+                    violations.append(
+                        pending.violation if pending.bound_us is None else _after(pending.violation, waited_us)
+                    )
+        return Conclusion(tuple(violations), tuple(still_open))
+
+
+def _of_share(invariant: Invariant, share: Share | None) -> Mapping[type, Rule]:
+    """The rules of the invariant, of which nothing is heard that concerns other shares."""
+    if share is None or invariant.divided_by == "run":
+        return invariant.rules()
+
+    def only_own(rule: Rule) -> Rule:
+        def judge(record: Record, event: Event) -> Violation | None:
+            found = rule(record, event)
+            return found if found is not None and share.owns(key_of(record, invariant.divided_by)) else None
+
+        return judge
+
+    return {kind: only_own(rule) for kind, rule in invariant.rules().items()}
+
+
+def _after(violation: Violation, calm_us: int) -> Violation:
+    text = f"{violation.text}, after {calm_us / SECOND_US:.1f} s in which nothing was done to the cluster"
+    return Violation(violation.invariant, text, violation.witnesses)
+
+
+def membership_invariants(incarnations: Incarnations) -> tuple[Invariant, ...]:
+    """Every invariant of membership. `incarnations` must be shown each record before they are."""
+    return (
+        Numbering(),
+        ViewIntegrity(),
+        VersionMonotone(incarnations),
+        UniqueContent(),
+        OneMaster(),
+        ViewOrder(),
+        AgeOrder(incarnations),
+        OneAuthor(),
+        ViewAgreement(incarnations),
+        ClaimSoundness(incarnations),
+        OldestLeads(incarnations),
+        LineageChange(incarnations),
+        MergedVersion(incarnations),
+        RemovalReason(incarnations),
+        IncarnationOrder(incarnations),
+        AdmissionTold(incarnations),
+        NoJoinsWhileClosed(incarnations),
+        FullyConnected(incarnations),
+        NoFlapping(incarnations),
+    )
+
+
+def partition_invariants(tables: PartitionTables) -> tuple[Invariant, ...]:
+    """Every invariant of the partition table and of migrations. `tables` must be shown each record before they are."""
+    return (
+        TableMonotone(tables),
+        TableContent(tables),
+        TableAuthor(tables),
+        TableSteps(tables),
+        RowSanity(tables),
+        Replicas(tables),
+        LatestTable(tables),
+        OneDecision(tables),
+        CommitOrder(tables),
+        OneAtATime(),
+        Eviction(tables),
+    )
+
+
+class Numbering(Invariant):
+    """The records of a life count from 1 without gaps, and its time never goes back."""
+
+    name = "numbering"
+    divided_by = "incarnation"
+
+    def __init__(self) -> None:
+        self._latest: dict[str, Record] = {}
+
+    def rules(self) -> Mapping[type, Rule]:
+        return dict.fromkeys(get_args(Event), self._follow)
+
+    def _follow(self, record: Record, _: Event) -> Violation | None:
+        latest = self._latest.get(record.uuid)
+        self._latest[record.uuid] = record
+        if latest is None:
+            if record.seq == 1:
+                return None
+            return Violation(self.name, f"{record.member} begins with record {record.seq}, not 1", (record,))
+        if record.seq == latest.seq + 1 and record.at >= latest.at:
+            return None
+        if record.seq != latest.seq + 1:
+            text = f"record {record.seq} of {record.member} follows record {latest.seq}"
+        else:
+            text = f"the time of {record.member} went back from {latest.at} to {record.at} µs"
+        return Violation(self.name, text, (latest, record))

@@ -1,0 +1,267 @@
+"""Invariants of installed lists, each checked against the lists alone (Cluster Service Consistency Improvements, Theory)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import ListInstalled, Record
+from quarterdeck.backend.core.membership.views.identity import Member
+from quarterdeck.backend.invariants.incarnations import Incarnation, Incarnations
+from quarterdeck.backend.invariants.invariant import Invariant, PendingObligation, Rule, Violation
+
+View = tuple[str, int]
+"""Lineage and version: what identifies a list."""
+
+
+class ListInvariant(Invariant):
+    """An invariant that looks at installed lists only."""
+
+    def rules(self) -> Mapping[type, Rule]:
+        return {ListInstalled: self.observe}
+
+    @abstractmethod
+    def observe(self, record: Record, event: ListInstalled) -> Violation | None:
+        """Judge the next list that is installed."""
+
+
+class ViewIntegrity(ListInvariant):
+    """Every list that a member installs contains this very life of it (M3)."""
+
+    name = "view integrity"
+    divided_by = "incarnation"
+
+    def observe(self, record: Record, event: ListInstalled) -> Violation | None:
+        if any(member.uuid == record.uuid for member in event.members):
+            return None
+        return Violation(self.name, f"{record.member} installed v{event.version}, which does not contain it", (record,))
+
+
+class VersionMonotone(ListInvariant):
+    """Within one life the version only grows, also from one lineage to another (M1')."""
+
+    name = "version"
+    divided_by = "incarnation"
+
+    def __init__(self, incarnations: Incarnations) -> None:
+        self._incarnations = incarnations
+
+    def observe(self, record: Record, event: ListInstalled) -> Violation | None:
+        incarnation = self._incarnations.by_uuid[record.uuid]
+        if (
+            incarnation.before is None
+            or incarnation.before_record is None
+            or event.version > incarnation.before.version
+        ):
+            return None
+        return Violation(
+            self.name,
+            f"{record.member} installed v{event.version} of {event.lineage} after v{incarnation.before.version} "
+            f"of {incarnation.before.lineage}",
+            (incarnation.before_record, record),
+        )
+
+
+class UniqueContent(ListInvariant):
+    """One version of a lineage has one content, order included (M4)."""
+
+    name = "unique content"
+    divided_by = "lineage"
+
+    def __init__(self) -> None:
+        self._first: dict[View, tuple[ListInstalled, Record]] = {}
+
+    def observe(self, record: Record, event: ListInstalled) -> Violation | None:
+        first, witness = self._first.setdefault((event.lineage, event.version), (event, record))
+        if first.members is event.members or first.members == event.members:
+            return None
+        return Violation(
+            self.name,
+            f"v{event.version} of {event.lineage} has one content at {witness.member} and another at {record.member}",
+            (witness, record),
+        )
+
+
+class OneMaster(ListInvariant):
+    """All who install one version of a lineage follow one master, and it is the oldest on the list."""
+
+    name = "one master"
+    divided_by = "lineage"
+
+    def __init__(self) -> None:
+        self._first: dict[View, tuple[str, Record]] = {}
+
+    def observe(self, record: Record, event: ListInstalled) -> Violation | None:
+        master, witness = self._first.setdefault((event.lineage, event.version), (event.master, record))
+        if event.master != master:
+            return Violation(
+                self.name,
+                f"with v{event.version} of {event.lineage}, {witness.member} follows {master} "
+                f"and {record.member} {event.master}",
+                (witness, record),
+            )
+        if event.members and event.members[0].address != master:
+            return Violation(
+                self.name,
+                f"{record.member} follows {master} with v{event.version}, "
+                f"whose oldest member is {event.members[0].address}",
+                (record,),
+            )
+        return None
+
+
+class ViewOrder(ListInvariant):
+    """Two views installed in one order by one life are never installed in the other order by another (M1).
+
+    Within a lineage versions settle the order, so only incarnations that went from one lineage to another can contradict each
+    other. Their journeys are compared only when somebody went the opposite way before.
+    """
+
+    name = "view order"
+
+    def __init__(self) -> None:
+        self._journeys: dict[str, dict[View, Record]] = {}
+        self._lineages: dict[str, dict[str, None]] = {}
+        self._crossings: dict[tuple[str, str], dict[str, None]] = {}
+
+    def observe(self, record: Record, event: ListInstalled) -> Violation | None:
+        view = (event.lineage, event.version)
+        journey = self._journeys.setdefault(record.uuid, {})
+        lineages = self._lineages.setdefault(record.uuid, {})
+        found = None
+        for lineage in lineages:
+            if lineage != event.lineage:
+                for other in self._crossings.get((event.lineage, lineage), ()):
+                    if other != record.uuid:
+                        found = found or self._opposite(record, view, self._journeys[other])
+                self._crossings.setdefault((lineage, event.lineage), {})[record.uuid] = None
+        lineages[event.lineage] = None
+        journey.setdefault(view, record)
+        return found
+
+    def _opposite(self, record: Record, view: View, other: dict[View, Record]) -> Violation | None:
+        """The violation if the journey `other` holds `view` before a view that this incarnation installed before it."""
+        places = {one: place for place, one in enumerate(other)}
+        for earlier, own in self._journeys[record.uuid].items():
+            if places.get(view, len(places)) < places.get(earlier, -1):
+                return Violation(
+                    self.name,
+                    f"{record.member} installed v{earlier[1]} of {earlier[0]} before v{view[1]} of {view[0]}, "
+                    f"{other[view].member} the other way round",
+                    (own, record, other[view], other[earlier]),
+                )
+        return None
+
+
+class AgeOrder(ListInvariant):
+    """From one list of a life to its next, those on both keep their order, and within a lineage newcomers stand at the end (M7).
+
+    A joiner that was removed before it heard that it is in may be let in again under the same uuid. It is a newcomer then:
+    its join version is greater than the list before.
+
+    A claim may found a lineage on another list than the last one of each who follows it. There those come back whom the other
+    master had left out, at the places of their age; and one that two masters let in at about the same time has a join version
+    in the lineage of each, so that nothing can be said of its place.
+    """
+
+    name = "age order"
+    divided_by = "incarnation"
+
+    def __init__(self, incarnations: Incarnations) -> None:
+        self._incarnations = incarnations
+        self._sound: dict[tuple[View, View], tuple[tuple[Member, ...], tuple[Member, ...]]] = {}
+        """Steps from view to view already found in order, with their contents: all members take the same ones."""
+
+    def observe(self, record: Record, event: ListInstalled) -> Violation | None:
+        incarnation = self._incarnations.by_uuid[record.uuid]
+        was, witness = incarnation.before, incarnation.before_record
+        if was is None or witness is None:
+            return None
+        step = ((was.lineage, was.version), (event.lineage, event.version))
+        contents = (was.members, event.members)
+        if self._sound.get(step) == contents:
+            return None
+        if (_in_place if event.lineage == was.lineage else _in_order)(was, event):
+            self._sound[step] = contents
+            return None
+        return Violation(
+            self.name,
+            f"{record.member} went from v{was.version} to v{event.version}, in which the members of both do not stand "
+            "first and in the same order",
+            (witness, record),
+        )
+
+
+class OneAuthor(ListInvariant):
+    """Only the master of a lineage changes its list (M5, M8): each comes from the master it names, one life for a lineage."""
+
+    name = "one author"
+    divided_by = "lineage"
+
+    def __init__(self) -> None:
+        self._first: dict[str, tuple[Address, str, Record]] = {}
+
+    def observe(self, record: Record, event: ListInstalled) -> Violation | None:
+        master_uuid = event.members[0].uuid if event.members else ""
+        author, uuid, witness = self._first.setdefault(event.lineage, (event.author, master_uuid, record))
+        if event.author != author:
+            text = f"{event.lineage} was changed by {author} and by {event.author}"
+            return Violation(self.name, text, (witness, record))
+        if master_uuid != uuid:
+            text = f"{event.lineage} was changed by two lives of {author}: {uuid} and {master_uuid}"
+            return Violation(self.name, text, (witness, record))
+        if event.author != event.master:
+            return Violation(
+                self.name,
+                f"{record.member} installed v{event.version} from {event.author}, while its master is {event.master}",
+                (record,),
+            )
+        return None
+
+
+def _in_place(was: ListInstalled, now: ListInstalled) -> bool:
+    """Whether those who stayed stand first, as they stood before."""
+    stayed = {member.uuid for member in now.members if member.join_version <= was.version}
+    kept = tuple(member for member in was.members if member.uuid in stayed)
+    return now.members[: len(kept)] == kept
+
+
+def _in_order(was: ListInstalled, now: ListInstalled) -> bool:
+    """Whether those who are on both by one and the same admission stand in one order."""
+    on_both = set(was.members) & set(now.members)
+    before, after = ([member for member in one.members if member in on_both] for one in (was, now))
+    return before == after
+
+
+class ViewAgreement(Invariant):
+    """If one life installs a list, then each other life on it installs that one or a later one of its lineage.
+
+    It is excused when a later list of the first does not hold it, or when either of the two ends or merges. As whole lists
+    heal whoever missed some, only the present list of each incarnation is owed; so nothing has to be done while the run goes on.
+    """
+
+    name = "view agreement"
+
+    def __init__(self, incarnations: Incarnations) -> None:
+        self._incarnations = incarnations
+
+    def rules(self) -> Mapping[type, Rule]:
+        return {}
+
+    def pending_obligations(self) -> Iterator[PendingObligation]:
+        for incarnation in self._incarnations.by_uuid.values():
+            if incarnation.view is not None and incarnation.view_record is not None and not incarnation.ended:
+                yield from self._owed_to(incarnation, incarnation.view, incarnation.view_record)
+
+    def _owed_to(self, incarnation: Incarnation, view: ListInstalled, record: Record) -> Iterator[PendingObligation]:
+        for member in view.members:
+            other = self._incarnations.by_uuid.get(member.uuid)
+            if other is None or other.ended or other.reached.get(view.lineage, 0) >= view.version:
+                continue
+            text = (
+                f"{incarnation.label} stands at v{view.version} of {view.lineage}, {other.label} on it never came there"
+            )
+            witnesses = (record,) if other.view_record is None else (record, other.view_record)
+            master = self._incarnations.by_address.get(view.master, incarnation)
+            yield PendingObligation(Violation(self.name, text, witnesses), record.at, (incarnation, other, master))

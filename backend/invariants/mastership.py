@@ -1,0 +1,227 @@
+"""How mastership passes: claims, what they are made of, and the lineages that they found (Cluster Service Consistency
+Improvements, Mastership Claim Process)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import (
+    ClaimAbandoned,
+    ClaimAnswered,
+    ClaimFinished,
+    ClaimStarted,
+    ListInstalled,
+    Record,
+)
+from quarterdeck.backend.core.membership.views.identity import Member
+from quarterdeck.backend.invariants.incarnations import Incarnations
+from quarterdeck.backend.invariants.invariant import Invariant, Rule, Violation
+
+BY_CLAIM = "mastership claim"
+"""The cause of the list that a claim ends with."""
+
+
+@dataclass(slots=True)
+class _Claim:
+    started: Record
+    latest_version: int
+    latest: tuple[Member, ...] | None
+    """The newest list among the claimant's own and those answered; None when it is not known from the records."""
+    answers: dict[Address, tuple[ClaimAnswered, Record]] = field(default_factory=dict)
+
+
+class ClaimSoundness(Invariant):
+    """A claim ends newer than every list answered, with the claimant and just those who accepted (M9).
+
+    Who accepted may be missing only when the claimant suspects it by then or the newest list answered does not hold it.
+    """
+
+    name = "claim soundness"
+
+    def __init__(self, incarnations: Incarnations) -> None:
+        self._incarnations = incarnations
+        self._claims: dict[str, _Claim] = {}
+        self._finished: dict[str, tuple[ClaimFinished, Record]] = {}
+        """By claimant, until the list is installed."""
+
+    def rules(self) -> Mapping[type, Rule]:
+        return {
+            ClaimStarted: self._start,
+            ClaimAnswered: self._answer,
+            ClaimAbandoned: self._abandon,
+            ClaimFinished: self._finish,
+            ListInstalled: self._install,
+        }
+
+    def _start(self, record: Record, event: ClaimStarted) -> None:
+        view = self._incarnations.of(record).view
+        self._claims[record.uuid] = _Claim(record, event.version, view.members if view else None)
+
+    def _answer(self, record: Record, event: ClaimAnswered) -> None:
+        claim = self._claims.get(record.uuid)
+        if claim is None:
+            return
+        claim.answers[event.by] = event, record
+        if event.answer == "accepted" and event.version > claim.latest_version:
+            other = self._incarnations.by_address.get(event.by)
+            known = other is not None and other.view is not None and other.view.version == event.version
+            claim.latest_version = event.version
+            claim.latest = other.view.members if known and other is not None and other.view is not None else None
+
+    def _abandon(self, record: Record, event: ClaimAbandoned) -> None:
+        self._claims.pop(record.uuid, None)
+
+    def _finish(self, record: Record, event: ClaimFinished) -> Violation | None:
+        self._finished[record.uuid] = event, record
+        claim = self._claims.pop(record.uuid, None)
+        if claim is None:
+            return self._unsound(f"{record.member} finished a claim that it never started", record)
+        if event.version <= claim.latest_version:
+            newest = next(
+                (answered for answer, answered in claim.answers.values() if answer.version == claim.latest_version),
+                claim.started,
+            )
+            return self._unsound(
+                f"{record.member} claimed v{event.version}, no newer than v{claim.latest_version}, which it knew",
+                newest,
+                record,
+            )
+        for address in event.accepted:
+            answer, answered = claim.answers.get(address, (None, claim.started))
+            if answer is None or answer.answer != "accepted":
+                how = "never answered" if answer is None else f"answered {answer.answer!r}"
+                return self._unsound(f"{record.member} takes {address} along, which {how}", answered, record)
+        for address, (answer, answered) in claim.answers.items():
+            if (
+                answer.answer == "accepted"
+                and address not in event.accepted
+                and not self._excused(record, claim, address)
+            ):
+                return self._unsound(f"{record.member} leaves {address} out, which accepted", answered, record)
+        return None
+
+    def _excused(self, record: Record, claim: _Claim, address: Address) -> bool:
+        if claim.latest is None:
+            return True
+        claimant = self._incarnations.of(record)
+        own = claimant.view.members if claimant.view is not None else ()
+        # The incarnation that accepted stands on the claimant's own list; another may live at its address by now.
+        incarnations = {member.uuid for member in (*claim.latest, *own) if member.address == address}
+        listed = any(member.address == address for member in claim.latest)
+        return not listed or not incarnations.isdisjoint(claimant.suspected)
+
+    def _install(self, record: Record, event: ListInstalled) -> Violation | None:
+        if event.cause != BY_CLAIM:
+            return None
+        finished, witness = self._finished.pop(record.uuid, (None, record))
+        if finished is None:
+            return self._unsound(f"{record.member} installed a list by a claim that it has not finished", record)
+        addresses = tuple(member.address for member in event.members)
+        promised = (self._incarnations.by_uuid[record.uuid].address, *finished.accepted)
+        if addresses != promised or (event.version, event.lineage) != (finished.version, finished.lineage):
+            return self._unsound(
+                f"the list that {record.member} installed is not the one of its claim", witness, record
+            )
+        return None
+
+    def _unsound(self, text: str, *witnesses: Record) -> Violation:
+        return Violation(self.name, text, witnesses)
+
+
+class OldestLeads(Invariant):
+    """Whoever leads was the oldest of its list, or suspected all who were older when it claimed mastership (M6)."""
+
+    name = "oldest leads"
+
+    def __init__(self, incarnations: Incarnations) -> None:
+        self._incarnations = incarnations
+
+    def rules(self) -> Mapping[type, Rule]:
+        return {ClaimStarted: self._start, ListInstalled: self._install}
+
+    def _start(self, record: Record, event: ClaimStarted) -> Violation | None:
+        incarnation = self._incarnations.of(record)
+        trusted = [member.address for member in incarnation.older() if member.uuid not in incarnation.suspected]
+        if not trusted:
+            return None
+        witnesses = (record,) if incarnation.view_record is None else (incarnation.view_record, record)
+        text = f"{record.member} claims mastership without suspecting {', '.join(trusted)}, older than itself"
+        return Violation(self.name, text, witnesses)
+
+    def _install(self, record: Record, event: ListInstalled) -> Violation | None:
+        incarnation = self._incarnations.by_uuid[record.uuid]
+        if not incarnation.is_author_of(event) or event.cause == BY_CLAIM:
+            return None
+        before, witness = incarnation.before, incarnation.before_record
+        if before is None or witness is None:
+            if len(event.members) == 1:
+                return None
+            return Violation(self.name, f"{record.member} made its first list of more than itself", (record,))
+        if before.members and before.members[0].uuid == record.uuid:
+            return None
+        text = f"{record.member} made v{event.version} without a claim, while {before.master} led v{before.version}"
+        return Violation(self.name, text, (witness, record))
+
+
+class LineageChange(Invariant):
+    """Within a life the lineage changes only by a claim: one's own, or one that this life accepted (M1')."""
+
+    name = "lineage"
+
+    def __init__(self, incarnations: Incarnations) -> None:
+        self._incarnations = incarnations
+        self._claims: dict[str, tuple[ClaimFinished, Record]] = {}
+        """By the lineage that they founded."""
+
+    def rules(self) -> Mapping[type, Rule]:
+        return {ClaimFinished: self._finish, ListInstalled: self._install}
+
+    def _finish(self, record: Record, event: ClaimFinished) -> Violation | None:
+        _, witness = self._claims.setdefault(event.lineage, (event, record))
+        if witness is record:
+            return None
+        return Violation(self.name, f"{event.lineage} was founded by two claims", (witness, record))
+
+    def _install(self, record: Record, event: ListInstalled) -> Violation | None:
+        incarnation = self._incarnations.by_uuid[record.uuid]
+        before, witness = incarnation.before, incarnation.before_record
+        if before is None or witness is None or before.lineage == event.lineage:
+            return None
+        claim = self._claims.get(event.lineage)
+        step = f"{record.member} went from {before.lineage} to {event.lineage}"
+        if claim is None:
+            return Violation(self.name, f"{step}, which no claim founded", (witness, record))
+        finished, founded = claim
+        if founded.uuid == record.uuid or incarnation.address in finished.accepted:
+            return None
+        return Violation(self.name, f"{step}, whose claim it did not accept", (witness, founded, record))
+
+
+class MergedVersion(Invariant):
+    """A life that merged into another cluster begins there with a greater version than its old life ended with (M1').
+
+    Only a winner that still leads has promised that. If it died meanwhile, or does not answer, the incarnation that merges joins
+    whoever it finds, and that cluster may be younger than its own was.
+    """
+
+    name = "merged version"
+
+    def __init__(self, incarnations: Incarnations) -> None:
+        self._incarnations = incarnations
+
+    def rules(self) -> Mapping[type, Rule]:
+        return {ListInstalled: self._install}
+
+    def _install(self, record: Record, event: ListInstalled) -> Violation | None:
+        incarnation = self._incarnations.by_uuid[record.uuid]
+        if incarnation.before is not None or not incarnation.merged_from or not event.members:
+            return None
+        old = self._incarnations.by_uuid.get(incarnation.merged_from)
+        if old is None or old.view is None or old.view_record is None or old.merge_target != event.members[0].uuid:
+            return None
+        if event.version > old.view.version:
+            return None
+        text = f"{record.member} merged from v{old.view.version} into v{event.version} of {event.lineage}"
+        return Violation(self.name, text, (old.view_record, record))

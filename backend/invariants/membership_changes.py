@@ -1,0 +1,160 @@
+"""Who joins and who is removed: a list changes within its lineage only with a reason that its master recorded
+(Hazelcast: joining and member list and heartbeats and suspicion)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_profile import allows_joins
+from quarterdeck.backend.core.events import ClusterStateChanged, ListInstalled, MemberAdmitted, MemberRemoved, Record
+from quarterdeck.backend.invariants.incarnations import Incarnation, Incarnations
+from quarterdeck.backend.invariants.invariant import Invariant, PendingObligation, Rule, Violation
+
+
+class RemovalReason(Invariant):
+    """A master that leaves a member off its next list has told that it removes it, and whom it removes it leaves off."""
+
+    name = "removal"
+
+    def __init__(self, incarnations: Incarnations) -> None:
+        self._incarnations = incarnations
+        self._told: dict[str, dict[str, Record]] = {}
+        """By master, the incarnations that its next list must not hold."""
+
+    def rules(self) -> Mapping[type, Rule]:
+        return {MemberRemoved: self._remove, ListInstalled: self._install}
+
+    def _remove(self, record: Record, event: MemberRemoved) -> None:
+        self._told.setdefault(record.uuid, {})[event.removed_uuid] = record
+
+    def _install(self, record: Record, event: ListInstalled) -> Violation | None:
+        incarnation = self._incarnations.by_uuid[record.uuid]
+        if not incarnation.is_author_of(event):
+            return None
+        told = self._told.pop(record.uuid, {})
+        for member in event.members:
+            if member.uuid in told:
+                text = f"{record.member} removed {member.address} and keeps it in v{event.version}"
+                return Violation(self.name, text, (told[member.uuid], record))
+        before, witness = incarnation.before, incarnation.before_record
+        if before is None or witness is None or before.lineage != event.lineage:
+            return None
+        present = {member.uuid for member in event.members}
+        for member in before.members:
+            if member.uuid not in present and member.uuid not in told:
+                text = f"{record.member} left {member.address} off v{event.version} without a word"
+                return Violation(self.name, text, (witness, record))
+        return None
+
+
+class IncarnationOrder(Invariant):
+    """A master that has had an incarnation of a member on its list never takes in one that was started earlier.
+
+    What an incarnation sends may arrive long after its end (Cluster Service Consistency Improvements, Explicit Suspicion).
+    """
+
+    name = "incarnation order"
+
+    def __init__(self, incarnations: Incarnations) -> None:
+        self._incarnations = incarnations
+        self._latest: dict[tuple[str, Address], tuple[Incarnation, Record]] = {}
+        """By lineage and address: the incarnation on its lists that was started last, and the first list with it."""
+
+    def rules(self) -> Mapping[type, Rule]:
+        return {ListInstalled: self._install}
+
+    def _install(self, record: Record, event: ListInstalled) -> Violation | None:
+        if not self._incarnations.by_uuid[record.uuid].is_author_of(event):
+            return None
+        for member in event.members:
+            incarnation = self._incarnations.by_uuid.get(member.uuid)
+            if incarnation is None or incarnation.started is None:
+                continue
+            latest, witness = self._latest.setdefault((event.lineage, member.address), (incarnation, record))
+            if latest.started is None or latest.started.at <= incarnation.started.at:
+                self._latest[event.lineage, member.address] = incarnation, witness if latest is incarnation else record
+            else:
+                text = f"{record.member} takes {incarnation.label} in as it was before its last start"
+                return Violation(self.name, text, (witness, incarnation.started, latest.started, record))
+        return None
+
+
+class AdmissionTold(Invariant):
+    """Whoever a master puts on its list is told to be admitted, once, or is removed again."""
+
+    name = "admission"
+
+    def __init__(self, incarnations: Incarnations) -> None:
+        self._incarnations = incarnations
+        self._owed: dict[tuple[str, str], tuple[Record, Address]] = {}
+        """By the incarnations of master and newcomer: the list that took it in."""
+
+    def rules(self) -> Mapping[type, Rule]:
+        return {ListInstalled: self._install, MemberAdmitted: self._admit, MemberRemoved: self._remove}
+
+    def pending_obligations(self) -> Iterator[PendingObligation]:
+        for (master_uuid, _), (record, address) in self._owed.items():
+            master = self._incarnations.by_uuid[master_uuid]
+            if not master.ended:
+                text = f"{master.label} put {address} on its list and never admitted it"
+                yield PendingObligation(Violation(self.name, text, (record,)), record.at, (master,))
+
+    def _install(self, record: Record, event: ListInstalled) -> None:
+        incarnation = self._incarnations.by_uuid[record.uuid]
+        for uuid, address in _newcomers(incarnation, event):
+            self._owed[record.uuid, uuid] = record, address
+
+    def _admit(self, record: Record, event: MemberAdmitted) -> Violation | None:
+        if self._owed.pop((record.uuid, event.joined_uuid), None) is not None:
+            return None
+        text = f"{record.member} admitted {event.address}, which is no newcomer on its list"
+        return Violation(self.name, text, (record,))
+
+    def _remove(self, record: Record, event: MemberRemoved) -> None:
+        self._owed.pop((record.uuid, event.removed_uuid), None)
+
+
+class NoJoinsWhileClosed(Invariant):
+    """While the cluster is FROZEN or PASSIVE its master takes in nobody who was no member before (Hazelcast: missing members)."""
+
+    name = "no newcomers"
+
+    def __init__(self, incarnations: Incarnations) -> None:
+        self._incarnations = incarnations
+        self._closed: dict[str, tuple[Record, set[Address]]] = {}
+        """By incarnation: the record that closed the cluster, and who may come back."""
+
+    def rules(self) -> Mapping[type, Rule]:
+        return {ClusterStateChanged: self._change, ListInstalled: self._install}
+
+    def _change(self, record: Record, event: ClusterStateChanged) -> None:
+        if allows_joins(event.state):
+            self._closed.pop(record.uuid, None)
+        elif record.uuid not in self._closed:
+            view = self._incarnations.of(record).view
+            self._closed[record.uuid] = record, {member.address for member in view.members} if view else set()
+
+    def _install(self, record: Record, event: ListInstalled) -> Violation | None:
+        if record.uuid not in self._closed:
+            return None
+        witness, known = self._closed[record.uuid]
+        incarnation = self._incarnations.by_uuid[record.uuid]
+        for _, address in _newcomers(incarnation, event):
+            if address not in known:
+                text = f"{record.member} took in {address} while the cluster lets no newcomers in"
+                return Violation(self.name, text, (witness, record))
+        # What others decided is theirs to answer for: from a list that this incarnation did not extend, all may come back.
+        known.update(member.address for member in event.members)
+        return None
+
+
+def _newcomers(incarnation: Incarnation, event: ListInstalled) -> Iterator[tuple[str, Address]]:
+    """Uuid and address of whom the master `incarnation` takes in with its next list; nobody on lists that it did not make."""
+    before = incarnation.before
+    if before is None or not incarnation.is_author_of(event) or before.lineage != event.lineage:
+        return
+    present = {member.uuid for member in before.members}
+    for member in event.members:
+        if member.uuid not in present:
+            yield member.uuid, member.address

@@ -1,0 +1,198 @@
+"""Partial disconnections: who is kept, and who may not come back yet (Partial Member Disconnection Resolution; Decisions: Equal
+cliques and Readmission)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import (
+    DisconnectionReported,
+    DisconnectionResolved,
+    LinkChanged,
+    ListInstalled,
+    MemberRemoved,
+    ProcessKilled,
+    ProcessPaused,
+    ProcessResumed,
+    Record,
+)
+from quarterdeck.backend.core.membership.views.identity import Member
+from quarterdeck.backend.invariants.incarnations import Incarnation, Incarnations
+from quarterdeck.backend.invariants.invariant import Invariant, Rule, Violation
+
+MOST_RECOMPUTED = 12
+"""Up to so many members in conflict, a decision is compared with all 4096 others that were possible."""
+
+MOST_REMOVALS = 3
+"""So often a master may remove a member of which no link and no process was touched: timers may meet badly, but not for ever."""
+
+Conflict = frozenset[Address]
+
+
+class FullyConnected(Invariant):
+    """A master's decision leaves no reported conflict between two who stay, removes only who was in one, and no more than needed.
+
+    M15 and M16. Most data members stay, then most members; which of equal ones is not judged here.
+    """
+
+    name = "full connection"
+
+    def __init__(self, incarnations: Incarnations) -> None:
+        self._incarnations = incarnations
+        self._reports: dict[str, dict[Address, DisconnectionReported]] = {}
+        """By master and reporter."""
+        self._told: dict[str, dict[Address, Record]] = {}
+
+    def rules(self) -> Mapping[type, Rule]:
+        return {
+            DisconnectionReported: self._report,
+            MemberRemoved: self._remove,
+            DisconnectionResolved: self._resolve,
+        }
+
+    def _report(self, record: Record, event: DisconnectionReported) -> None:
+        self._reports.setdefault(record.uuid, {})[event.reporter] = event
+        self._told.setdefault(record.uuid, {})[event.reporter] = record
+
+    def _remove(self, record: Record, event: MemberRemoved) -> None:
+        reports = self._reports.get(record.uuid)
+        if reports:
+            reports.pop(event.address, None)
+            for reporter, report in reports.items():
+                left = tuple(address for address in report.suspects if address != event.address)
+                reports[reporter] = DisconnectionReported(reporter, left)
+
+    def _resolve(self, record: Record, event: DisconnectionResolved) -> Violation | None:
+        reports, told = self._reports.pop(record.uuid, {}), self._told.pop(record.uuid, {})
+        view = self._incarnations.of(record).view
+        members = view.members if view else ()
+        places = {member.address: place for place, member in enumerate(members)}
+        # A conflict that names the master, who is the first, or somebody who is gone, does not count.
+        conflicts = {
+            frozenset((reporter, suspect))
+            for reporter, report in reports.items()
+            for suspect in report.suspects
+            if places.get(reporter) and places.get(suspect)
+        }
+        text = _flaw(event, members, conflicts)
+        if text is None:
+            return None
+        return Violation(self.name, f"{record.member} {text}", (*told.values(), record))
+
+
+class NoFlapping(Invariant):
+    """Whom a master removed for a partial disconnection stays out while its link to a member is still blocked (M17), and
+    nobody whose own links are sound is removed again and again.
+
+    It has to prove its links before it comes back. So only links that were blocked all the time since the proof could begin are
+    held against the master: since the incarnation that joins began, or since the removal when that incarnation came with a merge.
+    Who is removed over and over with sound links pays for somebody else, who does not get lists, say (Decisions: Unacknowledged
+    lists).
+    """
+
+    name = "no flapping"
+
+    def __init__(self, incarnations: Incarnations) -> None:
+        self._incarnations = incarnations
+        self._removed: dict[str, dict[Address, Record]] = {}
+        """By master: whom it removed so, and when."""
+        self._sound: dict[str, list[Record]] = {}
+        """By label: the removals of a member since anything was done to it or to a link of it."""
+
+    def rules(self) -> Mapping[type, Rule]:
+        return {
+            DisconnectionResolved: self._resolve,
+            ListInstalled: self._install,
+            LinkChanged: self._touch_link,
+            ProcessKilled: self._touch,
+            ProcessPaused: self._touch,
+            ProcessResumed: self._touch,
+        }
+
+    def _touch_link(self, record: Record, event: LinkChanged) -> None:
+        self._sound.pop(event.source, None)
+        self._sound.pop(event.target, None)
+
+    def _touch(self, record: Record, event: ProcessKilled | ProcessPaused | ProcessResumed) -> None:
+        self._sound.pop(event.target, None)
+
+    def _resolve(self, record: Record, event: DisconnectionResolved) -> Violation | None:
+        self._removed.setdefault(record.uuid, {}).update(dict.fromkeys(event.remove, record))
+        for address in event.remove:
+            member = self._incarnations.by_address.get(address)
+            if member is None or member.paused or self._incarnations.has_disturbed_link(member):
+                continue
+            removals = self._sound.setdefault(member.label, [])
+            removals.append(record)
+            if len(removals) > MOST_REMOVALS:
+                del self._sound[member.label]
+                text = f"{record.member} removed {address} {len(removals)} times, although nothing was done to it or its links"
+                return Violation(self.name, text, tuple(removals))
+        return None
+
+    def _install(self, record: Record, event: ListInstalled) -> Violation | None:
+        removed = self._removed.get(record.uuid)
+        if not removed:
+            return None
+        present = (
+            {member.uuid for member in before.members} if (before := self._incarnations.of(record).before) else set()
+        )
+        for member in event.members:
+            if member.uuid not in present and member.address in removed:
+                witness = removed.pop(member.address)
+                newcomer = self._incarnations.by_uuid.get(member.uuid)
+                block = self._block(newcomer, event.members, witness) if newcomer is not None else None
+                if block is not None:
+                    text = (
+                        f"{record.member} took {member.address} in again, although a link to a member is still blocked"
+                    )
+                    return Violation(self.name, text, (witness, block, record))
+        return None
+
+    def _block(self, newcomer: Incarnation, members: Sequence[Member], removed: Record) -> Record | None:
+        since_us = newcomer.started.at if newcomer.started and not newcomer.merged_from else removed.at
+        for member in members:
+            other = self._incarnations.by_uuid.get(member.uuid)
+            if other is None or other is newcomer:
+                continue
+            block = self._incarnations.blocked_since(newcomer, other)
+            if block is not None and block.at <= since_us:
+                return block
+        return None
+
+
+def _flaw(event: DisconnectionResolved, members: Sequence[Member], conflicts: set[Conflict]) -> str | None:
+    """What is wrong with a decision, in words."""
+    if sorted((*event.keep, *event.remove)) != sorted(member.address for member in members):
+        return "decided about others than its members"
+    for one, other in combinations(event.keep, 2):
+        if frozenset((one, other)) in conflicts:
+            return f"keeps {one} and {other}, between whom a disconnection was reported"
+    disputed = [member for member in members if any(member.address in conflict for conflict in conflicts)]
+    for address in event.remove:
+        if all(member.address != address for member in disputed):
+            return f"removes {address}, of whom no disconnection was reported"
+    if event.exact and len(disputed) <= MOST_RECOMPUTED:
+        kept = set(event.keep)
+        worth = _worth([member for member in disputed if member.address in kept])
+        best = max(map(_worth, _possible(disputed, conflicts)))
+        if worth < best:
+            return (
+                f"keeps {worth[1]} of the members in conflict, {worth[0]} with data; {best[1]} and {best[0]} could stay"
+            )
+    return None
+
+
+def _worth(members: Sequence[Member]) -> tuple[int, int]:
+    """Data members and members in total."""
+    return sum(not member.lite for member in members), len(members)
+
+
+def _possible(disputed: Sequence[Member], conflicts: set[Conflict]) -> Iterator[tuple[Member, ...]]:
+    """Every choice of members without a conflict between any two."""
+    for size in range(len(disputed) + 1):
+        for chosen in combinations(disputed, size):
+            if not any(frozenset((a.address, b.address)) in conflicts for a, b in combinations(chosen, 2)):
+                yield chosen

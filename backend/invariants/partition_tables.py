@@ -1,0 +1,370 @@
+"""The partition tables of all members and the migrations of all masters, as the records of a run show them (Avoid Data Loss on
+Migration).
+
+Shared by the invariants about partitions and by the expectations of scenarios. Everything comes from the records.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from quarterdeck.backend.core.data.events import EntriesMerged
+from quarterdeck.backend.core.events import ListInstalled, MemberMerging, MemberStopped, ProcessKilled, Record
+from quarterdeck.backend.core.partitions.arrangement.member_groups import GroupedMember, grouped
+from quarterdeck.backend.core.partitions.events import (
+    MigrationDecided,
+    MigrationsCancelled,
+    MigrationsPlanned,
+    MigrationStarted,
+    TableChanged,
+)
+from quarterdeck.backend.invariants.incarnations import Incarnation, Incarnations
+from quarterdeck.backend.picture.fold.safety import Unsafety
+
+
+class Row(NamedTuple):
+    """One partition as an incarnation believes it to stand: the incarnations that hold it, by replica index, None where
+    nobody is."""
+
+    version: int
+    holders: tuple[str | None, ...]
+
+    @property
+    def replicas(self) -> int:
+        """How many replicas of the partition have a holder."""
+        return sum(holder is not None for holder in self.holders)
+
+
+class Imbalance(NamedTuple):
+    """The replica index at which the members' shares differ most, and by how much."""
+
+    replica_index: int
+    difference: int
+    spare_groups: int
+    """Groups of members that may hold data beyond those that one row takes."""
+
+
+class IncarnationTable:
+    """The table of one incarnation."""
+
+    __slots__ = ("author", "before", "digest", "partitions", "record", "rows", "version")
+
+    def __init__(self) -> None:
+        self.rows: dict[int, Row] = {}
+        self.before: dict[int, Row | None] = {}
+        """What the rows that changed last were before; None for those that were not."""
+        self.partitions = 0
+        self.version = 0
+        self.digest = ""
+        self.author = ""
+        self.record: Record | None = None
+        """The last change."""
+
+
+class MasterMigrations:
+    """What one incarnation does as a master."""
+
+    __slots__ = ("latest", "planned", "running")
+
+    def __init__(self) -> None:
+        self.planned: dict[int, int] = {}
+        """By partition, how many migrations are in the queue and not begun."""
+        self.running: dict[int, tuple[Record, MigrationStarted]] = {}
+        """By partition, the migration that is begun and not decided."""
+        self.latest: dict[int, tuple[Record, MigrationStarted]] = {}
+        """By partition, the migration that was begun last."""
+
+
+class PartitionTables:
+    """All tables, by incarnation. `incarnations` must be shown each record before."""
+
+    def __init__(self, incarnations: Incarnations) -> None:
+        self.incarnations = incarnations
+        self.by_incarnation: dict[str, IncarnationTable] = {}
+        self.migrations_by_master: dict[str, MasterMigrations] = {}
+        self.newest: dict[int, Row] = {}
+        """The latest row of each partition that any incarnation of the cluster has had, while that is undivided."""
+        self.divided = ""
+        """Why the members are not, or were not always, one undivided cluster; empty while they are."""
+        self.division = ""
+        """Why they are not one undivided cluster now. It ends when all are one again, whose data is safe and merged."""
+        self.before_change: list[Callable[[], None]] = []
+        """Called before a record changes what is safe."""
+        self.reunited: list[Callable[[], None]] = []
+        """Called when a division has ended."""
+        self._roots: dict[str, str] = {}
+        self._gone: set[str] = set()
+        self._bringing: dict[str, str] = {}
+        """The incarnations that bring entries along from the cluster that they have left, with their labels."""
+
+    def rules(self) -> Mapping[type, Callable[[Record, Any], None]]:
+        """What is taken in of each kind of event."""
+        return {
+            TableChanged: self._change,
+            MigrationsPlanned: self._plan,
+            MigrationsCancelled: self._cancel,
+            MigrationStarted: self._start,
+            MigrationDecided: self._decide,
+            ListInstalled: self._install,
+            EntriesMerged: self._brought,
+            MemberStopped: self._stop,
+            MemberMerging: self._merge,
+            ProcessKilled: self._kill,
+        }
+
+    @property
+    def in_use(self) -> bool:
+        """Whether anybody ever had a table."""
+        return bool(self.by_incarnation)
+
+    def greatest_version(self, uuids: Iterable[str]) -> int:
+        """The greatest table version that one of these incarnations has; 0 when none has a table."""
+        return max((self.by_incarnation[uuid].version for uuid in uuids if uuid in self.by_incarnation), default=0)
+
+    def alive(self) -> Iterator[Incarnation]:
+        """The incarnations that are members of a cluster and have not ended."""
+        return (
+            incarnation
+            for incarnation in self.incarnations.by_uuid.values()
+            if incarnation.view is not None and incarnation.uuid not in self._gone
+        )
+
+    def why_not_safe(self) -> str:
+        """What keeps the data from being safe now, in words; empty when nothing does.
+
+        It is safe when one master leads, nothing is planned or running, every row is as full as it can be with holders that
+        live, and everybody has the master's table. A cluster without a table has nothing to lose.
+        """
+        return next((reason for _, reason in self.unsafety()), "")
+
+    def unsafety(self) -> Iterator[tuple[Unsafety, str]]:
+        """All that keeps the data from being safe now, each in a word and in words."""
+        alive = {incarnation.uuid: incarnation for incarnation in self.alive()}
+        masters = self._masters()
+        if len(masters) != 1:
+            yield "several-masters", f"{len(masters)} members lead"
+            return
+        master = masters[0]
+        if reason := self._why_not_led(master):
+            yield "migrating", reason
+        if reason := self._why_not_alike(master, alive):
+            yield "other-table", reason
+        if reason := self._why_not_full(master, alive):
+            yield "replica-missing", reason
+
+    def imbalance(self, *, within_groups: bool = False) -> Imbalance | None:
+        """How unevenly the one master's table spreads replicas over the members that may hold data; None without a table.
+
+        Groups of one size share alike. Where they differ in size, members may be compared `within_groups` only.
+        """
+        master = self.one_master()
+        table = self.by_incarnation.get(master.uuid) if master is not None else None
+        if master is None or table is None or not table.rows:
+            return None
+        groups: dict[str, list[str]] = {}
+        for member in self._grouped(master):
+            groups.setdefault(member.group, []).append(member.name)
+        alike = len({len(members) for members in groups.values()}) <= 1
+        compared = list(groups.values())
+        if alike or not within_groups:
+            compared = [[one for members in groups.values() for one in members]]
+        width = min(len(next(iter(table.rows.values())).holders), len(groups))
+        worst = Imbalance(0, 0, len(groups) - width)
+        for index in range(width):
+            counts = Counter(row.holders[index] for row in table.rows.values())
+            for members in compared:
+                shares = [counts[uuid] for uuid in members]
+                if max(shares) - min(shares) > worst.difference:
+                    worst = Imbalance(index, max(shares) - min(shares), len(groups) - width)
+        return worst
+
+    def one_master(self) -> Incarnation | None:
+        """The only master among those alive; None when there are several, or none."""
+        masters = self._masters()
+        return masters[0] if len(masters) == 1 else None
+
+    def is_without_table(self) -> bool:
+        """Whether one master leads and nobody alive has a table: data was never used, or not since all began anew."""
+        return self.one_master() is not None and all(one.uuid not in self.by_incarnation for one in self.alive())
+
+    def is_gone(self, uuid: str) -> bool:
+        """Whether the incarnation has ended."""
+        return uuid in self._gone
+
+    def label(self, uuid: str) -> str:
+        """The member's label, or the uuid itself when the incarnation is not known."""
+        incarnation = self.incarnations.by_uuid.get(uuid)
+        return incarnation.label if incarnation is not None else uuid
+
+    def names(self, holders: Iterable[str | None]) -> str:
+        """Holders of a row by replica index, for people."""
+        return ", ".join("-" if uuid is None else self.label(uuid) for uuid in holders)
+
+    # Why it is not safe
+
+    def _why_not_led(self, master: Incarnation) -> str:
+        migrations = self.migrations_by_master.get(master.uuid)
+        if migrations is None:
+            return ""
+        if migrations.running:
+            return f"{len(migrations.running)} migrations are running"
+        if migrations.planned:
+            return f"{sum(migrations.planned.values())} migrations are planned"
+        return ""
+
+    def _why_not_alike(self, master: Incarnation, alive: Mapping[str, Incarnation]) -> str:
+        ours = self.by_incarnation.get(master.uuid)
+        for uuid, incarnation in alive.items():
+            theirs = self.by_incarnation.get(uuid)
+            if (theirs and (theirs.version, theirs.digest)) != (ours and (ours.version, ours.digest)):
+                return f"{incarnation.label} has another table than its master {master.label}"
+        return ""
+
+    def _why_not_full(self, master: Incarnation, alive: Mapping[str, Incarnation]) -> str:
+        table = self.by_incarnation.get(master.uuid)
+        if table is None:
+            return ""
+        groups = len({member.group for member in self._grouped(master)})
+        for partition, row in table.rows.items():
+            for holder in row.holders:
+                if holder is not None and holder not in alive:
+                    return f"{self.label(holder)} holds partition {partition} and does not live"
+            if row.replicas < min(len(row.holders), groups):
+                return f"partition {partition} has {row.replicas} replicas"
+        return ""
+
+    def _masters(self) -> list[Incarnation]:
+        return [one for one in self.alive() if one.view is not None and one.view.master == one.address]
+
+    def _grouped(self, master: Incarnation) -> list[GroupedMember]:
+        """The members that may hold data, each with its group: no group has two replicas of a partition.
+
+        Nobody, where a journal tells groups that cannot be read: then nothing is known of them.
+        """
+        data = [member for member in master.view.members if not member.lite] if master.view else []
+        kind, patterns = (master.settings.get(f"quarterdeck.partition.{name}", "") for name in ("group.type", "groups"))
+        try:
+            return grouped(data, kind, patterns)
+        except ValueError:
+            return []
+
+    # What the records tell
+
+    def _notice(self) -> None:
+        for look in self.before_change:
+            look()
+
+    def _change(self, record: Record, event: TableChanged) -> None:
+        table = self.by_incarnation.get(record.uuid)
+        if table is None:
+            table = self.by_incarnation[record.uuid] = IncarnationTable()
+        table.before = {}
+        for partition, version, *places in event.rows:
+            row = Row(version, tuple(None if place < 0 else event.holders[place].uuid for place in places))
+            table.before[partition] = table.rows.get(partition)
+            table.rows[partition] = row
+            newest = self.newest.get(partition)
+            # Whoever arranges anew has not heard of an arrangement before, and nobody is left who has.
+            # Whoever repairs may come to a version that died with the master who published it to nobody.
+            is_anew = event.cause == "arranged" or (event.cause == "repaired" and newest and newest.version == version)
+            if newest is None or newest.version < version or is_anew:
+                self.newest[partition] = row
+        table.version, table.digest, table.author = event.table_version, event.digest, event.author
+        table.partitions, table.record = event.partitions, record
+        self._look_whether_one()
+
+    def _plan(self, record: Record, event: MigrationsPlanned) -> None:
+        self._notice()
+        migrations = self.migrations_by_master.setdefault(record.uuid, MasterMigrations())
+        migrations.planned = dict(Counter(one.partition for one in event.planned if one.destination is not None))
+        self._look_whether_one()
+
+    def _cancel(self, record: Record, event: MigrationsCancelled) -> None:
+        self.migrations_by_master.setdefault(record.uuid, MasterMigrations()).planned.clear()
+
+    def _start(self, record: Record, event: MigrationStarted) -> None:
+        self._notice()
+        migrations = self.migrations_by_master.setdefault(record.uuid, MasterMigrations())
+        migrations.running[event.partition] = migrations.latest[event.partition] = record, event
+        left = migrations.planned.pop(event.partition, 0) - 1
+        if left > 0:
+            migrations.planned[event.partition] = left
+
+    def _decide(self, record: Record, event: MigrationDecided) -> None:
+        migrations = self.migrations_by_master.setdefault(record.uuid, MasterMigrations())
+        migrations.running.pop(event.partition, None)
+        self._look_whether_one()
+
+    def _install(self, record: Record, event: ListInstalled) -> None:
+        self._notice()
+        incarnation = self.incarnations.by_uuid[record.uuid]
+        before = incarnation.before
+        if before is None:
+            self._roots.setdefault(event.lineage, event.lineage)
+        elif before.lineage != event.lineage:
+            self._roots.setdefault(event.lineage, self._roots.get(before.lineage, before.lineage))
+        if self.division:
+            self._look_whether_one()
+        elif len(set(self._roots.values())) > 1:
+            self._divide(f"{record.member} began or joined a second cluster")
+        elif before is not None:
+            here = {member.uuid for member in event.members}
+            for member in before.members:
+                if member.uuid not in here and self._lives_on(member.uuid):
+                    self._divide(f"{record.member} left {self.label(member.uuid)} off its list, which lived on")
+
+    def _divide(self, why: str) -> None:
+        self.division = self.division or why
+        self.divided = self.divided or why
+
+    def _look_whether_one(self) -> None:
+        """End the division if nothing is left of it: one list holds all who live, and their data is safe."""
+        if not self.division or self._bringing:
+            return
+        alive = {incarnation.uuid: incarnation for incarnation in self.alive()}
+        view = next((one.view for one in alive.values()), None)
+        if view is None or {member.uuid for member in view.members} != alive.keys():
+            return
+        version = view.lineage, view.version
+        if any(one.view is None or (one.view.lineage, one.view.version) != version for one in alive.values()):
+            return
+        if self.why_not_safe():
+            return
+        self.division = ""
+        self._roots = {view.lineage: view.lineage}
+        table = self.by_incarnation.get(next(iter(alive)))
+        self.newest = dict(table.rows) if table is not None else {}
+        for look in self.reunited:
+            look()
+
+    def _lives_on(self, uuid: str) -> bool:
+        incarnation = self.incarnations.by_uuid.get(uuid)
+        return incarnation is not None and not incarnation.ended
+
+    def _stop(self, record: Record, event: MemberStopped) -> None:
+        self._end(record.uuid)
+
+    def _merge(self, record: Record, event: MemberMerging) -> None:
+        self._notice()
+        self._divide(f"{record.member} merges into another cluster")
+        if event.brings_entries is not False:
+            self._bringing[event.next_uuid] = record.member
+        self._end(record.uuid)
+
+    def _brought(self, record: Record, event: EntriesMerged) -> None:
+        self._bringing.pop(record.uuid, None)
+        self._look_whether_one()
+
+    def _kill(self, record: Record, event: ProcessKilled) -> None:
+        # Also what would have become of it, had it not been killed while it merged.
+        self._bringing = {uuid: label for uuid, label in self._bringing.items() if label != event.target}
+        incarnation = self.incarnations.by_label.get(event.target)
+        self._end(incarnation.uuid if incarnation is not None else "")
+
+    def _end(self, uuid: str) -> None:
+        self._notice()
+        self._gone.add(uuid)
+        self._bringing.pop(uuid, None)
+        self._look_whether_one()

@@ -1,0 +1,263 @@
+"""The partition table: its versions only grow, have one content and one author, and its rows make sense (seed
+004, 1)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import ListInstalled, MasterChanged, Record
+from quarterdeck.backend.core.partitions.events import TableChanged, TableRecovered
+from quarterdeck.backend.core.partitions.migration.migration import FAILURE_INCREMENT, SUCCESS_INCREMENT
+from quarterdeck.backend.invariants.invariant import Invariant, Rule, Violation
+from quarterdeck.backend.invariants.partition_tables import IncarnationTable, PartitionTables, Row
+
+
+class TableMonotone(Invariant):
+    """Within a life the version of a partition only grows, and the table's version is the sum of them."""
+
+    name = "table version"
+    divided_by = "incarnation"
+
+    def __init__(self, tables: PartitionTables) -> None:
+        self._tables = tables
+        self._latest: dict[str, Record] = {}
+        self._sums: Counter[str] = Counter()
+        """By incarnation, the sum of the versions of its partitions, kept up to date with every changed row."""
+
+    def rules(self) -> Mapping[type, Rule]:
+        return {TableChanged: self._change}
+
+    def _change(self, record: Record, event: TableChanged) -> Violation | None:
+        latest = self._latest.get(record.uuid, record)
+        self._latest[record.uuid] = record
+        table = self._tables.by_incarnation[record.uuid]
+        self._sums[record.uuid] += sum(
+            table.rows[partition].version - (before.version if before is not None else 0)
+            for partition, before in table.before.items()
+        )
+        for partition, before in table.before.items():
+            row = table.rows[partition]
+            if before is not None and row.version <= before.version:
+                text = f"{record.member} went from version {before.version} of partition {partition} to {row.version}"
+                return Violation(self.name, text, (latest, record))
+        total = self._sums[record.uuid]
+        if total != event.table_version:
+            text = f"{record.member} has table version {event.table_version}, its partitions add up to {total}"
+            return Violation(self.name, text, (latest, record))
+        return None
+
+
+class TableContent(Invariant):
+    """One version of a partition has one content, so it has one owner.
+
+    Everywhere while the members are one undivided cluster; among what one author published afterwards, since two halves of
+    a split go on from the same versions. What only those knew that are gone does not count: their successor could not know it.
+    """
+
+    name = "table content"
+
+    def __init__(self, tables: PartitionTables) -> None:
+        self._tables = tables
+        self._seen: dict[tuple[str, int, int], tuple[Row, list[Record]]] = {}
+        """By author, partition and version: the content, and the records of those who had it."""
+
+    def rules(self) -> Mapping[type, Rule]:
+        return {TableChanged: self._change}
+
+    def _change(self, record: Record, event: TableChanged) -> Violation | None:
+        table = self._tables.by_incarnation[record.uuid]
+        author = event.author if self._tables.divided else ""
+        found = [
+            self._compare(record, (author, partition, table.rows[partition].version)) for partition in table.before
+        ]
+        return next(filter(None, found), None)
+
+    def _compare(self, record: Record, key: tuple[str, int, int]) -> Violation | None:
+        _, partition, version = key
+        row = self._tables.by_incarnation[record.uuid].rows[partition]
+        known, witnesses = self._seen.setdefault(key, (row, []))
+        if known == row:
+            witnesses.append(record)
+            return None
+        witness = next((one for one in witnesses if not self._tables.incarnations.of(one).ended), None)
+        if witness is None:
+            self._seen[key] = row, [record]
+            return None
+        text = (
+            f"version {version} of partition {partition} is {self._tables.names(known.holders)} "
+            f"at {witness.member} and {self._tables.names(row.holders)} at {record.member}"
+        )
+        return Violation(self.name, text, (witness, record))
+
+
+class TableAuthor(Invariant):
+    """Whoever changes its table takes the change from the master that it follows, or is master itself."""
+
+    name = "table author"
+
+    def __init__(self, tables: PartitionTables) -> None:
+        self._tables = tables
+        self._followed: dict[str, tuple[Address | None, Record]] = {}
+        """By incarnation, its master by its own account: of its list, or one that it has promised to follow since."""
+
+    def rules(self) -> Mapping[type, Rule]:
+        return {ListInstalled: self._follow, MasterChanged: self._follow, TableChanged: self._change}
+
+    def _follow(self, record: Record, event: ListInstalled | MasterChanged) -> None:
+        self._followed[record.uuid] = event.master, record
+
+    def _change(self, record: Record, event: TableChanged) -> Violation | None:
+        author = self._tables.incarnations.by_uuid.get(event.author)
+        master, witness = self._followed.get(record.uuid, (None, record))
+        if author is not None and author.address == master:
+            return None
+        text = f"{record.member} follows {master} and takes a table from {self._tables.label(event.author)}"
+        return Violation(self.name, text, (witness, record))
+
+
+class TableSteps(Invariant):
+    """At its author a version grows for a reason: 1 for a commit and each repaired slot, 2 for a failed migration."""
+
+    name = "table steps"
+
+    def __init__(self, tables: PartitionTables) -> None:
+        self._tables = tables
+
+    def rules(self) -> Mapping[type, Rule]:
+        return {TableChanged: self._change}
+
+    def _change(self, record: Record, event: TableChanged) -> Violation | None:
+        if event.author != record.uuid or event.cause in ("published", "recovered"):
+            return None
+        table = self._tables.by_incarnation[record.uuid]
+        for partition, before in table.before.items():
+            row = table.rows[partition]
+            if problem := _step_problem(before, row, event):
+                text = f"{record.member} took partition {partition} to version {row.version}: {problem}"
+                return Violation(self.name, text, (record,))
+        return None
+
+
+def _step_problem(before: Row | None, row: Row, event: TableChanged) -> str:
+    """What is wrong with a step from `before` to `row`; empty when nothing is."""
+    grown = row.version - (before.version if before else 0)
+    if event.cause == "arranged":
+        return "" if before is None or before.replicas == 0 else "it was arranged before"
+    if before is None:
+        return f"{event.cause} without an arrangement"
+    changed = sum(one != other for one, other in zip(before.holders, row.holders, strict=True))
+    if event.cause == "migration":
+        if changed and grown != SUCCESS_INCREMENT:
+            return f"a commit raised the version by {grown}"
+        if not changed and grown != FAILURE_INCREMENT:
+            return f"a failure raised the version by {grown}"
+        return ""
+    return "" if 1 <= grown <= max(1, changed) else f"{changed} repaired slots raised the version by {grown}"
+
+
+class RowSanity(Invariant):
+    """Every row is of one width, names nobody twice, and has an owner before it has backups.
+
+    At the master, whoever gets a slot stands on the list and may hold data.
+    """
+
+    name = "row"
+
+    def __init__(self, tables: PartitionTables) -> None:
+        self._tables = tables
+        self._widths: dict[str, int] = {}
+
+    def rules(self) -> Mapping[type, Rule]:
+        return {TableChanged: self._change}
+
+    def _change(self, record: Record, event: TableChanged) -> Violation | None:
+        table = self._tables.by_incarnation[record.uuid]
+        for partition in table.before:
+            holders = table.rows[partition].holders
+            problem = self._problem(record, holders) or self._unexpected_holder(record, event, table, partition)
+            if problem:
+                text = f"partition {partition} is {self._tables.names(holders)} at {record.member}: {problem}"
+                return Violation(self.name, text, (record,))
+        return None
+
+    def _problem(self, record: Record, holders: tuple[str | None, ...]) -> str:
+        present = [uuid for uuid in holders if uuid is not None]
+        if len(set(present)) < len(present):
+            return "a life stands there twice"
+        if present and holders[0] is None:
+            return "it has backups and no owner"
+        width = self._widths.setdefault(record.uuid, len(holders))
+        return "" if len(holders) == width else f"other rows are {width} wide"
+
+    def _unexpected_holder(self, record: Record, event: TableChanged, table: IncarnationTable, partition: int) -> str:
+        view = self._tables.incarnations.of(record).view
+        if event.author != record.uuid or event.cause not in ("arranged", "migration") or view is None:
+            return ""
+        before = table.before[partition]
+        allowed = {member.uuid for member in view.members if not member.lite}
+        allowed.update(uuid for uuid in (before.holders if before else ()) if uuid)
+        strangers = [uuid for uuid in table.rows[partition].holders if uuid and uuid not in allowed]
+        return f"{self._tables.label(strangers[0])} may not hold data" if strangers else ""
+
+
+class Replicas(Invariant):
+    """No migration takes away a replica that is wanted, unless it is marked as unavoidable."""
+
+    name = "replicas"
+
+    def __init__(self, tables: PartitionTables) -> None:
+        self._tables = tables
+
+    def rules(self) -> Mapping[type, Rule]:
+        return {TableChanged: self._change}
+
+    def _change(self, record: Record, event: TableChanged) -> Violation | None:
+        if event.author != record.uuid or event.cause != "migration":
+            return None
+        table = self._tables.by_incarnation[record.uuid]
+        migrations = self._tables.migrations_by_master.get(record.uuid)
+        for partition, before in table.before.items():
+            row = table.rows[partition]
+            if before is None or row.replicas >= before.replicas:
+                continue
+            started = migrations.latest.get(partition) if migrations is not None else None
+            if started is None or (row.replicas < started[1].replicas_wanted and not started[1].unavoidable):
+                text = f"a migration left partition {partition} {row.replicas} of {before.replicas} replicas"
+                return Violation(self.name, text, (started[0], record) if started else (record,))
+        return None
+
+
+class LatestTable(Invariant):
+    """A new master's table has no partition older than any member of its list has it (Avoid Data Loss on Migration, 1.2).
+
+    Members that are in another cluster by then, where the master has never been, do not count: it does not know that they left.
+    """
+
+    name = "latest table"
+
+    def __init__(self, tables: PartitionTables) -> None:
+        self._tables = tables
+
+    def rules(self) -> Mapping[type, Rule]:
+        return {TableRecovered: self._recover}
+
+    def _recover(self, record: Record, event: TableRecovered) -> Violation | None:
+        master = self._tables.incarnations.of(record)
+        ours = self._tables.by_incarnation.get(record.uuid)
+        for member in master.view.members if master.view else ():
+            follower = self._tables.incarnations.by_uuid.get(member.uuid)
+            if follower is not None and follower.view is not None and follower.view.lineage not in master.reached:
+                continue
+            theirs = self._tables.by_incarnation.get(member.uuid)
+            for partition, row in theirs.rows.items() if theirs else ():
+                own = ours.rows.get(partition) if ours else None
+                if own is None or own.version < row.version:
+                    text = (
+                        f"{record.member} recovered version {own.version if own else 0} of partition {partition}, "
+                        f"{self._tables.label(member.uuid)} has version {row.version}"
+                    )
+                    witness = theirs.record if theirs else None
+                    return Violation(self.name, text, (witness, record) if witness else (record,))
+        return None

@@ -1,0 +1,143 @@
+"""Expectations about partitions and data, checked against the records of tables, migrations and calls.
+
+Pure functions. The tables come from the object that the invariants share; what is missing is said in words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from quarterdeck.backend.core.data.events import CallFinished
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.partitions.events import MigrationStarted
+from quarterdeck.backend.invariants.invariant_checker import InvariantChecker
+from quarterdeck.backend.invariants.partition_tables import PartitionTables
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.fold.safety import WORDS, Unsafety, unsafety_of
+from quarterdeck.backend.scenarios.expectations import running
+from quarterdeck.backend.scenarios.format.scenario import Expect, ExpectedValue
+
+NO_TABLE: dict[Unsafety, str] = {"no-table": "nobody has a partition table"}
+
+
+def data_missing(
+    expect: Expect, picture: Picture, invariant_checker: InvariantChecker, records: Sequence[Record]
+) -> str:
+    """What `expect` says of partitions and data and does not hold, in words; empty when all of it does."""
+    return "; ".join(_missing(expect, picture, invariant_checker, records))
+
+
+def _missing(
+    expect: Expect, picture: Picture, invariant_checker: InvariantChecker, records: Sequence[Record]
+) -> Iterator[str]:
+    tables = invariant_checker.tables
+    for partition, labels in expect.table.items():
+        yield from _row_missing(picture, tables, partition, labels)
+    if expect.safe is not None:
+        found = dict(why_not_safe(picture, tables)) if tables.in_use else NO_TABLE
+        told = "; ".join(found.values())
+        if expect.safe is True and found:
+            yield f"the data is not safe: {told}"
+        elif expect.safe is not True and not found:
+            yield "all data is safe"
+        elif isinstance(expect.safe, str) and expect.safe not in found:
+            yield f"the data is not safe for another reason: {told}; expected {expect.safe}"
+    if expect.balanced is not None:
+        problem = why_not_balanced(tables)
+        if expect.balanced and problem:
+            yield problem
+        if not expect.balanced and not problem:
+            yield "the table is balanced"
+    if expect.migrations is not None:
+        count = sum(isinstance(record.event, MigrationStarted) for record in records)
+        if count > expect.migrations.at_most:
+            yield f"{count} migrations have begun since {expect.since_text}; expected {expect.migrations.at_most} at most"
+    if expect.value is not None:
+        yield from _value_missing(expect.value, records, expect.since_text)
+
+
+def why_not_safe(picture: Picture, tables: PartitionTables) -> Iterator[tuple[Unsafety, str]]:
+    """All that keeps the data from being safe now: what the tables show, and what the members themselves are busy with.
+
+    The health of a member calls its cluster safe by the same rules, as far as that member knows (`cluster-safe`).
+    """
+    found = dict(tables.unsafety())
+    for label, belief in running(picture).items():
+        busy = unsafety_of(belief)
+        if busy is not None:
+            found.setdefault(busy, f"{label}: {WORDS[busy]}")
+    yield from found.items()
+
+
+def why_not_balanced(tables: PartitionTables, *, leniently: bool = False) -> str:
+    """What keeps the one master's table from being balanced, in words; empty when it is.
+
+    With hardly more members, or groups of them, than replicas, balance may take exchanges within rows that would give up a copy
+    for a while, and are not made (Avoid Data Loss on Migration, 3.2.1). Checked `leniently`, such a table is balanced enough, and
+    so is none.
+    """
+    found = tables.imbalance(within_groups=leniently)
+    if found is None:
+        return "" if leniently and tables.is_without_table() else "there is no one master with a table"
+    most = 1
+    if leniently and found.spare_groups < 3:
+        most = 2
+    if found.difference <= most or (leniently and not found.spare_groups):
+        return ""
+    return f"the shares at replica index {found.replica_index} differ by {found.difference}; expected {most} at most"
+
+
+def writes_missing(invariant_checker: InvariantChecker) -> str:
+    """Why it cannot be said that no acknowledged write is lost, after every key was read; empty when none is."""
+    lost = [
+        violation.text
+        for violation in invariant_checker.violations
+        if violation.invariant == invariant_checker.writes.name
+    ]
+    if lost:
+        return lost[0]
+    if unread := next(invariant_checker.writes.unreadable(), ""):
+        return f"could not be read: {unread}"
+    if why_uncertain := invariant_checker.writes.why_uncertain():
+        return f"cannot be judged: {why_uncertain}"
+    return ""
+
+
+def _row_missing(
+    picture: Picture, tables: PartitionTables, partition: int, labels: Sequence[str | None]
+) -> Iterator[str]:
+    for label, belief in running(picture).items():
+        table = tables.by_incarnation.get(belief.uuid)
+        row = table.rows.get(partition) if table else None
+        if row is None:
+            yield f"{label} does not know who holds partition {partition}"
+            continue
+        holders = [None if uuid is None else tables.label(uuid) for uuid in row.holders]
+        while holders and holders[-1] is None:
+            holders.pop()
+        wanted = list(labels)
+        while wanted and wanted[-1] is None:
+            wanted.pop()
+        if holders != wanted:
+            names = ", ".join(one or "-" for one in wanted)
+            yield f"{label} has partition {partition} held by {tables.names(row.holders)}; expected {names}"
+
+
+def _value_missing(wanted: ExpectedValue, records: Sequence[Record], since: str) -> Iterator[str]:
+    what = f"{wanted.key} of {wanted.map}"
+    answers = [
+        record.event
+        for record in records
+        if isinstance(record.event, CallFinished)
+        and (record.event.operation, record.event.map, record.event.key) == ("get", wanted.map, wanted.key)
+    ]
+    if not answers:
+        yield f"no get of {what} has ended since {since}"
+    elif answers[-1].problem:
+        yield f"{what} could not be read: {answers[-1].problem}"
+    elif (actual := answers[-1].value if answers[-1].found else None) != wanted.value:
+        yield f"{what} was read as {_shown(actual)}; expected {_shown(wanted.value)}"
+
+
+def _shown(value: str | None) -> str:
+    return "nothing" if value is None else repr(value)

@@ -1,0 +1,59 @@
+"""The result of a run, as JSON: each step, the violations, and what every member believes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from quarterdeck.backend.invariants import Violation
+
+
+class StepOutcome(Struct, frozen=True):
+    """How one step ended. `at_seconds`: the run's time when it was met or given up. `missing`: empty when met."""
+
+    step: int
+    """Place in the file, from 1."""
+    text: str
+    met: bool
+    at_seconds: float
+    missing: str
+
+
+class MemberOutcome(Struct, frozen=True):
+    """What one running member believes at the end, in labels."""
+
+    master: str | None
+    version: int
+    members: tuple[str, ...]
+    suspected: tuple[str, ...]
+
+
+class TableOutcome(Struct, frozen=True):
+    """`version` is the greatest table version that a running member has; 0 while there is no table."""
+
+    version: int = 0
+
+
+class Outcome(Struct, frozen=True):
+    """The result of a run, as JSON. `members` holds those that still run at the end."""
+
+    passed: bool
+    expectations: tuple[StepOutcome, ...]
+    violations: tuple[Violation, ...]
+    members: dict[str, MemberOutcome]
+    table: TableOutcome
+    virtual_seconds: float
+    events: int
+    messages: int | None
+    """Sent by all members, whether they arrived or not; None for a live run, in which nobody counts them."""
+    fingerprint: str
+    """Equal for equal seeds; empty for a live run, which nothing can repeat."""
+    source: Literal["simulated", "live"]
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain JSON types."""
+        plain: dict[str, Any] = json.loads(msgspec.json.encode(self))
+        return plain

@@ -1,0 +1,136 @@
+"""What a run has shown so far, fed record by record: expectations, questions and the outcome are read from it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from quarterdeck.backend.core.commands.commands import CallMap
+from quarterdeck.backend.core.data.calls.operations import Get
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.invariants import InvariantChecker
+from quarterdeck.backend.picture.fold.picture import Belief, Picture
+from quarterdeck.backend.scenarios.answers import OpenQuestion, RightAnswer, opened_question
+from quarterdeck.backend.scenarios.data_expectations import (
+    data_missing,
+    why_not_balanced,
+    why_not_safe,
+    writes_missing,
+)
+from quarterdeck.backend.scenarios.event_patterns import forbidden_event
+from quarterdeck.backend.scenarios.expectations import (
+    evaluate,
+    list_labels,
+    running,
+    suspect_labels,
+)
+from quarterdeck.backend.scenarios.format.scenario import Expect, Question
+from quarterdeck.backend.scenarios.outcome import MemberOutcome
+
+ONE_CLUSTER = Expect.model_validate({"one-cluster": True})
+
+
+class Journal(Protocol):
+    """Where the records of a run are written, if anywhere."""
+
+    def append(self, record: Record) -> None:
+        """Write one record."""
+        ...
+
+
+class RunState:
+    """What a run has shown so far: the picture, the invariants that were broken, the records since the last action."""
+
+    def __init__(self, journal: Journal | None = None) -> None:
+        self.picture = Picture()
+        self.refusal: str | None = None
+        """Why the last command was refused; None when it was done."""
+        self.invariant_checker = InvariantChecker()
+        self.recent: list[Record] = []
+        self.records = 0
+        self._counted_from = 0
+        """Place among `recent` from which on records count for the present expectation."""
+        self._journal = journal
+
+    def observe(self, record: Record) -> None:
+        """Take in the next record of the run."""
+        self.records += 1
+        self.picture.apply(record)
+        self.invariant_checker.observe(record)
+        self.recent.append(record)
+        if self._journal is not None:
+            self._journal.append(record)
+
+    def has_joined(self, label: str) -> bool:
+        """Whether the member is on a list and has not left it."""
+        belief = self.picture.members.get(label)
+        return belief is not None and belief.status == "member"
+
+    def is_running(self, label: str) -> bool:
+        """Whether its process lives, frozen or not."""
+        belief = self.picture.members.get(label)
+        return belief is not None and belief.status not in ("stopped", "killed")
+
+    def begin_action(self) -> None:
+        """From now on `recent` and `refusal` are those of the next action."""
+        self.recent.clear()
+        self.refusal = None
+
+    def begin_expectation(self, expect: Expect) -> None:
+        """From now on `missing` and `is_violated` are asked about `expect`."""
+        self._counted_from = len(self.recent) if expect.since == "here" else 0
+
+    def missing(self, expect: Expect) -> str:
+        """What of `expect` does not hold now, in words; empty when all of it does. Reads no keys: see `writes_missing`."""
+        records = self.recent[self._counted_from :]
+        of_members = evaluate(expect, self.picture, records, self.refusal).missing
+        of_data = data_missing(expect, self.picture, self.invariant_checker, records)
+        return "; ".join(filter(None, (of_members, of_data)))
+
+    def is_violated(self, expect: Expect) -> bool:
+        """Whether something happened that `expect` forbids: waiting longer cannot change that."""
+        return bool(forbidden_event(expect.never, self.picture, self.recent[self._counted_from :]))
+
+    def asked(self, ask: Question) -> OpenQuestion:
+        """A question of a scenario, asked now."""
+        return opened_question(ask, self.picture)
+
+    def answer(self, question: OpenQuestion) -> RightAnswer:
+        """The right answer to a question that was asked before, as things stand."""
+        return question.truth(self.picture, self.invariant_checker, self.recent)
+
+    def writes_missing(self) -> str:
+        """Why it cannot be said that no acknowledged write is lost, after every key was read; empty when none is."""
+        return writes_missing(self.invariant_checker)
+
+    def reader(self) -> Belief | None:
+        """The incarnation to read everything through; None while nobody can be asked."""
+        return next((belief for belief in running(self.picture).values() if belief.status == "member"), None)
+
+    def reads_of_everything(self, reader: Belief) -> list[CallMap]:
+        """Calls that read every key that was ever written."""
+        return [CallMap(reader.label, Get(name, key)) for name, key in self.invariant_checker.writes.written()]
+
+    def is_reading(self, reader: Belief) -> bool:
+        """Whether calls through this incarnation have not ended yet."""
+        return bool(self.invariant_checker.writes.reads_under_way(reader.uuid))
+
+    def is_settled(self) -> bool:
+        """Whether the members are one cluster whose data is safe and evenly spread."""
+        tables = self.invariant_checker.tables
+        return (
+            evaluate(ONE_CLUSTER, self.picture, ()).met
+            and not any(why_not_safe(self.picture, tables))
+            and (not tables.in_use or not why_not_balanced(tables, leniently=True))
+        )
+
+    def beliefs(self) -> dict[str, MemberOutcome]:
+        """What each running member believes now."""
+        return {
+            label: MemberOutcome(
+                self.picture.label_of(belief.master) if belief.master else None,
+                belief.version,
+                list_labels(self.picture, belief),
+                suspect_labels(self.picture, belief),
+            )
+            for label, belief in running(self.picture).items()
+        }

@@ -1,0 +1,126 @@
+"""What of the writes that were acknowledged may be lost, and for how long the invariant of data cannot judge."""
+
+from __future__ import annotations
+
+from quarterdeck.backend.core.data.events import EntriesMerged
+from quarterdeck.backend.core.events import MemberMerging, MemberStarted
+from quarterdeck.backend.core.membership.views.identity import Member
+from quarterdeck.backend.core.partitions.events import MigrationDecided, MigrationStarted
+from tests.invariants.test_membership_invariants import (
+    BOUND_US,
+    CLAIMED_BY_B,
+    NAMES,
+    A,
+    B,
+    C,
+    Happened,
+    installed,
+    recorded,
+    watched,
+)
+from tests.invariants.test_partition_invariants import (
+    ONE_AGAIN,
+    REPAIRED_BY_B,
+    WRITTEN,
+    answered,
+    asked,
+    done,
+    finished,
+    killed,
+    table,
+)
+
+
+def test_after_the_data_was_safe_again_another_crash_is_no_excuse() -> None:
+    """A dies, its replica is copied to C: both crashes are one at a time."""
+    repaired = (
+        *WRITTEN,
+        killed(A),
+        *CLAIMED_BY_B,
+        table(B, {0: (2, (B, None))}, B, "repaired"),
+        table(C, {0: (2, (B, None))}, B),
+        (B, MigrationStarted("m1", 0, "COPY", 2, None, -1, -1, C.address, -1, 1, B.address, 1, 2, False)),
+        finished(C, "m1", "destination"),
+        table(C, {0: (3, (B, C))}, B, "migration"),
+        (B, MigrationDecided("m1", 0, True, 3, "")),
+    )
+    killed_b: tuple[Happened, ...] = (killed(B), *done(C, 1, "get", "one"))
+    safe = watched(recorded(*repaired, table(B, {0: (3, (B, C))}, B, "migration"), *killed_b))
+    assert [one.invariant for one in safe.violations] == ["no lost write"]
+    assert safe.writes.why_uncertain() == ""
+    too_early = watched(recorded(*repaired, *killed_b))
+    assert not too_early.violations
+    assert "partition 0" in too_early.writes.why_uncertain()
+
+
+def test_a_write_that_is_asked_again_after_its_owner_was_lost_may_be_done_twice() -> None:
+    """Nobody is left who knows that it was done already; once its call has ended it is done no more."""
+    lost_under_way: tuple[Happened, ...] = (
+        *WRITTEN,
+        asked(C, 7, "put", "late"),
+        *done(C, 8, "get", "late"),
+        killed(A),
+        killed(B),
+        *done(C, 9, "put", None, put="new"),
+        *done(C, 10, "get", "late"),
+        answered(C, 7, "put", None),
+    )
+    assert not watched(recorded(*lost_under_way)).violations
+    replaced = (*lost_under_way, *done(C, 11, "put", "late", put="newer"), *done(C, 12, "get", "late"))
+    assert [one.invariant for one in watched(recorded(*replaced)).violations] == ["no lost write"]
+    nobody_lost = (
+        *WRITTEN,
+        asked(C, 7, "put", "late"),
+        *done(C, 8, "get", "late"),
+        *done(C, 9, "put", "late", put="new"),
+    )
+    found = watched(recorded(*nobody_lost, *done(C, 10, "get", "late"))).violations
+    assert [one.invariant for one in found] == ["no lost write"]
+
+
+def test_what_may_be_lost_is_told() -> None:
+    invariant_checker = watched(recorded(*WRITTEN, *CLAIMED_BY_B))
+    assert "which lived on" in invariant_checker.writes.why_uncertain()
+    assert invariant_checker.conclude(10_000, BOUND_US).violations == tuple(invariant_checker.violations)
+    assert watched(recorded(*WRITTEN)).writes.why_uncertain() == ""
+    assert invariant_checker.writes.written() == [("m", "k")]
+
+
+def test_what_was_judged_is_counted() -> None:
+    """Only what a crash or a migration might have cost, and did not, counts as survived."""
+
+    def judged(*history: Happened) -> tuple[int, int, int]:
+        told = watched(recorded(*history)).writes.judged()
+        return told.acknowledged, told.survived, told.unjudged
+
+    assert judged(*WRITTEN) == (2, 0, 0)
+    assert judged(*WRITTEN, *done(C, 1, "get", "two")) == (2, 0, 0)
+    assert judged(*WRITTEN, killed(A), *done(C, 1, "get", "two"), *done(C, 2, "get", "two")) == (2, 1, 0)
+    moved = table(B, {0: (2, (C, B))})
+    assert judged(*WRITTEN, moved, *done(C, 1, "get", "two")) == (2, 1, 0)
+    assert judged(*WRITTEN, killed(A), killed(B), *done(C, 1, "get", "two")) == (2, 0, 2)
+    assert judged(*WRITTEN, *CLAIMED_BY_B) == (2, 0, 2)
+    assert judged(*ONE_AGAIN, *done(C, 1, "put", "one", put="three")) == (3, 0, 2)
+
+
+def test_a_division_lasts_until_all_that_is_brought_along_is_merged() -> None:
+    """A merges into the cluster of B, and brings its entries."""
+    new_a = Member(A.address, "uuid-new-a", 5)
+    NAMES[new_a.uuid] = "a"
+
+    def division(brings_entries: bool | None, *more: Happened) -> bool:
+        merged = (
+            *ONE_AGAIN[:-3],
+            (A, MemberMerging(B.address, new_a.uuid, brings_entries)),
+            (new_a, MemberStarted(A.address, False, (), A.uuid)),
+            *(installed(one, 5, B, C, new_a, lineage="M") for one in (B, C, new_a)),
+            *REPAIRED_BY_B,
+            table(new_a, {0: (3, (B, C))}, B),
+        )
+        return bool(watched(recorded(*merged, *more)).tables.division)
+
+    assert not division(False)
+    assert division(True) and division(None)
+    assert not division(True, (new_a, EntriesMerged("pass-through", 1, 1, "")))
+    assert not division(None, killed(new_a), installed(B, 6, B, C, lineage="M"), installed(C, 6, B, C, lineage="M"))
+    assert not division(True, killed(new_a), installed(B, 6, B, C, lineage="M"), installed(C, 6, B, C, lineage="M"))
