@@ -20,7 +20,7 @@ from quarterdeck.app.actions.allowed import Allowed, allowed_on
 from quarterdeck.app.actions.registry import action_called
 from quarterdeck.app.cluster_opener import ClusterOpener, ClusterUnavailable, NoOtherClusters, OpenedCluster
 from quarterdeck.app.commands.confirmation import confirmation_for
-from quarterdeck.app.commands.palette import ActionsProvider, Palette
+from quarterdeck.app.commands.palette import ActionsProvider, ConsolePalette
 from quarterdeck.app.commands.requests import CallKey, Requests
 from quarterdeck.app.console_interface import DeferredHandlers, Handler, Pointed
 from quarterdeck.app.console_state import ConsoleState
@@ -29,7 +29,7 @@ from quarterdeck.app.handlers.leaving import leave
 from quarterdeck.app.handlers.load import change_load
 from quarterdeck.app.handlers.members import MemberHandlers
 from quarterdeck.app.handlers.tables import TableHandlers
-from quarterdeck.app.session import Session
+from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.settings import ConsoleSettings
 from quarterdeck.app.suggestions import Suggestions
 from quarterdeck.app.tabs import HOME, Tab, Tabs
@@ -97,7 +97,7 @@ class Console(App[None]):
         self._state_file = state_file
         self._keys = self.settings.keys
         self._cluster_opener: ClusterOpener = cluster_opener or NoOtherClusters()
-        self._tabs = Tabs(self, self._new_tab(Session(cluster, starting)), self._new_view)
+        self._tabs = Tabs(self, self._new_tab(ConsoleSession(cluster, starting)), self._new_view)
         self._member_handlers = MemberHandlers(self, lambda: self.top)
         self._table_handlers = TableHandlers(self, lambda: self.top, self._state)
         self._handlers: dict[str, Handler] = {
@@ -139,7 +139,7 @@ class Console(App[None]):
         return TimeHandlers(self, lambda: self.session, lambda: self.top.repaint()).handlers
 
     @property
-    def session(self) -> Session:
+    def session(self) -> ConsoleSession:
         """The session in sight."""
         return self._tabs.current.session
 
@@ -186,7 +186,7 @@ class Console(App[None]):
 
     def open_tab(self, opened: OpenedCluster, title: str, *, past: Tape | None = None) -> None:
         """Show another cluster in a tab of its own, which closes it in the end."""
-        tab = self._new_tab(Session(opened.cluster, opened.starting, owned=True, past=past), title)
+        tab = self._new_tab(ConsoleSession(opened.cluster, opened.starting, owned=True, past=past), title)
         tab.origin = self._tabs.current if opened.cluster.source == "copy" else None
         self._report_failed_start(tab)
         self._tabs.open(tab)
@@ -282,7 +282,7 @@ class Console(App[None]):
     def action_command_palette(self) -> None:
         """Not above what waits for an answer: what is chosen there is done to the current view."""
         if self.screen is self.top:
-            self.push_screen(Palette())
+            self.push_screen(ConsolePalette())
 
     def action_act(self, action_id: str, text: str = "") -> None:
         """Do one action of the registry, in the current view."""
@@ -358,7 +358,7 @@ class Console(App[None]):
         made.take(tab.session.recent)
         return made
 
-    def _new_tab(self, session: Session, title: str = "") -> Tab:
+    def _new_tab(self, session: ConsoleSession, title: str = "") -> Tab:
         return Tab(session, Requests(session, self._command_ended), title)
 
     def _report_failed_start(self, tab: Tab) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from quarterdeck.app.actions.action import Action
-from quarterdeck.app.session import Session
+from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.core.commands.catalogue import MemberCondition, commands_of_word
-from quarterdeck.backend.picture.fold.belief import Belief
+from quarterdeck.backend.picture.fold.belief import MemberBelief
 
 KEPT = ("prompt", "help", "back")
 """Hints that are shown at the right end, whatever has to go for them: how to type, to be helped, and to go back."""
@@ -19,7 +19,7 @@ KEPT_AT_HOME = ("prompt", "help", "quit")
 """On the first view there is nothing to go back to."""
 
 
-def works(action: Action, session: Session, targets: Sequence[str]) -> bool:
+def works(action: Action, session: ConsoleSession, targets: Sequence[str]) -> bool:
     """Whether the action can do something to `session` at the moment, with the cursor or the selection on `targets`."""
     if action.needs_write and not session.live:
         return False
@@ -38,7 +38,7 @@ def works(action: Action, session: Session, targets: Sequence[str]) -> bool:
     )
 
 
-def _meets(condition: MemberCondition, beliefs: Mapping[str, Belief], label: str) -> bool:
+def _meets(condition: MemberCondition, beliefs: Mapping[str, MemberBelief], label: str) -> bool:
     """Whether a member is in the state that a command needs; one that was never heard of may be in any."""
     belief = beliefs.get(label)
     if belief is None or not condition:

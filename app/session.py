@@ -45,7 +45,7 @@ class _PastEpisodes(NamedTuple):
     shown_us: int
 
 
-class Session:
+class ConsoleSession:
     """Follows one cluster. Screens ask it anew each time that they paint."""
 
     def __init__(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 
-class Candidate(NamedTuple):
+class Suggestion(NamedTuple):
     """What a line may become: the whole `line`, how it is listed, and what that means."""
 
     line: str
@@ -17,5 +17,5 @@ class Candidate(NamedTuple):
 class Suggestions(NamedTuple):
     """What a line may become, the likeliest first, and what it would do as it is."""
 
-    candidates: Sequence[Candidate]
+    candidates: Sequence[Suggestion]
     effect: str

@@ -9,7 +9,7 @@ from textual.app import App
 
 from quarterdeck.app.actions.action import ViewName
 from quarterdeck.app.commands.requests import Requests
-from quarterdeck.app.session import Session
+from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.view_screen import ViewScreen
 from quarterdeck.backend.clusters.connection_status import ConnectionStatusSource
 from quarterdeck.backend.picture.text.formatting import age_text, one_line
@@ -21,7 +21,7 @@ HOME: ViewName = "overview"
 class Tab:
     """An open cluster: its session, its views that were opened so far, and which of them lie above each other."""
 
-    def __init__(self, session: Session, requests: Requests, title: str = "") -> None:
+    def __init__(self, session: ConsoleSession, requests: Requests, title: str = "") -> None:
         self.session, self.requests = session, requests
         self.title = title or session.cluster.name
         self.views: dict[ViewName, ViewScreen] = {}
@@ -127,7 +127,7 @@ class Tabs:
         return closed
 
 
-def disconnected_for(session: Session) -> str:
+def disconnected_for(session: ConsoleSession) -> str:
     """How long no member of a remote cluster was heard; empty while at least one is, or none ever was."""
     cluster = session.cluster
     if not isinstance(cluster, ConnectionStatusSource):

@@ -27,14 +27,14 @@ from quarterdeck.backend.pipeline.rules.finding import Finding
 from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, SparkUnreachable, needing_packages
 from quarterdeck.backend.scenarios.format.reading import BadScenario, load_scenario
 from quarterdeck.backend.scenarios.format.scenario import Scenario
-from quarterdeck.backend.scenarios.outcome import MemberOutcome, Outcome, StepOutcome, TableOutcome
+from quarterdeck.backend.scenarios.outcome import MemberOutcome, ScenarioOutcome, StepOutcome, TableOutcome
 from quarterdeck.backend.simulation.simulated_driver import simulate as _simulate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from quarterdeck.backend.core.properties import PropertyValue
-    from quarterdeck.backend.pipeline.campaign.driver import Summary
+    from quarterdeck.backend.pipeline.campaign.driver import CampaignSummary
 
 __all__ = [
     "AuditResult",
@@ -50,12 +50,12 @@ __all__ = [
     "NoLogs",
     "NotJudged",
     "Observation",
-    "Outcome",
     "PipelineMissing",
     "QuarantinedEntry",
     "QuarantinedLine",
     "Record",
     "Scenario",
+    "ScenarioOutcome",
     "SparkUnreachable",
     "StepOutcome",
     "TableOutcome",
@@ -116,7 +116,7 @@ def campaign(
     sweep: Mapping[str, Sequence[PropertyValue]] | None = None,
     resume: bool = False,
     shrinks: bool = True,
-) -> Summary:
+) -> CampaignSummary:
     """Run every seed on Spark, of the scenario in a YAML file or, without one, of one drawn for the seed, and judge the runs.
 
     `sizes`: least and most members of those drawn. `sweep`: settings with the values to be compared. Verdicts and the journals of
@@ -145,7 +145,7 @@ def read_scenario(path: FilePath) -> Scenario:
     return load_scenario(Path(path))
 
 
-def simulate(scenario: Scenario | FilePath, *, seed: int = 0, journal: FilePath | None = None) -> Outcome:
+def simulate(scenario: Scenario | FilePath, *, seed: int = 0, journal: FilePath | None = None) -> ScenarioOutcome:
     """Run a scenario in simulated time. The same scenario and seed give the same outcome, whatever the machine.
 
     With `journal` the records are written into that folder, as the run `NAME-seed-SEED`: NAME is that of the file, or the

@@ -35,7 +35,7 @@ def register(
     several = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     with using(spark):
         spark.dataSource.register(data_sources.JournalSource)
-        spark.dataSource.register(data_sources.LogSource)
+        spark.dataSource.register(data_sources.LogDataSource)
         tables = _tables(spark, several, options) if several else {}
         for name, table in tables.items():
             table.createOrReplaceTempView(prefix + name)

@@ -15,7 +15,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.strip import Strip
 
-from quarterdeck.backend.picture.explain.space_time import Mark, Row, SpaceTime
+from quarterdeck.backend.picture.explain.space_time import Mark, SpaceTime, SpaceTimeRow
 from quarterdeck.backend.picture.text.formatting import duration_text
 from quarterdeck.widgets.component_styles import ComponentStyles
 from quarterdeck.widgets.line_table import CURSOR_MARK, fit
@@ -66,7 +66,7 @@ class SpaceTimeDiagram(ComponentStyles, can_focus=True):
         self,
         time_of: Callable[[int], str],
         time_width: int,
-        words_of: Callable[[Row], str],
+        words_of: Callable[[SpaceTimeRow], str],
         *,
         id: str | None = None,
     ) -> None:
@@ -252,7 +252,7 @@ class SpaceTimeDiagram(ComponentStyles, can_focus=True):
         text = " " * (layout.left + 1) + "".join(names)
         return Strip([Segment(fit(text, width, gap=0), self._style("lanes"))], width)
 
-    def _paint_row(self, row: Row, at_cursor: bool, width: int) -> Strip:
+    def _paint_row(self, row: SpaceTimeRow, at_cursor: bool, width: int) -> Strip:
         layout = self._laid_out()
         lanes_end = layout.left + layout.lanes * layout.lane
         letters = [" "] * lanes_end

@@ -11,7 +11,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from quarterdeck.backend.picture.network.network_board import Drawing, Edge
+from quarterdeck.backend.picture.network.network_board import Edge, NetworkDrawing
 from quarterdeck.widgets.component_styles import ComponentStyles
 
 BRAILLE = 0x2800
@@ -23,21 +23,21 @@ NEAR_END = (0.25, 0.31, 0.37, 0.2, 0.43)
 
 SHORTEST_NAME = 5
 
-NOTHING = Drawing((), ())
+NOTHING = NetworkDrawing((), ())
 
 Cell = tuple[str, str]
 """A letter and the tone it is painted in. The second cell of a wide letter has none."""
 
 
 class Topology(ComponentStyles):
-    """Paints the `Drawing` that `show` gave it last. A drawing is laid out once, however often it is painted."""
+    """Paints the `NetworkDrawing` that `show` gave it last. A drawing is laid out once, however often it is painted."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._drawing = NOTHING
         self._strips: list[Strip] | None = None
 
-    def show(self, drawing: Drawing) -> None:
+    def show(self, drawing: NetworkDrawing) -> None:
         """Paint `drawing` from now on."""
         if drawing != self._drawing:
             self._drawing = drawing
@@ -77,7 +77,7 @@ class Topology(ComponentStyles):
         ]
 
 
-def laid_out(drawing: Drawing, width: int, height: int) -> list[list[Cell]]:
+def laid_out(drawing: NetworkDrawing, width: int, height: int) -> list[list[Cell]]:
     """The drawing as rows of cells."""
     rows: list[list[Cell]] = [[(" ", "plain")] * width for _ in range(height)]
     if not drawing.nodes or width < SHORTEST_NAME or height < 1:

@@ -11,7 +11,7 @@ from quarterdeck.app.actions.allowed import Allowed
 from quarterdeck.app.actions.registry import command_words
 from quarterdeck.app.commands.command_text import NO_KINDS
 from quarterdeck.app.commands.grammar import LISTS
-from quarterdeck.app.suggestions import Candidate
+from quarterdeck.app.suggestions import Suggestion
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
 from quarterdeck.backend.core.commands.catalogue import Argument, commands_of_word
 from quarterdeck.backend.core.commands.commands import LinkFault
@@ -30,7 +30,7 @@ def candidates(
     allowed: Allowed,
     words: Mapping[WordKind, Sequence[str]] | None = None,
     aliases: Mapping[str, str] | None = None,
-) -> list[Candidate]:
+) -> list[Suggestion]:
     """The lines that `beginning` may become, the likeliest first; nothing when there is no telling.
 
     `words` are those that may follow a word of their kind, besides members: columns, themes, clusters, demos. A name is found
@@ -41,13 +41,13 @@ def candidates(
     if not space:
         own = {name: (name, f"your word for: {line}") for name, line in (aliases or {}).items()}
         told = own | {name: (called.usage, called.meaning) for name, (_, called) in known.items()}
-        return [Candidate(one, *told[one]) for one in best(word, tuple(told))]
+        return [Suggestion(one, *told[one]) for one in best(word, tuple(told))]
     if word not in known:
         return []
     called = known[word][1]
     if called.takes in WORD_KINDS:
         follow = called.choices if called.takes == "choice" else (words or {}).get(called.takes, ())
-        return [Candidate(f"{word} {one}", one) for one in best(rest, follow)]
+        return [Suggestion(f"{word} {one}", one) for one in best(rest, follow)]
     arguments = max((one.typed for one in commands_of_word(word)), key=len, default=())
     dividers = " ,|" if arguments and any(one.kind in LISTS for one in arguments) else " "
     start = max(beginning.rfind(divider) for divider in dividers) + 1
@@ -55,7 +55,7 @@ def candidates(
     named = re.split(r"[ ,|]+", before.strip(" ,|")) if before.strip(" ,|") else []
     follow = _candidates(arguments, len(named), labels) if arguments else _of_request(called.takes, named, labels)
     found = best(last, [one for one in follow if one not in named])
-    return [Candidate(beginning[:start] + one, one) for one in found]
+    return [Suggestion(beginning[:start] + one, one) for one in found]
 
 
 def complete_line(

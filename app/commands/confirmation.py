@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from quarterdeck.app.actions.action import Action
-from quarterdeck.app.session import Session
+from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.clusters.connection_status import ConnectionStatusSource
 from quarterdeck.backend.core.commands.commands import Command
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from textual.screen import ModalScreen
 
 
-def confirmation_for(session: Session, action: Action, commands: Sequence[Command]) -> ModalScreen[bool] | None:
+def confirmation_for(session: ConsoleSession, action: Action, commands: Sequence[Command]) -> ModalScreen[bool] | None:
     """The question to ask before `commands` are done; None when they are done at once, as in a copy, which is there for that."""
     if session.cluster.source == "copy":
         return None

@@ -18,7 +18,7 @@ LINES_OF_A_HIT = 2
 """The title of an action, and what it means."""
 
 
-class Palette(CommandPalette):
+class ConsolePalette(CommandPalette):
     """Textual's palette, except that its own way to go on by a page breaks while the list is being filled, and that it goes on
     filling a list that was closed meanwhile."""
 

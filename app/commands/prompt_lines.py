@@ -10,7 +10,7 @@ from quarterdeck.app.actions.registry import action_called, command_words
 from quarterdeck.app.commands.completion import candidates, complete_line
 from quarterdeck.app.commands.grammar import BadLine, ConsoleRequest, parse_line
 from quarterdeck.app.console_interface import ConsoleInterface
-from quarterdeck.app.session import Session
+from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.settings import ConsoleSettings
 from quarterdeck.app.suggestions import Suggestions
 from quarterdeck.backend.core.commands.commands import Command, CutLink, Heal, HealLink, Partition
@@ -27,7 +27,7 @@ class PromptLines:
         self,
         console: ConsoleInterface,
         act: Callable[[str, str], None],
-        session: Callable[[], Session],
+        session: Callable[[], ConsoleSession],
         words: Callable[[], Mapping[WordKind, Sequence[str]]],
         settings: ConsoleSettings,
     ) -> None:

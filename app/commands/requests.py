@@ -9,7 +9,7 @@ from functools import partial
 from typing import NamedTuple
 
 from quarterdeck.app.commands.command_text import describe
-from quarterdeck.app.session import Session
+from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.core.commands.catalogue import KEY, description_of
 from quarterdeck.backend.core.commands.commands import CallMap, Command, CommandRefused
 from quarterdeck.backend.core.data.events import CallFinished
@@ -39,7 +39,7 @@ class Requests:
     """The commands that one session was asked for. Their ends are reported to `ended`, from whatever thread they happen in."""
 
     def __init__(
-        self, session: Session, ended: Callable[[Requests, str, BaseException | None, CallKey | None], None]
+        self, session: ConsoleSession, ended: Callable[[Requests, str, BaseException | None, CallKey | None], None]
     ) -> None:
         self._session, self._ended = session, ended
         self._calls: set[CallKey] = set()

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Literal, get_args
 
 from quarterdeck.app.events.lines import EventLine, LineFormat
-from quarterdeck.app.session import Session
+from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.explain.episodes.decisions import BusySecond, Decisions
 from quarterdeck.backend.picture.explain.episodes.episode import Episode
@@ -130,7 +130,7 @@ class EntryMatcher:
 class LevelFeed:
     """Gives a tail the lines of the level that is chosen."""
 
-    def __init__(self, session: Session, tail: TailLog[Entry]) -> None:
+    def __init__(self, session: ConsoleSession, tail: TailLog[Entry]) -> None:
         self._session, self._tail = session, tail
         self.level: Level = LEVELS[0]
         self._decisions = Decisions()

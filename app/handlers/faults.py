@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from quarterdeck.app.console_interface import ConsoleInterface
-from quarterdeck.app.session import Session
+from quarterdeck.app.session import ConsoleSession
 
 
-def undo(console: ConsoleInterface, session: Session, text: str) -> None:
+def undo(console: ConsoleInterface, session: ConsoleSession, text: str) -> None:
     """Undo the latest fault, or that of the number in `text`."""
     from quarterdeck.backend.picture.network.faults import FaultLedger
     from quarterdeck.backend.picture.network.undoing import NothingToUndo, undo_commands

@@ -7,17 +7,17 @@ from typing import Any
 
 from textual.app import App
 
-from quarterdeck.app.session import Session
+from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.tabs import Tab
 from quarterdeck.backend.picture.text.formatting import counted, one_line
 
 
-def _lives(session: Session) -> bool:
+def _lives(session: ConsoleSession) -> bool:
     """Whether members run, or are being started: they would end too, and nobody would have been asked."""
     return bool(session.running) or (session.starting is not None and not session.starting.done())
 
 
-def _members(session: Session) -> str:
+def _members(session: ConsoleSession) -> str:
     return counted(session.running, "member") if session.running else "members that are being started"
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from quarterdeck.app.console_interface import ConsoleInterface
-from quarterdeck.app.session import Session
+from quarterdeck.app.session import ConsoleSession
 
 
-def change_load(console: ConsoleInterface, session: Session, text: str) -> None:
+def change_load(console: ConsoleInterface, session: ConsoleSession, text: str) -> None:
     """Begin the load that `text` describes, in place of the one that there is; `off` ends that; nothing asks for more words."""
     from quarterdeck.backend.clusters.traffic import Traffic, load_of
 

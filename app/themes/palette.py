@@ -8,7 +8,7 @@ from textual.theme import Theme
 
 
 @dataclass(frozen=True)
-class Palette:
+class ColourPalette:
     """Colours as ``#rrggbb``. Every tone is read on every ground but `edge`, so each pair has to contrast."""
 
     name: str

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from textual.theme import Theme
 
-from quarterdeck.app.themes.palette import Palette
+from quarterdeck.app.themes.palette import ColourPalette
 
 DEFAULT_THEME = "dark"
 
 PALETTES = (
-    Palette(
+    ColourPalette(
         "dark", dark=True,
         background="#101418", surface="#161c22", panel="#1d252c", cursor="#1c3a57", cursor_blurred="#2a333b",
         outlier="#3a2c0a",
         plain="#e6e9ec", faint="#a4aeb7", good="#74d191", strong="#7fc4ff", warning="#ffc24f", bad="#ff9a94",
         edge="#3d5a75",
     ),
-    Palette(
+    ColourPalette(
         "light", dark=False,
         background="#fbfbfa", surface="#f2f3f3", panel="#e6e9eb", cursor="#cfe3f7", cursor_blurred="#dde1e4",
         outlier="#fbeac2",
@@ -24,7 +24,7 @@ PALETTES = (
         edge="#8fa9c2",
     ),
     # Seven to one and more, the ratio of WCAG's level AAA, on black.
-    Palette(
+    ColourPalette(
         "high-contrast", dark=True,
         background="#000000", surface="#000000", panel="#141414", cursor="#00305c", cursor_blurred="#262626",
         outlier="#332600",
@@ -32,7 +32,7 @@ PALETTES = (
         edge="#9ad4ff",
     ),
     # For eyes that do not tell red from green: good is blue, what is not good goes from ochre to a bright yellow.
-    Palette(
+    ColourPalette(
         "deuteranopia", dark=True,
         background="#101418", surface="#161c22", panel="#1d252c", cursor="#2d3742", cursor_blurred="#262d34",
         outlier="#332f14",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quarterdeck.app.actions.action import VIEW_NAMES, ViewName
-from quarterdeck.app.session import Session
+from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.connection_summary import ConnectionSummary
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.migration_board import lost_text, progress_text
@@ -14,7 +14,7 @@ MASTERS_NAMED = 4
 SOURCE_NAMES = {"logs": "logs", "client-protocol": "what clients are told"}
 
 
-def header_parts(session: Session, connections: ConnectionSummary, view: ViewName) -> list[TableCell]:
+def header_parts(session: ConsoleSession, connections: ConnectionSummary, view: ViewName) -> list[TableCell]:
     """What the first line says now."""
     cluster, picture = session.cluster, session.picture
     running = sum(belief.running for belief in picture.members.values())
@@ -41,7 +41,7 @@ def header_parts(session: Session, connections: ConnectionSummary, view: ViewNam
     ]
 
 
-def _source_cell(session: Session) -> TableCell:
+def _source_cell(session: ConsoleSession) -> TableCell:
     """What kind of cluster this is. What is past of a live one is not live."""
     source = session.cluster.source
     if source == "copy":
@@ -52,12 +52,12 @@ def _source_cell(session: Session) -> TableCell:
     return TableCell(source if session.live or source != "live" else "", "faint")
 
 
-def _load_text(session: Session) -> str:
+def _load_text(session: ConsoleSession) -> str:
     load = session.traffic
     return load.text if load is not None and not load.over and session.live else ""
 
 
-def _journal_text(session: Session) -> str:
+def _journal_text(session: ConsoleSession) -> str:
     """Whose journal cannot be written, and why; empty when every one can."""
     picture = session.picture
     if picture.journal_failure:
@@ -74,7 +74,7 @@ def _journal_text(session: Session) -> str:
     return f"✕ no journal of {one_line(first)}{more}: {one_line(reason)}"
 
 
-def moment_text(session: Session) -> str:
+def moment_text(session: ConsoleSession) -> str:
     """Where the playhead is, when it is not at the newest; empty otherwise."""
     playhead = session.playhead
     if playhead.live:

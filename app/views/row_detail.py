@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 
-from quarterdeck.app.session import Session
+from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.widgets.fact_sheet import FactSheet
@@ -16,7 +16,7 @@ MOST_FOLLOWED = 30
 class RowDetail(FactSheet):
     """Asks for the facts only when it is in sight, and something has changed that they are about."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: ConsoleSession) -> None:
         super().__init__(id="row-detail")
         self._session = session
         self._row: Hashable = None

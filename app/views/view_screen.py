@@ -18,7 +18,7 @@ from quarterdeck.app.actions.views import ACTIONS as VIEW_ACTIONS
 from quarterdeck.app.console_interface import ConsoleInterface, Handler, Pointed
 from quarterdeck.app.footer import KEPT, KEPT_AT_HOME, works
 from quarterdeck.app.key_map import keys_for
-from quarterdeck.app.session import Session
+from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.settings import Clock
 from quarterdeck.app.views.connection_summary import ConnectionSummary
 from quarterdeck.app.views.header import header_parts
@@ -77,7 +77,7 @@ class ViewScreen(Screen[None]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (COLUMNS_FOR_DETAIL, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (ROWS_FOR_VIEWS, "-tall")]
 
-    def __init__(self, session: Session, console: ConsoleInterface) -> None:
+    def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__()
         self.session, self.console = session, console
         self.connections = ConnectionSummary(session.cluster)

@@ -12,7 +12,7 @@ from quarterdeck.backend.clusters.snapshot_source import SnapshotSource
 from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
 from quarterdeck.backend.core.commands.commands import Command, CommandRefused
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.what_if.prediction import Prediction
+from quarterdeck.backend.picture.what_if.prediction import FaultPrediction
 from quarterdeck.backend.simulation.prediction.founding import Foundation, NotFounded, foundation_of, founded
 from quarterdeck.backend.simulation.prediction.future import Superseded, predictions
 
@@ -26,12 +26,12 @@ class Predictor:
     def __init__(self) -> None:
         self._wanted: object = None
         """Stands for the plan that was asked about last; None when nothing is wanted."""
-        self._found: Prediction | None = None
+        self._found: FaultPrediction | None = None
         self._problem = ""
         self._thread: threading.Thread | None = None
 
     @property
-    def prediction(self) -> Prediction | None:
+    def prediction(self) -> FaultPrediction | None:
         """As much as is known so far; it may be told more exactly at the next look."""
         return self._found
 
@@ -91,7 +91,7 @@ class Predictor:
         asked: Future[ClusterSnapshot] | None,
         foundation: Foundation,
         commands: Sequence[Command],
-    ) -> Iterator[Prediction]:
+    ) -> Iterator[FaultPrediction]:
         snapshot, why = None, ""
         if asked is not None:
             try:

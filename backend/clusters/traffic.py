@@ -19,7 +19,7 @@ from quarterdeck.backend.clusters.connection_status import ConnectionStatusSourc
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation, Put, PutAll
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.text.formatting import counted
-from quarterdeck.backend.scenarios.format.actions import Load
+from quarterdeck.backend.scenarios.format.actions import LoadAction
 from quarterdeck.backend.scenarios.workload import Workloads
 
 MOST_OPEN = 5_000
@@ -38,7 +38,7 @@ LAST_ANSWERS_US = 5 * SECOND_US
 class Traffic:
     """What `load` describes, on `cluster`, from `now_us` on. Call `step` some times a second."""
 
-    def __init__(self, cluster: Cluster, load: Load, now_us: int, *, seed: int = 1) -> None:
+    def __init__(self, cluster: Cluster, load: LoadAction, now_us: int, *, seed: int = 1) -> None:
         self._cluster, self.load = cluster, load
         self._workloads = Workloads(seed)
         self._workloads.begin(load, now_us)
@@ -136,7 +136,7 @@ UNTIL_STOPPED = "24h"
 MOST_KEYS = 10_000
 
 
-def load_of(text: str, members: Sequence[str]) -> Load:
+def load_of(text: str, members: Sequence[str]) -> LoadAction:
     """The load that `text` describes: ``500 keys=1000 bytes=200 skew=3 reads=0.2 map=orders for=30s``, through `members`.
 
     Raises ValueError, with a sentence for people.
@@ -152,7 +152,7 @@ def load_of(text: str, members: Sequence[str]) -> Load:
     return load_from(said, members)
 
 
-def load_from(said: Mapping[str, object], members: Sequence[str]) -> Load:
+def load_from(said: Mapping[str, object], members: Sequence[str]) -> LoadAction:
     """The load of which these `WORDS` are said, through `members`; for a day unless it says how long.
 
     Raises ValueError, with a sentence for people.
@@ -161,7 +161,7 @@ def load_from(said: Mapping[str, object], members: Sequence[str]) -> Load:
         raise ValueError(NOBODY)
     words = {FIELDS.get(word, word): one for word, one in said.items()}
     try:
-        return Load.model_validate({"at": list(members), "for": UNTIL_STOPPED, **words})
+        return LoadAction.model_validate({"at": list(members), "for": UNTIL_STOPPED, **words})
     except ValidationError as problem:
         first = problem.errors()[0]
         named = next((word for word, name in FIELDS.items() if name in first["loc"]), str(first["loc"][0]))

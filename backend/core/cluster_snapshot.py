@@ -19,7 +19,7 @@ class InFlight(Struct, frozen=True):
     due_us: int
 
 
-class MemberState(Struct, frozen=True):
+class CapturedMember(Struct, frozen=True):
     """What a running member tells of itself: all of it, at one moment."""
 
     state: bytes
@@ -34,7 +34,7 @@ class MemberReport(Struct, frozen=True):
     """What a member that runs elsewhere tells of itself, to whoever may change it."""
 
     configuration: MemberConfiguration
-    told: MemberState
+    told: CapturedMember
     utc_us: int
     """UTC by its machine's clock at that moment."""
     links: tuple[LinkChanged, ...] = ()

@@ -42,14 +42,14 @@ class Halt(Struct, frozen=True, gc=False):
     failed: bool
 
 
-class Answered(Struct, frozen=True, gc=False):
+class OperationAnswered(Struct, frozen=True, gc=False):
     """The operation that was begun as `call` has ended so."""
 
     call: int
     answer: Answer
 
 
-Effect = Transmit | Happened | Reconnect | Halt | Answered
+Effect = Transmit | Happened | Reconnect | Halt | OperationAnswered
 
 
 class MemberProcess(Protocol):
@@ -95,7 +95,7 @@ def carry_out(effects: Sequence[Effect], process: MemberProcess) -> None:
                 reached = True
                 if not kill_point.after:
                     break
-        elif isinstance(effect, Answered):
+        elif isinstance(effect, OperationAnswered):
             process.answer(effect.call, effect.answer)
         elif isinstance(effect, Reconnect):
             process.reconnect()

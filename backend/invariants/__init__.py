@@ -9,7 +9,7 @@ Records must come in an order in which no effect stands before its cause, as a s
 tell them.
 """
 
-from quarterdeck.backend.invariants.incarnations import Incarnations
+from quarterdeck.backend.invariants.incarnations import RunIncarnations
 from quarterdeck.backend.invariants.invariant import Invariant, Violation
 from quarterdeck.backend.invariants.invariant_checker import Conclusion, InvariantChecker
 
@@ -18,4 +18,4 @@ PROVEN_BY_WITNESSES = frozenset(
 )
 """Invariants that their witnesses alone prove, whatever else is missing. Everything else needs all records of a run."""
 
-__all__ = ["PROVEN_BY_WITNESSES", "Conclusion", "Incarnations", "Invariant", "InvariantChecker", "Violation"]
+__all__ = ["PROVEN_BY_WITNESSES", "Conclusion", "Invariant", "InvariantChecker", "RunIncarnations", "Violation"]

@@ -45,7 +45,7 @@ class Write:
 
 
 @dataclass(slots=True)
-class Call:
+class OpenCall:
     """A call that is under way."""
 
     key: Key
@@ -74,7 +74,7 @@ class Register:
         self.by_value.setdefault(write.value, []).append(write)
         return write
 
-    def finish(self, record: Record, event: CallFinished, call: Call, now: int, lost_at: float) -> Violation | None:
+    def finish(self, record: Record, event: CallFinished, call: OpenCall, now: int, lost_at: float) -> Violation | None:
         """The call has ended. Whatever was written until `lost_at` may be lost."""
         self.partition = event.partition
         if event.operation == "get":
@@ -90,7 +90,7 @@ class Register:
             call.write.done = min(call.write.done, now)
         return found
 
-    def _judge(self, record: Record, event: CallFinished, call: Call, now: int, lost_at: float) -> Violation | None:
+    def _judge(self, record: Record, event: CallFinished, call: OpenCall, now: int, lost_at: float) -> Violation | None:
         """The answer of every kind of call says what was there before."""
         value = event.value if event.found else None
         # Done on one side of a split, its answer lost, a write may come back with that side's data while it is tried on.
@@ -113,7 +113,7 @@ class Register:
         text = f"{record.member} found {what} after {done} was acknowledged"
         return Violation(NoLostWrite.name, text, (later.record, record))
 
-    def count_survivor(self, event: CallFinished, call: Call, at_risk: int, lost_at: float) -> None:
+    def count_survivor(self, event: CallFinished, call: OpenCall, at_risk: int, lost_at: float) -> None:
         """The call found what had to be there: a write that could have been lost since it was done, `at_risk`, was not."""
         value = event.value if event.found else None
         for write in reversed(self.by_value.get(value, ())):
@@ -122,7 +122,7 @@ class Register:
                     write.survived = True
                 return
 
-    def _certainly_replaced(self, write: Write, call: Call, lost_at: float) -> Write | None:
+    def _certainly_replaced(self, write: Write, call: OpenCall, lost_at: float) -> Write | None:
         """A write that began when `write` was done, was done when `call` began, and cannot have been lost."""
         asked_again = write.began < lost_at < write.ended
         done = write.ended if asked_again else write.done
@@ -164,7 +164,7 @@ class NoLostWrite(Invariant):
         self._tables = tables
         self._clock = 0
         self._registers: dict[Key, Register] = defaultdict(Register)
-        self._calls: dict[tuple[str, int, Key], Call] = {}
+        self._calls: dict[tuple[str, int, Key], OpenCall] = {}
         """By incarnation, number and what is asked for, the calls that are under way."""
         self._replicas: dict[int, int] = {}
         """By partition, its replicas when all data was safe last, or when it was arranged."""
@@ -287,7 +287,7 @@ class NoLostWrite(Invariant):
         self._clock += 1
         key = event.map, event.key
         write = None if event.operation == "get" else self._registers[key].begin(record, event, self._clock)
-        self._calls[record.uuid, event.call, key] = Call(key, self._clock, write)
+        self._calls[record.uuid, event.call, key] = OpenCall(key, self._clock, write)
 
     def _finish(self, record: Record, event: CallFinished) -> Violation | None:
         self._clock += 1

@@ -19,7 +19,7 @@ from quarterdeck.backend.core.events import (
 )
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.invariants.convergence_bounds import convergence_bound_us, table_bound_us
-from quarterdeck.backend.invariants.incarnations import Incarnation
+from quarterdeck.backend.invariants.incarnations import IncarnationHistory
 from quarterdeck.backend.invariants.invariant import Invariant, PendingObligation, Rule, Violation
 from quarterdeck.backend.invariants.partition_tables import PartitionTables
 
@@ -61,7 +61,7 @@ class Convergence(Invariant):
         # Before the first record nothing is known: that time does not count as undisturbed.
         yield PendingObligation(Violation(self.name, why, (shown,)), self._begins_us or 0, tuple(alive), bound_us)
 
-    def _why_not(self, alive: Sequence[Incarnation]) -> str:
+    def _why_not(self, alive: Sequence[IncarnationHistory]) -> str:
         """The first thing that is not as it should be; empty when all is."""
         for one in alive:
             if one.view is None:
@@ -81,7 +81,7 @@ class Convergence(Invariant):
                 return f"{one.label} suspects {', '.join(sorted(suspects))}"
         return self._why_no_even_table(alive)
 
-    def _why_no_even_table(self, alive: Sequence[Incarnation]) -> str:
+    def _why_no_even_table(self, alive: Sequence[IncarnationHistory]) -> str:
         held = [self._tables.by_incarnation.get(one.uuid) for one in alive]
         tables = {(table.version, table.digest) if table is not None else None for table in held}
         if len(tables) > 1:
@@ -104,7 +104,7 @@ def documented_bound_us(members: int) -> int:
     return convergence_bound_us(settings, members) + table_bound_us(settings)
 
 
-def _listed_at(one: Incarnation) -> int:
+def _listed_at(one: IncarnationHistory) -> int:
     """When it installed its list; before everybody else who has none."""
     return -1 if one.view_record is None else one.view_record.at
 

@@ -27,7 +27,7 @@ from quarterdeck.backend.core.links import take_condition
 from quarterdeck.backend.core.membership.views.identity import Member
 
 
-class Incarnation:
+class IncarnationHistory:
     """One uuid: where it lives, what it believes and believed just before, whom it suspects."""
 
     __slots__ = (
@@ -68,13 +68,13 @@ class Incarnation:
         return members[: next((place for place, one in enumerate(members) if one.uuid == self.uuid), 0)]
 
 
-class Incarnations:
+class RunIncarnations:
     """All incarnations of a run, by uuid, by label and by address, and the faults that trouble them."""
 
     def __init__(self) -> None:
-        self.by_uuid: dict[str, Incarnation] = {}
-        self.by_label: dict[str, Incarnation] = {}
-        self.by_address: dict[Address, Incarnation] = {}
+        self.by_uuid: dict[str, IncarnationHistory] = {}
+        self.by_label: dict[str, IncarnationHistory] = {}
+        self.by_address: dict[Address, IncarnationHistory] = {}
         """The latest incarnation of each label and address."""
         self.disturbed_us = 0
         """When something was last done to the cluster: a process or a link was changed, an incarnation began or ended.
@@ -99,29 +99,29 @@ class Incarnations:
             LinkChanged: self._change_link,
         }
 
-    def of(self, record: Record) -> Incarnation:
+    def of(self, record: Record) -> IncarnationHistory:
         """The incarnation whose record it is. One of which nothing is known so far is as it was born, and still unknown."""
-        return self.by_uuid.get(record.uuid) or Incarnation(record.member, record.uuid)
+        return self.by_uuid.get(record.uuid) or IncarnationHistory(record.member, record.uuid)
 
-    def _begun(self, record: Record) -> Incarnation:
+    def _begun(self, record: Record) -> IncarnationHistory:
         """The same; one that was never seen to start begins with this record."""
         incarnation = self.by_uuid.get(record.uuid)
         if incarnation is None:
-            incarnation = self.by_uuid[record.uuid] = Incarnation(record.member, record.uuid)
+            incarnation = self.by_uuid[record.uuid] = IncarnationHistory(record.member, record.uuid)
             self.by_label[record.member] = incarnation
         return incarnation
 
-    def has_disturbed_link(self, one: Incarnation) -> bool:
+    def has_disturbed_link(self, one: IncarnationHistory) -> bool:
         """Whether any link from or to the member is not as it should be."""
         return any(one.label in link for link in self._conditions)
 
-    def blocked_since(self, one: Incarnation, other: Incarnation) -> Record | None:
+    def blocked_since(self, one: IncarnationHistory, other: IncarnationHistory) -> Record | None:
         """The record that blocked the link between two incarnations, in either direction; None while messages pass both ways."""
         there = self._blocked_since.get((one.label, other.label))
         back = self._blocked_since.get((other.label, one.label))
         return min(filter(None, (there, back)), key=lambda record: record.at, default=None)
 
-    def disturbance(self, parties: Iterable[Incarnation]) -> str:
+    def disturbance(self, parties: Iterable[IncarnationHistory]) -> str:
         """What keeps these incarnations from talking to one another now; empty when nothing does."""
         parties = tuple(dict.fromkeys(parties))
         for incarnation in parties:

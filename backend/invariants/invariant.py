@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.data.events import CallFinished, CallStarted
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.invariants.incarnations import Incarnation
+from quarterdeck.backend.invariants.incarnations import IncarnationHistory
 
 
 class Violation(Struct, frozen=True):
@@ -34,7 +34,7 @@ class PendingObligation:
 
     violation: Violation
     since_us: int
-    parties: tuple[Incarnation, ...]
+    parties: tuple[IncarnationHistory, ...]
     bound_us: int | None = None
     """How long it may be owed, where the invariant knows that better than whoever asks. The sentence then tells it."""
 
@@ -47,7 +47,7 @@ it needs, beside the records with that key, what is known of all incarnations an
 """
 
 
-class Share(Struct, frozen=True):
+class WorkShare(Struct, frozen=True):
     """One of `count` shares of the work on a run: its keys are judged here, and no others."""
 
     number: int

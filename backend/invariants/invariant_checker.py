@@ -11,8 +11,8 @@ from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.invariants.acknowledged_writes import NoLostWrite
 from quarterdeck.backend.invariants.convergence import Convergence
-from quarterdeck.backend.invariants.incarnations import Incarnations
-from quarterdeck.backend.invariants.invariant import Invariant, Rule, Share, Violation, key_of
+from quarterdeck.backend.invariants.incarnations import RunIncarnations
+from quarterdeck.backend.invariants.invariant import Invariant, Rule, Violation, WorkShare, key_of
 from quarterdeck.backend.invariants.list_views import (
     AgeOrder,
     OneAuthor,
@@ -71,11 +71,11 @@ class InvariantChecker:
     """All invariants over the records of one run. A record that no invariant asks for costs next to nothing."""
 
     def __init__(
-        self, names: Collection[str] | None = None, *, convergence_us: int | None = None, share: Share | None = None
+        self, names: Collection[str] | None = None, *, convergence_us: int | None = None, share: WorkShare | None = None
     ) -> None:
         """`names`: only the invariants of these names are checked; by default all but convergence, which a simulated run proves
         while it goes on. `convergence_us`: see `Convergence`. `share`: of those that may be divided, only this one is told."""
-        self._incarnations = Incarnations()
+        self._incarnations = RunIncarnations()
         self.tables = PartitionTables(self._incarnations)
         self.writes = NoLostWrite(self.tables)
         every = (*membership_invariants(self._incarnations), *partition_invariants(self.tables), self.writes)
@@ -125,7 +125,7 @@ class InvariantChecker:
         return Conclusion(tuple(violations), tuple(still_open))
 
 
-def _of_share(invariant: Invariant, share: Share | None) -> Mapping[type, Rule]:
+def _of_share(invariant: Invariant, share: WorkShare | None) -> Mapping[type, Rule]:
     """The rules of the invariant, of which nothing is heard that concerns other shares."""
     if share is None or invariant.divided_by == "run":
         return invariant.rules()
@@ -145,7 +145,7 @@ def _after(violation: Violation, calm_us: int) -> Violation:
     return Violation(violation.invariant, text, violation.witnesses)
 
 
-def membership_invariants(incarnations: Incarnations) -> tuple[Invariant, ...]:
+def membership_invariants(incarnations: RunIncarnations) -> tuple[Invariant, ...]:
     """Every invariant of membership. `incarnations` must be shown each record before they are."""
     return (
         Numbering(),

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import ListInstalled, Record
 from quarterdeck.backend.core.membership.views.identity import Member
-from quarterdeck.backend.invariants.incarnations import Incarnation, Incarnations
+from quarterdeck.backend.invariants.incarnations import IncarnationHistory, RunIncarnations
 from quarterdeck.backend.invariants.invariant import Invariant, PendingObligation, Rule, Violation
 
 View = tuple[str, int]
@@ -44,7 +44,7 @@ class VersionMonotone(ListInvariant):
     name = "version"
     divided_by = "incarnation"
 
-    def __init__(self, incarnations: Incarnations) -> None:
+    def __init__(self, incarnations: RunIncarnations) -> None:
         self._incarnations = incarnations
 
     def observe(self, record: Record, event: ListInstalled) -> Violation | None:
@@ -168,7 +168,7 @@ class AgeOrder(ListInvariant):
     name = "age order"
     divided_by = "incarnation"
 
-    def __init__(self, incarnations: Incarnations) -> None:
+    def __init__(self, incarnations: RunIncarnations) -> None:
         self._incarnations = incarnations
         self._sound: dict[tuple[View, View], tuple[tuple[Member, ...], tuple[Member, ...]]] = {}
         """Steps from view to view already found in order, with their contents: all members take the same ones."""
@@ -243,7 +243,7 @@ class ViewAgreement(Invariant):
 
     name = "view agreement"
 
-    def __init__(self, incarnations: Incarnations) -> None:
+    def __init__(self, incarnations: RunIncarnations) -> None:
         self._incarnations = incarnations
 
     def rules(self) -> Mapping[type, Rule]:
@@ -254,7 +254,9 @@ class ViewAgreement(Invariant):
             if incarnation.view is not None and incarnation.view_record is not None and not incarnation.ended:
                 yield from self._owed_to(incarnation, incarnation.view, incarnation.view_record)
 
-    def _owed_to(self, incarnation: Incarnation, view: ListInstalled, record: Record) -> Iterator[PendingObligation]:
+    def _owed_to(
+        self, incarnation: IncarnationHistory, view: ListInstalled, record: Record
+    ) -> Iterator[PendingObligation]:
         for member in view.members:
             other = self._incarnations.by_uuid.get(member.uuid)
             if other is None or other.ended or other.reached.get(view.lineage, 0) >= view.version:

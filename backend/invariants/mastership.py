@@ -16,7 +16,7 @@ from quarterdeck.backend.core.events import (
     Record,
 )
 from quarterdeck.backend.core.membership.views.identity import Member
-from quarterdeck.backend.invariants.incarnations import Incarnations
+from quarterdeck.backend.invariants.incarnations import RunIncarnations
 from quarterdeck.backend.invariants.invariant import Invariant, Rule, Violation
 
 BY_CLAIM = "mastership claim"
@@ -40,7 +40,7 @@ class ClaimSoundness(Invariant):
 
     name = "claim soundness"
 
-    def __init__(self, incarnations: Incarnations) -> None:
+    def __init__(self, incarnations: RunIncarnations) -> None:
         self._incarnations = incarnations
         self._claims: dict[str, _Claim] = {}
         self._finished: dict[str, tuple[ClaimFinished, Record]] = {}
@@ -135,7 +135,7 @@ class OldestLeads(Invariant):
 
     name = "oldest leads"
 
-    def __init__(self, incarnations: Incarnations) -> None:
+    def __init__(self, incarnations: RunIncarnations) -> None:
         self._incarnations = incarnations
 
     def rules(self) -> Mapping[type, Rule]:
@@ -170,7 +170,7 @@ class LineageChange(Invariant):
 
     name = "lineage"
 
-    def __init__(self, incarnations: Incarnations) -> None:
+    def __init__(self, incarnations: RunIncarnations) -> None:
         self._incarnations = incarnations
         self._claims: dict[str, tuple[ClaimFinished, Record]] = {}
         """By the lineage that they founded."""
@@ -208,7 +208,7 @@ class MergedVersion(Invariant):
 
     name = "merged version"
 
-    def __init__(self, incarnations: Incarnations) -> None:
+    def __init__(self, incarnations: RunIncarnations) -> None:
         self._incarnations = incarnations
 
     def rules(self) -> Mapping[type, Rule]:

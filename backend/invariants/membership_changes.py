@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import allows_joins
 from quarterdeck.backend.core.events import ClusterStateChanged, ListInstalled, MemberAdmitted, MemberRemoved, Record
-from quarterdeck.backend.invariants.incarnations import Incarnation, Incarnations
+from quarterdeck.backend.invariants.incarnations import IncarnationHistory, RunIncarnations
 from quarterdeck.backend.invariants.invariant import Invariant, PendingObligation, Rule, Violation
 
 
@@ -17,7 +17,7 @@ class RemovalReason(Invariant):
 
     name = "removal"
 
-    def __init__(self, incarnations: Incarnations) -> None:
+    def __init__(self, incarnations: RunIncarnations) -> None:
         self._incarnations = incarnations
         self._told: dict[str, dict[str, Record]] = {}
         """By master, the incarnations that its next list must not hold."""
@@ -56,9 +56,9 @@ class IncarnationOrder(Invariant):
 
     name = "incarnation order"
 
-    def __init__(self, incarnations: Incarnations) -> None:
+    def __init__(self, incarnations: RunIncarnations) -> None:
         self._incarnations = incarnations
-        self._latest: dict[tuple[str, Address], tuple[Incarnation, Record]] = {}
+        self._latest: dict[tuple[str, Address], tuple[IncarnationHistory, Record]] = {}
         """By lineage and address: the incarnation on its lists that was started last, and the first list with it."""
 
     def rules(self) -> Mapping[type, Rule]:
@@ -85,7 +85,7 @@ class AdmissionTold(Invariant):
 
     name = "admission"
 
-    def __init__(self, incarnations: Incarnations) -> None:
+    def __init__(self, incarnations: RunIncarnations) -> None:
         self._incarnations = incarnations
         self._owed: dict[tuple[str, str], tuple[Record, Address]] = {}
         """By the incarnations of master and newcomer: the list that took it in."""
@@ -120,7 +120,7 @@ class NoJoinsWhileClosed(Invariant):
 
     name = "no newcomers"
 
-    def __init__(self, incarnations: Incarnations) -> None:
+    def __init__(self, incarnations: RunIncarnations) -> None:
         self._incarnations = incarnations
         self._closed: dict[str, tuple[Record, set[Address]]] = {}
         """By incarnation: the record that closed the cluster, and who may come back."""
@@ -149,7 +149,7 @@ class NoJoinsWhileClosed(Invariant):
         return None
 
 
-def _newcomers(incarnation: Incarnation, event: ListInstalled) -> Iterator[tuple[str, Address]]:
+def _newcomers(incarnation: IncarnationHistory, event: ListInstalled) -> Iterator[tuple[str, Address]]:
     """Uuid and address of whom the master `incarnation` takes in with its next list; nobody on lists that it did not make."""
     before = incarnation.before
     if before is None or not incarnation.is_author_of(event) or before.lineage != event.lineage:

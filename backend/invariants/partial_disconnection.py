@@ -19,7 +19,7 @@ from quarterdeck.backend.core.events import (
     Record,
 )
 from quarterdeck.backend.core.membership.views.identity import Member
-from quarterdeck.backend.invariants.incarnations import Incarnation, Incarnations
+from quarterdeck.backend.invariants.incarnations import IncarnationHistory, RunIncarnations
 from quarterdeck.backend.invariants.invariant import Invariant, Rule, Violation
 
 MOST_RECOMPUTED = 12
@@ -39,7 +39,7 @@ class FullyConnected(Invariant):
 
     name = "full connection"
 
-    def __init__(self, incarnations: Incarnations) -> None:
+    def __init__(self, incarnations: RunIncarnations) -> None:
         self._incarnations = incarnations
         self._reports: dict[str, dict[Address, DisconnectionReported]] = {}
         """By master and reporter."""
@@ -94,7 +94,7 @@ class NoFlapping(Invariant):
 
     name = "no flapping"
 
-    def __init__(self, incarnations: Incarnations) -> None:
+    def __init__(self, incarnations: RunIncarnations) -> None:
         self._incarnations = incarnations
         self._removed: dict[str, dict[Address, Record]] = {}
         """By master: whom it removed so, and when."""
@@ -151,7 +151,7 @@ class NoFlapping(Invariant):
                     return Violation(self.name, text, (witness, block, record))
         return None
 
-    def _block(self, newcomer: Incarnation, members: Sequence[Member], removed: Record) -> Record | None:
+    def _block(self, newcomer: IncarnationHistory, members: Sequence[Member], removed: Record) -> Record | None:
         since_us = newcomer.started.at if newcomer.started and not newcomer.merged_from else removed.at
         for member in members:
             other = self._incarnations.by_uuid.get(member.uuid)

@@ -20,11 +20,11 @@ from quarterdeck.backend.core.partitions.events import (
     MigrationStarted,
     TableChanged,
 )
-from quarterdeck.backend.invariants.incarnations import Incarnation, Incarnations
+from quarterdeck.backend.invariants.incarnations import IncarnationHistory, RunIncarnations
 from quarterdeck.backend.picture.fold.safety import Unsafety
 
 
-class Row(NamedTuple):
+class PartitionRow(NamedTuple):
     """One partition as an incarnation believes it to stand: the incarnations that hold it, by replica index, None where
     nobody is."""
 
@@ -52,8 +52,8 @@ class IncarnationTable:
     __slots__ = ("author", "before", "digest", "partitions", "record", "rows", "version")
 
     def __init__(self) -> None:
-        self.rows: dict[int, Row] = {}
-        self.before: dict[int, Row | None] = {}
+        self.rows: dict[int, PartitionRow] = {}
+        self.before: dict[int, PartitionRow | None] = {}
         """What the rows that changed last were before; None for those that were not."""
         self.partitions = 0
         self.version = 0
@@ -80,11 +80,11 @@ class MasterMigrations:
 class PartitionTables:
     """All tables, by incarnation. `incarnations` must be shown each record before."""
 
-    def __init__(self, incarnations: Incarnations) -> None:
+    def __init__(self, incarnations: RunIncarnations) -> None:
         self.incarnations = incarnations
         self.by_incarnation: dict[str, IncarnationTable] = {}
         self.migrations_by_master: dict[str, MasterMigrations] = {}
-        self.newest: dict[int, Row] = {}
+        self.newest: dict[int, PartitionRow] = {}
         """The latest row of each partition that any incarnation of the cluster has had, while that is undivided."""
         self.divided = ""
         """Why the members are not, or were not always, one undivided cluster; empty while they are."""
@@ -123,7 +123,7 @@ class PartitionTables:
         """The greatest table version that one of these incarnations has; 0 when none has a table."""
         return max((self.by_incarnation[uuid].version for uuid in uuids if uuid in self.by_incarnation), default=0)
 
-    def alive(self) -> Iterator[Incarnation]:
+    def alive(self) -> Iterator[IncarnationHistory]:
         """The incarnations that are members of a cluster and have not ended."""
         return (
             incarnation
@@ -180,7 +180,7 @@ class PartitionTables:
                     worst = Imbalance(index, max(shares) - min(shares), len(groups) - width)
         return worst
 
-    def one_master(self) -> Incarnation | None:
+    def one_master(self) -> IncarnationHistory | None:
         """The only master among those alive; None when there are several, or none."""
         masters = self._masters()
         return masters[0] if len(masters) == 1 else None
@@ -204,7 +204,7 @@ class PartitionTables:
 
     # Why it is not safe
 
-    def _why_not_led(self, master: Incarnation) -> str:
+    def _why_not_led(self, master: IncarnationHistory) -> str:
         migrations = self.migrations_by_master.get(master.uuid)
         if migrations is None:
             return ""
@@ -214,7 +214,7 @@ class PartitionTables:
             return f"{sum(migrations.planned.values())} migrations are planned"
         return ""
 
-    def _why_not_alike(self, master: Incarnation, alive: Mapping[str, Incarnation]) -> str:
+    def _why_not_alike(self, master: IncarnationHistory, alive: Mapping[str, IncarnationHistory]) -> str:
         ours = self.by_incarnation.get(master.uuid)
         for uuid, incarnation in alive.items():
             theirs = self.by_incarnation.get(uuid)
@@ -222,7 +222,7 @@ class PartitionTables:
                 return f"{incarnation.label} has another table than its master {master.label}"
         return ""
 
-    def _why_not_full(self, master: Incarnation, alive: Mapping[str, Incarnation]) -> str:
+    def _why_not_full(self, master: IncarnationHistory, alive: Mapping[str, IncarnationHistory]) -> str:
         table = self.by_incarnation.get(master.uuid)
         if table is None:
             return ""
@@ -235,10 +235,10 @@ class PartitionTables:
                 return f"partition {partition} has {row.replicas} replicas"
         return ""
 
-    def _masters(self) -> list[Incarnation]:
+    def _masters(self) -> list[IncarnationHistory]:
         return [one for one in self.alive() if one.view is not None and one.view.master == one.address]
 
-    def _grouped(self, master: Incarnation) -> list[GroupedMember]:
+    def _grouped(self, master: IncarnationHistory) -> list[GroupedMember]:
         """The members that may hold data, each with its group: no group has two replicas of a partition.
 
         Nobody, where a journal tells groups that cannot be read: then nothing is known of them.
@@ -262,7 +262,7 @@ class PartitionTables:
             table = self.by_incarnation[record.uuid] = IncarnationTable()
         table.before = {}
         for partition, version, *places in event.rows:
-            row = Row(version, tuple(None if place < 0 else event.holders[place].uuid for place in places))
+            row = PartitionRow(version, tuple(None if place < 0 else event.holders[place].uuid for place in places))
             table.before[partition] = table.rows.get(partition)
             table.rows[partition] = row
             newest = self.newest.get(partition)

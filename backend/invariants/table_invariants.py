@@ -11,7 +11,7 @@ from quarterdeck.backend.core.events import ListInstalled, MasterChanged, Record
 from quarterdeck.backend.core.partitions.events import TableChanged, TableRecovered
 from quarterdeck.backend.core.partitions.migration.migration import FAILURE_INCREMENT, SUCCESS_INCREMENT
 from quarterdeck.backend.invariants.invariant import Invariant, Rule, Violation
-from quarterdeck.backend.invariants.partition_tables import IncarnationTable, PartitionTables, Row
+from quarterdeck.backend.invariants.partition_tables import IncarnationTable, PartitionRow, PartitionTables
 
 
 class TableMonotone(Invariant):
@@ -60,7 +60,7 @@ class TableContent(Invariant):
 
     def __init__(self, tables: PartitionTables) -> None:
         self._tables = tables
-        self._seen: dict[tuple[str, int, int], tuple[Row, list[Record]]] = {}
+        self._seen: dict[tuple[str, int, int], tuple[PartitionRow, list[Record]]] = {}
         """By author, partition and version: the content, and the records of those who had it."""
 
     def rules(self) -> Mapping[type, Rule]:
@@ -140,7 +140,7 @@ class TableSteps(Invariant):
         return None
 
 
-def _step_problem(before: Row | None, row: Row, event: TableChanged) -> str:
+def _step_problem(before: PartitionRow | None, row: PartitionRow, event: TableChanged) -> str:
     """What is wrong with a step from `before` to `row`; empty when nothing is."""
     grown = row.version - (before.version if before else 0)
     if event.cause == "arranged":

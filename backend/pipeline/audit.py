@@ -23,7 +23,7 @@ from quarterdeck.backend.pipeline.audit_input import SHRUNK, AuditInput, Source,
 from quarterdeck.backend.pipeline.audit_result import AuditResult, NotJudged, QuarantinedLine
 from quarterdeck.backend.pipeline.judging.group_judge import judge_group
 from quarterdeck.backend.pipeline.judging.log_judge import judge_log_records
-from quarterdeck.backend.pipeline.judging.run_judge import Question, RunVerdict
+from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion, RunVerdict
 from quarterdeck.backend.pipeline.judging.set_aside import CONTRADICTS, MAX_QUARANTINED
 from quarterdeck.backend.pipeline.judging.whole_judge import WholeVerdict, groups_of, judge_whole, together
 from quarterdeck.backend.pipeline.rules.finding import Finding, by_weight, linked
@@ -108,7 +108,7 @@ def audit(
 
             _check_output(place_of(spark, out_dir))
         judged, unjudged = _judged(wanted, found)
-        question = Question(tuple(sorted(judged)), bound_us)
+        question = AuditQuestion(tuple(sorted(judged)), bound_us)
         if spark is None and (wants_tables or master or remote or found.size_bytes > IN_PROCESS_BYTES):
             is_much = wants_tables and found.size_bytes > IN_PROCESS_BYTES
             spark = stack.enter_context(_session(master, remote, wants_tables=is_much))
@@ -207,7 +207,7 @@ def _lacks(run: RunVerdict) -> str:
 
 def _verdict(
     found: AuditInput | EngineInput,
-    question: Question,
+    question: AuditQuestion,
     spark: SparkSession | None,
     log_options: LogOptions | None,
     undivided_bytes: int,
@@ -265,7 +265,7 @@ def _quarantined_far(spark: SparkSession, address: str) -> list[QuarantinedLine]
     return [QuarantinedLine(row.file, row.raw, row.reason) for row in rows.collect()]
 
 
-def _of_logs(found: AuditInput, question: Question, options: LogOptions | None) -> WholeVerdict:
+def _of_logs(found: AuditInput, question: AuditQuestion, options: LogOptions | None) -> WholeVerdict:
     told = read_logs(found.read, options)
     problems = [QuarantinedLine(str(one.file), one.text, one.reason, one.line) for one in told.quarantine]
     lines = sum(lines for kinds in told.counts.values() for _, lines in kinds.values())
@@ -274,7 +274,7 @@ def _of_logs(found: AuditInput, question: Question, options: LogOptions | None) 
 
 
 def _of_logs_on_spark(
-    found: AuditInput | EngineInput, question: Question, spark: SparkSession, options: LogOptions | None
+    found: AuditInput | EngineInput, question: AuditQuestion, spark: SparkSession, options: LogOptions | None
 ) -> WholeVerdict:
     from pyspark.sql import functions as F
 
@@ -337,7 +337,7 @@ def _write_tables(tables: Mapping[str, DataFrame], out_dir: commit.Place) -> Non
                 for place in (out_dir, building)
                 for run in commit.directories_by_run(place / name)
             }
-            order = commit.Order(tuple(sorted(runs)), tuple(tables), commit.Manifest(FORMAT, {}, WRITER))
+            order = commit.Order(tuple(sorted(runs)), tuple(tables), commit.TableManifest(FORMAT, {}, WRITER))
             commit.commit(out_dir, building, order)
     except commit.StoreRefused as refused:
         raise OutputRefused(str(refused)) from refused

@@ -43,7 +43,7 @@ class StoreRefused(ValueError):
     """The directory cannot take tables; the message says why and what to do."""
 
 
-class Manifest(Struct, frozen=True):
+class TableManifest(Struct, frozen=True):
     """What a store is made of: the files that are in it, each with its stamp, and the form of its tables.
 
     `maker`: whose tables these are, whom alone they concern.
@@ -61,16 +61,16 @@ class Order(Struct, frozen=True):
 
     runs: tuple[str, ...]
     tables: tuple[str, ...]
-    manifest: Manifest
+    manifest: TableManifest
 
 
-def read_manifest(store: Place, maker: str = PIPELINE) -> Manifest | None:
+def read_manifest(store: Place, maker: str = PIPELINE) -> TableManifest | None:
     """What the store at `store` consists of; None when there is none.
 
     Raises `StoreRefused` when it cannot be read, or is another maker's.
     """
     try:
-        manifest = msgspec.json.decode((store / MANIFEST).read_bytes(), type=Manifest)
+        manifest = msgspec.json.decode((store / MANIFEST).read_bytes(), type=TableManifest)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except msgspec.MsgspecError as problem:

@@ -92,7 +92,7 @@ class JournalSource(DataSource):
         return JournalReader(dict(self.options))
 
 
-class LogSource(JournalSource):
+class LogDataSource(JournalSource):
     """The records that logs of Hazelcast members give: files, or folders that are searched for logs.
 
     Options `run`, `zone` and `date` say what the logs do not tell, as in `LogOptions`.

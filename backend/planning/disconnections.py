@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_va
 from pydantic_core import ErrorDetails
 
 from quarterdeck.backend.core.membership.partial_disconnection.conflict_explanation import shortened as shortened_list
-from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph import Candidate, resolve_conflicts
+from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph import CliqueCandidate, resolve_conflicts
 from quarterdeck.backend.documents.yaml_document import did_you_mean
 from quarterdeck.backend.planning.strict_input import (
     BadInput,
@@ -27,14 +27,14 @@ class BadDisconnections(BadInput):
     """Input that describes no members and suspicions. The message names the field and has a hint."""
 
 
-class ListedMember(StrictModel):
+class DisconnectionMember(StrictModel):
     """A member as the problem names it."""
 
     name: Name
     lite: bool = False
 
 
-def _without_repeats(members: tuple[ListedMember, ...]) -> tuple[ListedMember, ...]:
+def _without_repeats(members: tuple[DisconnectionMember, ...]) -> tuple[DisconnectionMember, ...]:
     check_each_once(member.name for member in members)
     return members
 
@@ -42,7 +42,7 @@ def _without_repeats(members: tuple[ListedMember, ...]) -> tuple[ListedMember, .
 class Disconnections(StrictModel):
     """`members` in order of age, the master first; `suspicions` has, by reporter, whom a member suspects."""
 
-    members: Annotated[tuple[ListedMember, ...], Field(min_length=1), AfterValidator(_without_repeats)]
+    members: Annotated[tuple[DisconnectionMember, ...], Field(min_length=1), AfterValidator(_without_repeats)]
     suspicions: dict[str, tuple[str, ...]] = {}
     timeout_seconds: float = Field(default=5.0, ge=0, allow_inf_nan=False)
     """After this the best answer so far is given; 0 stands for no limit, as in the property."""
@@ -95,7 +95,7 @@ def plan_disconnections(given: Disconnections, *, explain: bool) -> dict[str, ob
     began = time.monotonic()
     until = began + given.timeout_seconds
     resolution = resolve_conflicts(
-        [Candidate(member.name, member.lite) for member in given.members],
+        [CliqueCandidate(member.name, member.lite) for member in given.members],
         given.conflicts(),
         out_of_time=(lambda: time.monotonic() > until) if given.timeout_seconds else None,
     )
@@ -125,7 +125,7 @@ def _unknown_member(name: str, names: list[str]) -> str:
 def _problem(error: ErrorDetails) -> str | None:
     place, given = error["loc"], error["input"]
     member = place[:1] == ("members",) and len(place) > 1
-    model: type[BaseModel] = ListedMember if member else Disconnections
+    model: type[BaseModel] = DisconnectionMember if member else Disconnections
     match error["type"]:
         case "missing" if member:
             return 'is missing; write a member as {"name": "N1", "lite": false}'

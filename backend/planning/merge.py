@@ -45,26 +45,26 @@ def _short_form(value: object) -> object:
 WrittenAddress = Annotated[str, AfterValidator(parse_address)]
 
 
-class ListedMember(StrictModel):
+class MergeMember(StrictModel):
     """A member of one of the two clusters."""
 
     address: WrittenAddress
     lite: bool = False
 
 
-def _without_repeats(members: tuple[ListedMember, ...]) -> tuple[ListedMember, ...]:
+def _without_repeats(members: tuple[MergeMember, ...]) -> tuple[MergeMember, ...]:
     check_each_once(member.address for member in members)
     return members
 
 
-class Side(StrictModel):
+class MergeSide(StrictModel):
     """One of the two who meet. `members` are in order of age; a master whose own list lacks it is its first data member."""
 
     address: WrittenAddress
     cluster_name: str
     state: ShownState
     members: Annotated[
-        tuple[Annotated[ListedMember, BeforeValidator(_short_form)], ...], AfterValidator(_without_repeats)
+        tuple[Annotated[MergeMember, BeforeValidator(_short_form)], ...], AfterValidator(_without_repeats)
     ]
     data_member_count: Whole | None = Field(default=None, ge=0)
     """Wins over counting `members`."""
@@ -100,8 +100,8 @@ class Side(StrictModel):
 class Meeting(StrictModel):
     """`local` has asked; `remote` is what it got for an answer, None for nothing."""
 
-    local: Side
-    remote: Side | None
+    local: MergeSide
+    remote: MergeSide | None
 
 
 def read_meeting(text: bytes) -> Meeting:
@@ -155,7 +155,7 @@ def _passed_before(rule: str) -> dict[str, str]:
     return passed
 
 
-def _master_of(side: Side) -> str:
+def _master_of(side: MergeSide) -> str:
     """In words, the master of one who is not: the oldest on its list."""
     oldest = side.members[0].address if side.members else side.address
     return "the address of its master" if oldest == side.address else f"the address of its master, {oldest}"
@@ -189,7 +189,7 @@ def _problem(error: ErrorDetails) -> str | None:
 
 def _model_around(place: tuple[int | str, ...]) -> type[BaseModel]:
     """The model of which the last step of `place` is, or should be, a field."""
-    models: tuple[type[BaseModel], ...] = (Meeting, Side, ListedMember)
+    models: tuple[type[BaseModel], ...] = (Meeting, MergeSide, MergeMember)
     return models[min(len(place), 3) - 1]
 
 

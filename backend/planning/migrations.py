@@ -32,7 +32,7 @@ class BadMigrations(BadInput):
 Replica = Name | None
 
 
-class Rows(StrictModel):
+class PlannedRows(StrictModel):
     """The replicas of one partition, by replica index: a member's name, or null for nobody."""
 
     current: tuple[Replica, ...]
@@ -42,7 +42,7 @@ class Rows(StrictModel):
 class PlannedPartition:
     """One partition's rows and the plan between them."""
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: PlannedRows) -> None:
         self.current: Row = rows.current
         self.target: Row = rows.target
         self.plan: Plan = plan_migrations(rows.current, rows.target)
@@ -54,7 +54,7 @@ def read_and_plan(text: bytes) -> PlannedPartition | list[PlannedPartition]:
         raise BadMigrations(f"is empty; write {EXAMPLE}")
     many = text.lstrip().startswith(b"[")
     try:
-        given = TypeAdapter(list[Rows]).validate_json(text) if many else [Rows.model_validate_json(text)]
+        given = TypeAdapter(list[PlannedRows]).validate_json(text) if many else [PlannedRows.model_validate_json(text)]
     except ValidationError as failure:
         error = failure.errors()[0]
         raise BadMigrations(_explained(error, many), contradictory=is_contradiction(error)) from failure
@@ -97,7 +97,7 @@ def _problem(error: ErrorDetails, *, inside: bool) -> str:
         case "missing":
             return f"is missing; write {EXAMPLE}"
         case "extra_forbidden":
-            return f"there is no such field; {did_you_mean(str(error['loc'][-1]), Rows.model_fields)}"
+            return f"there is no such field; {did_you_mean(str(error['loc'][-1]), PlannedRows.model_fields)}"
         case "model_type" | "model_attributes_type":
             return f"{shortened(given)} does not fit here; write {EXAMPLE}"
         case "tuple_type":

@@ -35,7 +35,7 @@ class BadRebalance(BadInput):
     """Input that describes no members and table. The message names the field and has a hint."""
 
 
-class ListedMember(StrictModel):
+class RebalanceMember(StrictModel):
     """A member that may hold replicas."""
 
     name: Name
@@ -43,7 +43,7 @@ class ListedMember(StrictModel):
     """Members of one group never hold two replicas of a partition; without it a member is its own group."""
 
 
-def _without_repeats(members: tuple[ListedMember, ...]) -> tuple[ListedMember, ...]:
+def _without_repeats(members: tuple[RebalanceMember, ...]) -> tuple[RebalanceMember, ...]:
     check_each_once(member.name for member in members)
     return members
 
@@ -58,7 +58,7 @@ class Rebalance(StrictModel):
 
     partitions: Whole = Field(default=271, ge=1, le=100_000)
     backups: Whole = Field(default=1, ge=0, le=6)
-    members: Annotated[tuple[ListedMember, ...], Field(min_length=1), AfterValidator(_without_repeats)]
+    members: Annotated[tuple[RebalanceMember, ...], Field(min_length=1), AfterValidator(_without_repeats)]
     leaving: Annotated[tuple[Name, ...], AfterValidator(_without_repeated_names)] = ()
     """Those of the members that stop gracefully: they get nothing, and what they hold is moved away."""
     table: tuple[tuple[str | None, ...], ...] | None = None
@@ -122,7 +122,7 @@ def plan_rebalance(given: Rebalance, *, explain: bool) -> dict[str, object]:
 def _problem(error: ErrorDetails) -> str | None:
     place, given = error["loc"], error["input"]
     member = place[:1] == ("members",) and len(place) > 1
-    model: type[BaseModel] = ListedMember if member else Rebalance
+    model: type[BaseModel] = RebalanceMember if member else Rebalance
     match error["type"]:
         case "missing":
             return 'is missing; write the members as [{"name": "A", "group": "rack1"}, …]'

@@ -10,14 +10,14 @@ from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
 from quarterdeck.backend.invariants.invariant_checker import InvariantChecker
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.scenarios.expectations import list_labels, running, suspect_labels
-from quarterdeck.backend.scenarios.format.questions import AnswerSource, Question, words_of
+from quarterdeck.backend.scenarios.format.questions import AnswerSource, ScenarioQuestion, words_of
 
 
 @dataclass(frozen=True)
 class OpenQuestion:
     """A question that waits for its answer, and what its answer has to be compared with."""
 
-    ask: Question
+    ask: ScenarioQuestion
     list_before: tuple[str, ...]
     """The greatest list of a running member when it was asked."""
 
@@ -63,7 +63,7 @@ class OpenQuestion:
 class RightAnswer:
     """A right answer, in words."""
 
-    ask: Question
+    ask: ScenarioQuestion
     text: str
 
     @property
@@ -82,7 +82,7 @@ class RightAnswer:
         return words_of(self.ask.text_of_choice(answer)) == words_of(self.text)
 
 
-def opened_question(ask: Question, picture: Picture) -> OpenQuestion:
+def opened_question(ask: ScenarioQuestion, picture: Picture) -> OpenQuestion:
     """The question as it is asked at this moment."""
     return OpenQuestion(ask, greatest_list(picture))
 

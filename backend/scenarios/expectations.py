@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.picture.fold.picture import Belief, Picture
+from quarterdeck.backend.picture.fold.picture import MemberBelief, Picture
 from quarterdeck.backend.scenarios.event_patterns import events_missing, forbidden_event
 from quarterdeck.backend.scenarios.format.scenario import Expect
 
@@ -28,17 +28,17 @@ def evaluate(expect: Expect, picture: Picture, records: Sequence[Record], refusa
     return Evaluation(not missing, missing)
 
 
-def running(picture: Picture) -> dict[str, Belief]:
+def running(picture: Picture) -> dict[str, MemberBelief]:
     """The members whose process lives and moves, by label: the paused, the stopped and the killed are left out."""
     return {label: belief for label, belief in picture.members.items() if belief.status in ("joining", "member")}
 
 
-def list_labels(picture: Picture, belief: Belief) -> tuple[str, ...]:
+def list_labels(picture: Picture, belief: MemberBelief) -> tuple[str, ...]:
     """A member's list as labels, oldest first."""
     return tuple(picture.label_of(member.address) for member in belief.members)
 
 
-def suspect_labels(picture: Picture, belief: Belief) -> tuple[str, ...]:
+def suspect_labels(picture: Picture, belief: MemberBelief) -> tuple[str, ...]:
     """Whom a member suspects, as labels in alphabetical order."""
     return tuple(sorted(picture.label_of(address) for address in belief.suspicions))
 
@@ -146,7 +146,7 @@ def _standing(picture: Picture, label: str) -> str:
     return f"{label}'s list is v{belief.version} {_names(list_labels(picture, belief))}"
 
 
-def _follows(picture: Picture, belief: Belief) -> str:
+def _follows(picture: Picture, belief: MemberBelief) -> str:
     return picture.label_of(belief.master) if belief.master else "nobody"
 
 

@@ -8,10 +8,10 @@ from typing import Literal, Protocol
 from quarterdeck.backend.core.commands.commands import Command, CommandRefused
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.scenarios.expectations import running
-from quarterdeck.backend.scenarios.format.actions import Action
-from quarterdeck.backend.scenarios.format.scenario import Expect, Scenario, Step
+from quarterdeck.backend.scenarios.format.actions import ScenarioAction
+from quarterdeck.backend.scenarios.format.scenario import Expect, Scenario, ScenarioStep
 from quarterdeck.backend.scenarios.format.scheduled_choices import ScheduledChoice, ScheduleDoesNotFit
-from quarterdeck.backend.scenarios.outcome import Outcome, StepOutcome, TableOutcome
+from quarterdeck.backend.scenarios.outcome import ScenarioOutcome, StepOutcome, TableOutcome
 from quarterdeck.backend.scenarios.run_state import RunState
 from quarterdeck.backend.scenarios.workload import Workloads
 
@@ -42,11 +42,11 @@ class ScenarioDriver(Protocol):
 class StepObserver(Protocol):
     """Is called as each step begins and as it ends; `outcome` is None for a step that cannot fail."""
 
-    def begins(self, number: int, step: Step) -> None:
+    def begins(self, number: int, step: ScenarioStep) -> None:
         """Step `number` is about to be taken."""
         ...
 
-    def ends(self, number: int, step: Step, outcome: StepOutcome | None) -> None:
+    def ends(self, number: int, step: ScenarioStep, outcome: StepOutcome | None) -> None:
         """Step `number` was taken, with this outcome."""
         ...
 
@@ -88,11 +88,11 @@ class Interpreter:
                 self._observer.ends(number, step, outcome)
         return tuple(self.outcomes)
 
-    def take(self, step: Step) -> StepOutcome | None:
+    def take(self, step: ScenarioStep) -> StepOutcome | None:
         """Take a step more than the scenario has."""
         return self._take(len(self._scenario.steps) + 1, step)
 
-    def _take(self, number: int, step: Step) -> StepOutcome | None:
+    def _take(self, number: int, step: ScenarioStep) -> StepOutcome | None:
         if step.do is not None:
             outcome = self._do(number, step.do)
             return None if self._scenario.refusal_is_expected(number) else outcome
@@ -113,7 +113,7 @@ class Interpreter:
                 return self._outcome(number, f"schedule {place}: {choice.text()}", str(problem))
         return None
 
-    def _do(self, number: int, action: Action) -> StepOutcome | None:
+    def _do(self, number: int, action: ScenarioAction) -> StepOutcome | None:
         """Carry out an action; an outcome only when the cluster refused it: scenarios expect their actions to work."""
         match action.name:
             case "wait":
@@ -211,10 +211,10 @@ def conclude(
     messages: int | None = None,
     fingerprint: str,
     source: Literal["simulated", "live"],
-) -> Outcome:
+) -> ScenarioOutcome:
     """The outcome of a run that is over."""
     violations = tuple(run_state.invariant_checker.violations)
-    return Outcome(
+    return ScenarioOutcome(
         passed=all(step.met for step in steps) and not violations,
         expectations=steps,
         violations=violations,

@@ -8,7 +8,7 @@ from quarterdeck.backend.core.commands.commands import CallMap
 from quarterdeck.backend.core.data.calls.operations import Get
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.invariants import InvariantChecker
-from quarterdeck.backend.picture.fold.picture import Belief, Picture
+from quarterdeck.backend.picture.fold.picture import MemberBelief, Picture
 from quarterdeck.backend.scenarios.answers import OpenQuestion, RightAnswer, opened_question
 from quarterdeck.backend.scenarios.data_expectations import (
     data_missing,
@@ -23,13 +23,13 @@ from quarterdeck.backend.scenarios.expectations import (
     running,
     suspect_labels,
 )
-from quarterdeck.backend.scenarios.format.scenario import Expect, Question
+from quarterdeck.backend.scenarios.format.scenario import Expect, ScenarioQuestion
 from quarterdeck.backend.scenarios.outcome import MemberOutcome
 
 ONE_CLUSTER = Expect.model_validate({"one-cluster": True})
 
 
-class Journal(Protocol):
+class RecordSink(Protocol):
     """Where the records of a run are written, if anywhere."""
 
     def append(self, record: Record) -> None:
@@ -40,7 +40,7 @@ class Journal(Protocol):
 class RunState:
     """What a run has shown so far: the picture, the invariants that were broken, the records since the last action."""
 
-    def __init__(self, journal: Journal | None = None) -> None:
+    def __init__(self, journal: RecordSink | None = None) -> None:
         self.picture = Picture()
         self.refusal: str | None = None
         """Why the last command was refused; None when it was done."""
@@ -90,7 +90,7 @@ class RunState:
         """Whether something happened that `expect` forbids: waiting longer cannot change that."""
         return bool(forbidden_event(expect.never, self.picture, self.recent[self._counted_from :]))
 
-    def asked(self, ask: Question) -> OpenQuestion:
+    def asked(self, ask: ScenarioQuestion) -> OpenQuestion:
         """A question of a scenario, asked now."""
         return opened_question(ask, self.picture)
 
@@ -102,15 +102,15 @@ class RunState:
         """Why it cannot be said that no acknowledged write is lost, after every key was read; empty when none is."""
         return writes_missing(self.invariant_checker)
 
-    def reader(self) -> Belief | None:
+    def reader(self) -> MemberBelief | None:
         """The incarnation to read everything through; None while nobody can be asked."""
         return next((belief for belief in running(self.picture).values() if belief.status == "member"), None)
 
-    def reads_of_everything(self, reader: Belief) -> list[CallMap]:
+    def reads_of_everything(self, reader: MemberBelief) -> list[CallMap]:
         """Calls that read every key that was ever written."""
         return [CallMap(reader.label, Get(name, key)) for name, key in self.invariant_checker.writes.written()]
 
-    def is_reading(self, reader: Belief) -> bool:
+    def is_reading(self, reader: MemberBelief) -> bool:
         """Whether calls through this incarnation have not ended yet."""
         return bool(self.invariant_checker.writes.reads_under_way(reader.uuid))
 

@@ -10,13 +10,13 @@ from random import Random
 from quarterdeck.backend.core.commands.commands import CallMap
 from quarterdeck.backend.core.data.calls.operations import Get, Put, Remove
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.scenarios.format.actions import Load
+from quarterdeck.backend.scenarios.format.actions import LoadAction
 
 PlannedCall = tuple[int, CallMap]
 """When a call is due on the run's clock, in microseconds, and the call."""
 
 
-def planned_calls(load: Load, began_us: int, name: str, seed: int) -> Iterator[PlannedCall]:
+def planned_calls(load: LoadAction, began_us: int, name: str, seed: int) -> Iterator[PlannedCall]:
     """The calls of a workload that began at `began_us`, in order of time. `name` stands in every value that is put."""
     draws = Random(f"{seed}/load {name}")
     interval_us = SECOND_US / load.rate
@@ -42,7 +42,7 @@ class Workloads:
         self._next: PlannedCall | None = None
         self._begun = 0
 
-    def begin(self, load: Load, now_us: int) -> None:
+    def begin(self, load: LoadAction, now_us: int) -> None:
         """Let `load` go on from now."""
         self._begun += 1
         calls = planned_calls(load, now_us, f"w{self._begun}", self._seed)

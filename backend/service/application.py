@@ -14,7 +14,7 @@ from starlette.websockets import WebSocket
 
 from quarterdeck.backend.service.console_api.routes import console_paths, console_routes
 from quarterdeck.backend.service.http.face import Face
-from quarterdeck.backend.service.http.request_guard import Limits, RequestGuard
+from quarterdeck.backend.service.http.request_guard import RequestGuard, RequestLimits
 from quarterdeck.backend.service.http.request_times import TimedRequests
 from quarterdeck.backend.service.http.responses import Denied, failure, wrong_method
 from quarterdeck.backend.service.http.unknown_paths import no_such_path
@@ -48,7 +48,7 @@ KNOWN_PATHS = (*(one.path for one in OPERATOR_PATHS if "{" not in one.path), *co
 """All that have no names in them."""
 
 
-def application(face: Face, limits: Limits | None = None) -> ASGIApp:
+def application(face: Face, limits: RequestLimits | None = None) -> ASGIApp:
     """Serves `face`. Belongs to the member's event loop, as the face does."""
     handlers = {HTTPException: _on_problem, Exception: _on_crash}
     routes: list[BaseRoute] = [
@@ -58,7 +58,9 @@ def application(face: Face, limits: Limits | None = None) -> ASGIApp:
     ]
     app = Starlette(routes=routes, exception_handlers=handlers)
     app.router.redirect_slashes = False
-    guarded = RequestGuard(_for_browsers(app, face.configuration.security.allowed_origins), face, limits or Limits())
+    guarded = RequestGuard(
+        _for_browsers(app, face.configuration.security.allowed_origins), face, limits or RequestLimits()
+    )
     return TimedRequests(guarded, face.meters)
 
 

@@ -10,8 +10,8 @@ from quarterdeck.backend.core.data.calls.operations import Answer
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.scenarios.format.scenario import Scenario
 from quarterdeck.backend.scenarios.interpreter import Interpreter, conclude
-from quarterdeck.backend.scenarios.outcome import Outcome
-from quarterdeck.backend.scenarios.run_state import Journal, RunState
+from quarterdeck.backend.scenarios.outcome import ScenarioOutcome
+from quarterdeck.backend.scenarios.run_state import RecordSink, RunState
 from quarterdeck.backend.simulation.model_checking.model import Model
 from quarterdeck.backend.simulation.model_checking.scheduled_run import ScheduledRun
 from quarterdeck.backend.simulation.virtual_time.forked_world import forked_world
@@ -85,7 +85,9 @@ class SimulatedDriver:
         self.world.run_until(self.world.now_us + by_us)
 
 
-def simulate(scenario: Scenario, seed: int, journal: Journal | None = None, *, run: str | None = None) -> Outcome:
+def simulate(
+    scenario: Scenario, seed: int, journal: RecordSink | None = None, *, run: str | None = None
+) -> ScenarioOutcome:
     """Run `scenario` in virtual time under `seed`; equal scenarios and seeds give equal outcomes, fingerprint included.
 
     `run` names the run in its records, which go to `journal` when there is one.
@@ -107,7 +109,7 @@ def simulate(scenario: Scenario, seed: int, journal: Journal | None = None, *, r
     )
 
 
-def _follow_schedule(scenario: Scenario, seed: int, run_state: RunState, run: str) -> Outcome:
+def _follow_schedule(scenario: Scenario, seed: int, run_state: RunState, run: str) -> ScenarioOutcome:
     """The same for a scenario that says which message arrives when: the seed is that of its workloads only."""
     model = Model(
         run,

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from quarterdeck.backend.core.properties import SECOND_US
 
 
-class Prediction(NamedTuple):
+class TraineePrediction(NamedTuple):
     """One question: what the trainee said, and what was so. `right` is None when nothing was said, or nothing can be judged."""
 
     question: str
@@ -25,10 +25,10 @@ class ExpectationResult(NamedTuple):
     missing: str
 
 
-class Summary(NamedTuple):
+class DemoSummary(NamedTuple):
     """How a demo went."""
 
-    predictions: tuple[Prediction, ...]
+    predictions: tuple[TraineePrediction, ...]
     expectation_results: tuple[ExpectationResult, ...]
     refusals: int
     """Actions that the cluster refused though nobody expected that."""

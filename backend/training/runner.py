@@ -21,9 +21,9 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.scenarios.answers import OpenQuestion
 from quarterdeck.backend.scenarios.format.questions import LETTERS
-from quarterdeck.backend.scenarios.format.scenario import Scenario, Step
+from quarterdeck.backend.scenarios.format.scenario import Scenario, ScenarioStep
 from quarterdeck.backend.scenarios.interpreter import Interpreter, conclude
-from quarterdeck.backend.scenarios.outcome import Outcome, StepOutcome
+from quarterdeck.backend.scenarios.outcome import ScenarioOutcome, StepOutcome
 from quarterdeck.backend.scenarios.run_state import RunState
 
 Narrate = Callable[[str], None]
@@ -49,7 +49,7 @@ class OnlySimulated(ValueError):
     """A scenario that no live cluster can play; the message says which step, and why."""
 
 
-class StartingCluster(Cluster, Protocol):
+class DemoTarget(Cluster, Protocol):
     """A cluster that starts its members by itself, in order; `started` is done when it has."""
 
     started: Future[None]
@@ -62,7 +62,7 @@ def run_live(
     base_port: int = 5701,
     *,
     kind: type[LiveCluster] = LocalCluster,
-) -> Outcome:
+) -> ScenarioOutcome:
     """Run `scenario` on a new cluster, whose members listen from `base_port` on, and end that cluster afterwards.
 
     `narrate` is given a line or a few at a time: what the script says, each action, each verdict, and after those
@@ -92,7 +92,7 @@ def live_options(scenario: Scenario) -> MemberOptions:
     )
 
 
-def run_on(cluster: StartingCluster, scenario: Scenario, narrate: Narrate) -> Outcome:
+def run_on(cluster: DemoTarget, scenario: Scenario, narrate: Narrate) -> ScenarioOutcome:
     """Run `scenario` on a cluster that is starting its members, and leave it open afterwards. Raises `CommandTimedOut`."""
     run_state = RunState()
     stage = LiveStage(cluster, run_state)
@@ -116,7 +116,7 @@ class LiveStage:
     for a moment and judged in the order of their times, as causes come before effects there.
     """
 
-    def __init__(self, cluster: StartingCluster, run_state: RunState) -> None:
+    def __init__(self, cluster: DemoTarget, run_state: RunState) -> None:
         self._cluster = cluster
         self._run_state = run_state
         self._held: list[Record] = []
@@ -177,7 +177,7 @@ class Narrator:
         self._questions: list[tuple[OpenQuestion, int]] = []
         """And how many expectations have to be over before each can be answered."""
 
-    def begins(self, number: int, step: Step) -> None:
+    def begins(self, number: int, step: ScenarioStep) -> None:
         """Tell what a step is about to do."""
         if step.say is not None:
             self._narrate(step.say.rstrip())
@@ -190,7 +190,7 @@ class Narrator:
         elif step.expect is not None:
             self._narrate(f"[{number}] expect {step.expect.text()}")
 
-    def ends(self, number: int, step: Step, outcome: StepOutcome | None) -> None:
+    def ends(self, number: int, step: ScenarioStep, outcome: StepOutcome | None) -> None:
         """Tell how a step ended, and what every member believes then."""
         if outcome is not None:
             verdict = "met" if outcome.met else f"NOT MET: {outcome.missing}"

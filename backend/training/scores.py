@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from quarterdeck.backend.training.results import Summary
+from quarterdeck.backend.training.results import DemoSummary
 
 FORMAT = 1
 
@@ -26,7 +26,7 @@ class Attempts(Struct, frozen=True):
     last: int = 0
     last_of: int = 0
 
-    def with_summary(self, summary: Summary) -> Attempts:
+    def with_summary(self, summary: DemoSummary) -> Attempts:
         """One more that ended so."""
         right, judged = summary.right, summary.judged
         better = right * max(1, self.best_of) >= self.best * max(1, judged) if self.finished else True
@@ -63,7 +63,7 @@ class ScoreBook:
         """What was done with this demo."""
         return self._demos.get(demo, Attempts())
 
-    def record(self, demo: str, summary: Summary) -> None:
+    def record(self, demo: str, summary: DemoSummary) -> None:
         """A demo was finished. Read anew first, as another console may have written meanwhile."""
         now = self._read() or self._demos
         self._demos = {**now, demo: now.get(demo, Attempts()).with_summary(summary)}

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from quarterdeck.backend.scenarios.format.questions import LETTERS
 from quarterdeck.backend.training.lesson import Lesson
-from quarterdeck.backend.training.results import Summary
+from quarterdeck.backend.training.results import DemoSummary
 from quarterdeck.backend.training.tutor_facts import HEADINGS, CommandForms, plain
 
 LEAVE = "q"
@@ -34,7 +34,9 @@ class LessonFailed(RuntimeError):
     """There is no cluster to learn on; the message says why."""
 
 
-def run_text_lesson(lesson: Lesson, pass_time: Callable[[], None], trainee: Trainee, lines: CommandForms) -> Summary:
+def run_text_lesson(
+    lesson: Lesson, pass_time: Callable[[], None], trainee: Trainee, lines: CommandForms
+) -> DemoSummary:
     """Lead through the lesson until it is over, or until the trainee leaves.
 
     `pass_time` lets a moment go by and hands what happened in it to the lesson. Raises `LessonFailed`.
@@ -51,7 +53,7 @@ class _TextLesson:
         self._told_missing = False
         """Whether it was told what the present expectation is missing: once is enough."""
 
-    def run_text_lesson(self) -> Summary:
+    def run_text_lesson(self) -> DemoSummary:
         tutor = self._tutor
         self._say(tutor.scenario.title)
         if tutor.scenario.goal:

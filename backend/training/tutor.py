@@ -16,10 +16,10 @@ from quarterdeck.backend.core.commands.catalogue import description_of
 from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.scenarios.answers import OpenQuestion, RightAnswer
-from quarterdeck.backend.scenarios.format.scenario import Expect, Question, Scenario, Step
+from quarterdeck.backend.scenarios.format.scenario import Expect, Scenario, ScenarioQuestion, ScenarioStep
 from quarterdeck.backend.scenarios.run_state import RunState
 from quarterdeck.backend.scenarios.workload import Workloads
-from quarterdeck.backend.training.results import ExpectationResult, Prediction, Summary
+from quarterdeck.backend.training.results import DemoSummary, ExpectationResult, TraineePrediction
 
 GRACEFUL_STOP_US = 200_000
 """How long a graceful stop is waited for before the next step: enough to hear of a refusal."""
@@ -79,7 +79,7 @@ class Tutor:
         """Everything, in order."""
         self.page_from = 0
         """Where in `transcript` the current page begins."""
-        self.predictions: list[Prediction] = []
+        self.predictions: list[TraineePrediction] = []
         self.expectation_results: list[ExpectationResult] = []
         self.missing = ""
         """What is still missing of the expectation that is waited for."""
@@ -120,7 +120,7 @@ class Tutor:
         return self.transcript[self.page_from :]
 
     @property
-    def next_actions(self) -> list[Step]:
+    def next_actions(self) -> list[ScenarioStep]:
         """What is done next when the trainee says so: one action or several in a row."""
         found = []
         for step in self.scenario.steps[self._place :]:
@@ -130,7 +130,7 @@ class Tutor:
         return found
 
     @property
-    def question(self) -> Question | None:
+    def question(self) -> ScenarioQuestion | None:
         """What is being asked."""
         return self.scenario.steps[self._place].ask if self.phase == "asking" else None
 
@@ -150,15 +150,15 @@ class Tutor:
             return 0
         return max(0, self._pending_expectation.until_us - (self._free_since_us if self.free else now_us))
 
-    def commands(self, step: Step) -> list[Command]:
+    def commands(self, step: ScenarioStep) -> list[Command]:
         """The commands that an action stands for now."""
         return list(step.do.commands(self._run_state.is_running)) if step.do is not None else []
 
     @property
-    def summary(self) -> Summary:
+    def summary(self) -> DemoSummary:
         """How it went so far."""
         lasted = 0 if self._began_us is None else self._now_us - self._began_us
-        return Summary(
+        return DemoSummary(
             tuple(self.predictions), tuple(self.expectation_results), self._refusals, lasted, self.phase == "over"
         )
 
@@ -384,7 +384,7 @@ class Tutor:
     def _reveal(self, truth: RightAnswer, said: str) -> None:
         judged = bool(said) and not truth.in_doubt
         right = judged and truth.agrees_with(said)
-        self.predictions.append(Prediction(truth.ask.question, said, truth.text, right if judged else None))
+        self.predictions.append(TraineePrediction(truth.ask.question, said, truth.text, right if judged else None))
         self._tell(("right" if right else "wrong") if judged else "open", f"{truth.ask.question} {truth.text}")
         if truth.ask.why:
             self._tell("why", truth.ask.why.strip())

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from multiprocessing.synchronize import Event
     from types import FrameType
 
-    from quarterdeck.backend.simulation.model_checking.exploration import Exploration, Progress
+    from quarterdeck.backend.simulation.model_checking.exploration import Exploration, SearchProgress
     from quarterdeck.backend.simulation.model_checking.model import Model
 
     Stopped = Callable[[], bool]
@@ -97,7 +97,7 @@ def check(
         }.items()
         if value is not None
     }
-    search = Search(most_states, jobs or os.cpu_count() or 1, memory * 1_000_000, histories, state)
+    search = CheckRun(most_states, jobs or os.cpu_count() or 1, memory * 1_000_000, histories, state)
     rows = []
     with failing_as(ExitCode.BAD_INPUT, BadCheckpoint), failing_as(ExitCode.BAD_INPUT, OSError, about="--state"):
         bounded = [_bounded(model, bounds) for _, model in chosen]
@@ -147,7 +147,7 @@ def _repeat(file: Path, journal: Path | None, output: Format) -> None:
 
 
 @dataclass(frozen=True)
-class Search:
+class CheckRun:
     """How models are searched."""
 
     most_states: int
@@ -163,7 +163,7 @@ def _bounded(model: Model, bounds: dict[str, int]) -> Model:
     return msgspec.structs.replace(model, bounds=msgspec.structs.replace(model.bounds, **bounds))
 
 
-def _explorations(models: list[Model], search: Search) -> Iterator[Exploration]:
+def _explorations(models: list[Model], search: CheckRun) -> Iterator[Exploration]:
     """In their order: one model by all processes, several by one each. Raises KeyboardInterrupt when all have stopped."""
     with _stopped_by_interrupt() as is_stopped:
         if len(models) == 1 or search.jobs == 1:
@@ -176,7 +176,7 @@ def _explorations(models: list[Model], search: Search) -> Iterator[Exploration]:
             yield from _beside_one_another(models, search, is_stopped)
 
 
-def _beside_one_another(models: list[Model], search: Search, is_stopped: Stopped) -> Iterator[Exploration]:
+def _beside_one_another(models: list[Model], search: CheckRun, is_stopped: Stopped) -> Iterator[Exploration]:
     from concurrent.futures import ProcessPoolExecutor, wait
     from multiprocessing import get_context
 
@@ -207,7 +207,7 @@ def _begin_process(stop: Event) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _explored_in_a_process(model: Model, search: Search) -> Exploration:
+def _explored_in_a_process(model: Model, search: CheckRun) -> Exploration:
     assert _stop is not None
     return _explored(model, search, 1, _stop.is_set)
 
@@ -230,10 +230,10 @@ def _stopped_by_interrupt() -> Iterator[Stopped]:
         signal.signal(signal.SIGINT, before)
 
 
-def _explored(model: Model, search: Search, processes: int, is_stopped: Stopped) -> Exploration:
+def _explored(model: Model, search: CheckRun, processes: int, is_stopped: Stopped) -> Exploration:
     from quarterdeck.backend.simulation.model_checking.exploration import Explorer
 
-    def tell(progress: Progress) -> None:
+    def tell(progress: SearchProgress) -> None:
         say(
             f"{model.name}: {progress.states} states, {progress.states_per_second:.0f} a second, depth {progress.depth}, "
             f"{progress.frontier} to be looked at"

@@ -18,7 +18,7 @@ from quarterdeck.cli.commands.run_options import (
     ProcessesOption,
     write_log,
 )
-from quarterdeck.cli.configuration.connection import Connection, with_connection
+from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.paths import console_state_file
 from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 
@@ -42,7 +42,7 @@ class PresetName(StrEnum):
 
 @with_connection
 def console(
-    connection: Connection,
+    connection: ConnectionTarget,
     members: Annotated[int, typer.Option(min=1, max=100, help="How many members to start.")] = len(CITIES),
     preset: Annotated[
         PresetName, typer.Option(help="Timing properties: seconds for training, or the documented defaults.")
@@ -127,7 +127,7 @@ def console(
     )
 
 
-def open_running_cluster(connection: Connection, *, write: bool, theme: str | None = None) -> None:
+def open_running_cluster(connection: ConnectionTarget, *, write: bool, theme: str | None = None) -> None:
     """The console on the cluster that `connection` names; it goes on when the console ends."""
     if write:
         connection.require_writable()

@@ -27,8 +27,8 @@ from quarterdeck.cli.output import Format, FormatOption, say, write_document, wr
 if TYPE_CHECKING:
     from quarterdeck.backend.core.commands.commands import Command
     from quarterdeck.backend.scenarios.format.scenario import Scenario
-    from quarterdeck.backend.scenarios.outcome import Outcome
-    from quarterdeck.backend.training.results import Summary
+    from quarterdeck.backend.scenarios.outcome import ScenarioOutcome
+    from quarterdeck.backend.training.results import DemoSummary
 
 group = typer.Typer(help="Scripted demos: list them, run them, learn with them.", rich_markup_mode=None)
 
@@ -211,7 +211,7 @@ def play(
     wanted: bool,
     *,
     processes: bool = False,
-) -> Outcome:
+) -> ScenarioOutcome:
     """Run `scenario` on live members, telling `narrate` each step and what every member believes after it.
 
     With `processes`, every member is a process of its own.
@@ -236,7 +236,7 @@ def _check_kind(simulate: bool, seed: int | None, live_only: Sequence[tuple[str,
             raise CommandFailed(ExitCode.BAD_INPUT, f"{option}: only for live members; leave out --simulate")
 
 
-def _simulated_lesson(scenario: Scenario, name: str, seed: int, journal: Path | None) -> Summary:
+def _simulated_lesson(scenario: Scenario, name: str, seed: int, journal: Path | None) -> DemoSummary:
     """Time passes only while something is waited for."""
     from quarterdeck.backend.clusters.simulated.virtual_stage import VirtualStage
     from quarterdeck.backend.journal.files import seeded_run
@@ -256,7 +256,7 @@ def _simulated_lesson(scenario: Scenario, name: str, seed: int, journal: Path | 
         return run_text_lesson(lesson, pass_time, _TerminalTrainee(), _command_lines)
 
 
-def _live_lesson(scenario: Scenario, name: str, journal: Path | None, *, wanted: bool) -> Summary:
+def _live_lesson(scenario: Scenario, name: str, journal: Path | None, *, wanted: bool) -> DemoSummary:
     import time
 
     from quarterdeck.backend.training.demo_cluster import LiveDemo

@@ -17,7 +17,7 @@ from quarterdeck.cli.output import Format, FormatOption, say, write_rows
 if TYPE_CHECKING:
     from quarterdeck.backend.core.events import Record
     from quarterdeck.backend.journal.reader import Journal
-    from quarterdeck.backend.picture.fold.picture import Belief, Picture
+    from quarterdeck.backend.picture.fold.picture import MemberBelief, Picture
 
 
 RUN_COLUMNS = ("run", "members", "records", "files", "size_bytes", "first", "last", "missing", "problems")
@@ -159,7 +159,7 @@ def _picture_at(journal: Journal, path: Path, at_us: int | None) -> Picture:
     return picture
 
 
-def _list_text(belief: Belief, legacy: bool) -> str:
+def _list_text(belief: MemberBelief, legacy: bool) -> str:
     """The list that `belief` holds as it stands in logs. Raises `ValueError` when the journal has an address that is none."""
     import msgspec
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quarterdeck.cli.commands.run_options import new_run, stopping
-from quarterdeck.cli.configuration.connection import Connection, with_connection
+from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 from quarterdeck.cli.output import say
 
@@ -28,7 +28,7 @@ MEBIBYTE = 1 << 20
 
 @with_connection
 def record(
-    connection: Connection,
+    connection: ConnectionTarget,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The journal; a run is made in it.")],
     keep: Annotated[
         int, typer.Option("--keep", metavar="MIB", min=1, help="Remove the oldest files when the run holds more.")

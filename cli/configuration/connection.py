@@ -22,7 +22,7 @@ from quarterdeck.cli.output import say
 
 if TYPE_CHECKING:
     from quarterdeck.backend.clusters.hazelcast.hazelcast_cluster import HazelcastCluster
-    from quarterdeck.backend.clusters.remote.access import Access
+    from quarterdeck.backend.clusters.remote.access import MemberCredentials
     from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
 
 CONNECT_TIMEOUT_SECONDS = 10.0
@@ -33,7 +33,7 @@ TOKEN_VARIABLE = "QUARTERDECK_TOKEN"
 
 
 @dataclass(frozen=True)
-class Connection:
+class ConnectionTarget:
     """A cluster to reach. Without URLs: none was named."""
 
     urls: tuple[str, ...] = ()
@@ -61,24 +61,24 @@ class Connection:
         """Whether it is for unchanged members of Hazelcast."""
         return bool(self.urls) and self.urls[0].startswith(SCHEME)
 
-    def access(self) -> Access:
-        from quarterdeck.backend.clusters.remote.access import Access
+    def access(self) -> MemberCredentials:
+        from quarterdeck.backend.clusters.remote.access import MemberCredentials
 
-        return Access(self.user, self.password, self.token, self.authority, self.certificate, self.key)
+        return MemberCredentials(self.user, self.password, self.token, self.authority, self.certificate, self.key)
 
-    def require_named(self) -> Connection:
+    def require_named(self) -> ConnectionTarget:
         """Itself. Raises `CommandFailed` when no cluster was named."""
         if not self.urls:
             raise CommandFailed(ExitCode.BAD_INPUT, "which cluster? give --connect URL of a member, or --cluster NAME")
         return self
 
-    def require_writable(self) -> Connection:
+    def require_writable(self) -> ConnectionTarget:
         """Itself. Raises `CommandFailed` when nothing may be changed from here."""
         if self.read_only:
             raise CommandFailed(ExitCode.REFUSED, f"the profile of {self.label} is read-only; change it there")
         return self
 
-    def require_ours(self) -> Connection:
+    def require_ours(self) -> ConnectionTarget:
         """Itself. Raises `CommandFailed` for members of Hazelcast, of which the rest cannot be asked."""
         if self.is_hazelcast:
             raise CommandFailed(
@@ -189,9 +189,9 @@ def connection_of(
             help="Members of Hazelcast: their logs, a file, a directory, or - for standard input. Repeatable.",
         ),
     ] = None,
-) -> Connection:
+) -> ConnectionTarget:
     """The connection that these options describe; what is given goes before the profile. Raises `CommandFailed`."""
-    known = profile_of(cluster) if cluster is not None else Connection()
+    known = profile_of(cluster) if cluster is not None else ConnectionTarget()
     password = _secret(password_file, "--password-file", PASSWORD_VARIABLE) or known.password
     token = _secret(token_file, "--token-file", TOKEN_VARIABLE)
     return replace(
@@ -229,7 +229,7 @@ def with_connection(command: Callable[..., None]) -> Callable[..., None]:
     return connected
 
 
-def profile_of(label: str) -> Connection:
+def profile_of(label: str) -> ConnectionTarget:
     """What the profile of this label says, and nothing else: secrets in the environment are for the cluster that a command names.
 
     Raises `CommandFailed`.
@@ -244,7 +244,7 @@ def profile_of(label: str) -> Connection:
         known = ", ".join(profiles) or "none"
         raise CommandFailed(ExitCode.BAD_INPUT, f"--cluster {label}: {configuration_file()} has {known}")
     profile = profiles[label]
-    return Connection(
+    return ConnectionTarget(
         urls=profile.urls,
         label=profile.label,
         environment=profile.environment,

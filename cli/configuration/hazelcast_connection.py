@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from quarterdeck.backend.core.address import BadAddress, parse_address
 from quarterdeck.backend.core.join_list import DEFAULT_PORT
 from quarterdeck.backend.hazelcast import SCHEME
-from quarterdeck.backend.hazelcast.wire.requests import Credentials, NameOnly, Token, UserAndPassword
+from quarterdeck.backend.hazelcast.wire.requests import Credentials, NameOnly, RequestToken, UserAndPassword
 from quarterdeck.backend.hazelcast.wire.settings import TlsOptions, WatchSettings
 from quarterdeck.backend.journal.files import usable_name
-from quarterdeck.cli.configuration.connection import Connection
+from quarterdeck.cli.configuration.connection import ConnectionTarget
 from quarterdeck.cli.exits import ExitCode, failing_as
 from quarterdeck.cli.output import say
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
 
 
-def open_watched(connection: Connection, *, write: bool = False) -> RemoteCluster | HazelcastCluster:
+def open_watched(connection: ConnectionTarget, *, write: bool = False) -> RemoteCluster | HazelcastCluster:
     """The cluster that is meant, whichever kind it is; the caller closes it. Raises `CommandFailed`."""
     return open_hazelcast(connection, write=write) if connection.is_hazelcast else connection.open(write=write)
 
 
-def open_hazelcast(connection: Connection, *, write: bool = False, run: str = "") -> HazelcastCluster:
+def open_hazelcast(connection: ConnectionTarget, *, write: bool = False, run: str = "") -> HazelcastCluster:
     """The cluster, whose members are followed from now on; the caller closes it. `run` names its records.
 
     Raises `CommandFailed`.
@@ -51,7 +51,7 @@ def open_hazelcast(connection: Connection, *, write: bool = False, run: str = ""
         )
 
 
-def watch_settings(connection: Connection) -> WatchSettings:
+def watch_settings(connection: ConnectionTarget) -> WatchSettings:
     """What is watched, and as whom. Raises `CommandFailed`."""
     with failing_as(ExitCode.BAD_INPUT, BadAddress, about="--address-map"):
         mapped = {
@@ -68,9 +68,9 @@ def watch_settings(connection: Connection) -> WatchSettings:
     )
 
 
-def _credentials(connection: Connection) -> Credentials:
+def _credentials(connection: ConnectionTarget) -> Credentials:
     if connection.token:
-        return Token(connection.token.encode())
+        return RequestToken(connection.token.encode())
     return UserAndPassword(connection.user, connection.password) if connection.user else NameOnly()
 
 

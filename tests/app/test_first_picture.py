@@ -10,7 +10,7 @@ from textual.css.stylesheet import Stylesheet
 from textual.screen import Screen
 
 from quarterdeck.app.console import Console
-from quarterdeck.app.views.overview.layout import Arrangement
+from quarterdeck.app.views.overview.layout import PaneArrangement
 from quarterdeck.app.views.overview.screen import OverviewScreen
 from quarterdeck.backend.core.events import Record
 from tests.app.fakes.fake_cluster import FakeCluster
@@ -22,7 +22,7 @@ FIVE = ("athens", "byzantium", "cyrene", "delphi", "euphesus")
 @pytest.mark.parametrize("size", [(40, 10), (80, 24), (120, 36), (160, 50), (300, 80)])
 def test_the_panes_are_arranged_once(size: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     """What is arranged again is laid out and painted again."""
-    found: list[Arrangement | None] = []
+    found: list[PaneArrangement | None] = []
     arrange = OverviewScreen._arrange
 
     def watched(view: OverviewScreen) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quarterdeck.app.session import Session
+from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.connection_summary import ConnectionSummary
 from quarterdeck.app.views.header import header_parts
 from quarterdeck.backend.core.events import JournalChanged, MemberStarted, ProcessKilled
@@ -13,7 +13,7 @@ from tests.app.fakes.fake_cluster import FakeCluster
 CITIES = ("athens", "byzantium", "cyrene")
 
 
-def header(session: Session) -> str:
+def header(session: ConsoleSession) -> str:
     session.poll()
     parts = header_parts(session, ConnectionSummary(session.cluster), "overview")
     return "  ".join(part.text for part in parts if part.text)
@@ -22,7 +22,7 @@ def header(session: Session) -> str:
 def test_who_is_not_reached_counts_neither_as_running_nor_as_master() -> None:
     cluster = FakeCluster(CITIES)
     cluster.form()
-    session = Session(cluster)
+    session = ConsoleSession(cluster)
     assert "members 3/3  master athens" in header(session)
     cluster.happen("cyrene", ConnectionChanged("gone", "connection refused"))
     assert "members 2/3  master athens" in header(session)
@@ -38,7 +38,7 @@ def test_who_is_not_reached_counts_neither_as_running_nor_as_master() -> None:
 def test_a_loss_is_told_with_its_side_and_ends_with_it() -> None:
     cluster = FakeCluster(CITIES)
     cluster.form()
-    session = Session(cluster)
+    session = ConsoleSession(cluster)
     cluster.split(["athens", "byzantium"], ["cyrene"])
     for partition in (1, 2, 3):
         cluster.happen("cyrene", PartitionLost(partition, ALL_LOST))
@@ -53,7 +53,7 @@ def test_a_loss_is_told_with_its_side_and_ends_with_it() -> None:
 def test_a_loss_goes_over_to_who_leads_next() -> None:
     cluster = FakeCluster(CITIES)
     cluster.form()
-    session = Session(cluster)
+    session = ConsoleSession(cluster)
     cluster.happen("athens", PartitionLost(7, ALL_LOST))
     assert header(session).endswith("∅ 1 partition lost")
     cluster.happen("dev", ProcessKilled("athens"))
@@ -66,7 +66,7 @@ def test_a_loss_goes_over_to_who_leads_next() -> None:
 def test_a_side_that_lost_nothing_does_not_take_over_a_loss_with_a_list() -> None:
     cluster = FakeCluster(CITIES)
     cluster.form()
-    session = Session(cluster)
+    session = ConsoleSession(cluster)
     cluster.install("cyrene", 4, ["cyrene"], lineage="L2")
     cluster.happen("cyrene", PartitionLost(7, ALL_LOST))
     cluster.install("cyrene", 5, CITIES)
@@ -76,7 +76,7 @@ def test_a_side_that_lost_nothing_does_not_take_over_a_loss_with_a_list() -> Non
 def test_a_failing_journal_is_told_while_it_lasts() -> None:
     cluster = FakeCluster(CITIES, source="live")
     cluster.form()
-    session = Session(cluster)
+    session = ConsoleSession(cluster)
     cluster.happen("dev", JournalChanged("dev", "No space left on device", 0))
     assert "✕ no journal: No space left on device" in header(session)
     cluster.happen("dev", JournalChanged("dev", "", 3))
@@ -86,7 +86,7 @@ def test_a_failing_journal_is_told_while_it_lasts() -> None:
 def test_the_past_is_neither_live_nor_to_be_changed() -> None:
     cluster = FakeCluster(CITIES, source="live")
     cluster.form()
-    session = Session(cluster)
+    session = ConsoleSession(cluster)
     assert header(session).startswith("dev  live  RW  members 3/3")
     session.playhead.go(300_000)
     assert header(session).startswith("dev  ‖ past 0.300 of 0.6 s  RO  members 0/3")

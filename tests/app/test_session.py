@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quarterdeck.app.session import Session
+from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import ListInstalled, ProcessKilled, ProcessPaused, Record
 from quarterdeck.backend.core.membership.views.identity import Member
@@ -12,7 +12,7 @@ from tests.app.fakes.fake_cluster import FakeCluster
 class Viewer:
     """A view as it gathers records: begun anew whenever the epoch is another one."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: ConsoleSession) -> None:
         self.session = session
         self.epoch = session.epoch
         self.seen: list[Record] = []
@@ -24,10 +24,10 @@ class Viewer:
         return self.seen
 
 
-def eventful() -> tuple[FakeCluster, Session, Viewer]:
+def eventful() -> tuple[FakeCluster, ConsoleSession, Viewer]:
     cluster = FakeCluster(("a", "b", "c"))
     cluster.form()
-    session = Session(cluster)
+    session = ConsoleSession(cluster)
     viewer = Viewer(session)
     viewer.look()
     return cluster, session, viewer
@@ -76,11 +76,13 @@ def installed(version: int, at: int) -> Record:
 
 
 def test_what_was_overtaken_in_a_journal_is_no_violation_wherever_the_pieces_end() -> None:
-    session = Session(Reread([installed(1, 1_000), installed(3, 3_000)], [installed(2, 2_000)], [installed(4, 4_000)]))
+    session = ConsoleSession(
+        Reread([installed(1, 1_000), installed(3, 3_000)], [installed(2, 2_000)], [installed(4, 4_000)])
+    )
     for _ in range(5):
         session.poll()
     assert list(session.violations) == []
-    session = Session(Reread([installed(5, 1_000)], [installed(4, 2_000)]))
+    session = ConsoleSession(Reread([installed(5, 1_000)], [installed(4, 2_000)]))
     for _ in range(4):
         session.poll()
     assert "version" in [one.invariant for one in session.violations], "told once all is read"

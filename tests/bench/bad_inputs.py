@@ -37,8 +37,8 @@ from quarterdeck.backend.live.member.host import Host
 from quarterdeck.backend.live.member.member_host import MemberHost
 from quarterdeck.backend.live.member.run_clock import RunClock
 from quarterdeck.backend.live.security.tls import OPEN, TlsFiles, WireSecurity
-from quarterdeck.backend.live.transport.limits import DEFAULT_LIMITS, Limits, Timeouts
-from quarterdeck.backend.live.transport.network import Network
+from quarterdeck.backend.live.transport.limits import DEFAULT_LIMITS, Timeouts, TransportLimits
+from quarterdeck.backend.live.transport.network import LiveNetwork
 from quarterdeck.backend.service.http.http_protocol import BoundedProtocol
 from tests.live.security.certificates import Authority
 from tests.live.transport.bad_inputs import resident_bytes, throw_many
@@ -48,7 +48,7 @@ WARM_UP = 3_000
 """Thrown before the first look: what is loaded once and kept is no leak."""
 BASE_PORT = 26_701
 TIMEOUTS = Timeouts(hello_seconds=1.0)
-TOLERANT = Limits(pending_per_host=10_000, pending=10_000, http_per_host=10_000, http=10_000, failures=1e12)
+TOLERANT = TransportLimits(pending_per_host=10_000, pending=10_000, http_per_host=10_000, http=10_000, failures=1e12)
 SETTINGS = Settings.of({"hazelcast.heartbeat.interval.seconds": 0.5, "hazelcast.max.no.heartbeat.seconds": 10})
 
 
@@ -101,7 +101,7 @@ async def be_thrown_at(tolerant: bool, security: WireSecurity) -> None:
             member_configuration.cluster_name,
             MemberMachine(member_configuration, Random(number), clock.now_us),
             clock,
-            Network({}, Random(1)),
+            LiveNetwork({}, Random(1)),
             observer,
             TIMEOUTS,
             http=lambda transport, said: BoundedProtocol(config, state, {}, loop),

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph import (
     WORK_BUDGET,
-    Candidate,
+    CliqueCandidate,
     resolve_conflicts,
 )
 
@@ -72,7 +72,7 @@ def shapes() -> Iterator[tuple[str, int, Pairs]]:
 
 
 def measure(shape: str, members: int, pairs: Pairs) -> dict[str, object]:
-    candidates = [Candidate("master"), *(Candidate(f"m{place}") for place in range(members))]
+    candidates = [CliqueCandidate("master"), *(CliqueCandidate(f"m{place}") for place in range(members))]
     conflicts = [(f"m{one}", f"m{other}") for one, other in pairs]
     taken = []
     for _ in range(ROUNDS):

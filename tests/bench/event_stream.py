@@ -32,7 +32,7 @@ from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.messages import Heartbeat
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.live.member.run_clock import RunClock
-from quarterdeck.backend.live.transport.network import Network
+from quarterdeck.backend.live.transport.network import LiveNetwork
 from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration
 from quarterdeck.backend.service.process import member_service
 from quarterdeck.backend.service.process.member_service import MemberService
@@ -66,7 +66,9 @@ def a_member(place: int) -> MemberService:
     member_configuration = MemberConfiguration(
         "bench", label, address, tuple(addresses.values()), SETTINGS, clock.utc_origin_us
     )
-    return MemberService(configuration, member_configuration, Random(place), clock, Network(addresses, Random(place)))
+    return MemberService(
+        configuration, member_configuration, Random(place), clock, LiveNetwork(addresses, Random(place))
+    )
 
 
 async def serve(clients: int, rate: int, seconds: float, watcher: Connection, crowd: Connection) -> dict[str, Any]:

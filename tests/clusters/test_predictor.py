@@ -24,7 +24,7 @@ from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.what_if.fault_presets import preset
-from quarterdeck.backend.picture.what_if.prediction import Prediction
+from quarterdeck.backend.picture.what_if.prediction import FaultPrediction
 from tests.thoroughness import long_after
 
 PORT = 27_480
@@ -55,7 +55,7 @@ class Watched:
         }
 
 
-def lists(found: Prediction | None) -> dict[str, set[str]]:
+def lists(found: FaultPrediction | None) -> dict[str, set[str]]:
     assert found is not None
     return {master: set(members) for master, members in found.lists.items()}
 

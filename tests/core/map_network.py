@@ -9,14 +9,14 @@ from quarterdeck.backend.core.data import handlers
 from quarterdeck.backend.core.data.calls import map_calls
 from quarterdeck.backend.core.data.calls.operations import Answer, Get, Operation, Put
 from quarterdeck.backend.core.data.map_service import MapService, entries_of
-from quarterdeck.backend.core.effects import Answered, Happened, Transmit
+from quarterdeck.backend.core.effects import Happened, OperationAnswered, Transmit
 from quarterdeck.backend.core.events import Event
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import DeadlineDetector, Peer
 from quarterdeck.backend.core.membership.undertakings import Following, Leading
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.messages import Message
-from quarterdeck.backend.core.partitions.migration.migration import Migration
+from quarterdeck.backend.core.partitions.migration.migration import PartitionMigration
 from quarterdeck.backend.core.partitions.migration.migration_service import Endpoint, MigrationEvent
 from quarterdeck.backend.core.partitions.state import ActiveMigration
 from quarterdeck.backend.core.partitions.table.learning import learn
@@ -143,7 +143,7 @@ class MapNetwork:
         for effect in effects:
             if isinstance(effect, Transmit):
                 self.sent += [(name, name_of(address), message) for address, message in effect.deliveries]
-            elif isinstance(effect, Answered):
+            elif isinstance(effect, OperationAnswered):
                 assert effect.call not in self.answers, "answered twice"
                 self.answers[effect.call] = effect.answer
             elif isinstance(effect, Happened):
@@ -202,13 +202,13 @@ class MapNetwork:
 
     # Migrations, by hand
 
-    def migration(self, partition: int, names_after: str, destination: str) -> Migration:
+    def migration(self, partition: int, names_after: str, destination: str) -> PartitionMigration:
         """The migration by which `destination` comes to its place in `names_after`; the source is whoever loses that place."""
         before, after = self.rows[partition], self.row_of(names_after)
         to = Replica(address_of(destination), self.states[destination].uuid)
         new = index_of(to.uuid, after)
         source = before[new]
-        return Migration(
+        return PartitionMigration(
             f"migration {self.versions[partition]}",
             partition,
             "MOVE",
@@ -222,13 +222,13 @@ class MapNetwork:
             to,
         )
 
-    def event(self, name: str, migration: Migration, endpoint: Endpoint) -> MigrationEvent:
+    def event(self, name: str, migration: PartitionMigration, endpoint: Endpoint) -> MigrationEvent:
         uuid, row = self.states[name].uuid, self.rows[migration.partition]
         return MigrationEvent(
             migration.id, migration.partition, endpoint, index_of(uuid, row), index_of(uuid, migration.applied_to(row))
         )
 
-    def begin_migration(self, migration: Migration) -> Iterator[bytes]:
+    def begin_migration(self, migration: PartitionMigration) -> Iterator[bytes]:
         """At the owner and the destination; the chunks are those that the owner makes."""
         owner = self.names_in(migration.partition)[0]
         destination = name_of(migration.destination.address)
@@ -246,7 +246,7 @@ class MapNetwork:
         while chunk := service.next_chunk(partition, cursor, self.settings.transfer_chunk_bytes):
             yield chunk
 
-    def take_chunks(self, migration: Migration, chunks: Iterator[bytes]) -> int:
+    def take_chunks(self, migration: PartitionMigration, chunks: Iterator[bytes]) -> int:
         """How many chunks the destination took until it had all."""
         state = self.states[name_of(migration.destination.address)]
         event = state.partitions.active[migration.partition].event
@@ -255,7 +255,7 @@ class MapNetwork:
                 return number
         raise AssertionError("the destination never had enough")
 
-    def commit(self, migration: Migration) -> None:
+    def commit(self, migration: PartitionMigration) -> None:
         """The destination commits first; the others learn the row later."""
         self.rows[migration.partition] = migration.applied_to(self.rows[migration.partition])
         self.versions[migration.partition] += 1

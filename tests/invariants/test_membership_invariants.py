@@ -27,7 +27,7 @@ from quarterdeck.backend.core.events import (
     SuspicionRaised,
 )
 from quarterdeck.backend.core.membership.views.identity import Member
-from quarterdeck.backend.invariants import Incarnations, InvariantChecker, Violation
+from quarterdeck.backend.invariants import InvariantChecker, RunIncarnations, Violation
 from quarterdeck.backend.invariants.invariant_checker import membership_invariants
 
 A, B, C, D = (
@@ -322,7 +322,7 @@ def test_a_planted_violation_is_found_with_its_witnesses(what: str) -> None:
 def test_each_invariant_is_planted_somewhere() -> None:
     others = {"numbering", "view agreement"}
     assert others | {name for name, _ in PLANTED.values()} == {
-        invariant.name for invariant in membership_invariants(Incarnations())
+        invariant.name for invariant in membership_invariants(RunIncarnations())
     }
 
 

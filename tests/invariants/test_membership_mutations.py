@@ -27,7 +27,7 @@ from quarterdeck.backend.core.membership.facts import EvidenceFound
 from quarterdeck.backend.core.membership.failure_detection import suspicion
 from quarterdeck.backend.core.membership.handlers import MESSAGE_RULES
 from quarterdeck.backend.core.membership.partial_disconnection import disconnection_reports
-from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph import Candidate, ConflictResolution
+from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph import CliqueCandidate, ConflictResolution
 from quarterdeck.backend.core.membership.reactions import REACTIONS
 from quarterdeck.backend.core.membership.split_brain import merging
 from quarterdeck.backend.core.membership.state import Membership
@@ -36,7 +36,7 @@ from quarterdeck.backend.core.membership.views import admission, publishing, rea
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.messages import ClaimRefused, JoinRequest, MembersUpdate
 from quarterdeck.backend.core.properties import SECOND_US, Settings
-from quarterdeck.backend.invariants import Conclusion, Incarnations, InvariantChecker
+from quarterdeck.backend.invariants import Conclusion, InvariantChecker, RunIncarnations
 from quarterdeck.backend.invariants.invariant_checker import membership_invariants
 from quarterdeck.backend.simulation.virtual_time.world import World
 
@@ -267,7 +267,9 @@ def newcomers_enter_a_frozen_cluster(patch: Patch) -> None:
 
 
 def everybody_stays(patch: Patch) -> None:
-    def resolve_conflicts(members: list[Candidate], conflicts: object, *, out_of_time: object) -> ConflictResolution:
+    def resolve_conflicts(
+        members: list[CliqueCandidate], conflicts: object, *, out_of_time: object
+    ) -> ConflictResolution:
         return ConflictResolution(tuple(one.name for one in members), (), True, 0, "")
 
     patch.setattr(disconnection_reports, "resolve_conflicts", resolve_conflicts)
@@ -275,7 +277,7 @@ def everybody_stays(patch: Patch) -> None:
 
 def both_ends_of_a_broken_link_go(patch: Patch) -> None:
     def resolve_conflicts(
-        members: list[Candidate], conflicts: list[tuple[str, str]], *, out_of_time: object
+        members: list[CliqueCandidate], conflicts: list[tuple[str, str]], *, out_of_time: object
     ) -> ConflictResolution:
         ends = {end for conflict in conflicts for end in conflict}
         names = [one.name for one in members]
@@ -286,7 +288,9 @@ def both_ends_of_a_broken_link_go(patch: Patch) -> None:
 
 
 def the_youngest_goes_whoever_is_reported(patch: Patch) -> None:
-    def resolve_conflicts(members: list[Candidate], conflicts: object, *, out_of_time: object) -> ConflictResolution:
+    def resolve_conflicts(
+        members: list[CliqueCandidate], conflicts: object, *, out_of_time: object
+    ) -> ConflictResolution:
         *keep, last = [one.name for one in members]
         return ConflictResolution(tuple(one for one in keep if not one.endswith("5704")), (keep[3], last), True, 0, "")
 
@@ -380,7 +384,7 @@ def test_a_claimant_that_leaves_itself_out_is_noticed(monkeypatch: Patch) -> Non
 def test_every_invariant_has_a_mutation() -> None:
     """But for one of which every order of events is tried: tests/simulation/model_checking."""
     broken = {"view integrity", "incarnation order", *(mutation.breaks for mutation in MUTATIONS)}
-    assert broken == {invariant.name for invariant in membership_invariants(Incarnations())}
+    assert broken == {invariant.name for invariant in membership_invariants(RunIncarnations())}
 
 
 def test_what_a_fault_prevents_is_left_open() -> None:

@@ -29,7 +29,7 @@ from quarterdeck.backend.core.data.map_service import MapService
 from quarterdeck.backend.core.data.replication import backups
 from quarterdeck.backend.core.partitions.messages import TableAck, TableAnswer, TableUpdate
 from quarterdeck.backend.core.partitions.migration import migration, migration_queue, safe_commit
-from quarterdeck.backend.core.partitions.migration.migration import Migration
+from quarterdeck.backend.core.partitions.migration.migration import PartitionMigration
 from quarterdeck.backend.core.partitions.table import learning, table_publishing
 from quarterdeck.backend.core.partitions.table.partition_table import PartitionTable
 from quarterdeck.backend.core.partitions.table.replica import PackedRows, Replicas
@@ -154,17 +154,17 @@ def a_failure_counts_like_a_success(patch: Patch) -> None:
 
 
 def a_backup_is_counted_twice(patch: Patch) -> None:
-    def applied_to(self: Migration, replicas: Replicas) -> Replicas:
+    def applied_to(self: PartitionMigration, replicas: Replicas) -> Replicas:
         after = sound(self, replicas)
         return after[1:] + after[1:]
 
-    sound = Migration.applied_to
-    patch.setattr(Migration, "applied_to", applied_to)
+    sound = PartitionMigration.applied_to
+    patch.setattr(PartitionMigration, "applied_to", applied_to)
 
 
 def a_migration_drops_a_backup(patch: Patch) -> None:
-    sound = Migration.applied_to
-    patch.setattr(Migration, "applied_to", lambda self, replicas: (*sound(self, replicas)[:-1], None))
+    sound = PartitionMigration.applied_to
+    patch.setattr(PartitionMigration, "applied_to", lambda self, replicas: (*sound(self, replicas)[:-1], None))
 
 
 def a_new_master_does_not_listen(patch: Patch) -> None:

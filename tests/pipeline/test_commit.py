@@ -6,12 +6,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from quarterdeck.backend.pipeline import commit
-from quarterdeck.backend.pipeline.commit import Manifest, Order, StoreRefused
+from quarterdeck.backend.pipeline.commit import Order, StoreRefused, TableManifest
 from quarterdeck.backend.pipeline.spark.hadoop_path import HadoopPath
 from tests.thoroughness import long_after
 
 TABLES = ("events", "views")
-OLD, NEW = Manifest("f", {"old": (1, 1)}), Manifest("f", {"new": (2, 2)})
+OLD, NEW = TableManifest("f", {"old": (1, 1)}), TableManifest("f", {"new": (2, 2)})
 
 
 class Killed(BaseException):

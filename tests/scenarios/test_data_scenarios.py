@@ -6,9 +6,9 @@ import pytest
 
 from quarterdeck.backend.core.commands.commands import ArrangePartitions, CallMap, KillAt
 from quarterdeck.backend.core.data.calls.operations import Get, Put, Remove
-from quarterdeck.backend.scenarios.format.actions import Load
+from quarterdeck.backend.scenarios.format.actions import LoadAction
 from quarterdeck.backend.scenarios.format.reading import BadScenario, read_scenario
-from quarterdeck.backend.scenarios.outcome import Outcome
+from quarterdeck.backend.scenarios.outcome import ScenarioOutcome
 from quarterdeck.backend.scenarios.workload import Workloads, planned_calls
 from quarterdeck.backend.simulation.simulated_driver import simulate
 from tests.scenarios.test_reading import commands, step
@@ -16,11 +16,11 @@ from tests.scenarios.test_reading import commands, step
 HEAD = "title: T\nmembers: [athens, byzantium, cyrene]\nsettings: {hazelcast.partition.count: 7}\nsteps:\n"
 
 
-def run(*steps: str, seed: int = 1) -> Outcome:
+def run(*steps: str, seed: int = 1) -> ScenarioOutcome:
     return simulate(read_scenario(HEAD + "".join(f"  - {one}\n" for one in steps), "t.yaml"), seed)
 
 
-def met(outcome: Outcome) -> list[bool]:
+def met(outcome: ScenarioOutcome) -> list[bool]:
     return [one.met for one in outcome.expectations]
 
 
@@ -58,7 +58,9 @@ def test_mistakes_are_told_with_their_field(text: str, problem: str) -> None:
 
 
 def test_a_workload_is_drawn_from_the_seed_with_values_of_its_own() -> None:
-    load = Load.model_validate({"at": ["athens", "cyrene"], "for": "10s", "rate": 100, "reads": 0.3, "removes": 0.1})
+    load = LoadAction.model_validate(
+        {"at": ["athens", "cyrene"], "for": "10s", "rate": 100, "reads": 0.3, "removes": 0.1}
+    )
     calls = list(planned_calls(load, 5, "w1", seed=1))
     assert calls == list(planned_calls(load, 5, "w1", seed=1)) != list(planned_calls(load, 5, "w1", seed=2))
     assert [at for at, _ in calls] == [5 + 10_000 * number for number in range(1000)]
@@ -69,7 +71,7 @@ def test_a_workload_is_drawn_from_the_seed_with_values_of_its_own() -> None:
 
 
 def test_workloads_go_on_side_by_side_in_order_of_time() -> None:
-    load = Load.model_validate({"at": ["athens"], "for": "1s", "rate": 10})
+    load = LoadAction.model_validate({"at": ["athens"], "for": "1s", "rate": 10})
     both = Workloads(1)
     both.begin(load, 0)
     first = [both.due(450_000) for _ in range(6)]

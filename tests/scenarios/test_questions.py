@@ -10,7 +10,7 @@ from quarterdeck.backend.core.commands.commands import SetProperties
 from quarterdeck.backend.scenarios.answers import OpenQuestion, RightAnswer
 from quarterdeck.backend.scenarios.format.questions import LETTERS, words_of
 from quarterdeck.backend.scenarios.format.reading import BadScenario, read_scenario
-from quarterdeck.backend.scenarios.format.scenario import Question, Scenario, Step
+from quarterdeck.backend.scenarios.format.scenario import Scenario, ScenarioQuestion, ScenarioStep
 from quarterdeck.backend.scenarios.format.writing import scenario_text
 from quarterdeck.backend.scenarios.interpreter import Interpreter
 from quarterdeck.backend.scenarios.outcome import StepOutcome
@@ -39,11 +39,11 @@ class Answers:
         self.open: list[OpenQuestion] = []
         self.truths: list[RightAnswer] = []
 
-    def begins(self, number: int, step: Step) -> None:
+    def begins(self, number: int, step: ScenarioStep) -> None:
         if step.ask is not None:
             self.open.append(self.run_state.asked(step.ask))
 
-    def ends(self, number: int, step: Step, outcome: StepOutcome | None) -> None:
+    def ends(self, number: int, step: ScenarioStep, outcome: StepOutcome | None) -> None:
         if step.expect is not None:
             self.truths += [self.run_state.answer(question) for question in self.open]
             self.open.clear()
@@ -141,7 +141,7 @@ def test_what_is_written_is_read_back() -> None:
     assert read(scenario_text(scenario)) == scenario
 
 
-CHOICES = Question(question="Q?", choices=("athens", "delphi, euphesus", "nobody"), answer="delphi, euphesus")
+CHOICES = ScenarioQuestion(question="Q?", choices=("athens", "delphi, euphesus", "nobody"), answer="delphi, euphesus")
 
 
 @pytest.mark.parametrize("said", ["b", "B", " b) ", "delphi, euphesus", "Euphesus and delphi", "euphesus delphi"])

@@ -9,9 +9,9 @@ import pytest
 from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.scenarios.format.reading import load_scenario, read_scenario
-from quarterdeck.backend.scenarios.format.scenario import Step
+from quarterdeck.backend.scenarios.format.scenario import ScenarioStep
 from quarterdeck.backend.scenarios.interpreter import Interpreter
-from quarterdeck.backend.scenarios.outcome import Outcome, StepOutcome
+from quarterdeck.backend.scenarios.outcome import ScenarioOutcome, StepOutcome
 from quarterdeck.backend.scenarios.run_state import RunState
 from quarterdeck.backend.simulation.simulated_driver import SimulatedDriver, simulate
 from tests.thoroughness import long_after
@@ -19,7 +19,7 @@ from tests.thoroughness import long_after
 SCENARIOS = sorted((Path(__file__).parent).glob("*.yaml"))
 
 
-def run(steps: str, seed: int = 1) -> Outcome:
+def run(steps: str, seed: int = 1) -> ScenarioOutcome:
     return simulate(read_scenario(f"title: T\nmembers: [athens, byzantium, cyrene]\nsteps:\n{steps}", "t.yaml"), seed)
 
 
@@ -142,10 +142,10 @@ def test_the_observer_hears_of_each_step() -> None:
         def __init__(self) -> None:
             self.heard: list[tuple[str, int]] = []
 
-        def begins(self, number: int, step: Step) -> None:
+        def begins(self, number: int, step: ScenarioStep) -> None:
             self.heard.append(("begins", number))
 
-        def ends(self, number: int, step: Step, outcome: StepOutcome | None) -> None:
+        def ends(self, number: int, step: ScenarioStep, outcome: StepOutcome | None) -> None:
             self.heard.append(("ends" if outcome is None else "ends with outcome", number))
 
     scenario = read_scenario("title: T\nmembers: 1\nsteps: [say: hi, expect: {one-cluster: true}]", "t.yaml")

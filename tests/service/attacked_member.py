@@ -16,8 +16,8 @@ from quarterdeck.backend.core.address import make_address
 from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.live.member.run_clock import RunClock
-from quarterdeck.backend.live.transport.limits import DEFAULT_LIMITS, Limits
-from quarterdeck.backend.live.transport.network import Network
+from quarterdeck.backend.live.transport.limits import DEFAULT_LIMITS, TransportLimits
+from quarterdeck.backend.live.transport.network import LiveNetwork
 from quarterdeck.backend.service.configuration.process_configuration import ENDPOINT_GROUPS, ProcessConfiguration
 from quarterdeck.backend.service.process.member_service import MemberService
 from tests.service.member_processes import BASE_PORT
@@ -86,7 +86,7 @@ def status_of(answer: bytes) -> int:
 
 
 @contextmanager
-def attacked(port: int = PORT, limits: Limits = DEFAULT_LIMITS, **changed: Any) -> Iterator[AttackedMember]:
+def attacked(port: int = PORT, limits: TransportLimits = DEFAULT_LIMITS, **changed: Any) -> Iterator[AttackedMember]:
     """A joined member; at the end it has to stop within a few seconds and without an error, whoever is connected."""
     loop = asyncio.new_event_loop()
     problems: list[dict[str, Any]] = []
@@ -106,7 +106,7 @@ def attacked(port: int = PORT, limits: Limits = DEFAULT_LIMITS, **changed: Any) 
             member_configuration,
             Random(1),
             RunClock.started_now(),
-            Network({"n1": here}, Random(1)),
+            LiveNetwork({"n1": here}, Random(1)),
             limits=limits,
         )
         await service.start()

@@ -19,7 +19,7 @@ import uvicorn
 from quarterdeck.backend.core.address import Address, parse_address
 from quarterdeck.backend.core.commands.commands import ChangeState, Command, SearchClusters, SetJoinList, SetProperties
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
-from quarterdeck.backend.core.effects import Answered, Halt, Happened, Transmit
+from quarterdeck.backend.core.effects import Halt, Happened, OperationAnswered, Transmit
 from quarterdeck.backend.core.events import LinkChanged, OperatorAsked, Record
 from quarterdeck.backend.core.inputs import START, TICK, Call, Input, PeerUnreachable, Receive
 from quarterdeck.backend.core.join_list import parse_join_list
@@ -32,7 +32,7 @@ from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.service.application import application
 from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration
 from quarterdeck.backend.service.http.face import Caller
-from quarterdeck.backend.service.http.request_guard import Limits
+from quarterdeck.backend.service.http.request_guard import RequestLimits
 from quarterdeck.backend.service.meters import Meters
 from tests.waiting import until
 
@@ -143,7 +143,7 @@ class ServedMember:
                     self.picture.apply(record)
                 case Transmit(deliveries):
                     self.harness.sent += [(self.address, to, message) for to, message in deliveries]
-                case Answered(number, answer):
+                case OperationAnswered(number, answer):
                     self._waiting.pop(number).set_result(answer)
                 case Halt():
                     self.halted = True
@@ -232,7 +232,7 @@ class ServedMembers:
         result: Result = self.run(looked)
         return result
 
-    def member(self, configuration: ProcessConfiguration, limits: Limits | None = None) -> Client:
+    def member(self, configuration: ProcessConfiguration, limits: RequestLimits | None = None) -> Client:
         """Start one; what is returned asks it over HTTP."""
 
         async def begin() -> Client:
@@ -251,7 +251,7 @@ class ServedMembers:
         client: Client = self.run(begin)
         return client
 
-    def joined(self, configuration: ProcessConfiguration, limits: Limits | None = None) -> Client:
+    def joined(self, configuration: ProcessConfiguration, limits: RequestLimits | None = None) -> Client:
         client = self.member(configuration, limits)
         client.until(lambda: client.face.member.joined)
         return client

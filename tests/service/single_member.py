@@ -14,7 +14,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.cluster_snapshot import MemberReport, MemberState
+from quarterdeck.backend.core.cluster_snapshot import CapturedMember, MemberReport
 from quarterdeck.backend.core.commands.commands import (
     Command,
     KillMember,
@@ -25,7 +25,7 @@ from quarterdeck.backend.core.commands.commands import (
     SuspectMember,
 )
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
-from quarterdeck.backend.core.effects import Answered, Happened
+from quarterdeck.backend.core.effects import Happened, OperationAnswered
 from quarterdeck.backend.core.events import Event, LinkChanged, OperatorAsked, Record
 from quarterdeck.backend.core.inputs import START, TICK, Call, Input, MemberOrder
 from quarterdeck.backend.core.links import LinkConditions
@@ -107,7 +107,7 @@ class SingleMemberFace:
 
     async def report(self, caller: Caller) -> MemberReport:
         configuration = MemberConfiguration("dev", "n1", ADDRESS, (ADDRESS,), self.member.settings)
-        return MemberReport(configuration, MemberState(self.machine.snapshot(), self._now), self._now)
+        return MemberReport(configuration, CapturedMember(self.machine.snapshot(), self._now), self._now)
 
     def now_us(self) -> int:
         return self._now
@@ -168,7 +168,7 @@ class SingleMemberFace:
         for effect in self.machine.step(self._now, input):
             if isinstance(effect, Happened):
                 self._record(effect.record)
-            elif isinstance(effect, Answered):
+            elif isinstance(effect, OperationAnswered):
                 self._answers[effect.call] = effect.answer
 
     def _record(self, record: Record) -> None:

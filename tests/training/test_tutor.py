@@ -14,7 +14,7 @@ from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.scenarios.format.reading import read_scenario
 from quarterdeck.backend.scenarios.format.scenario import Scenario
 from quarterdeck.backend.training.lesson import Lesson
-from quarterdeck.backend.training.results import Prediction, Summary
+from quarterdeck.backend.training.results import DemoSummary, TraineePrediction
 from quarterdeck.backend.training.scores import ScoreBook
 from quarterdeck.backend.training.text_lesson import LEAVE, LessonFailed, run_text_lesson
 from quarterdeck.backend.training.tutor import Tutor
@@ -67,7 +67,7 @@ def test_it_waits_for_the_trainee_and_for_the_cluster() -> None:
     trainee.lesson.go_on()
     assert tutor.phase == "over"
     assert tutor.summary.passed and (tutor.summary.right, tutor.summary.judged) == (1, 1)
-    assert tutor.summary.predictions == (Prediction("Who leads?", "byzantium", "byzantium", True),)
+    assert tutor.summary.predictions == (TraineePrediction("Who leads?", "byzantium", "byzantium", True),)
 
 
 @pytest.mark.parametrize(
@@ -325,9 +325,9 @@ def test_a_trainee_may_leave_wherever_he_is_asked(answers: list[str], pauses: in
 # The score
 
 
-def summary_of(right: int, judged: int) -> Summary:
-    predictions = tuple(Prediction("Q?", "a", "a", place < right) for place in range(judged))
-    return Summary(predictions, (), 0, 1, True)
+def summary_of(right: int, judged: int) -> DemoSummary:
+    predictions = tuple(TraineePrediction("Q?", "a", "a", place < right) for place in range(judged))
+    return DemoSummary(predictions, (), 0, 1, True)
 
 
 def test_scores_are_kept_the_best_and_the_last(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from quarterdeck.backend.clusters.simulated.virtual_stage import VirtualStage
-from quarterdeck.backend.scenarios.format.scenario import Question, Scenario
+from quarterdeck.backend.scenarios.format.scenario import Scenario, ScenarioQuestion
 from quarterdeck.backend.training.lesson import Lesson
 from quarterdeck.backend.training.tutor import Tutor
 
@@ -13,7 +13,7 @@ LOOK_US = 100_000
 MOST_LOOKS = 30_000
 
 
-def first_choice(ask: Question) -> str:
+def first_choice(ask: ScenarioQuestion) -> str:
     return "a"
 
 
@@ -29,7 +29,7 @@ class Trainee:
             self.stage.advance(LOOK_US)
             self.lesson.advance(self.stage.drain())
 
-    def step(self, answer: Callable[[Question], str] = first_choice) -> None:
+    def step(self, answer: Callable[[ScenarioQuestion], str] = first_choice) -> None:
         """One thing: an answer, a key, or a moment of waiting."""
         ask = self.tutor.question
         if ask is not None:
@@ -40,14 +40,14 @@ class Trainee:
             self.wait()
         self.lesson.advance(self.stage.drain())
 
-    def until(self, *phases: str, answer: Callable[[Question], str] = first_choice) -> None:
+    def until(self, *phases: str, answer: Callable[[ScenarioQuestion], str] = first_choice) -> None:
         for _ in range(MOST_LOOKS):
             if self.tutor.phase in phases:
                 return
             self.step(answer)
         raise AssertionError(f"never {phases}, but {self.tutor.phase} at step {self.tutor.number}")
 
-    def finish(self, *, reads_for: int = 0, answer: Callable[[Question], str] = first_choice) -> Tutor:
+    def finish(self, *, reads_for: int = 0, answer: Callable[[ScenarioQuestion], str] = first_choice) -> Tutor:
         """All of it; before each answer and each key so many moments pass."""
         for _ in range(MOST_LOOKS):
             if self.tutor.phase == "over":

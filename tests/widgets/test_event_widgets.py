@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
-from quarterdeck.backend.picture.explain.space_time import Row, SpaceTime
+from quarterdeck.backend.picture.explain.space_time import SpaceTime, SpaceTimeRow
 from quarterdeck.backend.picture.text.event_description import clock_text
 from quarterdeck.widgets.space_time import SpaceTimeDiagram
 from quarterdeck.widgets.tail_log import TailLine, TailLog
@@ -120,7 +120,7 @@ def test_marks_and_matches() -> None:
     play(stage, talk)
 
 
-def words(row: Row) -> str:
+def words(row: SpaceTimeRow) -> str:
     return f"words of {row.record.member}"
 
 

@@ -9,18 +9,18 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from textual.app import App, ComposeResult
 
-from quarterdeck.backend.picture.network.network_board import Drawing, Edge, Node
+from quarterdeck.backend.picture.network.network_board import Edge, NetworkDrawing, NetworkNode
 from quarterdeck.backend.picture.text.formatting import one_line
 from quarterdeck.widgets.topology import Topology, laid_out
 from tests.app.fakes.screen_text import screen_text
 
-SQUARE = Drawing(
-    tuple(Node(name, "plain", False) for name in ("A north", "B east", "C south", "D west")),
+SQUARE = NetworkDrawing(
+    tuple(NetworkNode(name, "plain", False) for name in ("A north", "B east", "C south", "D west")),
     (Edge(0, 1, "faint", "", "", 1), Edge(0, 2, "bad", "✕", "", 3), Edge(1, 3, "warning", "~", "~", 2)),
 )
 
 
-def text_of(drawing: Drawing, width: int, height: int) -> str:
+def text_of(drawing: NetworkDrawing, width: int, height: int) -> str:
     return "\n".join("".join(letter for letter, _ in row) for row in laid_out(drawing, width, height))
 
 
@@ -42,13 +42,13 @@ tones = st.sampled_from(["faint", "bad", "warning"])
 
 @given(st.lists(names, max_size=9), st.data(), st.integers(0, 60), st.integers(0, 20))
 def test_every_row_is_as_wide_as_the_widget(labels: list[str], data: st.DataObject, width: int, height: int) -> None:
-    nodes = tuple(Node(label, "plain", False) for label in labels)
+    nodes = tuple(NetworkNode(label, "plain", False) for label in labels)
     ends = [(one, other) for other in range(len(labels)) for one in range(other)]
     edges = tuple(
         Edge(one, other, data.draw(tones), data.draw(st.sampled_from(["", "✕"])), "", data.draw(st.integers(1, 3)))
         for one, other in ends
     )
-    rows = laid_out(Drawing(nodes, edges), width, height)
+    rows = laid_out(NetworkDrawing(nodes, edges), width, height)
     assert len(rows) == height
     for row in rows:
         assert cell_len("".join(letter for letter, _ in row)) == width
@@ -69,9 +69,9 @@ def test_it_is_laid_out_once_for_each_drawing() -> None:
             assert "A north" in screen_text(stage) and "✕" in screen_text(stage)
             refreshed: list[object] = []
             stage.topology.refresh = lambda *args, **how: refreshed.append(args)  # type: ignore
-            stage.topology.show(Drawing(SQUARE.nodes, SQUARE.edges))
+            stage.topology.show(NetworkDrawing(SQUARE.nodes, SQUARE.edges))
             assert not refreshed
-            stage.topology.show(Drawing(SQUARE.nodes, ()))
+            stage.topology.show(NetworkDrawing(SQUARE.nodes, ()))
             assert len(refreshed) == 1
 
     asyncio.run(scenario())

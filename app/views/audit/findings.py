@@ -20,14 +20,14 @@ FINDINGS_FILE = "findings.jsonl"
 """Beside the files of a journal: findings of the stream, one JSON object a line, written as they are found."""
 
 
-class Witness(Struct, frozen=True):
+class ShownWitness(Struct, frozen=True):
     """One event, by its identity within the run."""
 
     uuid: str
     seq: int
 
 
-class Finding(Struct, frozen=True):
+class ShownFinding(Struct, frozen=True):
     """One place where a rule is broken, in the shape that the audit prints. `severity`: violation, or warning."""
 
     rule: str
@@ -39,36 +39,36 @@ class Finding(Struct, frozen=True):
     at: int
     """Microseconds on the run's clock."""
     detail: str
-    witnesses: tuple[Witness, ...] = ()
+    witnesses: tuple[ShownWitness, ...] = ()
 
 
 class AuditReport(Struct, frozen=True):
     """What `quarterdeck audit` prints, as far as it is shown here."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[ShownFinding, ...]
     counts: dict[str, int]
 
 
-_FINDING = msgspec.json.Decoder(Finding)
+_FINDING = msgspec.json.Decoder(ShownFinding)
 
 
-def of_violation(violation: Violation) -> Finding:
+def of_violation(violation: Violation) -> ShownFinding:
     """A broken invariant as a finding, at the last of the records that show it."""
-    witnesses = tuple(Witness(record.uuid, record.seq) for record in violation.witnesses)
+    witnesses = tuple(ShownWitness(record.uuid, record.seq) for record in violation.witnesses)
     if not violation.witnesses:
-        return Finding(violation.invariant, "violation", "", "", "", 0, 0, violation.text)
+        return ShownFinding(violation.invariant, "violation", "", "", "", 0, 0, violation.text)
     last = max(violation.witnesses, key=lambda record: record.at)
-    return Finding(
+    return ShownFinding(
         violation.invariant, "violation", last.run, last.member, last.uuid, last.seq, last.at, violation.text, witnesses
     )
 
 
-class FindingsFile:
+class FollowedFindings:
     """Follows a file of findings that somebody else appends to. A line that is not finished yet waits for the next look."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.findings: list[Finding] = []
+        self.findings: list[ShownFinding] = []
         self.bad_lines = 0
         """Finished lines that hold no finding."""
         self.problem = ""
@@ -114,6 +114,6 @@ class FindingsFile:
             self.bad_lines += 1
 
 
-def of_run(findings: Sequence[Finding], run: str) -> tuple[Finding, ...]:
+def of_run(findings: Sequence[ShownFinding], run: str) -> tuple[ShownFinding, ...]:
     """Those of one run; all of them while it is not known which."""
     return tuple(one for one in findings if not run or one.run == run)

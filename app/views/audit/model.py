@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from quarterdeck.app.views.audit.findings import Finding, Origin
+from quarterdeck.app.views.audit.findings import Origin, ShownFinding
 from quarterdeck.app.views.columns import BoardModel, ColumnOf
 from quarterdeck.backend.picture.text.event_description import clock_text
 from quarterdeck.backend.picture.text.formatting import NameOf, one_line, with_names
@@ -22,7 +22,7 @@ class FindingRow(NamedTuple):
     """A finding, who found it, and what was found with names in place of addresses."""
 
     origin: Origin
-    finding: Finding
+    finding: ShownFinding
     sentence: str
 
     @property
@@ -52,7 +52,7 @@ class FindingsModel(BoardModel[FindingRow]):
     def __init__(self) -> None:
         super().__init__(COLUMNS, fixed=1)
 
-    def update(self, found: Mapping[Origin, Sequence[Finding]], name_of: NameOf) -> None:
+    def update(self, found: Mapping[Origin, Sequence[ShownFinding]], name_of: NameOf) -> None:
         """Show what was found, by origin, in this order."""
         rows = {
             f"{origin}-{number}": (origin, finding)

@@ -10,7 +10,7 @@ from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
 from quarterdeck.app.console_interface import ConsoleInterface
-from quarterdeck.app.session import Session
+from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.audit.audit_process import (
     AuditFailed,
     AuditRunner,
@@ -21,9 +21,9 @@ from quarterdeck.app.views.audit.audit_process import (
 from quarterdeck.app.views.audit.findings import (
     FINDINGS_FILE,
     AuditReport,
-    Finding,
-    FindingsFile,
+    FollowedFindings,
     Origin,
+    ShownFinding,
     of_run,
     of_violation,
 )
@@ -45,14 +45,14 @@ class AuditScreen(ViewScreen):
     view = "audit"
     detailed = True
 
-    def __init__(self, session: Session, console: ConsoleInterface) -> None:
+    def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__(session, console)
         self.runner = AuditRunner()
         self._run = ""
         self._model = FindingsModel()
-        self._online: tuple[Finding, ...] = ()
-        self._stream: tuple[Finding, ...] = ()
-        self._files: dict[Path, FindingsFile] = {}
+        self._online: tuple[ShownFinding, ...] = ()
+        self._stream: tuple[ShownFinding, ...] = ()
+        self._files: dict[Path, FollowedFindings] = {}
         self._report: AuditReport | None = None
         self._outcome: tuple[str, str] = ("", "plain")
         """What the last audit came to, and its tone."""
@@ -129,7 +129,7 @@ class AuditScreen(ViewScreen):
 
     # What was found
 
-    def _found(self) -> Mapping[Origin, Sequence[Finding]]:
+    def _found(self) -> Mapping[Origin, Sequence[ShownFinding]]:
         violations = self.session.violations
         if len(violations) != len(self._online):
             self._online += tuple(map(of_violation, violations[len(self._online) :]))
@@ -140,12 +140,12 @@ class AuditScreen(ViewScreen):
         audited = of_run(self._report.findings, self._run) if self._report is not None else ()
         return {"online": self._online, "stream": self._stream, "audit": audited}
 
-    def _findings_files(self) -> Sequence[FindingsFile]:
+    def _findings_files(self) -> Sequence[FollowedFindings]:
         journal = self.journal
         if journal is None:
             return ()
         places = [place / FINDINGS_FILE for place in findings_places(journal, self._run)]
-        return [self._files.setdefault(path, FindingsFile(path)) for path in places]
+        return [self._files.setdefault(path, FollowedFindings(path)) for path in places]
 
     def _show_head(self, counts: Mapping[Origin, int]) -> None:
         total = sum(counts.values())

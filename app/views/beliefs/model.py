@@ -44,7 +44,7 @@ FACTS_WIDTH = 34
 """Cells that what an observer says of itself usually takes."""
 
 
-class ObserverRow(NamedTuple):
+class BeliefRow(NamedTuple):
     """What an observer says of itself. `mark` says how old that is, when it is only what was heard last."""
 
     key: str
@@ -66,14 +66,14 @@ class ObserverRow(NamedTuple):
         return f"{self.mark} {self.facts.list_version}".strip()
 
 
-COLUMNS: tuple[ColumnOf[ObserverRow], ...] = (
+COLUMNS: tuple[ColumnOf[BeliefRow], ...] = (
     ColumnOf("", lambda row: DISSENT_GLYPH if row.dissents else "", "warning", DISSENT_GLYPH),
     ColumnOf("observer", lambda row: row.facts.label),
     ColumnOf("master", lambda row: row.facts.master),
     ColumnOf("list", lambda row: row.list_text, lambda row: "warning" if row.mark else row.tone, "joining"),
 )
 
-TABLE_COLUMN: ColumnOf[ObserverRow] = ColumnOf(
+TABLE_COLUMN: ColumnOf[BeliefRow] = ColumnOf(
     "table",
     lambda row: row.facts.table_version,
     lambda row: "warning" if row.facts.table_differs else row.tone,
@@ -86,7 +86,7 @@ WITH_WORDS_ONLY = ("master", "table")
 """Columns that are left out where there is no room for words; a glyph tells the master as well."""
 
 
-class BeliefMatrixModel(MatrixModel[ObserverRow]):
+class BeliefMatrixModel(MatrixModel[BeliefRow]):
     """Rows are observers, columns are members, both in the order of the labels that it is given.
 
     Cells have a glyph and a word; after `fit` to a room that is too small for the words, glyphs alone.
@@ -142,15 +142,15 @@ class BeliefMatrixModel(MatrixModel[ObserverRow]):
         columns = (*COLUMNS, TABLE_COLUMN) if self._with_tables else COLUMNS
         self.declare(column for column in columns if column.title not in WITH_WORDS_ONLY or not self._glyphs_only)
 
-    def _observer(self, key: str) -> ObserverRow:
+    def _observer(self, key: str) -> BeliefRow:
         facts, mark = observer_facts(self._picture, key), self._marks.get(key, "")
         if mark and key not in self._picture.members:
             facts = replace(facts, list_version="")
         elif mark:  # how long it is not reached says that it is not
             facts = replace(facts, list_version=facts.list_version.removeprefix(NOT_REACHED).strip())
-        return ObserverRow(key, facts, mark, key in self.summary.dissenters)
+        return BeliefRow(key, facts, mark, key in self.summary.dissenters)
 
-    def _member_cells(self, row: ObserverRow, labels: Sequence[str]) -> Iterator[TableCell]:
+    def _member_cells(self, row: BeliefRow, labels: Sequence[str]) -> Iterator[TableCell]:
         for label in labels:
             seen = cell(self._picture, row.key, label)
             yield TableCell(

@@ -8,7 +8,7 @@ from textual.containers import Vertical
 from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface
-from quarterdeck.app.session import Session
+from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.beliefs.model import BeliefMatrixModel
 from quarterdeck.app.views.sort_filter_model import SortFilterModel
 from quarterdeck.app.views.view_screen import ViewScreen
@@ -30,7 +30,7 @@ class BeliefsScreen(ViewScreen):
 
     view = "beliefs"
 
-    def __init__(self, session: Session, console: ConsoleInterface) -> None:
+    def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__(session, console)
         self._matrix = BeliefMatrixModel(session.picture)
         self._marks: dict[str, str] = {}

@@ -14,7 +14,7 @@ from quarterdeck.app.cluster_opener import OpenedCluster
 from quarterdeck.app.commands.command_text import describe, line_of
 from quarterdeck.app.commands.confirm_screens import ConfirmScreen
 from quarterdeck.app.console_interface import ConsoleInterface
-from quarterdeck.app.session import Session
+from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.beliefs.model import BeliefMatrixModel
 from quarterdeck.app.views.demos.model import DemoModel, demo_facts
 from quarterdeck.app.views.sort_filter_model import SortFilterModel
@@ -55,7 +55,7 @@ class DemosScreen(ViewScreen):
 
     view = "demos"
 
-    def __init__(self, session: Session, console: ConsoleInterface) -> None:
+    def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__(session, console)
         cluster = session.cluster
         self.demo_cluster = cluster if isinstance(cluster, DemoCluster) else None

@@ -8,14 +8,14 @@ from quarterdeck.app.console_interface import ConsoleInterface, Pointed
 from quarterdeck.app.events.fields import episode_facts, facts_of
 from quarterdeck.app.events.levels import HEADINGS, LEVELS, Entry, EpisodeLine, LevelFormat
 from quarterdeck.app.events.lines import words_of
-from quarterdeck.app.session import Session
+from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.events.detail_pane import EventPane
 from quarterdeck.app.views.events.log_places import log_place
 from quarterdeck.app.views.view_screen import ViewScreen
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.explain.event_index import EventIndex, identity
-from quarterdeck.backend.picture.explain.space_time import Row, SpaceTime
+from quarterdeck.backend.picture.explain.space_time import SpaceTime, SpaceTimeRow
 from quarterdeck.backend.picture.text.event_description import clock_text
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import one_line
@@ -26,7 +26,7 @@ from quarterdeck.widgets.tail_log import TailLog
 class EventCursorScreen(ViewScreen):
     """Has the tail, the diagram and the pane, and one cursor for all of them."""
 
-    def __init__(self, session: Session, console: ConsoleInterface) -> None:
+    def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__(session, console)
         self._epoch: int | None = None
         """Whose records are shown; none until the view is in sight, and then all there are at once."""
@@ -126,6 +126,6 @@ class EventCursorScreen(ViewScreen):
     def _name_of(self, address: Address) -> str:
         return self.session.picture.label_of(address)
 
-    def _row_words(self, row: Row) -> str:
+    def _row_words(self, row: SpaceTimeRow) -> str:
         more = f" (+{row.events - 1} more)" if row.events > 1 else ""
         return f"{one_line(row.record.member)}  {words_of(row.record, self._name_of)}{more}"

@@ -17,7 +17,7 @@ from quarterdeck.app.events.levels import (
     exported_entry,
 )
 from quarterdeck.app.events.lines import EventLine, words_of
-from quarterdeck.app.session import RECENT, Session
+from quarterdeck.app.session import RECENT, ConsoleSession
 from quarterdeck.app.settings import Clock
 from quarterdeck.app.views.events.cursor_screen import EventCursorScreen
 from quarterdeck.app.views.events.log_places import log_place, log_screen
@@ -43,7 +43,7 @@ class EventsScreen(EventCursorScreen):
     detailed = True
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (COLUMNS_BESIDE_PICTURES, "-wide")]
 
-    def __init__(self, session: Session, console: ConsoleInterface) -> None:
+    def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__(session, console)
         self._order = ReorderBuffer(RECENT)
         self._zoom_us = 0

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface
-from quarterdeck.app.session import Session
+from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.join_lists.editor import JoinListEditor
 from quarterdeck.app.views.join_lists.model import JoinListModel, PairModel
 from quarterdeck.app.views.sort_filter_model import SortFilterModel
@@ -43,7 +43,7 @@ class JoinListsScreen(ViewScreen):
     view = "join-lists"
     detailed = True
 
-    def __init__(self, session: Session, console: ConsoleInterface) -> None:
+    def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__(session, console)
         self._pairs, self._lists = PairModel(), JoinListModel()
         self._judged: object = None

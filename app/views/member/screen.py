@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface
-from quarterdeck.app.session import Session
+from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.view_screen import ViewScreen
 from quarterdeck.backend.picture.boards.member_detail import member_detail
 from quarterdeck.backend.picture.text.fact import Fact, fact_rows
@@ -22,7 +22,7 @@ class MemberScreen(ViewScreen):
 
     view = "member"
 
-    def __init__(self, session: Session, console: ConsoleInterface) -> None:
+    def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__(session, console)
         self._legacy = False
         self._facts: tuple[Fact, ...] = ()

@@ -11,11 +11,11 @@ from quarterdeck.backend.picture.boards.member_board import (
     STATE_GLYPHS,
     HeartbeatObservers,
     ListOrder,
-    MemberRow,
+    MemberBoardEntry,
     heartbeat_observers,
     member_row,
 )
-from quarterdeck.backend.picture.fold.belief import Belief
+from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.formatting import one_line
 from quarterdeck.backend.picture.text.not_told import NOT_TOLD
@@ -28,11 +28,11 @@ LONGEST_ZONE = 16
 SUSPECTED_SOON = "◔ silent 119 min, suspected in 119 min"
 
 
-class BoardRow(NamedTuple):
+class MemberBoardRow(NamedTuple):
     """A member. `mark` says how old its news are, when it is not heard any more."""
 
-    member: MemberRow
-    belief: Belief | None
+    member: MemberBoardEntry
+    belief: MemberBelief | None
     place: int
     """In the order of first appearance."""
     mark: str
@@ -77,7 +77,7 @@ class BoardRow(NamedTuple):
         return -self.belief.started_us if self.belief is not None else None
 
 
-COLUMNS: tuple[ColumnOf[BoardRow], ...] = (
+COLUMNS: tuple[ColumnOf[MemberBoardRow], ...] = (
     ColumnOf("member", lambda row: row.member.label, rank=lambda row: row.place),
     ColumnOf("role", lambda row: row.member.role, lambda row: "strong" if row.leads else row.tone, "▲ master"),
     ColumnOf("state", lambda row: row.state.text, lambda row: row.state.tone, LONGEST_STATE),
@@ -101,7 +101,7 @@ COLUMNS: tuple[ColumnOf[BoardRow], ...] = (
 )
 
 
-class MemberModel(BoardModel[BoardRow]):
+class MemberModel(BoardModel[MemberBoardRow]):
     """Rows are members in the order of the labels that it is given. While nobody is late or suspected, rows outlive an update."""
 
     def __init__(self) -> None:
@@ -111,7 +111,7 @@ class MemberModel(BoardModel[BoardRow]):
         self._observers = HeartbeatObservers((), ())
         self._order = ListOrder()
         self._places: dict[str, int] = {}
-        self._made: dict[str, tuple[object, MemberRow]] = {}
+        self._made: dict[str, tuple[object, MemberBoardEntry]] = {}
         """Rows as they were made last, each with all that it was made of."""
 
     def update(self, picture: Picture, labels: Sequence[str], marks: Mapping[str, str], now_us: int) -> None:
@@ -124,7 +124,9 @@ class MemberModel(BoardModel[BoardRow]):
             self.widen("member", map(one_line, keys), LONGEST_NAME)
         self.show_rows(
             keys,
-            lambda key: BoardRow(self._member(key), picture.members.get(key), self._places[key], marks.get(key, "")),
+            lambda key: MemberBoardRow(
+                self._member(key), picture.members.get(key), self._places[key], marks.get(key, "")
+            ),
         )
         self.widen("state", marks.values())
         if picture.nobody_tells("backups") is not None:
@@ -134,7 +136,7 @@ class MemberModel(BoardModel[BoardRow]):
         masters = (belief for belief in picture.members.values() if belief.is_master)
         self.widen("zone", {member.zone for belief in masters for member in belief.members}, LONGEST_ZONE)
 
-    def _member(self, key: str) -> MemberRow:
+    def _member(self, key: str) -> MemberBoardEntry:
         made_of, known = self._made_of(key), self._made.get(key)
         if known is not None and known[0] == made_of and not any(self._observers):
             return known[1]

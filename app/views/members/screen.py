@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface
-from quarterdeck.app.session import Session
+from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.members.model import MemberModel
 from quarterdeck.app.views.sort_filter_model import SortFilterModel
 from quarterdeck.app.views.view_screen import ViewScreen
@@ -29,7 +29,7 @@ class MembersScreen(ViewScreen):
     view = "members"
     detailed = True
 
-    def __init__(self, session: Session, console: ConsoleInterface) -> None:
+    def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__(session, console)
         self._model = MemberModel()
         self._counted_second = -1

@@ -7,11 +7,11 @@ from collections.abc import Hashable, Iterable, Sequence
 from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface
-from quarterdeck.app.session import Session
+from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.migrations.model import MigrationModel
 from quarterdeck.app.views.sort_filter_model import SortFilterModel
 from quarterdeck.app.views.view_screen import ViewScreen
-from quarterdeck.backend.clusters.recorded.log_cluster import LogSource, round_text
+from quarterdeck.backend.clusters.recorded.log_cluster import LoggedCluster, round_text
 from quarterdeck.backend.picture.boards.migration_board import Head, migration_board
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import counted, one_line
@@ -30,7 +30,7 @@ class MigrationsScreen(ViewScreen):
     view = "migrations"
     detailed = True
 
-    def __init__(self, session: Session, console: ConsoleInterface) -> None:
+    def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__(session, console)
         self._model = MigrationModel()
         self._awaited = ""
@@ -102,7 +102,7 @@ class MigrationsScreen(ViewScreen):
     def _rounds(self) -> tuple[Head, ...]:
         """The rounds that logs tell of, up to the moment that is shown, the latest first: single migrations are not logged."""
         cluster, now_us = self.session.cluster, self.session.now_us()
-        if not isinstance(cluster, LogSource):
+        if not isinstance(cluster, LoggedCluster):
             return ()
         begun = [one for one in cluster.story.migrations if one.start_us <= now_us]
         told = [Head(one_line(round_text(one, now_us)), "plain") for one in reversed(begun[-ROUNDS_SHOWN:])]

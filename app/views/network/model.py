@@ -9,7 +9,7 @@ from quarterdeck.app.commands.command_text import describe
 from quarterdeck.app.views.columns import BoardModel, ColumnOf, MatrixModel
 from quarterdeck.backend.picture.boards.belief_matrix import state_word
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.network.faults import Fault, FaultKind
+from quarterdeck.backend.picture.network.faults import ActiveFault, FaultKind
 from quarterdeck.backend.picture.network.network_board import WORD_GLYPHS, WORD_TONES, LinkWord, link_word
 from quarterdeck.backend.picture.text.fact import Fact, Tone
 from quarterdeck.backend.picture.text.formatting import letter_of, one_line
@@ -126,10 +126,10 @@ class LinkModel(MatrixModel[SourceRow]):
         return state_word(belief) or ("master" if belief.is_master else "")
 
 
-class FaultRow(NamedTuple):
+class ActiveFaultRow(NamedTuple):
     """A fault at a moment."""
 
-    fault: Fault
+    fault: ActiveFault
     now_us: int
 
     @property
@@ -138,7 +138,7 @@ class FaultRow(NamedTuple):
         return None if self.fault.since_us is None else -self.fault.since_us
 
 
-FAULT_COLUMNS: tuple[ColumnOf[FaultRow], ...] = (
+FAULT_COLUMNS: tuple[ColumnOf[ActiveFaultRow], ...] = (
     ColumnOf(
         "fault",
         lambda row: f"{row.fault.glyph} {row.fault.kind}",
@@ -152,24 +152,24 @@ FAULT_COLUMNS: tuple[ColumnOf[FaultRow], ...] = (
 )
 
 
-class FaultModel(BoardModel[FaultRow]):
+class FaultModel(BoardModel[ActiveFaultRow]):
     """Rows are faults in force, the latest first."""
 
     def __init__(self) -> None:
         super().__init__(FAULT_COLUMNS, fixed=1)
 
-    def update(self, faults: Sequence[Fault], now_us: int) -> None:
+    def update(self, faults: Sequence[ActiveFault], now_us: int) -> None:
         """Show these faults."""
-        rows = {fault.key: FaultRow(fault, now_us) for fault in faults}
+        rows = {fault.key: ActiveFaultRow(fault, now_us) for fault in faults}
         self.show_rows(tuple(rows), rows.__getitem__)
 
-    def fault(self, key: str | None) -> Fault | None:
+    def fault(self, key: str | None) -> ActiveFault | None:
         """The fault of this key, if it is still in force."""
         row = self.row(key)
         return row.fault if row is not None else None
 
 
-def undo_text(fault: Fault) -> str:
+def undo_text(fault: ActiveFault) -> str:
     """The commands that end a fault, the first of them."""
     lines = [one_line(describe(command)) for command in fault.undo[:UNDO_SHOWN]]
     more = len(fault.undo) - UNDO_SHOWN
@@ -177,7 +177,7 @@ def undo_text(fault: Fault) -> str:
     return "; ".join(spelt) + (f"; {more} more" if more > 0 else "")
 
 
-def fault_facts(fault: Fault, now_us: int) -> tuple[Fact, ...]:
+def fault_facts(fault: ActiveFault, now_us: int) -> tuple[Fact, ...]:
     """A fault in full, with all commands that end it."""
     undo = (Fact("" if place else "undone by", one_line(describe(command))) for place, command in enumerate(fault.undo))
     return (

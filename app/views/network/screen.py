@@ -10,7 +10,7 @@ from textual.message import Message
 from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface
-from quarterdeck.app.session import Session
+from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.network.model import FaultModel, LinkModel, fault_facts, undo_text
 from quarterdeck.app.views.sort_filter_model import SortFilterModel
 from quarterdeck.app.views.view_screen import COLUMNS_BESIDE_PICTURES, ViewScreen
@@ -41,7 +41,7 @@ from quarterdeck.backend.picture.what_if.fault_presets import (
     custom_fault,
     preset,
 )
-from quarterdeck.backend.picture.what_if.prediction import Prediction, prediction_facts, with_present_table
+from quarterdeck.backend.picture.what_if.prediction import FaultPrediction, prediction_facts, with_present_table
 from quarterdeck.widgets.fact_sheet import FactSheet
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.status_line import StatusLine
@@ -77,7 +77,7 @@ class NetworkScreen(ViewScreen):
     detailed = True
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (COLUMNS_BESIDE_PICTURES, "-wide")]
 
-    def __init__(self, session: Session, console: ConsoleInterface) -> None:
+    def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__(session, console)
         self._ledger = FaultLedger()
         self._epoch: int | None = None
@@ -94,7 +94,7 @@ class NetworkScreen(ViewScreen):
         self._predictor: Predictor | None = None
         """Made when a fault is planned first: until then nothing of the simulator is imported."""
         self._predicted_for: object = None
-        self._shown_prediction: Prediction | None = None
+        self._shown_prediction: FaultPrediction | None = None
         self._counted: object = None
         self._sentence = ""
         """All links in words."""

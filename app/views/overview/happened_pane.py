@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from quarterdeck.app.events.levels import Entry, LevelFeed, LevelFormat
-from quarterdeck.app.session import Session
+from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.overview.panes import OverviewPane
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
@@ -18,7 +18,7 @@ class HappenedPane(OverviewPane):
 
     view, pane_name = "events", "happened"
 
-    def __init__(self, session: Session, key: str) -> None:
+    def __init__(self, session: ConsoleSession, key: str) -> None:
         self._format = LevelFormat(self._name_of)
         self.tail: TailLog[Entry] = TailLog(
             self._format.entry_line,

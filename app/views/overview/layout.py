@@ -23,7 +23,7 @@ LEAST_ROWS = 2
 LEAST_HAPPENED = 4
 
 
-class Arrangement(NamedTuple):
+class PaneArrangement(NamedTuple):
     """`rows` are heights of the lines of panes, from the top; 0 is all that is left."""
 
     shape: Shape
@@ -33,27 +33,27 @@ class Arrangement(NamedTuple):
     hidden: frozenset[PaneName] = frozenset()
 
 
-def arrange(width: int, height: int, members: int, enlarged: PaneName | None = None) -> Arrangement:
+def arrange(width: int, height: int, members: int, enlarged: PaneName | None = None) -> PaneArrangement:
     """The arrangement for so much room; an `enlarged` pane has all of it."""
     if enlarged is not None:
-        return Arrangement("lines", (0,), hidden=frozenset(PANES) - {enlarged})
+        return PaneArrangement("lines", (0,), hidden=frozenset(PANES) - {enlarged})
     wanted = members + FRAME
     if _fits(width, height, THREE_FROM):
-        return Arrangement("three", (_shared(wanted, height, 2), 0))
+        return PaneArrangement("three", (_shared(wanted, height, 2), 0))
     if _fits(width, height, DETAIL_FROM):
         row = _shared(wanted, height, 3)
-        return Arrangement("two-with-detail", (row, row, 0))
+        return PaneArrangement("two-with-detail", (row, row, 0))
     if _fits(width, height, TWO_FROM):
         row = _shared(wanted, height, 3)
-        return Arrangement("two", (row, row, 0), hidden=frozenset({"detail"}))
+        return PaneArrangement("two", (row, row, 0), hidden=frozenset({"detail"}))
     single: tuple[PaneName, ...] = ("suspicions", "tables", "migrations")
     left = height - len(single)
     if left < FRAME + LEAST_ROWS + 1:
-        return Arrangement("lines", (0, 1, 1, 1), frozenset(single), frozenset({"happened", "detail"}))
+        return PaneArrangement("lines", (0, 1, 1, 1), frozenset(single), frozenset({"happened", "detail"}))
     lists = max(FRAME + LEAST_ROWS, min(wanted, left - LEAST_HAPPENED))
     if left - lists < LEAST_HAPPENED:
-        return Arrangement("lines", (0, 1, 1, 1, 1), frozenset({*single, "happened"}), frozenset({"detail"}))
-    return Arrangement("lines", (lists, 1, 1, 1, 0), frozenset(single), frozenset({"detail"}))
+        return PaneArrangement("lines", (0, 1, 1, 1, 1), frozenset({*single, "happened"}), frozenset({"detail"}))
+    return PaneArrangement("lines", (lists, 1, 1, 1, 0), frozenset(single), frozenset({"detail"}))
 
 
 def _fits(width: int, height: int, least: tuple[int, int]) -> bool:

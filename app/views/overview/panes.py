@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from textual.widget import Widget
 
 from quarterdeck.app.actions.action import ViewName
-from quarterdeck.app.session import Session
+from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.beliefs.model import BeliefMatrixModel
 from quarterdeck.app.views.overview.layout import PaneName
 from quarterdeck.app.views.overview.models import LanesModel, SuspicionRowsModel, TableRowsModel
@@ -36,7 +36,7 @@ class OverviewPane(Pane):
     view: ViewName
     pane_name: PaneName
 
-    def __init__(self, session: Session, key: str, title: str, body: Widget) -> None:
+    def __init__(self, session: ConsoleSession, key: str, title: str, body: Widget) -> None:
         super().__init__(key, title, body, id=f"pane-{self.pane_name}")
         self.session = session
 
@@ -66,7 +66,7 @@ class ListsPane(OverviewPane):
 
     view, pane_name = "beliefs", "lists"
 
-    def __init__(self, session: Session, key: str) -> None:
+    def __init__(self, session: ConsoleSession, key: str) -> None:
         self.model = BeliefMatrixModel(session.picture)
         super().__init__(session, key, "member lists", LineTable(SortFilterModel(self.model), id="matrix"))
 
@@ -92,7 +92,7 @@ class SuspicionsPane(OverviewPane):
 
     view, pane_name = "suspicions", "suspicions"
 
-    def __init__(self, session: Session, key: str) -> None:
+    def __init__(self, session: ConsoleSession, key: str) -> None:
         self.model = SuspicionRowsModel()
         table = LineTable(SortFilterModel(self.model), id="overview-suspicions")
         super().__init__(session, key, "suspicions", table)
@@ -119,7 +119,7 @@ class TablesPane(OverviewPane):
 
     view, pane_name = "partitions", "tables"
 
-    def __init__(self, session: Session, key: str) -> None:
+    def __init__(self, session: ConsoleSession, key: str) -> None:
         self.model = TableRowsModel()
         super().__init__(session, key, "partition tables", LineTable(SortFilterModel(self.model), id="overview-tables"))
 
@@ -150,7 +150,7 @@ class MigrationsPane(OverviewPane):
 
     view, pane_name = "migrations", "migrations"
 
-    def __init__(self, session: Session, key: str) -> None:
+    def __init__(self, session: ConsoleSession, key: str) -> None:
         self.model = LanesModel()
         super().__init__(session, key, "migrations", LineTable(SortFilterModel(self.model), id="overview-lanes"))
 
@@ -173,7 +173,7 @@ class DetailPane(OverviewPane):
 
     view, pane_name = "member", "detail"
 
-    def __init__(self, session: Session, key: str) -> None:
+    def __init__(self, session: ConsoleSession, key: str) -> None:
         self.sheet = FactSheet(id="overview-detail")
         self._about: object = None
         self._label = ""

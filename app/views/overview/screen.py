@@ -13,9 +13,9 @@ from textual.widget import Widget
 from quarterdeck.app.actions.action import ViewName
 from quarterdeck.app.actions.registry import action_called
 from quarterdeck.app.console_interface import ConsoleInterface, Pointed
-from quarterdeck.app.session import Session
+from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.overview.happened_pane import HappenedPane
-from quarterdeck.app.views.overview.layout import PANES, Arrangement, PaneName, arrange
+from quarterdeck.app.views.overview.layout import PANES, PaneArrangement, PaneName, arrange
 from quarterdeck.app.views.overview.panes import (
     DetailPane,
     ListsPane,
@@ -51,12 +51,12 @@ class OverviewScreen(ViewScreen):
 
     view = "overview"
 
-    def __init__(self, session: Session, console: ConsoleInterface) -> None:
+    def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__(session, console)
         self._epoch = session.epoch
         self._marks: Mapping[str, str] = {}
         self._labels: tuple[str, ...] = ()
-        self._arranged: Arrangement | None = None
+        self._arranged: PaneArrangement | None = None
         self._enlarged: PaneName | None = None
         self._seldom_painted = -1
         self._half: str | None = None

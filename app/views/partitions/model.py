@@ -15,7 +15,7 @@ from quarterdeck.widgets.replica_style import HUES
 LONGEST_NAME = 22
 
 
-class BoardRow(NamedTuple):
+class PartitionBoardRow(NamedTuple):
     """What a member holds by the table that the map shows, and the table that it has itself."""
 
     holder: HolderRow
@@ -35,7 +35,7 @@ class BoardRow(NamedTuple):
         return "warning" if self.holder.differs else tone
 
 
-COLUMNS: tuple[ColumnOf[BoardRow], ...] = (
+COLUMNS: tuple[ColumnOf[PartitionBoardRow], ...] = (
     ColumnOf("", lambda row: row.holder.letter, lambda row: f"hue{row.holder.hue % HUES}", 1),
     ColumnOf("member", lambda row: row.holder.name, rank=lambda row: row.holder.hue),
     ColumnOf("owned", lambda row: told_text(row.holder.owned), "plain"),
@@ -54,7 +54,7 @@ COLUMNS: tuple[ColumnOf[BoardRow], ...] = (
 )
 
 
-class HoldersModel(BoardModel[BoardRow]):
+class HoldersModel(BoardModel[PartitionBoardRow]):
     """Rows are members that hold replicas, or might."""
 
     def __init__(self, shown: ReplicaMap) -> None:
@@ -66,7 +66,9 @@ class HoldersModel(BoardModel[BoardRow]):
         places = {label: place for place, label in enumerate(picture.members)}
         self.show_rows(
             holders(picture, self._map),
-            lambda key: BoardRow(holder_row(picture, self._map, key, places[key], now_us), picture.members[key].table),
+            lambda key: PartitionBoardRow(
+                holder_row(picture, self._map, key, places[key], now_us), picture.members[key].table
+            ),
         )
         self.widen("", ["A" * self._map.letter_width])
         if picture.nobody_tells("backups") is not None:

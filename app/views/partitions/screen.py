@@ -10,7 +10,7 @@ from textual.message import Message
 from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface
-from quarterdeck.app.session import Session
+from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.partitions.model import HoldersModel
 from quarterdeck.app.views.sort_filter_model import SortFilterModel
 from quarterdeck.app.views.view_screen import ViewScreen
@@ -18,7 +18,7 @@ from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.data_board import HEAT, heat_of, partition_rates, partition_text, rate_text
 from quarterdeck.backend.picture.fold.table_belief import NOBODY
 from quarterdeck.backend.picture.replicas.replica_cell import MARKS
-from quarterdeck.backend.picture.replicas.replica_census import COUNTED_STATES, BadFilter, Census
+from quarterdeck.backend.picture.replicas.replica_census import COUNTED_STATES, BadFilter, ReplicaCensus
 from quarterdeck.backend.picture.replicas.replica_map import NO_ROW, ReplicaMap
 from quarterdeck.backend.picture.replicas.replica_text import census_facts, map_facts, partition_sentence
 from quarterdeck.backend.picture.text.fact import Fact
@@ -65,10 +65,10 @@ class PartitionsScreen(ViewScreen):
     view = "partitions"
     detailed = True
 
-    def __init__(self, session: Session, console: ConsoleInterface) -> None:
+    def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__(session, console)
         self._map = ReplicaMap()
-        self._census = Census(self._map)
+        self._census = ReplicaCensus(self._map)
         self._observer = ""
         """Whose table is shown; empty for the master's."""
         self._shows_heat = False

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface
-from quarterdeck.app.session import Session
+from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.view_screen import ViewScreen
 from quarterdeck.backend.picture.boards.operator_questions import operator_questions
 from quarterdeck.backend.picture.text.fact import Fact, fact_rows
@@ -21,7 +21,7 @@ class QuestionsScreen(ViewScreen):
 
     view = "questions"
 
-    def __init__(self, session: Session, console: ConsoleInterface) -> None:
+    def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__(session, console)
         self._facts: tuple[Fact, ...] = ()
         self.title_line = StatusLine(id="detail-title")

@@ -17,7 +17,7 @@ AGE_WIDTH = len("⇄ 119 min") + 1
 LONGEST_NAME = 18
 
 
-class ObserverRow(NamedTuple):
+class SuspicionBoardRow(NamedTuple):
     """A member that suspects others."""
 
     label: str
@@ -25,13 +25,13 @@ class ObserverRow(NamedTuple):
     greyed: bool
 
 
-COLUMNS: tuple[ColumnOf[ObserverRow], ...] = (
+COLUMNS: tuple[ColumnOf[SuspicionBoardRow], ...] = (
     ColumnOf("observer", lambda row: one_line(row.label), lambda row: "faint" if row.greyed else "plain"),
     ColumnOf("suspects", lambda row: str(row.suspects or ""), lambda row: "faint" if row.greyed else "warning"),
 )
 
 
-class SuspicionModel(MatrixModel[ObserverRow]):
+class SuspicionModel(MatrixModel[SuspicionBoardRow]):
     """Rows are observers, columns are suspects. Ages compare by when they began, the oldest last."""
 
     def __init__(self) -> None:
@@ -53,18 +53,18 @@ class SuspicionModel(MatrixModel[ObserverRow]):
         if self.summary.suspects != former.suspects:
             self.show_members({label: member_column(label) for label in self.summary.suspects})
 
-    def _row_of_observer(self, key: str) -> ObserverRow:
+    def _row_of_observer(self, key: str) -> SuspicionBoardRow:
         belief = self._picture.members.get(key)
-        return ObserverRow(
+        return SuspicionBoardRow(
             key, len(belief.suspicions) if belief is not None else 0, belief is None or not belief.running
         )
 
-    def _suspicions_of(self, row: ObserverRow, suspects: Sequence[str]) -> Iterator[TableCell]:
+    def _suspicions_of(self, row: SuspicionBoardRow, suspects: Sequence[str]) -> Iterator[TableCell]:
         for label in suspects:
             seen = suspicion_cell(self._picture, row.label, label, self._now_us)
             yield TableCell(seen.text, seen.tone)
 
-    def _age_rank(self, row: ObserverRow, suspect: str) -> int | None:
+    def _age_rank(self, row: SuspicionBoardRow, suspect: str) -> int | None:
         since_us = suspicion_cell(self._picture, row.label, suspect, self._now_us).since_us
         return None if since_us is None else -since_us
 

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface
-from quarterdeck.app.session import Session
+from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.sort_filter_model import SortFilterModel
 from quarterdeck.app.views.suspicions.model import SuspicionModel
 from quarterdeck.app.views.view_screen import ViewScreen
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.suspicion_board import MOST_WHOLE, suspicion_facts, suspicion_sentence
-from quarterdeck.backend.picture.fold.belief import Belief
+from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import one_line
 from quarterdeck.backend.picture.what_if.disconnection_decision import DisconnectionDecision, decide, decision_facts
@@ -28,7 +28,7 @@ class SuspicionsScreen(ViewScreen):
 
     view = "suspicions"
 
-    def __init__(self, session: Session, console: ConsoleInterface) -> None:
+    def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__(session, console)
         self._model = SuspicionModel()
         self._everybody: bool | None = None
@@ -105,7 +105,7 @@ class SuspicionsScreen(ViewScreen):
             facts += decision_facts(picture, master, self._decision, self._timing, now_us, self._changed_us)
         self.sheet.show(facts)
 
-    def _master_of(self, observer: str) -> Belief | None:
+    def _master_of(self, observer: str) -> MemberBelief | None:
         """The master that the observer follows; else the first there is."""
         picture = self.session.picture
         followed = picture.master_of(observer)
@@ -113,7 +113,7 @@ class SuspicionsScreen(ViewScreen):
             return followed
         return next((picture.members[label] for label in picture.masters()), None)
 
-    def _reckon(self, master: Belief, now_us: int) -> None:
+    def _reckon(self, master: MemberBelief, now_us: int) -> None:
         """The decision only when what it depends on has changed, and timing at most once a second while it is of use."""
         table = master.table
         decides = (

@@ -7,7 +7,7 @@ from functools import partial
 
 from quarterdeck.app.cluster_opener import OpenedCluster
 from quarterdeck.app.console_interface import ConsoleInterface
-from quarterdeck.app.session import Session
+from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.clusters.simulated.copied_cluster import CopiedCluster
 from quarterdeck.backend.clusters.snapshot_source import SnapshotSource
 from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
@@ -25,13 +25,13 @@ class Copies:
     def __init__(self, console: ConsoleInterface) -> None:
         self._console = console
 
-    def take(self, session: Session, cluster: SnapshotSource, command: Command | None) -> None:
+    def take(self, session: ConsoleSession, cluster: SnapshotSource, command: Command | None) -> None:
         """Open a copy of `cluster` as it is now, and do `command` in it. Whoever watches never waits for the members."""
         self._console.show_message("the members are asked what they know …")
         asked = cluster.snapshot()
         asked.add_done_callback(lambda told: self._console.call_later(self._told, session, command, told) and None)
 
-    def _told(self, session: Session, command: Command | None, told: Future[ClusterSnapshot]) -> None:
+    def _told(self, session: ConsoleSession, command: Command | None, told: Future[ClusterSnapshot]) -> None:
         try:
             snapshot = told.result()
         except (CommandRefused, CancelledError) as refusal:
@@ -39,7 +39,7 @@ class Copies:
             return
         self._console.set_timer(SETTLING_SECONDS, partial(self._open, session, command, snapshot))
 
-    def _open(self, session: Session, command: Command | None, snapshot: ClusterSnapshot) -> None:
+    def _open(self, session: ConsoleSession, command: Command | None, snapshot: ClusterSnapshot) -> None:
         copy = CopiedCluster(snapshot, name=f"{snapshot.name}-copy-{snapshot.at_us / SECOND_US:.1f}s")
         starting = copy.execute(command) if command is not None else None
         self._console.open_tab(OpenedCluster(copy, starting), copy.name, past=session.tape.copy_to(snapshot.at_us))

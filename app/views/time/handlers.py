@@ -9,7 +9,7 @@ from quarterdeck.app.actions.allowed import EVERYTHING
 from quarterdeck.app.cluster_opener import OpenedCluster
 from quarterdeck.app.commands.grammar import BadLine, ConsoleRequest, parse_line
 from quarterdeck.app.console_interface import ConsoleInterface, Handler
-from quarterdeck.app.session import Session
+from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.time.copies import Copies
 from quarterdeck.backend.clusters.snapshot_source import SnapshotSource
 from quarterdeck.backend.clusters.time_control import Forkable, TimeControl
@@ -24,7 +24,9 @@ from quarterdeck.backend.picture.text.formatting import one_line
 class TimeHandlers:
     """While the newest of a cluster is shown whose time can be held, it is that which stands still, steps and goes faster."""
 
-    def __init__(self, console: ConsoleInterface, session: Callable[[], Session], repaint: Callable[[], None]) -> None:
+    def __init__(
+        self, console: ConsoleInterface, session: Callable[[], ConsoleSession], repaint: Callable[[], None]
+    ) -> None:
         """`repaint` shows the moment that an action has led to at once."""
         self._copies = Copies(console)
         self._console, self._session, self._repaint = console, session, repaint
@@ -191,6 +193,6 @@ class TimeHandlers:
         return parsed
 
 
-def violation_moments(session: Session) -> Sequence[int]:
+def violation_moments(session: ConsoleSession) -> Sequence[int]:
     """When each of the violations was seen, in order."""
     return sorted(max(record.at for record in one.witnesses) for one in session.violations)

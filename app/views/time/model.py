@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from quarterdeck.app.events.tones import tone_of
-from quarterdeck.app.session import Session
+from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.columns import BoardModel, ColumnOf
 from quarterdeck.backend.core.events import MemberStarted, Record
 from quarterdeck.backend.core.properties import SECOND_US
@@ -62,7 +62,7 @@ COLUMNS: tuple[ColumnOf[NearbyEvent], ...] = (
 class NearbyEventsModel(BoardModel[NearbyEvent]):
     """Rows are events, in order of time."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: ConsoleSession) -> None:
         super().__init__(
             COLUMNS, fixed=4, tone=lambda row: row.tone, outlier=lambda row: not row.away_us and not row.live
         )

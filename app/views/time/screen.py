@@ -9,12 +9,12 @@ from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface
 from quarterdeck.app.events.fields import facts_of
-from quarterdeck.app.session import Session
+from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.sort_filter_model import SortFilterModel
 from quarterdeck.app.views.time.handlers import TimeHandlers, violation_moments
 from quarterdeck.app.views.time.model import NearbyEventsModel
 from quarterdeck.app.views.view_screen import COLUMNS_BESIDE_PICTURES, ViewScreen
-from quarterdeck.backend.clusters.recorded.log_cluster import LogSource
+from quarterdeck.backend.clusters.recorded.log_cluster import LoggedCluster
 from quarterdeck.backend.clusters.time_control import StatusNotes, TimeControl
 from quarterdeck.backend.picture.replay.landmarks import LEGEND, OBSERVED_LEGEND, Landmark, Landmarks
 from quarterdeck.backend.picture.replay.timeline import (
@@ -72,10 +72,10 @@ class TimeScreen(ViewScreen):
     detailed = True
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (COLUMNS_BESIDE_PICTURES, "-wide")]
 
-    def __init__(self, session: Session, console: ConsoleInterface) -> None:
+    def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__(session, console)
         self._landmarks = Landmarks()
-        self._observed = session.cluster if isinstance(session.cluster, LogSource) else None
+        self._observed = session.cluster if isinstance(session.cluster, LoggedCluster) else None
         """What knows of observations, if anything does."""
         self._lanes = LANES if self._observed is None else OBSERVED_LANES
         self._zoom = 0

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface
-from quarterdeck.app.session import Session
+from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.sort_filter_model import SortFilterModel
 from quarterdeck.app.views.traffic.model import TrafficModel
 from quarterdeck.app.views.view_screen import ViewScreen
@@ -21,7 +21,7 @@ class TrafficScreen(ViewScreen):
 
     view = "traffic"
 
-    def __init__(self, session: Session, console: ConsoleInterface) -> None:
+    def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__(session, console)
         self._grouping: Grouping = GROUPINGS[0]
         self._model = TrafficModel()

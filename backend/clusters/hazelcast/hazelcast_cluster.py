@@ -31,7 +31,7 @@ from quarterdeck.backend.core.events import ListInstalled, OperatorAsked, Record
 from quarterdeck.backend.hazelcast.logs.event_reconstruction import UNKNOWN_UUID_PREFIX
 from quarterdeck.backend.hazelcast.wire import messages
 from quarterdeck.backend.hazelcast.wire.connection import MemberWatch, NoAnswer
-from quarterdeck.backend.hazelcast.wire.member_configuration import MemberConfiguration
+from quarterdeck.backend.hazelcast.wire.member_configuration import ReportedConfiguration
 from quarterdeck.backend.hazelcast.wire.observations import ConnectionTold, Heard, NotFollowed, Observation, Renamed
 from quarterdeck.backend.hazelcast.wire.requests import Command as WireCommand
 from quarterdeck.backend.hazelcast.wire.requests import GetMemberConfig, Question
@@ -149,7 +149,7 @@ class HazelcastCluster:
         with self._lock:
             return {address: self._status_of(address) for address in self._known()}
 
-    def configuration_of(self, address: Address) -> MemberConfiguration | None:
+    def configuration_of(self, address: Address) -> ReportedConfiguration | None:
         """What a member's configuration says, as far as it was told."""
         return self._witness.configurations.get(address)
 

@@ -24,7 +24,7 @@ from quarterdeck.backend.core.commands.commands import (
 )
 from quarterdeck.backend.core.join_list import BadJoinList, parse_join_list
 from quarterdeck.backend.hazelcast.wire.connection import NoAnswer
-from quarterdeck.backend.hazelcast.wire.member_configuration import MemberConfiguration
+from quarterdeck.backend.hazelcast.wire.member_configuration import ReportedConfiguration
 from quarterdeck.backend.hazelcast.wire.messages import Answer, ErrorAnswer
 from quarterdeck.backend.hazelcast.wire.requests import (
     ChangeClusterState,
@@ -61,7 +61,7 @@ class OperatorActions:
     """Does commands. `ask` asks a member over the client protocol; `configuration_of` gives what its configuration says."""
 
     def __init__(
-        self, ask: Ask, settings: WatchSettings, configuration_of: Callable[[Address], MemberConfiguration | None]
+        self, ask: Ask, settings: WatchSettings, configuration_of: Callable[[Address], ReportedConfiguration | None]
     ) -> None:
         self._ask, self._settings, self._configuration_of = ask, settings, configuration_of
 

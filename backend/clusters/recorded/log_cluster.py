@@ -26,7 +26,7 @@ _BAD = frozenset(("halves-apart", "lone-master", "partition-lost"))
 
 
 @runtime_checkable
-class LogSource(Protocol):
+class LoggedCluster(Protocol):
     """A cluster that is known from members' logs."""
 
     @property

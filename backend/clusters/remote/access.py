@@ -1,6 +1,6 @@
 """Access to members over HTTP: their URLs, our credentials, and the authorities whose certificates are trusted.
 
-Secrets are read from files and the environment by whoever makes an `Access`; here they only become headers.
+Secrets are read from files and the environment by whoever makes an `MemberCredentials`; here they only become headers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class BadUrl(ValueError):
 
 
 @dataclass(frozen=True)
-class Access:
+class MemberCredentials:
     """Our credentials, and how members' certificates are checked. Everything empty: none, and the system's authorities."""
 
     user: str = ""

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.json import Decoder
 
-from quarterdeck.backend.clusters.remote.access import Access
+from quarterdeck.backend.clusters.remote.access import MemberCredentials
 from quarterdeck.backend.clusters.remote.connection_failures import NOT_OURS, connection_failure_text
 from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.member_api.answers import ROOT, Fail, RecordPage
@@ -59,7 +59,7 @@ class HttpRequest(Struct, frozen=True):
 class MemberClient:
     """Use it within one event loop, and close it there."""
 
-    def __init__(self, access: Access, *, answer_seconds: float = ANSWER_SECONDS) -> None:
+    def __init__(self, access: MemberCredentials, *, answer_seconds: float = ANSWER_SECONDS) -> None:
         """Raises OSError when a file that `access` names cannot be used."""
         self.headers = access.headers()
         self.tls: ssl.SSLContext = access.tls()

@@ -43,7 +43,7 @@ class StreamTimings(NamedTuple):
     """One that does not want us is not asked often: it may count that as attempts to get in."""
 
 
-class Backoff:
+class StreamBackoff:
     """Pauses between tries: each about twice the one before, up to a limit, and never quite the same for two watchers."""
 
     def __init__(self, first: float, longest: float, randomness: Random) -> None:
@@ -100,7 +100,7 @@ class MemberStream:
         self.url = url
         self._records = records
         self._client, self._observer, self._timings = client, observer, timings
-        self._backoff = Backoff(timings.first_retry, timings.longest_retry, randomness)
+        self._backoff = StreamBackoff(timings.first_retry, timings.longest_retry, randomness)
         self._process: tuple[str, datetime | None] = ("", None)
         """The run and the beginning of the process whose records were heard last."""
         self._last: tuple[str, int] | None = None

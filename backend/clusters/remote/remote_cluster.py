@@ -20,7 +20,7 @@ from uuid import uuid4
 
 from quarterdeck.backend.clusters.connection_status import ConnectionStatus, Contact
 from quarterdeck.backend.clusters.limits import NOT_REMOTE
-from quarterdeck.backend.clusters.remote.access import Access, address_in, member_url, url_of_other
+from quarterdeck.backend.clusters.remote.access import MemberCredentials, address_in, member_url, url_of_other
 from quarterdeck.backend.clusters.remote.discovery import probe_member, urls_known_of
 from quarterdeck.backend.clusters.remote.map_calls import call_map
 from quarterdeck.backend.clusters.remote.member_client import MemberClient
@@ -91,7 +91,7 @@ class RemoteCluster:
         self,
         urls: Sequence[str],
         *,
-        access: Access | None = None,
+        access: MemberCredentials | None = None,
         name: str = "",
         environment: str = "",
         write: bool = False,
@@ -107,7 +107,7 @@ class RemoteCluster:
         self.writable = write
         self.started: Future[None] = Future()
         """Done when a member is connected for the first time and has told its history."""
-        self._client = MemberClient(access or Access())
+        self._client = MemberClient(access or MemberCredentials())
         self._records = records
         self._timings = timings or StreamTimings()
         self._randomness = randomness or Random()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from quarterdeck.backend.picture.text.formatting import counted
-from quarterdeck.backend.scenarios.format.scenario import Scenario, Step
+from quarterdeck.backend.scenarios.format.scenario import Scenario, ScenarioStep
 from quarterdeck.backend.scenarios.outcome import StepOutcome
 
 MISSES_TOLD = 3
@@ -22,7 +22,7 @@ class ScenarioProgress:
         self._met = 0
         self._missed: list[StepOutcome] = []
 
-    def begins(self, number: int, step: Step) -> None:
+    def begins(self, number: int, step: ScenarioStep) -> None:
         if step.say is not None:
             self._said = step.say
         elif step.do is not None:
@@ -30,7 +30,7 @@ class ScenarioProgress:
         elif step.expect is not None:
             self._doing = f"step {number} of {self._steps}: expecting {step.expect.text()}"
 
-    def ends(self, number: int, step: Step, outcome: StepOutcome | None) -> None:
+    def ends(self, number: int, step: ScenarioStep, outcome: StepOutcome | None) -> None:
         if outcome is not None and outcome.met:
             self._met += 1
         elif outcome is not None:

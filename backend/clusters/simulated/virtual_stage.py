@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from quarterdeck.backend.core.commands.commands import Command, CommandRefused
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.scenarios.format.scenario import Scenario
-from quarterdeck.backend.scenarios.run_state import Journal, RunState
+from quarterdeck.backend.scenarios.run_state import RecordSink, RunState
 from quarterdeck.backend.simulation.simulated_driver import SimulatedDriver
 
 
@@ -15,7 +15,7 @@ class VirtualStage:
     """The members of `scenario`, started, in virtual time under `seed`."""
 
     def __init__(
-        self, scenario: Scenario, seed: int, journal: Journal | None = None, *, run: str | None = None
+        self, scenario: Scenario, seed: int, journal: RecordSink | None = None, *, run: str | None = None
     ) -> None:
         self._records = _Collector(journal)
         self._stage = SimulatedDriver(scenario, seed, self._records, run)
@@ -48,7 +48,7 @@ class VirtualStage:
 class _Collector(RunState):
     """Keeps what was not collected yet, besides what it adds up to."""
 
-    def __init__(self, journal: Journal | None) -> None:
+    def __init__(self, journal: RecordSink | None) -> None:
         super().__init__(journal)
         self.waiting: list[Record] = []
 

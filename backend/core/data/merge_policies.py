@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from quarterdeck.backend.core.data.partition_store import Entry
+from quarterdeck.backend.core.data.partition_store import StoredEntry
 
 
-def merged(policy: str, existing: Entry | None, incoming: Entry) -> Entry | None:
+def merged(policy: str, existing: StoredEntry | None, incoming: StoredEntry) -> StoredEntry | None:
     """The entry to store in place of `existing`; None when that is to stay as it is.
 
     What is taken keeps its times and hits, and has a version above both. Of two that are equal the existing one stays, so an
@@ -14,10 +14,12 @@ def merged(policy: str, existing: Entry | None, incoming: Entry) -> Entry | None
     if not _takes(policy, existing, incoming):
         return None
     version = incoming.version if existing is None else max(existing.version, incoming.version) + 1
-    return Entry(incoming.value, version, incoming.created_us, incoming.updated_us, incoming.accessed_us, incoming.hits)
+    return StoredEntry(
+        incoming.value, version, incoming.created_us, incoming.updated_us, incoming.accessed_us, incoming.hits
+    )
 
 
-def _takes(policy: str, existing: Entry | None, incoming: Entry) -> bool:
+def _takes(policy: str, existing: StoredEntry | None, incoming: StoredEntry) -> bool:
     if policy == "discard":
         return False
     if existing is None or policy == "pass-through":

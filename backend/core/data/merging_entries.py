@@ -13,7 +13,7 @@ from quarterdeck.backend.core.data.calls import map_calls
 from quarterdeck.backend.core.data.calls.call_results import partition_count
 from quarterdeck.backend.core.data.events import EntriesMerged
 from quarterdeck.backend.core.data.messages import MergeBatch
-from quarterdeck.backend.core.data.partition_store import Entry, partition_of
+from quarterdeck.backend.core.data.partition_store import StoredEntry, partition_of
 from quarterdeck.backend.core.data.state import MERGING, MergeEntries
 from quarterdeck.backend.core.partitions.arrangement.arrangement_request import ask_for_arrangement
 from quarterdeck.backend.core.state.member_state import MemberState
@@ -124,6 +124,6 @@ def _is_responsible_for(state: MemberState, partition: int) -> bool:
     return first == state.uuid
 
 
-def _not_placed(earlier: MergeEntries) -> list[tuple[str, dict[str, Entry]]]:
+def _not_placed(earlier: MergeEntries) -> list[tuple[str, dict[str, StoredEntry]]]:
     """What an earlier incarnation has brought along and not offered, or offered without an answer."""
     return [*((offer.map, dict(offer.entries)) for offer in earlier.in_flight.values()), *earlier.brought]

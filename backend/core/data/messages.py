@@ -6,14 +6,14 @@ from __future__ import annotations
 from msgspec import Struct
 
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
-from quarterdeck.backend.core.data.partition_store import Entry, Stamp
+from quarterdeck.backend.core.data.partition_store import Stamp, StoredEntry
 
 
 class MergeBatch(Struct, frozen=True, tag="merge-entries", array_like=True):
     """An operation among members: entries that an incarnation brought along from another cluster, to be merged by `policy`."""
 
     map: str
-    entries: tuple[tuple[str, Entry], ...]
+    entries: tuple[tuple[str, StoredEntry], ...]
     policy: str
 
 
@@ -55,7 +55,7 @@ class BackupWrite(Struct, frozen=True, tag="backup-write", array_like=True):
     partition: int
     previous: Stamp
     stamp: Stamp
-    entries: tuple[tuple[str, str, Entry], ...]
+    entries: tuple[tuple[str, str, StoredEntry], ...]
     removed: tuple[tuple[str, str], ...]
     caller: str
     number: int

@@ -14,7 +14,7 @@ from msgspec import Struct
 from quarterdeck.backend.core.data.calls.operations import Answer
 
 
-class Entry(Struct, frozen=True, gc=False, array_like=True):
+class StoredEntry(Struct, frozen=True, gc=False, array_like=True):
     """A value and what is known of its use. Times are UTC, in microseconds since 1970, so that members can compare them.
 
     `version` counts the changes of the entry. Reads count at the owner only, and reach the backups with the next whole copy.
@@ -46,7 +46,7 @@ Session = tuple[int, tuple[Answer, ...]]
 class PartitionStore:
     """One replica. `sessions` holds the last writing call of every caller, by its uuid."""
 
-    maps: dict[str, dict[str, Entry]] = field(default_factory=dict)
+    maps: dict[str, dict[str, StoredEntry]] = field(default_factory=dict)
     stamp: Stamp = UNWRITTEN
     sessions: dict[str, Session] = field(default_factory=dict)
     digest: int = 0
@@ -57,7 +57,7 @@ class PartitionStore:
     map_bytes: dict[str, int] = field(default_factory=dict)
     """The same for each map that has entries."""
 
-    def find(self, map: str, key: str) -> Entry | None:
+    def find(self, map: str, key: str) -> StoredEntry | None:
         """The entry of `key` in `map`, if there is one."""
         entries = self.maps.get(map)
         return None if entries is None else entries.get(key)
@@ -66,7 +66,7 @@ class PartitionStore:
         """How many entries `map` has here."""
         return len(self.maps.get(map, ()))
 
-    def put(self, map: str, key: str, entry: Entry) -> None:
+    def put(self, map: str, key: str, entry: StoredEntry) -> None:
         """Set the entry of `key` in `map`, in place of the one that is there."""
         entries = self.maps.setdefault(map, {})
         before = entries.get(key)
@@ -81,7 +81,7 @@ class PartitionStore:
         self.digest += entry_digest(map, key, entry.value)
         entries[key] = entry
 
-    def touch(self, map: str, key: str, entry: Entry) -> None:
+    def touch(self, map: str, key: str, entry: StoredEntry) -> None:
         """Set what is known of an entry's use; the value is the one that is there."""
         self.maps[map][key] = entry
 
@@ -100,7 +100,7 @@ class PartitionStore:
             del self.maps[map], self.map_bytes[map]
 
 
-def entry_bytes(key: str, entry: Entry) -> int:
+def entry_bytes(key: str, entry: StoredEntry) -> int:
     """How much memory an entry counts for."""
     return len(key) + len(entry.value)
 

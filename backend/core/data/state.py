@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.data.messages import BackupWrite, MapAnswer, MergeBatch, OwnerOperation
-from quarterdeck.backend.core.data.partition_store import UNWRITTEN, Entry, PartitionStore, Stamp
+from quarterdeck.backend.core.data.partition_store import UNWRITTEN, PartitionStore, Stamp, StoredEntry
 from quarterdeck.backend.core.data.replication.store_transfer import Staging, StoreCursor
 from quarterdeck.backend.core.partitions.table.replica import Replica, Replicas
 from quarterdeck.backend.core.timers import Instant
@@ -134,7 +134,7 @@ MERGING = "merging-entries"
 class MergeEntries:
     """What an incarnation brings along from the cluster that it comes from (chapter `merging_entries`)."""
 
-    brought: deque[tuple[str, dict[str, Entry]]]
+    brought: deque[tuple[str, dict[str, StoredEntry]]]
     """What is still to be offered: maps, each with entries by key; the last entry of the first is the next one."""
     in_flight: dict[int, MergeBatch] = field(default_factory=dict)
     """Batches that are not answered, by number."""

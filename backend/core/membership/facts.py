@@ -43,7 +43,7 @@ class EvidenceFound(Struct, frozen=True):
     evidence: dict[Address, Evidence]
 
 
-class Suspected(Struct, frozen=True):
+class SuspectedFact(Struct, frozen=True):
     """This slave suspects these members; all but those in `newly` it has suspected before."""
 
     newly: tuple[Address, ...]
@@ -122,7 +122,7 @@ Fact = (
     | Joined
     | BecameMaster
     | EvidenceFound
-    | Suspected
+    | SuspectedFact
     | SuspicionEnded
     | Removed
     | LostInMerge

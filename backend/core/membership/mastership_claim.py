@@ -14,7 +14,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import ClaimEndCause, Reason
 from quarterdeck.backend.core.events import ClaimAbandoned, ClaimAnswered, ClaimFinished, ClaimStarted
 from quarterdeck.backend.core.membership import cluster_state
-from quarterdeck.backend.core.membership.facts import BecameMaster, Suspected
+from quarterdeck.backend.core.membership.facts import BecameMaster, SuspectedFact
 from quarterdeck.backend.core.membership.failure_detection import suspicion
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import Peer, detector
 from quarterdeck.backend.core.membership.failure_detection.observer_pause import await_confirmations, discount_own_pause
@@ -33,7 +33,7 @@ ASK_AGAIN_US = 1 * SECOND_US
 """How often: whoever does not suspect the old master yet will soon, so the first times follow one another quickly."""
 
 
-def on_suspected(state: Membership, now: int, fact: Suspected) -> None:
+def on_suspected(state: Membership, now: int, fact: SuspectedFact) -> None:
     """Whoever suspects all who are older begins; a claim that runs may have nobody left to wait for."""
     if state.claim is not None:
         conclude_when_settled(state, now)

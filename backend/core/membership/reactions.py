@@ -27,7 +27,7 @@ from quarterdeck.backend.core.membership.facts import (
     MergeDecided,
     Removed,
     StateChangeEnded,
-    Suspected,
+    SuspectedFact,
     SuspicionEnded,
 )
 from quarterdeck.backend.core.membership.failure_detection import (
@@ -66,7 +66,7 @@ REACTIONS: dict[type, tuple[Reaction, ...]] = {
     BecameMaster: (publishing.on_mastership, cluster_search.on_mastership),
     ListReceived: (list_updates.on_list_received,),
     EvidenceFound: (suspicion.on_evidence,),
-    Suspected: (link_probes.on_suspected, mastership_claim.on_suspected),
+    SuspectedFact: (link_probes.on_suspected, mastership_claim.on_suspected),
     SuspicionEnded: (heartbeat_ring.on_suspicion_ended,),
     Removed: (
         disconnection_reports.on_removed,

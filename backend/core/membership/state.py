@@ -17,13 +17,13 @@ from quarterdeck.backend.core.membership.undertakings import (
     Claim,
     DisconnectionReports,
     Doing,
-    HeldBack,
+    HeldBackMember,
     Idle,
     IncarnationCheck,
     JoinSearch,
     Leading,
     LinkProof,
-    Merge,
+    MergeUndertaking,
     ProbeSchedule,
     StateChange,
     StateChangeRequest,
@@ -105,7 +105,7 @@ class Membership(Process):
     left: dict[str, Instant] = field(default_factory=dict)
     """Lives that left the list, and when."""
     disconnections: DisconnectionReports = field(default_factory=DisconnectionReports)
-    held_back: dict[Address, HeldBack] = field(default_factory=dict)
+    held_back: dict[Address, HeldBackMember] = field(default_factory=dict)
     """Whom this master removed because it could not reach others (Decisions: Readmission)."""
     link_proof: LinkProof | None = None
     standing: ClusterStanding = field(default_factory=ClusterStanding)
@@ -207,7 +207,7 @@ class Membership(Process):
         return self.doing.state_change if type(self.doing) is Leading else None
 
     @property
-    def merge(self) -> Merge | None:
+    def merge(self) -> MergeUndertaking | None:
         """The merge of its cluster that this master has under way."""
         return self.doing.merge if type(self.doing) is Leading else None
 

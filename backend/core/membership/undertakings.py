@@ -18,7 +18,7 @@ from quarterdeck.backend.core.timers import Deadline, Instant
 MergePhase = Literal["proving", "freezing", "offering", "telling"]
 
 
-class HeldBack(NamedTuple):
+class HeldBackMember(NamedTuple):
     """A member that has to prove its links before it is admitted again (chapter `readmission`)."""
 
     since_us: Instant
@@ -171,7 +171,7 @@ class StateChange:
 
 
 @dataclass(slots=True)
-class Merge:
+class MergeUndertaking:
     """The merge of this master's cluster into another, under way (chapter `merging`)."""
 
     token: str
@@ -202,7 +202,7 @@ class Leading(Struct, tag="leading"):
 
     admission: Admission | None = None
     state_change: StateChange | None = None
-    merge: Merge | None = None
+    merge: MergeUndertaking | None = None
 
 
 Doing = Idle | JoinSearch | Following | Claim | Leading

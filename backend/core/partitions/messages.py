@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.partitions.migration.migration import CompletedMigration, Migration
+from quarterdeck.backend.core.partitions.migration.migration import CompletedMigration, PartitionMigration
 from quarterdeck.backend.core.partitions.table.replica import PackedRows
 
 
@@ -45,7 +45,7 @@ class TableAck(Struct, frozen=True, tag="table-ack", array_like=True):
 class MigrationRequest(Struct, frozen=True, tag="migration-request", array_like=True):
     """The master asks the owner to copy its partition to the migration's destination (2.1)."""
 
-    migration: Migration
+    migration: PartitionMigration
 
 
 class MigrationReport(Struct, frozen=True, tag="migration-report", array_like=True):
@@ -62,7 +62,7 @@ class MigrationReport(Struct, frozen=True, tag="migration-report", array_like=Tr
 class MigrationChunk(Struct, frozen=True, tag="migration-chunk", array_like=True):
     """Part of the data, from the owner to the destination. Numbers count from 0; one without a service ends the copy."""
 
-    migration: Migration
+    migration: PartitionMigration
     number: int
     service: str
     payload: bytes
@@ -85,7 +85,7 @@ class MigrationChunkAck(Struct, frozen=True, tag="migration-chunk-ack", array_li
 class MigrationCommit(Struct, frozen=True, tag="migration-commit", array_like=True):
     """The master tells the destination to commit; it repeats that until it is answered or the destination has left (2.1)."""
 
-    migration: Migration
+    migration: PartitionMigration
 
 
 class MigrationCommitAck(Struct, frozen=True, tag="migration-commit-ack", array_like=True):
@@ -107,7 +107,7 @@ class TableAnswer(Struct, frozen=True, tag="table-answer", array_like=True):
     token: str
     rows: PackedRows
     completed: tuple[CompletedMigration, ...]
-    active: tuple[Migration, ...]
+    active: tuple[PartitionMigration, ...]
 
 
 class ShutdownRequest(Struct, frozen=True, tag="shutdown-request", array_like=True):

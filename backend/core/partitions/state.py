@@ -13,8 +13,8 @@ from quarterdeck.backend.core.data.replication.store_transfer import StoreCursor
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.partitions.events import PlanCause
 from quarterdeck.backend.core.partitions.messages import MigrationChunk, TableUpdate
-from quarterdeck.backend.core.partitions.migration.migration import CompletedMigration, Migration
-from quarterdeck.backend.core.partitions.migration.migration_planner import Step
+from quarterdeck.backend.core.partitions.migration.migration import CompletedMigration, PartitionMigration
+from quarterdeck.backend.core.partitions.migration.migration_planner import MigrationStep
 from quarterdeck.backend.core.partitions.migration.migration_service import MigrationEvent
 from quarterdeck.backend.core.partitions.table.partition_table import PartitionTable
 from quarterdeck.backend.core.partitions.table.replica import VersionedRow
@@ -51,7 +51,7 @@ class OutgoingCopy:
 class ActiveMigration:
     """A migration that this member takes part in, and whose end it does not know (Avoid Data Loss on Migration, Terminology)."""
 
-    migration: Migration
+    migration: PartitionMigration
     event: MigrationEvent
     sending: OutgoingCopy | None = None
     """Only at the owner: the copy that it sends."""
@@ -72,7 +72,7 @@ RunningPhase = Literal["copying", "committing"]
 class RunningMigration:
     """A migration that this master leads (chapters `migration_queue` and `safe_commit`)."""
 
-    migration: Migration
+    migration: PartitionMigration
     owner: Address
     owner_uuid: str
     deadline_us: Instant
@@ -89,12 +89,12 @@ class TableRecovery:
     """Address and life of those that have neither answered nor left."""
     rows: dict[int, VersionedRow] = field(default_factory=dict)
     completed: dict[str, CompletedMigration] = field(default_factory=dict)
-    active: dict[str, Migration] = field(default_factory=dict)
+    active: dict[str, PartitionMigration] = field(default_factory=dict)
     answered: dict[Address, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
-class Follower:
+class TableFollower:
     """How far another member has come in learning the master's changes (chapter `table_publishing`)."""
 
     uuid: str
@@ -118,7 +118,7 @@ class MasterRole:
 
     lineage: str
     recovery: TableRecovery | None = None
-    followers: dict[Address, Follower] = field(default_factory=dict)
+    followers: dict[Address, TableFollower] = field(default_factory=dict)
     changes: int = 0
     """Counts the changes of the table and of the completed list."""
     changed_at: OrderedDict[int, int] = field(default_factory=OrderedDict)
@@ -129,7 +129,7 @@ class MasterRole:
     """By migration in the completed list, the number of its decision."""
     evicted_through: int = 0
     """Migrations decided up to this change are known everywhere and forgotten."""
-    queue: OrderedDict[int, deque[Step]] = field(default_factory=OrderedDict)
+    queue: OrderedDict[int, deque[MigrationStep]] = field(default_factory=OrderedDict)
     """What is planned and not begun, by partition. The names in the steps are uuids."""
     running: dict[int, RunningMigration] = field(default_factory=dict)
     """The migrations that are under way, by partition."""

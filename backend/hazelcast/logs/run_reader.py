@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec import Struct, structs
 
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.hazelcast.logs.lines.file_splits import Split
+from quarterdeck.backend.hazelcast.logs.lines.file_splits import FileSplit
 from quarterdeck.backend.hazelcast.logs.log_set import LogSet, MemberMessage
 from quarterdeck.backend.hazelcast.logs.observations.story import LogStory, stories_of
 from quarterdeck.backend.hazelcast.logs.reader import NoLogs, log_files
@@ -154,7 +154,7 @@ def check_logs(path: Path, options: LogOptions | None = None) -> None:
     summaries = [
         one
         for file in files
-        for one in parse_split(Split(str(file), 0, 0, LOOKED_AT_BYTES, file.stat().st_mtime_ns // 1000), options)
+        for one in parse_split(FileSplit(str(file), 0, 0, LOOKED_AT_BYTES, file.stat().st_mtime_ns // 1000), options)
         if isinstance(one, SplitSummary)
     ]
     if not any(map(_is_understood, summaries)):

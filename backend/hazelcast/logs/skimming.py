@@ -19,7 +19,7 @@ from quarterdeck.backend.hazelcast.logs.lines.envelope import EnvelopedLine, str
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import (
     ENDLESS,
     UNREADABLE,
-    Split,
+    FileSplit,
     encoding_of,
     opened,
 )
@@ -72,7 +72,7 @@ def skim(
     Of a file that is still written, only what stands before `until` is read.
     Raises `OSError` when the file cannot be read.
     """
-    whole = Split(file, 0, 0, until, modified_us)
+    whole = FileSplit(file, 0, 0, until, modified_us)
     if _is_odd(file):
         for found in parse_split(whole, options):
             if not isinstance(found, QuarantinedMessage):

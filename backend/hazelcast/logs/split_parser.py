@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from quarterdeck.backend.hazelcast.logs.lines.file_splits import ENDLESS, Split, SplitCounts, read_split
+from quarterdeck.backend.hazelcast.logs.lines.file_splits import ENDLESS, FileSplit, SplitCounts, read_split
 from quarterdeck.backend.hazelcast.logs.lines.message_assembly import Message
 from quarterdeck.backend.hazelcast.logs.lines.timestamps import zone_named
 from quarterdeck.backend.hazelcast.logs.parsed_messages import LoggedMemberList, NoEvent
@@ -114,7 +114,7 @@ class SplitSummary(Struct):
         self.counts[what] = (messages + 1, so_far + lines)
 
 
-def parse_split(split: Split, options: LogOptions) -> Iterator[EventMessage | QuarantinedMessage | SplitSummary]:
+def parse_split(split: FileSplit, options: LogOptions) -> Iterator[EventMessage | QuarantinedMessage | SplitSummary]:
     """Everything of `split` that matters, and at the end its summary, which counts every line exactly once.
 
     Raises `OSError` when the file cannot be read.

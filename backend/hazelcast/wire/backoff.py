@@ -7,7 +7,7 @@ from random import Random
 from quarterdeck.backend.hazelcast.wire.settings import Pace
 
 
-class Backoff:
+class DialBackoff:
     """The waits of one follower. Each is shortened by chance by up to a half, so that many followers do not dial together."""
 
     def __init__(self, pace: Pace, random: Random) -> None:

@@ -10,10 +10,18 @@ from itertools import count
 from random import Random
 
 from quarterdeck.backend.core.address import Address, host_of, port_of
-from quarterdeck.backend.hazelcast.wire.follower import Connection, Dial, Ending, Follower, HangUp, Output, Send
+from quarterdeck.backend.hazelcast.wire.follower import (
+    Dial,
+    Ending,
+    FollowedConnection,
+    HangUp,
+    MemberFollower,
+    Output,
+    Send,
+)
 from quarterdeck.backend.hazelcast.wire.followers import Followers
 from quarterdeck.backend.hazelcast.wire.messages import Answer
-from quarterdeck.backend.hazelcast.wire.observations import Answered, Observation
+from quarterdeck.backend.hazelcast.wire.observations import Observation, RequestAnswered
 from quarterdeck.backend.hazelcast.wire.requests import Command, Question
 from quarterdeck.backend.hazelcast.wire.settings import SECOND_US, WatchSettings
 from quarterdeck.backend.hazelcast.wire.tls import client_context
@@ -26,7 +34,7 @@ class NoAnswer(Exception):
 class _Link(asyncio.Protocol):
     """One connection of asyncio's. It tells the watch what happens to it."""
 
-    def __init__(self, watch: MemberWatch, connection: Connection) -> None:
+    def __init__(self, watch: MemberWatch, connection: FollowedConnection) -> None:
         self._watch = watch
         self._connection = connection
 
@@ -56,15 +64,15 @@ class MemberWatch:
         self._clock_us = clock_us
         self._tls = None if settings.tls is None else client_context(settings.tls)
         self._followers = Followers(settings, random, clock_us())
-        self._transports: dict[Connection, asyncio.Transport] = {}
-        self._dialling: dict[Connection, asyncio.Task[None]] = {}
+        self._transports: dict[FollowedConnection, asyncio.Transport] = {}
+        self._dialling: dict[FollowedConnection, asyncio.Task[None]] = {}
         self._answers: dict[int, asyncio.Future[Answer]] = {}
         self._tickets = count(1)
         self._timer: asyncio.TimerHandle | None = None
         self._broken: asyncio.Future[None] | None = None
 
     @property
-    def followed(self) -> Mapping[Address, Follower]:
+    def followed(self) -> Mapping[Address, MemberFollower]:
         """Who is followed, and how it stands with each: `Follower.state`, `reason`, `since_us`."""
         return self._followers.by_address
 
@@ -94,7 +102,7 @@ class MemberWatch:
         finally:
             del self._answers[ticket]
 
-    def link_opened(self, connection: Connection, transport: asyncio.Transport) -> None:
+    def link_opened(self, connection: FollowedConnection, transport: asyncio.Transport) -> None:
         """A connection has been made. One that is not wanted any more is closed."""
         if connection not in self._dialling:
             transport.abort()
@@ -102,12 +110,12 @@ class MemberWatch:
         self._transports[connection] = transport
         self._carry_out(self._followers.opened(self._clock_us(), connection))
 
-    def link_received(self, connection: Connection, data: bytes) -> None:
+    def link_received(self, connection: FollowedConnection, data: bytes) -> None:
         """Bytes have come."""
         if connection in self._transports:
             self._carry_out(self._followers.received(self._clock_us(), connection, data))
 
-    def link_closed(self, connection: Connection, reason: str, ending: Ending) -> None:
+    def link_closed(self, connection: FollowedConnection, reason: str, ending: Ending) -> None:
         """A connection has ended, or could not be made."""
         if self._transports.pop(connection, None) is not None or connection in self._dialling:
             self._carry_out(self._followers.closed(self._clock_us(), connection, reason, ending))
@@ -138,7 +146,7 @@ class MemberWatch:
         self._set_timer()
 
     def _tell(self, observation: Observation) -> None:
-        if isinstance(observation, Answered):
+        if isinstance(observation, RequestAnswered):
             waiting = self._answers.get(observation.ticket)
             if waiting is not None and not waiting.done():
                 if observation.answer is None:
@@ -156,7 +164,7 @@ class MemberWatch:
             self._timer.cancel()
         self._timer = loop.call_later(seconds, self._tick)
 
-    async def _dial(self, connection: Connection) -> None:
+    async def _dial(self, connection: FollowedConnection) -> None:
         host, port = host_of(connection.endpoint), port_of(connection.endpoint)
         tls = self._settings.tls
         name = None if tls is None else tls.host_name or host
@@ -174,7 +182,7 @@ class MemberWatch:
         finally:
             self._dialling.pop(connection, None)
 
-    def _hang_up(self, connection: Connection) -> None:
+    def _hang_up(self, connection: FollowedConnection) -> None:
         dialling = self._dialling.pop(connection, None)
         if dialling is not None:
             dialling.cancel()

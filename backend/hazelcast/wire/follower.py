@@ -16,21 +16,28 @@ from typing import Literal
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.hazelcast.wire.backoff import Backoff
+from quarterdeck.backend.hazelcast.wire.backoff import DialBackoff
 from quarterdeck.backend.hazelcast.wire.codec.answer_codec import decode_message
-from quarterdeck.backend.hazelcast.wire.codec.frames import PREAMBLE, BadBytes, Frames, Limits, MessageReader, size_of
+from quarterdeck.backend.hazelcast.wire.codec.frames import (
+    PREAMBLE,
+    BadBytes,
+    FrameLimits,
+    Frames,
+    MessageReader,
+    size_of,
+)
 from quarterdeck.backend.hazelcast.wire.codec.request_codec import encode_request
 from quarterdeck.backend.hazelcast.wire.messages import Authenticated, ErrorAnswer, Message
 from quarterdeck.backend.hazelcast.wire.observations import (
-    Answered,
     ConnectionState,
     ConnectionTold,
     Heard,
     Observation,
     Renamed,
+    RequestAnswered,
 )
 from quarterdeck.backend.hazelcast.wire.requests import Authenticate, Command, Question
-from quarterdeck.backend.hazelcast.wire.session import Session
+from quarterdeck.backend.hazelcast.wire.session import ClientSession
 from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
 
 AUTHENTICATION = 1
@@ -47,7 +54,7 @@ Ending = Literal["closed", "turned away", "unreachable"]
 handshake of TLS; or nothing is known of the host."""
 
 
-class Connection(Struct, frozen=True):
+class FollowedConnection(Struct, frozen=True):
     """One connection, made or to be made: where to, and the how-manyth to there."""
 
     endpoint: Address
@@ -57,26 +64,26 @@ class Connection(Struct, frozen=True):
 class Dial(Struct, frozen=True):
     """Make this connection. Answered by `opened` or `closed`."""
 
-    connection: Connection
+    connection: FollowedConnection
 
 
 class Send(Struct, frozen=True):
     """Send these bytes. What cannot be sent is no matter: the connection will be told as closed."""
 
-    connection: Connection
+    connection: FollowedConnection
     data: bytes
 
 
 class HangUp(Struct, frozen=True):
     """Close this connection, or give up making it. No answer is awaited."""
 
-    connection: Connection
+    connection: FollowedConnection
 
 
 Output = Dial | Send | HangUp | Observation
 
 
-class Waiting(Struct, frozen=True):
+class WaitingToDial(Struct, frozen=True):
     """There is no connection; the next one is dialled at `until_us`."""
 
     until_us: int
@@ -94,10 +101,10 @@ class Introducing(Struct, frozen=True):
     since_us: int
 
 
-Phase = Waiting | Dialling | Introducing | Session
+Phase = WaitingToDial | Dialling | Introducing | ClientSession
 
 
-class Follower:
+class MemberFollower:
     """Everything that is known of the connection to one member."""
 
     address: Address
@@ -133,10 +140,10 @@ class Follower:
         self._settings = settings
         self._pace = settings.pace
         self._client_uuid = client_uuid
-        self._backoff = Backoff(settings.pace, random)
+        self._backoff = DialBackoff(settings.pace, random)
         self._number = 0
         self._reader = MessageReader()
-        self._phase: Phase = Waiting(now_us)
+        self._phase: Phase = WaitingToDial(now_us)
         self._heard_us = now_us
         self._closed_unheard = 0
         self._migrations_wanted = False
@@ -145,14 +152,14 @@ class Follower:
         """When `tick` has to be called, at the latest."""
 
     @property
-    def connection(self) -> Connection:
+    def connection(self) -> FollowedConnection:
         """The present connection, or the last one."""
-        return Connection(self.endpoint, self._number)
+        return FollowedConnection(self.endpoint, self._number)
 
     def tick(self, now_us: int) -> list[Output]:
         """The time has come: to dial, to ask, to notice a silence."""
         match self._phase:
-            case Waiting(until_us):
+            case WaitingToDial(until_us):
                 if now_us >= until_us:
                     self._dial(now_us)
             case Dialling(since_us):
@@ -161,11 +168,11 @@ class Follower:
                     self._hang_up(now_us, self._backoff.next_us())
             case Introducing(since_us):
                 self._notice_silence(now_us, since_us, since_us + self._first_answer_us())
-            case Session():
+            case ClientSession():
                 self._go_on(now_us, self._phase)
         return self._done(now_us)
 
-    def opened(self, now_us: int, connection: Connection) -> list[Output]:
+    def opened(self, now_us: int, connection: FollowedConnection) -> list[Output]:
         """The connection is there, TLS included. The member will be told who we are."""
         if connection == self.connection and isinstance(self._phase, Dialling):
             self._phase = Introducing(now_us)
@@ -181,21 +188,23 @@ class Follower:
             self._outputs.append(Send(connection, PREAMBLE + encode_request(who, AUTHENTICATION)))
         return self._done(now_us)
 
-    def received(self, now_us: int, connection: Connection, data: bytes) -> list[Output]:
+    def received(self, now_us: int, connection: FollowedConnection, data: bytes) -> list[Output]:
         """Bytes have come, cut anywhere. Those that are no message of a member cost it the connection."""
-        if connection == self.connection and isinstance(self._phase, Introducing | Session):
+        if connection == self.connection and isinstance(self._phase, Introducing | ClientSession):
             try:
                 for frames in self._reader.feed(data):
                     self._take(now_us, frames)
-                    if isinstance(self._phase, Waiting):
+                    if isinstance(self._phase, WaitingToDial):
                         break  # it was turned away, or turned us away: the rest is no matter
             except BadBytes as error:
                 self._turned_away(now_us, f"it does not speak the client protocol of Hazelcast: {error}")
         return self._done(now_us)
 
-    def closed(self, now_us: int, connection: Connection, reason: str, ending: Ending = "closed") -> list[Output]:
+    def closed(
+        self, now_us: int, connection: FollowedConnection, reason: str, ending: Ending = "closed"
+    ) -> list[Output]:
         """The connection has ended or was never made."""
-        if connection != self.connection or isinstance(self._phase, Waiting):
+        if connection != self.connection or isinstance(self._phase, WaitingToDial):
             return []
         self._closed_unheard = self._closed_unheard + 1 if isinstance(self._phase, Introducing) else 0
         since_us = self._phase.since_us if isinstance(self._phase, Dialling) else now_us
@@ -219,42 +228,42 @@ class Follower:
     def listen_to_migrations(self, now_us: int, wanted: bool) -> list[Output]:
         """Whether this member's migrations and losses of partitions are wanted. It holds for later connections too."""
         self._migrations_wanted = wanted
-        if isinstance(self._phase, Session):
+        if isinstance(self._phase, ClientSession):
             self._send(self._phase.listen_to_migrations(now_us, wanted))
         return self._done(now_us)
 
     def ask(self, now_us: int, request: Question | Command, ticket: int) -> list[Output]:
-        """Ask on somebody's behalf, at once. `Answered` with that ticket follows, whatever happens."""
-        if isinstance(self._phase, Session) and not self._phase.questions.full:
+        """Ask on somebody's behalf, at once. `RequestAnswered` with that ticket follows, whatever happens."""
+        if isinstance(self._phase, ClientSession) and not self._phase.questions.full:
             self._send(self._phase.request(now_us, request, ticket))
         else:
-            self._outputs.append(Answered(now_us, self.address, ticket, None))
+            self._outputs.append(RequestAnswered(now_us, self.address, ticket, None))
         return self._done(now_us)
 
     def give_up(self, now_us: int) -> list[Output]:
         """Follow no longer: another follower has this member. Nothing is dialled any more."""
         self._give_up_answers(now_us)
-        if not isinstance(self._phase, Waiting):
+        if not isinstance(self._phase, WaitingToDial):
             self._outputs.append(HangUp(self.connection))
-        self._phase = Waiting(NEVER_US)
+        self._phase = WaitingToDial(NEVER_US)
         return self._done(now_us)
 
     def _done(self, now_us: int) -> list[Output]:
         """What has come of an input, after the next deadline has been set."""
         match self._phase:
-            case Waiting(until_us):
+            case WaitingToDial(until_us):
                 self.deadline_us = until_us
             case Dialling(since_us):
                 self.deadline_us = since_us + self._pace.dial_us
             case Introducing(since_us):
                 silent_us, redial_us = since_us + self._first_answer_us(), since_us + self._pace.redial_after_us
                 self.deadline_us = redial_us if self.state == "silent" else min(silent_us, redial_us)
-            case Session():
+            case ClientSession():
                 self.deadline_us = self._session_deadline_us(now_us, self._phase)
         outputs, self._outputs = self._outputs, []
         return outputs
 
-    def _session_deadline_us(self, now_us: int, session: Session) -> int:
+    def _session_deadline_us(self, now_us: int, session: ClientSession) -> int:
         silent_us = session.questions.silent_at_us(self._heard_us)
         if self.state == "silent":
             silent_us = self._heard_us + self._pace.redial_after_us
@@ -269,11 +278,11 @@ class Follower:
         self._phase = Dialling(now_us)
         self._outputs.append(Dial(self.connection))
 
-    def _go_on(self, now_us: int, session: Session) -> None:
+    def _go_on(self, now_us: int, session: ClientSession) -> None:
         """Ask what is due, give up what is late, and notice when nothing comes."""
         for asked in session.questions.expired(now_us):
             if asked.ticket is not None:
-                self._outputs.append(Answered(now_us, self.address, asked.ticket, None))
+                self._outputs.append(RequestAnswered(now_us, self.address, asked.ticket, None))
         self._send(session.due(now_us))
         silent_us = session.questions.silent_at_us(self._heard_us)
         if silent_us is not None:
@@ -290,7 +299,7 @@ class Follower:
     def _take(self, now_us: int, frames: Frames) -> None:
         """One whole message of the member's."""
         correlation, message = decode_message(frames, self._settings.metrics)
-        if isinstance(self._phase, Session):
+        if isinstance(self._phase, ClientSession):
             self._heard_us = now_us
             if self.state == "silent":
                 self._tell(now_us, "connected", "", now_us)
@@ -334,10 +343,10 @@ class Follower:
             self._outputs.append(Renamed(now_us, self.endpoint, told))
         assert message.member_uuid is not None
         self.member_uuid = message.member_uuid
-        self._reader.limits = Limits()
+        self._reader.limits = FrameLimits()
         self._backoff.reset()
         self._heard_us = now_us
-        session = Session(self.address, message.member_uuid, self._pace, now_us)
+        session = ClientSession(self.address, message.member_uuid, self._pace, now_us)
         self._phase = session
         self._tell(now_us, "connected", "", now_us)
         self._outputs.append(Heard(now_us, self.address, message.member_uuid, message))
@@ -365,11 +374,11 @@ class Follower:
         self._wait(now_us, wait_us)
 
     def _wait(self, now_us: int, wait_us: int) -> None:
-        self._phase = Waiting(now_us + wait_us)
+        self._phase = WaitingToDial(now_us + wait_us)
         self._reader = MessageReader()
 
     def _give_up_answers(self, now_us: int) -> None:
         """Whoever waits for an answer over this connection waits no longer."""
-        if isinstance(self._phase, Session):
+        if isinstance(self._phase, ClientSession):
             tickets = [asked.ticket for asked in self._phase.questions.owed() if asked.ticket is not None]
-            self._outputs += (Answered(now_us, self.address, ticket, None) for ticket in tickets)
+            self._outputs += (RequestAnswered(now_us, self.address, ticket, None) for ticket in tickets)

@@ -4,7 +4,7 @@ Addresses are those of the settings, those on the lists that members tell, and t
 configuration. None is forgotten while this lives: the other half of a split is on nobody's list. Every member's listener hears
 the migrations of its whole lineage, so only the master of each lineage has one.
 
-It is as free of sockets and clocks as `Follower`, and is driven in the same way.
+It is as free of sockets and clocks as `MemberFollower`, and is driven in the same way.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from uuid import UUID
 
 from quarterdeck.backend.core.address import Address, BadAddress, parse_address, port_of
 from quarterdeck.backend.core.join_list import DEFAULT_PORT
-from quarterdeck.backend.hazelcast.wire.follower import NEVER_US, Connection, Ending, Follower, Output
+from quarterdeck.backend.hazelcast.wire.follower import NEVER_US, Ending, FollowedConnection, MemberFollower, Output
 from quarterdeck.backend.hazelcast.wire.member_configuration import read_configuration
 from quarterdeck.backend.hazelcast.wire.messages import MemberConfig, MembersView
 from quarterdeck.backend.hazelcast.wire.observations import (
-    Answered,
     ConnectionState,
     ConnectionTold,
     Heard,
     NotFollowed,
     Renamed,
+    RequestAnswered,
 )
 from quarterdeck.backend.hazelcast.wire.requests import Command, Question
 from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
@@ -49,8 +49,8 @@ class Followers:
         self._settings = settings
         self._random = random
         self._client_uuid = str(UUID(int=random.getrandbits(128), version=4))
-        self._by_name: dict[Address, Follower] = {}
-        self._by_endpoint: dict[Address, Follower] = {}
+        self._by_name: dict[Address, MemberFollower] = {}
+        self._by_endpoint: dict[Address, MemberFollower] = {}
         self._aliases: set[Address] = set()
         """Addresses that lead to a member who is followed at another one."""
         self._unmet: dict[Address, tuple[ConnectionState, ...]] = {}
@@ -61,7 +61,7 @@ class Followers:
             self._follow(now_us, inside.get(endpoint, endpoint), pinned=endpoint in inside)
 
     @property
-    def by_address(self) -> Mapping[Address, Follower]:
+    def by_address(self) -> Mapping[Address, MemberFollower]:
         """Who is followed, by the name that the member gives itself."""
         return self._by_name
 
@@ -75,17 +75,19 @@ class Followers:
         late = [follower for follower in self._by_endpoint.values() if follower.deadline_us <= now_us]
         return [output for follower in late for output in self._react(now_us, follower, follower.tick(now_us))]
 
-    def opened(self, now_us: int, connection: Connection) -> list[Output]:
+    def opened(self, now_us: int, connection: FollowedConnection) -> list[Output]:
         """See `Follower.opened`."""
         follower = self._by_endpoint.get(connection.endpoint)
         return [] if follower is None else self._react(now_us, follower, follower.opened(now_us, connection))
 
-    def received(self, now_us: int, connection: Connection, data: bytes) -> list[Output]:
+    def received(self, now_us: int, connection: FollowedConnection, data: bytes) -> list[Output]:
         """See `Follower.received`. New addresses in what was told are followed from now on."""
         follower = self._by_endpoint.get(connection.endpoint)
         return [] if follower is None else self._react(now_us, follower, follower.received(now_us, connection, data))
 
-    def closed(self, now_us: int, connection: Connection, reason: str, ending: Ending = "closed") -> list[Output]:
+    def closed(
+        self, now_us: int, connection: FollowedConnection, reason: str, ending: Ending = "closed"
+    ) -> list[Output]:
         """See `Follower.closed`."""
         follower = self._by_endpoint.get(connection.endpoint)
         return (
@@ -95,13 +97,13 @@ class Followers:
         )
 
     def ask(self, now_us: int, address: Address, request: Question | Command, ticket: int) -> list[Output]:
-        """Ask the member of that name. `Answered` follows, whatever happens; at once with `None` when it is not connected."""
+        """Ask the member of that name. `RequestAnswered` follows always, at once with `None` when it is not connected."""
         follower = self._by_name.get(address)
         if follower is None:
-            return [Answered(now_us, address, ticket, None)]
+            return [RequestAnswered(now_us, address, ticket, None)]
         return self._react(now_us, follower, follower.ask(now_us, request, ticket))
 
-    def _react(self, now_us: int, follower: Follower, outputs: Iterable[Output]) -> list[Output]:
+    def _react(self, now_us: int, follower: MemberFollower, outputs: Iterable[Output]) -> list[Output]:
         """What a follower's outputs mean for the others: new addresses, another name, another master."""
         reacted: list[Output] = []
         for output in outputs:
@@ -125,14 +127,14 @@ class Followers:
                     pass
         return reacted
 
-    def _take_view(self, now_us: int, follower: Follower, view: MembersView) -> list[Output]:
+    def _take_view(self, now_us: int, follower: MemberFollower, view: MembersView) -> list[Output]:
         outputs: list[Output] = []
         for member in view.members:
             outputs += [*self._follow(now_us, member.address, pinned=True), *self._is_member(now_us, member.address)]
         leads = view.master is not None and view.master.uuid == follower.member_uuid
         return [*outputs, *follower.listen_to_migrations(now_us, leads)]
 
-    def _take_join_list(self, now_us: int, follower: Follower, xml: str) -> list[Output]:
+    def _take_join_list(self, now_us: int, follower: MemberFollower, xml: str) -> list[Output]:
         told = read_configuration(xml)
         listed = told.join_list if told is not None and told.uses_join_list else ()
         outputs: list[Output] = []
@@ -163,13 +165,13 @@ class Followers:
                 return [NotFollowed(now_us, name, most)]
             return []
         mapped = name in self._settings.address_map
-        follower = Follower(
+        follower = MemberFollower(
             name, endpoint, self._settings, self._client_uuid, self._random, now_us, pinned=pinned or mapped
         )
         self._by_name[name] = self._by_endpoint[endpoint] = follower
         return []
 
-    def _rename(self, now_us: int, follower: Follower) -> list[Output]:
+    def _rename(self, now_us: int, follower: MemberFollower) -> list[Output]:
         """The member that a follower has met names itself otherwise. Of two followers of one member the connected one stays."""
         before = [name for name, one in self._by_name.items() if one is follower]
         for name in before:

@@ -14,7 +14,7 @@ MOST_ENTRIES = 1_000
 """However many a configuration names."""
 
 
-class MemberConfiguration(Struct, frozen=True):
+class ReportedConfiguration(Struct, frozen=True):
     """What matters here of a configuration. The join list is that of the moment, with all edits."""
 
     cluster_name: str
@@ -41,7 +41,7 @@ class MemberConfiguration(Struct, frozen=True):
         return self.rest_enabled and "CLUSTER_WRITE" in self.rest_groups
 
 
-def read_configuration(xml: str) -> MemberConfiguration | None:
+def read_configuration(xml: str) -> ReportedConfiguration | None:
     """None for a text that is no configuration; one with a document type is none, for it could stand for endless text."""
     if "<!DOCTYPE" in xml:
         return None
@@ -54,7 +54,7 @@ def read_configuration(xml: str) -> MemberConfiguration | None:
     rest = root.find("network/rest-api")
     groups = [group.get("name", "") for group in (rest if rest is not None else ()) if _is_enabled(group)]
     port = (root.findtext("network/port") or "").strip()
-    return MemberConfiguration(
+    return ReportedConfiguration(
         (root.findtext("cluster-name") or "").strip(),
         _joiner(root),
         _join_list(root, int(port) if port.isdecimal() else DEFAULT_PORT),

@@ -198,7 +198,7 @@ class ListenerRemoved(Struct, frozen=True):
     removed: bool
 
 
-class Done(Struct, frozen=True):
+class RequestDone(Struct, frozen=True):
     """A request without a value has been carried out: a ping, a change of state, a promotion, a shutdown."""
 
 
@@ -238,7 +238,7 @@ Answer = (
     | Metrics
     | ListenerAdded
     | ListenerRemoved
-    | Done
+    | RequestDone
     | ErrorAnswer
 )
 """What answers a request."""

@@ -60,7 +60,7 @@ class NotTold(Struct, frozen=True):
     reason: str
 
 
-class Answered(Struct, frozen=True):
+class RequestAnswered(Struct, frozen=True):
     """The answer to what somebody had `Followers.ask` a member. `None`: the connection ended before it came."""
 
     at_us: int
@@ -85,4 +85,4 @@ class NotFollowed(Struct, frozen=True):
     limit: int
 
 
-Observation = Heard | ConnectionTold | NotTold | Answered | Renamed | NotFollowed
+Observation = Heard | ConnectionTold | NotTold | RequestAnswered | Renamed | NotFollowed

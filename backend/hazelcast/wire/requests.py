@@ -21,7 +21,7 @@ class UserAndPassword(Struct, frozen=True):
         return f"UserAndPassword(user={self.user!r})"
 
 
-class Token(Struct, frozen=True):
+class RequestToken(Struct, frozen=True):
     """A cluster whose clients show a token, as bytes."""
 
     token: bytes
@@ -30,7 +30,7 @@ class Token(Struct, frozen=True):
         return "Token()"
 
 
-Credentials = NameOnly | UserAndPassword | Token
+Credentials = NameOnly | UserAndPassword | RequestToken
 
 
 class Authenticate(Struct, frozen=True):

@@ -8,7 +8,6 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.hazelcast.wire.codec.request_codec import encode_request
 from quarterdeck.backend.hazelcast.wire.messages import (
     Authenticated,
-    Done,
     ErrorAnswer,
     Event,
     ListenerAdded,
@@ -18,9 +17,10 @@ from quarterdeck.backend.hazelcast.wire.messages import (
     MigrationProcessEvent,
     PartitionLostEvent,
     ReplicaMigrationEvent,
+    RequestDone,
     UnknownMessage,
 )
-from quarterdeck.backend.hazelcast.wire.observations import Answered, Heard, NotTold, Observation
+from quarterdeck.backend.hazelcast.wire.observations import Heard, NotTold, Observation, RequestAnswered
 from quarterdeck.backend.hazelcast.wire.questions import TOPICS, Asked, Questions
 from quarterdeck.backend.hazelcast.wire.requests import (
     AddClusterViewListener,
@@ -38,7 +38,7 @@ EVENT_TYPES = get_args(Event)
 MIGRATION_TYPES = (MigrationProcessEvent, ReplicaMigrationEvent, PartitionLostEvent)
 
 
-class Session:
+class ClientSession:
     """What goes on between us and one incarnation of a member. It returns bytes to send, and what came to light."""
 
     def __init__(self, address: Address, member_uuid: str, pace: Pace, now_us: int) -> None:
@@ -88,7 +88,7 @@ class Session:
         if asked is None or isinstance(message, UnknownMessage | Event):
             return [], b""
         if asked.ticket is not None:
-            return [Answered(now_us, self._address, asked.ticket, message)], b""
+            return [RequestAnswered(now_us, self._address, asked.ticket, message)], b""
         return self._take_answer(now_us, asked, message)
 
     def _take_answer(self, now_us: int, asked: Asked, message: Message) -> tuple[list[Observation], bytes]:
@@ -101,7 +101,7 @@ class Session:
             case ListenerRemoved():
                 self._listening = False
                 return [], self.listen_to_migrations(now_us, self._migrations_wanted)
-            case ListenerAdded() | Done() | Authenticated():
+            case ListenerAdded() | RequestDone() | Authenticated():
                 return [], b""
             case Metrics(next_sequence, sets):
                 self.questions.metrics_read(next_sequence)

@@ -10,7 +10,7 @@ from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
 from quarterdeck.backend.core.events import Event
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.witnessed.events import Aspect, Source
-from quarterdeck.backend.hazelcast.wire.member_configuration import MemberConfiguration, read_configuration
+from quarterdeck.backend.hazelcast.wire.member_configuration import ReportedConfiguration, read_configuration
 from quarterdeck.backend.hazelcast.wire.messages import (
     Authenticated,
     ClusterMetadata,
@@ -25,7 +25,7 @@ from quarterdeck.backend.hazelcast.wire.messages import (
     ViewMember,
 )
 from quarterdeck.backend.hazelcast.wire.observations import ConnectionTold, Heard, NotTold, Observation, Topic
-from quarterdeck.backend.hazelcast.witness.member_witness import MemberWitness, Told
+from quarterdeck.backend.hazelcast.witness.member_witness import MemberWitness, WitnessedEvent
 
 LOGS_TELL: tuple[Aspect, ...] = ("suspicions", "claims", "merge-verdicts")
 """The aspects that only the log of a member tells."""
@@ -56,7 +56,7 @@ class ClusterWitness:
     def __init__(self, logged: Iterable[Address] = ()) -> None:
         """`logged` are the members whose logs are read as well."""
         self.members: dict[Address, MemberWitness] = {}
-        self.configurations: dict[Address, MemberConfiguration] = {}
+        self.configurations: dict[Address, ReportedConfiguration] = {}
         """What the configuration of each member says that matters here, as it was told last."""
         self.untold: dict[Address, dict[Topic, str]] = {}
         """What each member refuses to tell, and in which words."""
@@ -114,7 +114,7 @@ class ClusterWitness:
             self._members_listed = tuple(Member(one.address, one.uuid, 0, one.lite) for one in listed)
         return self._members_listed
 
-    def _message(self, member: MemberWitness, uuid: str, message: Message, now_us: int) -> Iterator[Told]:
+    def _message(self, member: MemberWitness, uuid: str, message: Message, now_us: int) -> Iterator[WitnessedEvent]:
         match message:
             case Authenticated(status=status, server_version=software):
                 if status == "authenticated":

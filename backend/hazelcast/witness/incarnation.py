@@ -25,7 +25,7 @@ from quarterdeck.backend.core.witnessed.events import (
     ReplicaMigrated,
     Source,
 )
-from quarterdeck.backend.hazelcast.wire.member_configuration import MemberConfiguration
+from quarterdeck.backend.hazelcast.wire.member_configuration import ReportedConfiguration
 from quarterdeck.backend.hazelcast.wire.messages import PartitionsView, ReplicaMigrationEvent
 from quarterdeck.backend.hazelcast.witness.owners import owners_of
 
@@ -48,7 +48,7 @@ FORMER_MEMBERS = 1_000
 """So many addresses of members that were once on a list are remembered: tables and migrations name members by uuid alone."""
 
 
-class Incarnation:
+class WitnessedIncarnation:
     """What one incarnation has told so far. Each method takes one thing that it tells, and gives what is new in it."""
 
     def __init__(self, address: Address, uuid: str, by: Sequence[Source], aspects: Sequence[Aspect] = ()) -> None:
@@ -151,7 +151,7 @@ class Incarnation:
             why = f"it was {before}" if before else "so it was told when it was asked first"
             yield ClusterStateChanged(state, why)
 
-    def configuration_told(self, configuration: MemberConfiguration) -> Iterator[Event]:
+    def configuration_told(self, configuration: ReportedConfiguration) -> Iterator[Event]:
         """Where it looks for its cluster now, and its properties.
 
         The first join list is edition 0: how often it was edited before nobody tells.

@@ -49,7 +49,7 @@ from quarterdeck.backend.live.cluster.told_states import told_states
 from quarterdeck.backend.live.member.host import Host
 from quarterdeck.backend.live.member.run_clock import RunClock
 from quarterdeck.backend.live.transport.limits import DEFAULT_TIMEOUTS, Timeouts
-from quarterdeck.backend.live.transport.network import Network
+from quarterdeck.backend.live.transport.network import LiveNetwork
 
 HOST = "127.0.0.1"
 BASE_PORT = 5701
@@ -143,7 +143,7 @@ class LiveCluster(ABC):
         self._timeouts = timeouts
         self._clock = RunClock.started_now()
         self._recorder = RunRecorder(self.run, name, self._clock, journal, legacy_lists=self._settings.legacy_list_text)
-        self._network = Network(self.addresses, Random(f"{self._seed}/network"))
+        self._network = LiveNetwork(self.addresses, Random(f"{self._seed}/network"))
         self._hosts: dict[str, Host] = {}
         self._incarnations: dict[str, int] = dict.fromkeys(self._labels, 0)
         self._kill_points: dict[str, KillAt] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from quarterdeck.backend.core.cluster_snapshot import InFlight, MemberSnapshot, MemberState, UntoldMember
+from quarterdeck.backend.core.cluster_snapshot import CapturedMember, InFlight, MemberSnapshot, UntoldMember
 from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.live.member.host import Host
@@ -36,7 +36,7 @@ async def told_states(
     return at_us, tuple(members), tuple(untold), tuple(in_flight)
 
 
-async def _asked(host: Host) -> MemberState | str:
+async def _asked(host: Host) -> CapturedMember | str:
     """What the member tells, or why it tells nothing."""
     try:
         return await host.told_state()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from quarterdeck.backend.core.causes import RefusalCause
-from quarterdeck.backend.core.cluster_snapshot import MemberState
+from quarterdeck.backend.core.cluster_snapshot import CapturedMember
 from quarterdeck.backend.core.commands.commands import CallMap, KillAt
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.events import LinkChanged, Record
@@ -48,7 +48,7 @@ class Host(Protocol):
     def call(self, operation: Operation, watched: bool, on_answer: AnswerCallback) -> None:
         """Ask the member for an operation; `on_answer` is given the answer, once, whatever becomes of the member."""
 
-    async def told_state(self) -> MemberState:
+    async def told_state(self) -> CapturedMember:
         """All that the member knows. Raises `CommandRefused` when it cannot be asked, TimeoutError when it is not heard."""
         ...
 

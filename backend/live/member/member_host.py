@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import RefusalCause, UnreachableCause
-from quarterdeck.backend.core.cluster_snapshot import InFlight, MemberState
+from quarterdeck.backend.core.cluster_snapshot import CapturedMember, InFlight
 from quarterdeck.backend.core.commands.commands import CallMap, CommandRefused, KillAt
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.effects import Deliveries, carry_out
@@ -21,10 +21,10 @@ from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.live.member.host import AnswerCallback, HostObserver, MemberCommand
 from quarterdeck.backend.live.member.run_clock import RunClock
 from quarterdeck.backend.live.security.tls import OPEN, WireSecurity
-from quarterdeck.backend.live.transport.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
+from quarterdeck.backend.live.transport.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Timeouts, TransportLimits
 from quarterdeck.backend.live.transport.listener import HttpHandover
 from quarterdeck.backend.live.transport.member_transport import MemberTransport
-from quarterdeck.backend.live.transport.network import Network
+from quarterdeck.backend.live.transport.network import LiveNetwork
 from quarterdeck.backend.live.transport.peer import WireQueues
 
 _LOG = logging.getLogger(__name__)
@@ -42,14 +42,14 @@ class MemberHost:
         cluster: str,
         machine: MemberMachine,
         clock: RunClock,
-        network: Network,
+        network: LiveNetwork,
         observer: HostObserver,
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
         kill_point: KillAt | None = None,
         *,
         http: HttpHandover | None = None,
         security: WireSecurity = OPEN,
-        limits: Limits = DEFAULT_LIMITS,
+        limits: TransportLimits = DEFAULT_LIMITS,
         bind_host: str = "",
     ) -> None:
         """`kill_point` is where this incarnation is to end, if that was asked for before it began. The last four are as for
@@ -118,7 +118,7 @@ class MemberHost:
         except CommandRefused as refusal:
             self.answer(number, Answer(problem=str(refusal), untouched=True))
 
-    async def told_state(self) -> MemberState:
+    async def told_state(self) -> CapturedMember:
         """All that the member knows, also while it is paused: then what waits in its sockets is not in it."""
         now_us, now_seconds = self._clock.now_us(), self._loop.time()
         waiting = tuple(
@@ -126,7 +126,7 @@ class MemberHost:
             for address, peer in self._transport.peers.items()
             for seconds, message in peer.waiting(now_seconds)
         )
-        return MemberState(self.machine.snapshot(), now_us, waiting)
+        return CapturedMember(self.machine.snapshot(), now_us, waiting)
 
     async def wait_ended(self) -> bool:
         """Return when this incarnation has ended: whether it ended by its own decision."""

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import RefusalCause
-from quarterdeck.backend.core.cluster_snapshot import MemberState
+from quarterdeck.backend.core.cluster_snapshot import CapturedMember
 from quarterdeck.backend.core.commands.commands import KillAt
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.events import LinkChanged, Record
@@ -104,7 +104,7 @@ class StateTold(Struct, frozen=True, tag=True):
     """All that the member knows."""
 
     number: int
-    told: MemberState
+    told: CapturedMember
 
 
 class IncarnationEnded(Struct, frozen=True, tag=True):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from quarterdeck.backend.core.cluster_snapshot import MemberState
+from quarterdeck.backend.core.cluster_snapshot import CapturedMember
 from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.events import LinkChanged, ListInstalled
@@ -68,7 +68,7 @@ class ProcessHost:
         self._began: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._numbers = itertools.count(1)
         self._answers: dict[int, asyncio.Future[None]] = {}
-        self._told: dict[int, asyncio.Future[MemberState]] = {}
+        self._told: dict[int, asyncio.Future[CapturedMember]] = {}
         self._calls: dict[int, AnswerCallback] = {}
         """Who waits for the answer to which call."""
         self._following: asyncio.Task[None] | None = None
@@ -124,7 +124,7 @@ class ProcessHost:
         self._calls[number] = on_answer
         self._order(BeginCall(number, operation, watched))
 
-    async def told_state(self) -> MemberState:
+    async def told_state(self) -> CapturedMember:
         """All that the member knows. Raises `CommandRefused` when it is frozen or gone, TimeoutError when it does not answer."""
         if self.paused:
             raise CommandRefused("it is paused")
@@ -135,7 +135,7 @@ class ProcessHost:
         self._order(TellState(number))
         try:
             async with asyncio.timeout(STATE_TIMEOUT_SECONDS):
-                answer: MemberState = await told
+                answer: CapturedMember = await told
                 return answer
         except TimeoutError as silent:
             raise TimeoutError(f"it did not answer within {STATE_TIMEOUT_SECONDS:g} s") from silent

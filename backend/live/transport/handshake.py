@@ -19,8 +19,8 @@ from quarterdeck.backend.live.transport.handshake_messages import (
     QUOTED_CHARACTERS,
     WRONG_SECRET,
     Challenge,
+    HandshakeHello,
     HandshakeRejection,
-    Hello,
     Proof,
     Welcome,
     impostor_reason,
@@ -56,14 +56,14 @@ class Agreement(Struct, frozen=True):
     uuid: str
 
 
-AdmissionCheck = Callable[[Hello], HandshakeRejection | None]
+AdmissionCheck = Callable[[HandshakeHello], HandshakeRejection | None]
 """What else speaks against a peer whose hello is right; None: nothing."""
 
 
 class Initiator:
     """The side that has dialled `dialled`. Begins with `hello`; `agreement` is set when all is said."""
 
-    def __init__(self, ours: Hello, dialled: Address, secret: ClusterSecret | None) -> None:
+    def __init__(self, ours: HandshakeHello, dialled: Address, secret: ClusterSecret | None) -> None:
         self.hello = ours if secret is None else structs.replace(ours, nonce=new_nonce())
         self.agreement: Agreement | None = None
         self._dialled = dialled
@@ -108,13 +108,13 @@ class Responder:
     """The side that was dialled. `agreement` is set as soon as what `take` returns is a welcome."""
 
     def __init__(
-        self, ours: Callable[[], Hello], secret: ClusterSecret | None, admission_check: AdmissionCheck
+        self, ours: Callable[[], HandshakeHello], secret: ClusterSecret | None, admission_check: AdmissionCheck
     ) -> None:
         self.agreement: Agreement | None = None
         self._ours = ours
         self._secret = secret
         self._admission_check = admission_check
-        self._hello: Hello | None = None
+        self._hello: HandshakeHello | None = None
         self._exchange: Exchange | None = None
 
     def take(self, payload: memoryview) -> Challenge | Welcome:
@@ -123,7 +123,7 @@ class Responder:
             return self._take_hello(content_of(HELLO, payload))
         return self._take_proof(self._hello, content_of(PROOF, payload))
 
-    def _take_hello(self, hello: Hello) -> Challenge | Welcome:
+    def _take_hello(self, hello: HandshakeHello) -> Challenge | Welcome:
         ours = self._ours()
         if self._secret is not None:
             ours = structs.replace(ours, nonce=new_nonce())
@@ -140,7 +140,7 @@ class Responder:
         self._hello, self._exchange = hello, _exchange(hello, challenge)
         return challenge
 
-    def _take_proof(self, hello: Hello, answer: Proof) -> Welcome:
+    def _take_proof(self, hello: HandshakeHello, answer: Proof) -> Welcome:
         secret, exchange = self._secret, self._exchange
         assert secret is not None and exchange is not None
         if not secret.proven("calls", exchange, answer.proof):
@@ -149,19 +149,19 @@ class Responder:
             raise PeerRejected(HandshakeRejection("has called while we took a new uuid; it may call again"), "unknown")
         return self._welcome(hello, Welcome(exchange.called, exchange.called_uuid, secret.proof("answers", exchange)))
 
-    def _welcome(self, hello: Hello, welcome: Welcome) -> Welcome:
+    def _welcome(self, hello: HandshakeHello, welcome: Welcome) -> Welcome:
         self._require_admission(hello)
         self.agreement = Agreement(hello.address, hello.uuid)
         return welcome
 
-    def _require_admission(self, hello: Hello) -> None:
+    def _require_admission(self, hello: HandshakeHello) -> None:
         """Asked before and after the proof: meanwhile our own dial may have begun."""
         refused = self._admission_check(hello)
         if refused is not None:
             raise PeerRejected(refused, "certificate")
 
 
-def _exchange(hello: Hello, challenge: Challenge) -> Exchange:
+def _exchange(hello: HandshakeHello, challenge: Challenge) -> Exchange:
     return Exchange(
         protocol=hello.protocol,
         cluster=hello.cluster,

@@ -1,7 +1,7 @@
 """The handshake: what is said first on a connection, and the rules by which peers are refused.
 
-The caller says `Hello`, the called one `Welcome` or `HandshakeRejection`. When they share a secret, there are a `Challenge` and a
-`Proof` in between, and the welcome has a proof as well.
+The initiator sends `HandshakeHello`, the responder answers `Welcome` or `HandshakeRejection`. When they share a secret, a
+`Challenge` and a `Proof` come in between, and the welcome carries a proof as well.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ RejectionCause = Literal["rejected", "other-cluster", "itself"]
 """What the one who dialled may make of it, in the words of `backend.core.causes.UnreachableCause`."""
 
 
-class Hello(Struct, frozen=True, tag="quarterdeck-hello", array_like=True):
+class HandshakeHello(Struct, frozen=True, tag="quarterdeck-hello", array_like=True):
     """The one who dialled introduces itself. `address` is where it listens, `uuid` its present incarnation."""
 
     protocol: int
@@ -72,7 +72,7 @@ class HandshakeRejection(Struct, frozen=True, tag="quarterdeck-refused", array_l
     """The one who was dialled is in a cluster, which the other one therefore should not found anew."""
 
 
-HELLO = msgspec.msgpack.Decoder(Hello)
+HELLO = msgspec.msgpack.Decoder(HandshakeHello)
 PROOF = msgspec.msgpack.Decoder(Proof)
 ANSWER: msgspec.msgpack.Decoder[Welcome | HandshakeRejection | Challenge] = msgspec.msgpack.Decoder(
     Welcome | HandshakeRejection | Challenge
@@ -82,7 +82,7 @@ QUOTED_CHARACTERS = 100
 """How much of what an unidentified peer has sent is repeated to people."""
 
 
-def refusal_of(hello: Hello, ours: Hello) -> tuple[RefusalCause, str] | None:
+def refusal_of(hello: HandshakeHello, ours: HandshakeHello) -> tuple[RefusalCause, str] | None:
     """Why a peer that says `hello` is refused by the member that would say `ours`, or None when it is welcome."""
     if hello.protocol != ours.protocol:
         return "other-version", f"speaks protocol version {hello.protocol}, not {ours.protocol}"

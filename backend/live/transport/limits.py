@@ -28,7 +28,7 @@ class Timeouts(Struct, frozen=True):
 DEFAULT_TIMEOUTS = Timeouts()
 
 
-class Limits(Struct, frozen=True):
+class TransportLimits(Struct, frozen=True):
     """A connection is pending until its handshake has succeeded, or it was handed over as HTTP."""
 
     pending_per_host: int = 128
@@ -44,7 +44,7 @@ class Limits(Struct, frozen=True):
     """...and how often one may fail all the time."""
 
 
-DEFAULT_LIMITS = Limits()
+DEFAULT_LIMITS = TransportLimits()
 
 REMEMBERED_HOSTS = 4_096
 """Of how many hosts the failures are remembered; the one that has not failed for longest is forgotten first."""
@@ -54,13 +54,13 @@ OWN_DESCRIPTORS = 32
 """Open files that a member needs for itself: its journal, its sockets, and what it dials."""
 
 
-def limits_within(descriptors: int) -> Limits:
+def limits_within(descriptors: int) -> TransportLimits:
     """The limits of a process that may have so many files open: of what it does not need itself, three quarters may be held by
     connections of which nothing is known, and the rest is for members.
     """
     room = max(descriptors - OWN_DESCRIPTORS, 16)
     pending, http = min(DEFAULT_LIMITS.pending, room // 4), min(DEFAULT_LIMITS.http, room // 2)
-    return Limits(
+    return TransportLimits(
         pending_per_host=min(DEFAULT_LIMITS.pending_per_host, pending // 2),
         pending=pending,
         http_per_host=min(DEFAULT_LIMITS.http_per_host, http // 2),
@@ -191,7 +191,7 @@ class ConnectionSlots:
 class HandshakeFailures:
     """How often handshakes from each host have failed lately."""
 
-    def __init__(self, limits: Limits, seconds: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, limits: TransportLimits, seconds: Callable[[], float] = time.monotonic) -> None:
         self._limits = limits
         self._seconds = seconds
         self._hosts: OrderedDict[str, _Host] = OrderedDict()

@@ -16,8 +16,14 @@ from typing import Protocol
 from quarterdeck.backend.core.causes import RefusalCause
 from quarterdeck.backend.live.security.tls import OTHER_VERSION_ALERT, AlertingContext, Tls, tls_reason
 from quarterdeck.backend.live.transport.acceptor import Acceptor
-from quarterdeck.backend.live.transport.connection import Connection
-from quarterdeck.backend.live.transport.limits import ConnectionSlots, HandshakeFailures, KnownHosts, Limits, network_of
+from quarterdeck.backend.live.transport.connection import PeerConnection
+from quarterdeck.backend.live.transport.limits import (
+    ConnectionSlots,
+    HandshakeFailures,
+    KnownHosts,
+    TransportLimits,
+    network_of,
+)
 
 HttpHandover = Callable[[asyncio.Transport, bytes], asyncio.Protocol]
 """Makes the protocol that takes over a connection which has begun to speak HTTP, as these bytes show. It is made the
@@ -55,7 +61,7 @@ class ListenerOwner(Protocol):
     hello_timeout_seconds: float
     buffer: memoryview
 
-    def new_connection(self, until: float) -> Connection:
+    def new_connection(self, until: float) -> PeerConnection:
         """A connection for somebody who speaks in frames and has until then, in loop time, to say hello."""
         ...
 
@@ -67,7 +73,9 @@ class ListenerOwner(Protocol):
 class Listener:
     """The sockets that a member listens on, and the pending connections that were accepted there."""
 
-    def __init__(self, owner: ListenerOwner, http: HttpHandover | None, tls: Tls | None, limits: Limits) -> None:
+    def __init__(
+        self, owner: ListenerOwner, http: HttpHandover | None, tls: Tls | None, limits: TransportLimits
+    ) -> None:
         self.owner = owner
         self.http = http
         self.tls = tls
@@ -174,7 +182,7 @@ class PendingConnection(asyncio.BufferedProtocol):
         self._release_when_closed: Callable[[], None] | None = None
         """Gives the place back of somebody who was sent away and is not gone yet."""
         self._timer: asyncio.TimerHandle | None = None
-        self._member: Connection | None = None
+        self._member: PeerConnection | None = None
         """Who has taken over, and is not identified yet."""
         self._host = self._remote = ""
 

@@ -21,13 +21,13 @@ from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.live.security.cluster_secret import ClusterSecret
 from quarterdeck.backend.live.security.tls import OPEN, Tls, WireSecurity, certificate_mismatch
-from quarterdeck.backend.live.transport.connection import Connection, cause_of, reason_of
+from quarterdeck.backend.live.transport.connection import PeerConnection, cause_of, reason_of
 from quarterdeck.backend.live.transport.handshake import HandshakeRefused, Initiator, Responder
-from quarterdeck.backend.live.transport.handshake_messages import PROTOCOL_VERSION, HandshakeRejection, Hello
-from quarterdeck.backend.live.transport.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
+from quarterdeck.backend.live.transport.handshake_messages import PROTOCOL_VERSION, HandshakeHello, HandshakeRejection
+from quarterdeck.backend.live.transport.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Timeouts, TransportLimits
 from quarterdeck.backend.live.transport.listener import TLS_SHUTDOWN_SECONDS, HttpHandover, Listener
-from quarterdeck.backend.live.transport.network import Network
-from quarterdeck.backend.live.transport.peer import NO_FRAME, Peer, QueuedFrame, WireQueues, queued_frame_of
+from quarterdeck.backend.live.transport.network import LiveNetwork
+from quarterdeck.backend.live.transport.peer import NO_FRAME, QueuedFrame, TransportPeer, WireQueues, queued_frame_of
 
 BUFFER_BYTES = 64 * 1024
 """How much is read from a socket at a time. Fixed: a fresh buffer for each read costs more than all the rest."""
@@ -54,13 +54,13 @@ class MemberTransport:
         address: Address,
         cluster: str,
         uuid: Callable[[], str],
-        network: Network,
+        network: LiveNetwork,
         receiver: Receiver,
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
         *,
         http: HttpHandover | None = None,
         security: WireSecurity = OPEN,
-        limits: Limits = DEFAULT_LIMITS,
+        limits: TransportLimits = DEFAULT_LIMITS,
         bind_host: str = "",
         joined: Callable[[], bool] = lambda: False,
     ) -> None:
@@ -86,8 +86,8 @@ class MemberTransport:
         self._tls = Tls(security.tls) if security.tls is not None else None
         self._listener = Listener(self, http, self._tls, limits)
         self.known = self._listener.known
-        self.peers: dict[Address, Peer] = {}
-        self._connections: set[Connection] = set()
+        self.peers: dict[Address, TransportPeer] = {}
+        self._connections: set[PeerConnection] = set()
         self._closed = False
         self._last_message: Message | None = None
         self._last_frame = NO_FRAME
@@ -120,7 +120,7 @@ class MemberTransport:
         if not self._closed:
             self._send_in_turn(self._peer(to), queued_frame, self._network.condition(self.address, to))
 
-    def _send_in_turn(self, peer: Peer, queued_frame: QueuedFrame, condition: LinkChanged | None) -> None:
+    def _send_in_turn(self, peer: TransportPeer, queued_frame: QueuedFrame, condition: LinkChanged | None) -> None:
         """Send it now, or behind what a delay still holds."""
         delay_us = self._network.delay_us(condition) if condition is not None else 0
         if peer.delayed or delay_us:
@@ -168,7 +168,7 @@ class MemberTransport:
     def close(self) -> None:
         """Stop listening, let go of everybody after what was sent so far is under way; who speaks HTTP is let be."""
         self._listener.close()
-        self._shut(Connection.close)
+        self._shut(PeerConnection.close)
 
     async def until_closed(self, within_seconds: float) -> None:
         """Return when no connection is left, or the time is over."""
@@ -179,7 +179,7 @@ class MemberTransport:
     def abort(self) -> None:
         """Stop listening and break everything off, as when a process dies."""
         self._listener.abort()
-        self._shut(Connection.abort)
+        self._shut(PeerConnection.abort)
 
     @property
     def connected(self) -> frozenset[Address]:
@@ -200,23 +200,23 @@ class MemberTransport:
 
     # What connections tell it
 
-    def new_connection(self, until: float) -> Connection:
-        return Connection(self, hello_by=until)
+    def new_connection(self, until: float) -> PeerConnection:
+        return PeerConnection(self, hello_by=until)
 
-    def initiator(self, connection: Connection) -> Initiator:
+    def initiator(self, connection: PeerConnection) -> Initiator:
         assert connection.dialled is not None
         return Initiator(self._hello(), connection.dialled, self._secret)
 
-    def responder(self, connection: Connection) -> Responder:
+    def responder(self, connection: PeerConnection) -> Responder:
         return Responder(self._hello, self._secret, partial(self._admission_check, connection))
 
-    def opened(self, connection: Connection) -> None:
+    def opened(self, connection: PeerConnection) -> None:
         if self._closed:
             connection.abort()
         else:
             self._connections.add(connection)
 
-    def agreed(self, connection: Connection) -> None:
+    def agreed(self, connection: PeerConnection) -> None:
         """Take it as the pair's connection.
 
         Whoever dials holds no connection, so a new one always replaces an old one, with one exception: a dial of the
@@ -237,14 +237,16 @@ class MemberTransport:
         if not crossed:
             self._attach(connection)
 
-    def received(self, connection: Connection, message: Message) -> None:
+    def received(self, connection: PeerConnection, message: Message) -> None:
         sender = connection.peer
         assert sender is not None
         if self._peer(sender).connection is not connection:
             self._attach(connection)
         self._receiver.received(sender, message)
 
-    def protocol_error(self, connection: Connection, reason: str, cause: RefusalCause, hostile: bool = True) -> None:
+    def protocol_error(
+        self, connection: PeerConnection, reason: str, cause: RefusalCause, hostile: bool = True
+    ) -> None:
         if hostile and connection.peer is None:
             self._listener.failed(connection.remote, connection.host, reason, cause)
         else:
@@ -253,7 +255,7 @@ class MemberTransport:
     def peer_rejected(self, remote: str, reason: str, cause: RefusalCause) -> None:
         self._receiver.peer_rejected(remote, reason, cause)
 
-    def lost(self, connection: Connection, reason: str) -> None:
+    def lost(self, connection: PeerConnection, reason: str) -> None:
         """Report the end of the pair's connection when nobody wanted it, unless a blackhole keeps us from noticing."""
         self._connections.discard(connection)
         if connection.peer is None:
@@ -267,20 +269,20 @@ class MemberTransport:
 
     # Sending
 
-    def _peer(self, address: Address) -> Peer:
+    def _peer(self, address: Address) -> TransportPeer:
         if (peer := self.peers.get(address)) is None:
-            peer = self.peers[address] = Peer(address)
+            peer = self.peers[address] = TransportPeer(address)
         return peer
 
-    def _forget_idle(self, peer: Peer) -> None:
+    def _forget_idle(self, peer: TransportPeer) -> None:
         """Let go of an address with which there is nothing under way, so that those of long ago do not pile up."""
         if peer.idle:
             del self.peers[peer.address]
 
-    def _hello(self) -> Hello:
-        return Hello(PROTOCOL_VERSION, self._cluster, self.address, self._uuid())
+    def _hello(self) -> HandshakeHello:
+        return HandshakeHello(PROTOCOL_VERSION, self._cluster, self.address, self._uuid())
 
-    def _admission_check(self, connection: Connection, hello: Hello) -> HandshakeRejection | None:
+    def _admission_check(self, connection: PeerConnection, hello: HandshakeHello) -> HandshakeRejection | None:
         """Refuse who stands elsewhere than its certificate says, and the dial that crosses ours when ours precedes."""
         if self._tls is not None and self._tls.files.mutual:
             reason = certificate_mismatch(connection.certificate, host_of(hello.address))
@@ -294,7 +296,7 @@ class MemberTransport:
     def _precedes(self, other: Address) -> bool:
         return numeric_order(self.address) < numeric_order(other)
 
-    def _queued_frame(self, peer: Peer, message: Message) -> QueuedFrame:
+    def _queued_frame(self, peer: TransportPeer, message: Message) -> QueuedFrame:
         """The queued frame of `message`, made once when it goes to many, as lists do, or again and again, as heartbeats do."""
         if message is not peer.message:
             if message is not self._last_message:
@@ -303,7 +305,7 @@ class MemberTransport:
             peer.message, peer.queued_frame = message, self._last_frame
         return peer.queued_frame
 
-    def _put(self, peer: Peer, queued_frame: QueuedFrame) -> None:
+    def _put(self, peer: TransportPeer, queued_frame: QueuedFrame) -> None:
         connection = peer.connection
         if connection is not None and not connection.closed:
             queued_frame.write_to(connection)
@@ -312,7 +314,7 @@ class MemberTransport:
         if peer.attempt is None:
             self._begin_dial(peer)
 
-    def _send_late(self, peer: Peer, queued_frame: QueuedFrame, delay_us: int) -> None:
+    def _send_late(self, peer: TransportPeer, queued_frame: QueuedFrame, delay_us: int) -> None:
         due = self._loop.time() + delay_us / SECOND_US
         if peer.delayed:
             due = max(due, peer.delayed[-1][0])
@@ -320,7 +322,7 @@ class MemberTransport:
         if peer.timer is None:
             peer.timer = self._loop.call_at(due, self._release, peer)
 
-    def _release(self, peer: Peer, everything: bool = False) -> None:
+    def _release(self, peer: TransportPeer, everything: bool = False) -> None:
         """Send the delayed frames that are due, in order; a link that was cut meanwhile swallows them."""
         if peer.timer is not None:
             peer.timer.cancel()
@@ -336,7 +338,7 @@ class MemberTransport:
         if peer.delayed:
             peer.timer = self._loop.call_at(peer.delayed[0][0], self._release, peer)
 
-    def _send_blocked(self, peer: Peer, condition: LinkChanged) -> None:
+    def _send_blocked(self, peer: TransportPeer, condition: LinkChanged) -> None:
         """Drop the message; let the sender notice as it would notice on a real network."""
         if condition.blocked == "reset":
             self._loop.call_soon(self._unreachable, peer.address, RESET)
@@ -346,13 +348,13 @@ class MemberTransport:
 
     # Dialling
 
-    def _begin_dial(self, peer: Peer) -> None:
+    def _begin_dial(self, peer: TransportPeer) -> None:
         self._forget_blackhole(peer)
         peer.attempt = self._loop.create_task(self._dial(peer))
 
-    async def _dial(self, peer: Peer) -> None:
+    async def _dial(self, peer: TransportPeer) -> None:
         """Connect and shake hands. Success is seen by `agreed`; here, failure is reported."""
-        connection = peer.dial = Connection(self, peer.address)
+        connection = peer.dial = PeerConnection(self, peer.address)
         assert connection.outcome is not None
         reason, crossed, cause = "", False, NO_ANSWER
         try:
@@ -381,7 +383,7 @@ class MemberTransport:
             peer.attempt = None
             self._give_up(peer, reason, cause)
 
-    async def _dial_with_tls(self, connection: Connection, tls: Tls, host: str, port: int) -> None:
+    async def _dial_with_tls(self, connection: PeerConnection, tls: Tls, host: str, port: int) -> None:
         await self._loop.create_connection(
             lambda: connection,
             host,
@@ -392,11 +394,11 @@ class MemberTransport:
             ssl_shutdown_timeout=TLS_SHUTDOWN_SECONDS,
         )
 
-    def _blackhole_is_over(self, peer: Peer) -> None:
+    def _blackhole_is_over(self, peer: TransportPeer) -> None:
         peer.blackhole = None
         self._give_up(peer, self._timed_out())
 
-    def _forget_blackhole(self, peer: Peer) -> None:
+    def _forget_blackhole(self, peer: TransportPeer) -> None:
         if peer.blackhole is not None:
             peer.blackhole.cancel()
             peer.blackhole = None
@@ -404,7 +406,7 @@ class MemberTransport:
     def _timed_out(self) -> str:
         return f"timed out after {self._connect_timeout_seconds:g} s"
 
-    def _give_up(self, peer: Peer, reason: str, cause: UnreachableCause = NO_ANSWER) -> None:
+    def _give_up(self, peer: TransportPeer, reason: str, cause: UnreachableCause = NO_ANSWER) -> None:
         peer.queue.clear()
         self._unreachable(peer.address, reason, cause)
 
@@ -414,7 +416,7 @@ class MemberTransport:
 
     # One connection per pair
 
-    def _attach(self, connection: Connection) -> None:
+    def _attach(self, connection: PeerConnection) -> None:
         """Make `connection` the one of its pair; any other, and any dial under way, is dropped."""
         assert connection.peer is not None
         peer = self._peer(connection.peer)
@@ -425,7 +427,7 @@ class MemberTransport:
         while peer.queue:
             peer.queue.popleft().write_to(connection)
 
-    def _forget_attempt(self, peer: Peer, but: Connection | None = None) -> None:
+    def _forget_attempt(self, peer: TransportPeer, but: PeerConnection | None = None) -> None:
         """Give up whatever dial is under way; `but` is the connection that it has just made, if it has."""
         self._forget_blackhole(peer)
         attempt, dial = peer.attempt, peer.dial
@@ -435,7 +437,7 @@ class MemberTransport:
             if dial is not None:
                 dial.abort()
 
-    def _shut(self, end: Callable[[Connection], None]) -> None:
+    def _shut(self, end: Callable[[PeerConnection], None]) -> None:
         self._closed = True
         for peer in self.peers.values():
             self._forget_attempt(peer)

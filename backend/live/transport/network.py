@@ -17,7 +17,7 @@ from quarterdeck.backend.core.links import LinkConditions, conditions_by_kind, c
 from quarterdeck.backend.core.messages import Message
 
 
-class Network:
+class LiveNetwork:
     """Conditions between the labels in `addresses`; other members go by their addresses."""
 
     def __init__(self, addresses: Mapping[str, Address], randomness: Random) -> None:

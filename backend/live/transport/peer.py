@@ -12,7 +12,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data.messages import DataMessage
 from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.core.partitions.messages import PartitionMessage
-from quarterdeck.backend.live.transport.connection import MESSAGE, Connection
+from quarterdeck.backend.live.transport.connection import MESSAGE, PeerConnection
 from quarterdeck.backend.live.transport.frames import PREFIX_BYTES, frame_of
 
 QUEUE_MESSAGES = 256
@@ -29,7 +29,7 @@ class QueuedFrame(NamedTuple):
     frame: bytes
     is_bulk: bool
 
-    def write_to(self, connection: Connection) -> None:
+    def write_to(self, connection: PeerConnection) -> None:
         if self.is_bulk:
             connection.send_bulk(self.frame)
         else:
@@ -63,14 +63,14 @@ def message_of(frame: bytes) -> Message:
 
 
 @dataclass(eq=False)
-class Peer:
+class TransportPeer:
     """All there is to know of one other address."""
 
     address: Address
-    connection: Connection | None = None
+    connection: PeerConnection | None = None
     attempt: asyncio.Task[None] | None = None
     """Our dial, or the wait for the other side's dial when the two have crossed."""
-    dial: Connection | None = None
+    dial: PeerConnection | None = None
     """The connection that our dial is making."""
     blackhole: asyncio.TimerHandle | None = None
     """A dial that the link conditions let run into nothing."""

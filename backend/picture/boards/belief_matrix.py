@@ -12,7 +12,7 @@ from typing import Literal
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.membership.views.identity import Member
-from quarterdeck.backend.picture.fold.picture import Belief, Picture
+from quarterdeck.backend.picture.fold.picture import MemberBelief, Picture
 from quarterdeck.backend.picture.text.formatting import listed, one_line, with_names
 from quarterdeck.backend.picture.text.not_told import NOT_TOLD
 
@@ -114,7 +114,7 @@ def observer_facts(picture: Picture, observer: str) -> ObserverFacts:
     return ObserverFacts(one_line(observer), master, f"{state} {version}".strip(), table, differs, greyed)
 
 
-def table_text(belief: Belief, letter: str) -> str:
+def table_text(belief: MemberBelief, letter: str) -> str:
     """The version of the member's partition table after `letter`; its digest where no version is told."""
     if belief.table is None:
         return "" if belief.tells("owners") else NOT_TOLD
@@ -123,7 +123,7 @@ def table_text(belief: Belief, letter: str) -> str:
     return f"{letter}{belief.table.version}"
 
 
-def differs_from_master(picture: Picture, belief: Belief) -> bool:
+def differs_from_master(picture: Picture, belief: MemberBelief) -> bool:
     """Whether the member's partition table is not the one that its master has. False while no master is seen, or nothing of it
     is told."""
     master = picture.master_of(belief.label)
@@ -134,7 +134,7 @@ def differs_from_master(picture: Picture, belief: Belief) -> bool:
     return belief.table is None or belief.table.digest != master.table.digest
 
 
-def state_word(belief: Belief) -> str:
+def state_word(belief: MemberBelief) -> str:
     """What the member is doing in a word; empty when it is simply a member of its cluster."""
     if belief.status == "joining":
         return "merging" if belief.merging else "held back" if belief.delay else "joining"
@@ -159,9 +159,9 @@ def summarize_beliefs(picture: Picture) -> BeliefSummary:
     The most widely held list is the majority; of equally many holders the first in order of appearance. Frozen and
     ended members do not count: they cannot agree to anything new.
     """
-    groups: list[tuple[Belief, list[str]]] = []
-    by_list: dict[tuple[str, int, Address | None, int], tuple[Belief, list[str]]] = {}
-    by_version: dict[tuple[str, int, Address | None], list[tuple[Belief, list[str]]]] = {}
+    groups: list[tuple[MemberBelief, list[str]]] = []
+    by_list: dict[tuple[str, int, Address | None, int], tuple[MemberBelief, list[str]]] = {}
+    by_version: dict[tuple[str, int, Address | None], list[tuple[MemberBelief, list[str]]]] = {}
     for label, belief in picture.members.items():
         if not belief.version or not belief.running:
             continue
@@ -197,12 +197,12 @@ def how_it_differs(picture: Picture, survey: BeliefSummary, label: str) -> str:
     return f"{one_line(label)} holds {which}{follows}: {_difference(picture, most, own)}"
 
 
-def _alike(one: Belief, other: Belief) -> bool:
+def _alike(one: MemberBelief, other: MemberBelief) -> bool:
     """Whether two lists of one version hold the same; those that came by one message share their addresses."""
     return one.listed is other.listed or one.members == other.members
 
 
-def _list_of(picture: Picture, belief: Belief, holders: Sequence[str]) -> ListBelief:
+def _list_of(picture: Picture, belief: MemberBelief, holders: Sequence[str]) -> ListBelief:
     state = _cluster_state(picture, holders)
     return ListBelief(belief.version, belief.lineage, belief.master, belief.members, tuple(holders), state)
 
@@ -229,7 +229,7 @@ def _apart(picture: Picture) -> tuple[str, ...]:
     return tuple(told)
 
 
-def _state(belief: Belief, address: Address) -> BeliefState:
+def _state(belief: MemberBelief, address: Address) -> BeliefState:
     if address in belief.suspicions and address in belief.listed:
         return "suspected"
     if address == belief.master:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal, NamedTuple, get_args
 
-from quarterdeck.backend.picture.fold.belief import Belief
+from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.member_data import NO_RATE, NOTHING, Lag, Rate
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import Fact, Tone
@@ -83,7 +83,7 @@ def data_sentence(picture: Picture, now_us: int) -> Fact:
     return Fact("", text, "warning" if lags else "plain")
 
 
-def data_facts(picture: Picture, belief: Belief, now_us: int) -> Iterator[Fact]:
+def data_facts(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[Fact]:
     """What one member stores, and what it lags behind; nothing as long as it has told nothing."""
     data = belief.data
     if data is None:
@@ -129,7 +129,7 @@ def partition_rates(picture: Picture, observer: str, now_us: int) -> dict[int, R
     return found
 
 
-def _owners(picture: Picture) -> Iterator[Belief]:
+def _owners(picture: Picture) -> Iterator[MemberBelief]:
     """The running members that have told of their data."""
     return (belief for belief in picture.members.values() if belief.running and belief.data is not None)
 
@@ -143,7 +143,7 @@ def _member_rows(picture: Picture, now_us: int) -> dict[str, DataRow]:
     }
 
 
-def _member_row(belief: Belief, lag: Lag | None, now_us: int) -> DataRow:
+def _member_row(belief: MemberBelief, lag: Lag | None, now_us: int) -> DataRow:
     name = one_line(belief.label)
     behind, age_us = (lag.writes, max(now_us - lag.oldest_us, 0)) if lag is not None else (0, 0)
     data = belief.data

@@ -17,7 +17,7 @@ from quarterdeck.backend.picture.boards.belief_matrix import (
     state_word,
     table_text,
 )
-from quarterdeck.backend.picture.fold.belief import Belief, Silence
+from quarterdeck.backend.picture.fold.belief import MemberBelief, Silence
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import Fact, Tone
 from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, one_line
@@ -42,7 +42,7 @@ STATE_TONES: dict[str, Tone] = {
 }  # fmt: skip
 
 
-class Heartbeat(NamedTuple):
+class HeartbeatCell(NamedTuple):
     """How the others hear a member."""
 
     text: str
@@ -56,17 +56,17 @@ class Heartbeat(NamedTuple):
 class HeartbeatObservers(NamedTuple):
     """The running members that have anything to say against others; of a healthy cluster nobody."""
 
-    suspicious: tuple[Belief, ...]
-    waiting: tuple[Belief, ...]
-    silent: Belief | None = None
+    suspicious: tuple[MemberBelief, ...]
+    waiting: tuple[MemberBelief, ...]
+    silent: MemberBelief | None = None
     """One that runs and of which no heartbeats are told; None when they are told of all."""
 
 
-NOT_WATCHED = Heartbeat("", "faint", None, "")
+NOT_WATCHED = HeartbeatCell("", "faint", None, "")
 
 
 @dataclass(frozen=True, slots=True)
-class MemberRow:
+class MemberBoardEntry:
     """What is known of one member, each text one line."""
 
     label: str
@@ -74,7 +74,7 @@ class MemberRow:
     state: str
     """Glyph and word when it is not simply a member."""
     state_tone: Tone
-    heartbeat: Heartbeat
+    heartbeat: HeartbeatCell
     list_version: str
     table_version: str
     table_differs: bool
@@ -99,7 +99,7 @@ class ListOrder:
     def __init__(self) -> None:
         self._by_list: dict[int, tuple[tuple[Member, ...], dict[str, int]]] = {}
 
-    def entry(self, belief: Belief) -> tuple[int, Member | None]:
+    def entry(self, belief: MemberBelief) -> tuple[int, Member | None]:
         """The place of `belief` on its own list, from 1 on, and its entry there; 0 and None when it is not on it."""
         members = belief.members
         known = self._by_list.get(id(members))
@@ -123,11 +123,11 @@ def heartbeat_observers(picture: Picture) -> HeartbeatObservers:
 
 def member_row(
     picture: Picture, label: str, observed_by: HeartbeatObservers, places: ListOrder, now_us: int
-) -> MemberRow:
+) -> MemberBoardEntry:
     """The row of a member; of one that was never heard of nearly nothing."""
     belief = picture.members.get(label)
     if belief is None:
-        return MemberRow(
+        return MemberBoardEntry(
             one_line(label), "", "not up", "faint", NOT_WATCHED, "", "", False, 0, 0, "", 0, "", "", "", "", "faint"
         )
     state = state_word(belief)
@@ -136,7 +136,7 @@ def member_row(
     differs = differs_from_master(picture, belief)
     table = table_text(belief, "v") or ("none" if differs else "")
     owned, backups = (0, 0) if gone else replicas_held(picture, belief)
-    return MemberRow(
+    return MemberBoardEntry(
         label=one_line(label),
         role=_role(belief, order),
         state=f"{STATE_GLYPHS.get(state, '')} {state}".strip(),
@@ -157,7 +157,7 @@ def member_row(
     )
 
 
-def replicas_held(picture: Picture, belief: Belief) -> tuple[int | None, int | None]:
+def replicas_held(picture: Picture, belief: MemberBelief) -> tuple[int | None, int | None]:
     """How many partitions a member owns, and keeps a backup of, by its master's table; None for what is not told."""
     master = picture.master_of(belief.label)
     teller = master if master is not None and master.table is not None else belief
@@ -167,14 +167,14 @@ def replicas_held(picture: Picture, belief: Belief) -> tuple[int | None, int | N
     return held.owned_by(belief.uuid), held.backed_up_by(belief.uuid) if teller.tells("backups") else None
 
 
-def heartbeat(picture: Picture, belief: Belief, observed_by: HeartbeatObservers, now_us: int) -> Heartbeat:
+def heartbeat(picture: Picture, belief: MemberBelief, observed_by: HeartbeatObservers, now_us: int) -> HeartbeatCell:
     """How the others hear the member: suspected, close to it, in time, or not listened to any more."""
     if belief.status in ("stopped", "killed") or not belief.address:
         return NOT_WATCHED
     suspecting = _first_to_suspect(observed_by, belief.address)
     if suspecting:
         who = _names(suspecting)
-        return Heartbeat("? suspected", "warning", 0, f"suspected by {who}")
+        return HeartbeatCell("? suspected", "warning", 0, f"suspected by {who}")
     late = [
         (silence, observer.label)
         for observer in observed_by.waiting
@@ -187,17 +187,17 @@ def heartbeat(picture: Picture, belief: Belief, observed_by: HeartbeatObservers,
         silent = f"silent {age_text(now_us - silence.heard_us)}"
         near = f"suspected in {age_text(left_us)}" if left_us else "to be suspected now"
         by = _names([label for _, label in late])
-        return Heartbeat(f"◔ {silent}, {near}", "warning", left_us, f"{silent} to {by}, {near}")
+        return HeartbeatCell(f"◔ {silent}, {near}", "warning", left_us, f"{silent} to {by}, {near}")
     if belief.status == "joining":
         return NOT_WATCHED
     master = picture.master_of(belief.label)
     if master is not None and belief.address not in master.listed:
-        return Heartbeat("⊘ off the list", "warning", None, f"{one_line(master.label)} has it on its list no more")
+        return HeartbeatCell("⊘ off the list", "warning", None, f"{one_line(master.label)} has it on its list no more")
     if observed_by.silent is not None:
-        return Heartbeat(
+        return HeartbeatCell(
             NOT_TOLD, "faint", None, f"heartbeats are {not_told('heartbeats', observed_by.silent.witnessed_by)}"
         )
-    return Heartbeat("✓ in time", "good", None, "every heartbeat of it that is waited for came in time")
+    return HeartbeatCell("✓ in time", "good", None, "every heartbeat of it that is waited for came in time")
 
 
 def board_facts(picture: Picture, now_us: int) -> Iterator[Fact]:
@@ -224,7 +224,7 @@ def board_facts(picture: Picture, now_us: int) -> Iterator[Fact]:
         yield Fact("", f"◔ {len(late)} late, the next suspicion in {age_text(soonest)}", "warning")
 
 
-def member_sentence(picture: Picture, label: str, row: MemberRow) -> str:
+def member_sentence(picture: Picture, label: str, row: MemberBoardEntry) -> str:
     """One member at length, for the line below the table."""
     belief = picture.members.get(label)
     if belief is None:
@@ -240,7 +240,7 @@ def member_sentence(picture: Picture, label: str, row: MemberRow) -> str:
     return "; ".join(filter(None, said))
 
 
-def _role(belief: Belief, order: int) -> str:
+def _role(belief: MemberBelief, order: int) -> str:
     if not belief.running:
         return ""
     if belief.is_master:

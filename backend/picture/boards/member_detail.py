@@ -15,7 +15,7 @@ from quarterdeck.backend.picture.boards.belief_matrix import BELIEF_CELLS, state
 from quarterdeck.backend.picture.boards.data_board import data_facts
 from quarterdeck.backend.picture.boards.member_events import recent_facts
 from quarterdeck.backend.picture.boards.partition_detail import partition_facts
-from quarterdeck.backend.picture.fold.belief import Belief
+from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.event_description import VERDICTS
 from quarterdeck.backend.picture.text.fact import Fact, Tone
@@ -68,7 +68,7 @@ def member_detail(
     return tuple(Fact(fact.heading, one_line(fact.text), fact.tone, fact.verbatim) for fact in facts)
 
 
-def _standing(picture: Picture, belief: Belief, now_us: int) -> Iterator[Fact]:
+def _standing(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[Fact]:
     state = state_word(belief) or "member"
     follows = (
         "is master" if belief.is_master else f"follows {_names(picture, [belief.master])}" if belief.master else ""
@@ -100,7 +100,7 @@ def _standing(picture: Picture, belief: Belief, now_us: int) -> Iterator[Fact]:
         yield Fact("operations", f"✕ refused: {seen}", "bad")
 
 
-def _obstacles(picture: Picture, belief: Belief, now_us: int) -> Iterator[Fact]:
+def _obstacles(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[Fact]:
     """What it waits for, whom it lets wait, and why its cluster does not heal."""
     if belief.merging:
         yield Fact("merging", f"into the cluster of {_names(picture, [belief.merging])}", "warning")
@@ -118,7 +118,7 @@ def _obstacles(picture: Picture, belief: Belief, now_us: int) -> Iterator[Fact]:
         yield Fact(heading, text, "warning")
 
 
-def _suspicions(picture: Picture, belief: Belief, now_us: int) -> Iterator[Fact]:
+def _suspicions(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[Fact]:
     for heading, (address, (reason, since_us)) in _under("suspects", belief.suspicions):
         who, why = _names(picture, [address]), with_names(reason, picture.label_of)
         yield Fact(
@@ -129,7 +129,7 @@ def _suspicions(picture: Picture, belief: Belief, now_us: int) -> Iterator[Fact]
         yield Fact("suspects", "nobody") if known else not_told_fact("suspects", "suspicions", belief.witnessed_by)
 
 
-def _disconnections(picture: Picture, belief: Belief, now_us: int) -> Iterator[Fact]:
+def _disconnections(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[Fact]:
     for heading, (reporter, suspects) in _under("reports", belief.reports):
         text = f"{_names(picture, [reporter])} cannot reach {_names(picture, suspects)}; not settled yet"
         yield Fact(heading, text, "warning")
@@ -143,14 +143,14 @@ def _disconnections(picture: Picture, belief: Belief, now_us: int) -> Iterator[F
         yield Fact("settled", text)
 
 
-def _verdicts(picture: Picture, belief: Belief, now_us: int) -> Iterator[Fact]:
+def _verdicts(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[Fact]:
     for heading, (remote, (decision, rule, why, since_us)) in _under("met", belief.verdicts):
         when = f"{age_text(now_us - since_us)} ago"
         why = with_names(why, picture.label_of)
         yield Fact(heading, f"{_names(picture, [remote])}, {when}: {VERDICTS[decision]} ({rule}: {why})")
 
 
-def _list_text(belief: Belief, legacy: bool) -> Iterator[Fact]:
+def _list_text(belief: MemberBelief, legacy: bool) -> Iterator[Fact]:
     if belief.members:
         text = member_list_text(MemberList(belief.version, belief.members, belief.lineage), belief.uuid, legacy=legacy)
         for line in text.split("\n"):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from quarterdeck.backend.picture.boards.member_board import heartbeat, heartbeat_observers
-from quarterdeck.backend.picture.fold.belief import Belief
+from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.event_description import condition_text
 from quarterdeck.backend.picture.text.fact import Fact
@@ -17,7 +17,7 @@ LINKS_SPELT_OUT = 12
 """How many links are told of before the rest is only counted."""
 
 
-def heartbeat_facts(picture: Picture, belief: Belief, now_us: int) -> Iterator[Fact]:
+def heartbeat_facts(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[Fact]:
     """How the others hear it, and whom it waits for."""
     heard = heartbeat(picture, belief, heartbeat_observers(picture), now_us)
     if heard.left_us is not None:
@@ -32,7 +32,7 @@ def heartbeat_facts(picture: Picture, belief: Belief, now_us: int) -> Iterator[F
         heading = ""
 
 
-def link_facts(picture: Picture, belief: Belief) -> Iterator[Fact]:
+def link_facts(picture: Picture, belief: MemberBelief) -> Iterator[Fact]:
     """Its links that are not plain, both ways. What is wrong with a link is known when somebody made it so."""
     ends = belief.label
     touched = [link for (source, target), link in picture.links.items() if ends in (source, target)]

@@ -12,8 +12,8 @@ from typing import Literal, NamedTuple
 
 from quarterdeck.backend.core.partitions.events import MigrationStarted, PlannedMigration
 from quarterdeck.backend.picture.boards.migration_progress import plan_text
-from quarterdeck.backend.picture.fold.belief import Belief
-from quarterdeck.backend.picture.fold.migrations import CopiedData, EndedMigration, PartitionLoss, RunningMigration
+from quarterdeck.backend.picture.fold.belief import MemberBelief
+from quarterdeck.backend.picture.fold.migrations import CopiedData, EndedMigration, PartitionLoss, SeenMigration
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import Fact, Tone
 from quarterdeck.backend.picture.text.formatting import (
@@ -28,7 +28,7 @@ from quarterdeck.backend.picture.text.formatting import (
 from quarterdeck.backend.picture.text.not_told import not_told
 from quarterdeck.backend.picture.text.partition_event_description import NOBODY_TEXT, migration_path_text
 
-Entry = RunningMigration | PlannedMigration | PartitionLoss | EndedMigration
+Entry = SeenMigration | PlannedMigration | PartitionLoss | EndedMigration
 """What one row is about."""
 
 RowState = Literal["copying", "committing", "planned", "failed", "lost", "done"]
@@ -125,7 +125,7 @@ class MigrationBoard:
         """The row of this key. Raises KeyError."""
         picture, now_us = self.picture, self.now_us
         match self.entries[key]:
-            case RunningMigration() as running:
+            case SeenMigration() as running:
                 return _running_row(picture, running, now_us)
             case PlannedMigration() as planned:
                 return _planned_row(picture, planned, key)
@@ -168,7 +168,7 @@ def migration_board(picture: Picture, now_us: int) -> MigrationBoard:
     return MigrationBoard(tuple(heads) or (Head(_silence(picture), "faint"),), entries, picture, now_us)
 
 
-def led_by(picture: Picture, master: Belief, now_us: int) -> list[Head]:
+def led_by(picture: Picture, master: MemberBelief, now_us: int) -> list[Head]:
     """What a master leads, a sentence each; none when it has not led anything yet."""
     leading, name_of = master.leading, picture.label_of
     heads: list[Head] = []
@@ -232,7 +232,7 @@ def _silence(picture: Picture) -> str:
     return "no partitions yet: they are arranged at the first use of data, or when asked for"
 
 
-def _running_row(picture: Picture, one: RunningMigration, now_us: int) -> MigrationRow:
+def _running_row(picture: Picture, one: SeenMigration, now_us: int) -> MigrationRow:
     begun = one.begun
     source = f"data from {picture.label_of(begun.owner)}"
     copied = picture.history.copied.get(begun.migration_id)

@@ -14,7 +14,7 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.migration_board import progress_text
-from quarterdeck.backend.picture.fold.belief import Belief
+from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.merging.why_not_merging import TONES, why_not_merging
 from quarterdeck.backend.picture.text.fact import Fact, Tone
@@ -64,7 +64,7 @@ def _one_cluster(picture: Picture) -> Iterator[Fact]:
     yield from _under("is it one cluster", answers)
 
 
-def _half(master: Belief) -> str:
+def _half(master: MemberBelief) -> str:
     size = counted(len(master.members), "member")
     return f"{master.label} leads {size}, list v{master.version} of lineage {master.lineage[:8]}"
 

@@ -7,7 +7,7 @@ from itertools import islice
 
 from quarterdeck.backend.picture.boards.belief_matrix import DISSENT_GLYPH, differs_from_master
 from quarterdeck.backend.picture.boards.migration_board import led_by
-from quarterdeck.backend.picture.fold.belief import Belief
+from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, with_names
@@ -20,7 +20,7 @@ BACKUPS_EXPLAINED = 3
 """How many backups that are out of step are told of with their reasons."""
 
 
-def partition_facts(picture: Picture, belief: Belief, now_us: int) -> Iterator[Fact]:
+def partition_facts(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[Fact]:
     """Nothing as long as neither the member nor its master has a table."""
     yield from _table(picture, belief, now_us)
     master = picture.master_of(belief.label)
@@ -37,7 +37,7 @@ def partition_facts(picture: Picture, belief: Belief, now_us: int) -> Iterator[F
         heading = ""
 
 
-def _table(picture: Picture, belief: Belief, now_us: int) -> Iterator[Fact]:
+def _table(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[Fact]:
     master = picture.master_of(belief.label)
     differs = differs_from_master(picture, belief)
     its_master = f"{DISSENT_GLYPH} its master {master.label} has " if master is not None else ""
@@ -65,7 +65,7 @@ def _table(picture: Picture, belief: Belief, now_us: int) -> Iterator[Fact]:
     yield Fact("partitions", f"owns {owned} of {table.partitions}, {backups}")
 
 
-def _out_of_step(picture: Picture, belief: Belief) -> Iterator[Fact]:
+def _out_of_step(picture: Picture, belief: MemberBelief) -> Iterator[Fact]:
     heading = "out of step"
     for partition, (owner, reason) in islice(belief.out_of_step.items(), BACKUPS_EXPLAINED):
         why = with_names(reason, picture.label_of)

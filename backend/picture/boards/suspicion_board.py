@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.picture.boards.member_order import members_by_age
-from quarterdeck.backend.picture.fold.belief import Belief
+from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import Fact, Tone
 from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, one_line, with_names
@@ -61,7 +61,7 @@ class SuspicionSummary:
 
 def summarize_suspicions(picture: Picture, *, everybody: bool) -> SuspicionSummary:
     """Who suspects and who is suspected; with `everybody`, members that have no part in it have rows and columns too."""
-    suspicious: list[Belief] = []
+    suspicious: list[MemberBelief] = []
     suspected: set[Address] = set()
     raised = 0
     for belief in picture.members.values():
@@ -98,7 +98,7 @@ def suspicion_cell(picture: Picture, observer: str, suspect: str, now_us: int) -
     return SuspicionCell(f"{glyph} {age_text(now_us - suspicion.since_us)}", tone, suspicion.since_us)
 
 
-def is_mutual(picture: Picture, belief: Belief, suspect: Address) -> bool:
+def is_mutual(picture: Picture, belief: MemberBelief, suspect: Address) -> bool:
     """Whether the member at `suspect` suspects that one too."""
     other = picture.members.get(picture.label_of(suspect))
     return other is not None and other.running and belief.address in other.suspicions
@@ -142,7 +142,7 @@ def suspicion_sentence(picture: Picture, observer: str, now_us: int) -> str:
     return one_line(f"{observer} suspects {listed(told, REASONS_SHOWN, '; ') or 'nobody'}")
 
 
-def _mutual_pairs(picture: Picture, suspicious: list[Belief]) -> int:
+def _mutual_pairs(picture: Picture, suspicious: list[MemberBelief]) -> int:
     return sum(is_mutual(picture, belief, address) for belief in suspicious for address in belief.suspicions) // 2
 
 

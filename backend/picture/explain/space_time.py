@@ -39,7 +39,7 @@ LANE_GLYPHS = (" ", "│", "┆", " ")
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
+class SpaceTimeLane:
     """One member, and the letter that stands for it in the marks of others."""
 
     label: str
@@ -65,7 +65,7 @@ class Arrow:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SpaceTimeRow:
     """One row of the diagram: an event, or all events of a short time."""
 
     at_us: int
@@ -88,7 +88,7 @@ class SpaceTime:
         self._trail = event_index
         self.zoom_us = zoom_us
         self.lanes = tuple(
-            Lane(one_line(label), LETTERS[place] if place < len(LETTERS) else str(place + 1))
+            SpaceTimeLane(one_line(label), LETTERS[place] if place < len(LETTERS) else str(place + 1))
             for place, label in enumerate(labels)
         )
         self._lane_of = {label: place for place, label in enumerate(labels)}
@@ -96,7 +96,7 @@ class SpaceTime:
         self._row_of: dict[RecordId, int] = {}
         self._states: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
         """By lane: from which row on it is in which state."""
-        self._made: dict[int, Row] = {}
+        self._made: dict[int, SpaceTimeRow] = {}
         self.revision = 0
         """Grows when rows that are there already have changed."""
 
@@ -131,14 +131,14 @@ class SpaceTime:
         """The event that a row begins with."""
         return self._rows[place][0]
 
-    def row(self, place: int) -> Row:
+    def row(self, place: int) -> SpaceTimeRow:
         """The row at `place`."""
         made = self._made.get(place)
         if made is None:
             made = self._made[place] = self._make(place)
         return made
 
-    def _make(self, place: int) -> Row:
+    def _make(self, place: int) -> SpaceTimeRow:
         records = self._rows[place]
         by_lane: dict[int, list[Record]] = {}
         arrows: dict[Arrow, None] = {}
@@ -151,7 +151,7 @@ class SpaceTime:
                 if because.message and source is not None and source != lane:
                     arrows[Arrow(source, lane)] = None
         before = self._rows[place - 1][-1].at if place else records[0].at
-        return Row(
+        return SpaceTimeRow(
             at_us=records[0].at,
             gap_us=records[0].at - before,
             marks=tuple(self._mark(lane, told_there) for lane, told_there in sorted(by_lane.items())),

@@ -21,7 +21,7 @@ from quarterdeck.backend.picture.fold.table_belief import TableBelief
 Status = Literal["joining", "member", "paused", "stopped", "killed"]
 
 
-class Suspicion(NamedTuple):
+class BelievedSuspicion(NamedTuple):
     """Why a member suspects another, and since when on the run's clock."""
 
     reason: str
@@ -62,7 +62,7 @@ class Verdict(NamedTuple):
     since_us: int
 
 
-class Obstacle(NamedTuple):
+class MergeObstacle(NamedTuple):
     """What keeps a master from merging, as a cause and in words; `silent` are the addresses at which nobody answers."""
 
     cause: ObstacleCause
@@ -97,7 +97,7 @@ class Unusable(NamedTuple):
     reason: str
 
 
-class Connection(NamedTuple):
+class WitnessConnection(NamedTuple):
     """How the witness of a member reaches it, why, and since when."""
 
     state: ConnectionState
@@ -106,7 +106,7 @@ class Connection(NamedTuple):
 
 
 @dataclass(slots=True)
-class Belief:
+class MemberBelief:
     """What one member believes in its present incarnation; what it believed last, once that incarnation is over."""
 
     label: str
@@ -118,7 +118,7 @@ class Belief:
     lineage: str = ""
     master: Address | None = None
     members: tuple[Member, ...] = ()
-    suspicions: dict[Address, Suspicion] = field(default_factory=dict)
+    suspicions: dict[Address, BelievedSuspicion] = field(default_factory=dict)
     silences: dict[Address, Silence] = field(default_factory=dict)
     """Whose heartbeats it said to be late, as long as it does not suspect them yet."""
     ever_listed: frozenset[Address] = frozenset()
@@ -162,7 +162,7 @@ class Belief:
     """Why it is not let in, while it waits for that."""
     verdicts: dict[Address, Verdict] = field(default_factory=dict)
     """On a master: what it last found about each other master that it met."""
-    obstacles: dict[Address | None, Obstacle] = field(default_factory=dict)
+    obstacles: dict[Address | None, MergeObstacle] = field(default_factory=dict)
     """On a master: why it is not merging, for each cluster that it met, the latest last; under None why it meets none."""
     merging: Address | None = None
     """On a master that leads its cluster into another one: the master of that."""
@@ -182,14 +182,14 @@ class Belief:
     """Where all this is known from, if not from the member itself."""
     untold: frozenset[Aspect] = frozenset()
     """What nobody tells of it; nothing for a member that keeps a journal of its own."""
-    connection: Connection | None = None
+    connection: WitnessConnection | None = None
     """How its witness reaches it; None where nobody listens to it over the network."""
     state_stamp: int | None = None
     """Its own digest of its partition table, where a witness was told it."""
     writer: object = field(default=None, compare=False, repr=False)
     """The one picture that may change this belief; for all others that show it, it is as good as frozen."""
 
-    def fork(self, writer: object) -> Belief:
+    def fork(self, writer: object) -> MemberBelief:
         """The same belief for `writer` to change; the table is shared until it changes."""
         twin = copy(self)
         twin.writer = writer

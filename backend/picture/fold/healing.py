@@ -7,9 +7,9 @@ from typing import Any
 
 from quarterdeck.backend.core import events
 from quarterdeck.backend.picture.fold.belief import (
-    Belief,
     JoinDelay,
-    Obstacle,
+    MemberBelief,
+    MergeObstacle,
     Resolution,
     SearchPlan,
     Unusable,
@@ -18,7 +18,7 @@ from quarterdeck.backend.picture.fold.belief import (
 from quarterdeck.backend.picture.fold.partitions import settle_leading
 
 
-def on_disconnection_reported(belief: Belief, event: events.DisconnectionReported, at: int) -> None:
+def on_disconnection_reported(belief: MemberBelief, event: events.DisconnectionReported, at: int) -> None:
     """An empty report withdraws the one before it."""
     if event.suspects:
         belief.reports[event.reporter] = event.suspects
@@ -26,7 +26,7 @@ def on_disconnection_reported(belief: Belief, event: events.DisconnectionReporte
         belief.reports.pop(event.reporter, None)
 
 
-def on_disconnection_resolved(belief: Belief, event: events.DisconnectionResolved, at: int) -> None:
+def on_disconnection_resolved(belief: MemberBelief, event: events.DisconnectionResolved, at: int) -> None:
     """Those removed have to prove their links before they come back; to whom they are missing is told when they ask."""
     belief.resolution = Resolution(event.keep, event.remove, event.exact, event.why, at)
     belief.reports.clear()
@@ -34,44 +34,44 @@ def on_disconnection_resolved(belief: Belief, event: events.DisconnectionResolve
         belief.held_back.setdefault(address, ())
 
 
-def on_member_held_back(belief: Belief, event: events.MemberHeldBack, at: int) -> None:
+def on_member_held_back(belief: MemberBelief, event: events.MemberHeldBack, at: int) -> None:
     """A master keeps somebody out until its links are proven."""
     belief.held_back[event.address] = event.missing
 
 
-def on_join_delayed(belief: Belief, event: events.JoinDelayed, at: int) -> None:
+def on_join_delayed(belief: MemberBelief, event: events.JoinDelayed, at: int) -> None:
     """A member that wants to join has to prove its links first."""
     belief.delay = JoinDelay(event.master, event.missing, at + event.wait)
 
 
-def on_merge_verdict(belief: Belief, event: events.MergeVerdict, at: int) -> None:
+def on_merge_verdict(belief: MemberBelief, event: events.MergeVerdict, at: int) -> None:
     """What was in the way is so no more, unless it is said again."""
     belief.verdicts[event.remote] = Verdict(event.decision, event.rule, event.why, at)
     belief.obstacles.pop(event.remote, None)
     if event.decision != "local-merges":
-        belief.obstacles[event.remote] = Obstacle("verdict", event.why)
+        belief.obstacles[event.remote] = MergeObstacle("verdict", event.why)
 
 
-def on_not_merging(belief: Belief, event: events.NotMerging, at: int) -> None:
+def on_not_merging(belief: MemberBelief, event: events.NotMerging, at: int) -> None:
     """A master says why it does not merge."""
     belief.obstacles.pop(event.remote, None)  # the latest stands last
     if event.reason:
-        belief.obstacles[event.remote] = Obstacle(event.cause, event.reason, event.silent)
+        belief.obstacles[event.remote] = MergeObstacle(event.cause, event.reason, event.silent)
 
 
-def on_merge_started(belief: Belief, event: events.MergeStarted, at: int) -> None:
+def on_merge_started(belief: MemberBelief, event: events.MergeStarted, at: int) -> None:
     """A master begins to merge its cluster into another one."""
     belief.merging = event.target
     belief.obstacles.clear()
 
 
-def on_merge_abandoned(belief: Belief, event: events.MergeAbandoned, at: int) -> None:
+def on_merge_abandoned(belief: MemberBelief, event: events.MergeAbandoned, at: int) -> None:
     """No reason of the core's own follows before the next search, so this is the reason until then."""
     belief.merging = None
-    belief.obstacles[event.target] = Obstacle(event.cause, event.reason)
+    belief.obstacles[event.target] = MergeObstacle(event.cause, event.reason)
 
 
-def on_member_merging(belief: Belief, event: events.MemberMerging, at: int) -> None:
+def on_member_merging(belief: MemberBelief, event: events.MemberMerging, at: int) -> None:
     """The incarnation is over, but not the process: it is on its way into the cluster of `target`."""
     belief.claiming = False
     belief.merging = event.target
@@ -80,39 +80,39 @@ def on_member_merging(belief: Belief, event: events.MemberMerging, at: int) -> N
     settle_leading(belief)
 
 
-def on_search_planned(belief: Belief, event: events.SearchPlanned, at: int) -> None:
+def on_search_planned(belief: MemberBelief, event: events.SearchPlanned, at: int) -> None:
     """A master says when it looks for other clusters."""
     belief.search = SearchPlan(at + event.wait, event.every)
 
 
-def on_addresses_remembered(belief: Belief, event: events.AddressesRemembered, at: int) -> None:
+def on_addresses_remembered(belief: MemberBelief, event: events.AddressesRemembered, at: int) -> None:
     """A member remembers addresses, or forgets some."""
     belief.remembered.update(dict.fromkeys(event.addresses, at))
     for address in event.forgotten:
         belief.remembered.pop(address, None)
 
 
-def on_join_list_changed(belief: Belief, event: events.JoinListChanged, at: int) -> None:
+def on_join_list_changed(belief: MemberBelief, event: events.JoinListChanged, at: int) -> None:
     """A member has a new join list."""
     belief.join_list, belief.join_list_edition, belief.join_list_author = event.addresses, event.edition, event.author
 
 
-def on_cluster_state_changed(belief: Belief, event: events.ClusterStateChanged, at: int) -> None:
+def on_cluster_state_changed(belief: MemberBelief, event: events.ClusterStateChanged, at: int) -> None:
     """A member knows the cluster to be in another state."""
     belief.cluster_state = event.state
 
 
-def on_protection_changed(belief: Belief, event: events.ProtectionChanged, at: int) -> None:
+def on_protection_changed(belief: MemberBelief, event: events.ProtectionChanged, at: int) -> None:
     """A member sees enough members for operations, or too few."""
     belief.operating, belief.needed = event.operating, event.needed
 
 
-def on_address_unusable(belief: Belief, event: events.AddressUnusable, at: int) -> None:
+def on_address_unusable(belief: MemberBelief, event: events.AddressUnusable, at: int) -> None:
     """What is wrong with an address is known until somebody there is on its list."""
     belief.unusable[event.address] = Unusable(event.cause, event.reason)
 
 
-RECOVERY_FOLDS: dict[type, Callable[[Belief, Any, int], None]] = {
+RECOVERY_FOLDS: dict[type, Callable[[MemberBelief, Any, int], None]] = {
     events.DisconnectionReported: on_disconnection_reported,
     events.DisconnectionResolved: on_disconnection_resolved,
     events.MemberHeldBack: on_member_held_back,
@@ -132,7 +132,7 @@ RECOVERY_FOLDS: dict[type, Callable[[Belief, Any, int], None]] = {
 """What each kind of event does to the belief of the member that it happened to; called with belief, event and time."""
 
 
-def settle_with_list(belief: Belief) -> None:
+def settle_with_list(belief: MemberBelief) -> None:
     """After a new list: what it has made void. A list ends every wait to be let in, and only masters judge."""
     belief.delay = None
     if belief.unusable:
@@ -155,7 +155,7 @@ def settle_with_list(belief: Belief) -> None:
         belief.obstacles = {who: why for who, why in belief.obstacles.items() if who not in belief.listed}
 
 
-def inherit(belief: Belief, before: Belief) -> None:
+def inherit(belief: MemberBelief, before: MemberBelief) -> None:
     """What outlives a merge: the edits of the join list, what is remembered, and the trouble of the journal."""
     belief.journal_failure = before.journal_failure
     belief.join_list_edition, belief.join_list_author = before.join_list_edition, before.join_list_author

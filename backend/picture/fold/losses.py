@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from quarterdeck.backend.picture.fold.belief import Belief
+from quarterdeck.backend.picture.fold.belief import MemberBelief
 
 
-class Loss(NamedTuple):
+class SideLoss(NamedTuple):
     """What one side has lost for good: the partitions, by number."""
 
     lineage: str
@@ -38,12 +38,12 @@ class Losses:
         """A master of this lineage found nobody with a replica of the partition."""
         self._lost[lineage] = self._lost.get(lineage, frozenset()) | {partition}
 
-    def follow(self, before: str, lineage: str, members: Iterable[Belief]) -> None:
+    def follow(self, before: str, lineage: str, members: Iterable[MemberBelief]) -> None:
         """A member that held a list of the lineage `before` installs one of `lineage`, before which nobody else had."""
         if before in self._lost and all(belief.lineage != lineage for belief in members):
             self._lost[lineage] = self._lost[before]
 
-    def standing(self, members: Iterable[Belief]) -> tuple[Loss, ...]:
+    def standing(self, members: Iterable[MemberBelief]) -> tuple[SideLoss, ...]:
         """The losses that `members` live with; a lineage that nobody leads counts only as long as nobody leads at all."""
         if not self._lost:
             return ()
@@ -51,5 +51,5 @@ class Losses:
         leading = [belief for belief in living if belief.is_master]
         sides = {belief.lineage: belief.label for belief in reversed(leading or living)}
         return tuple(
-            Loss(lineage, label, self._lost[lineage]) for lineage, label in sides.items() if lineage in self._lost
+            SideLoss(lineage, label, self._lost[lineage]) for lineage, label in sides.items() if lineage in self._lost
         )

@@ -26,7 +26,7 @@ BEGUN_KEPT = 1_000
 Phase = Literal["copying", "committing"]
 
 
-class RunningMigration(NamedTuple):
+class SeenMigration(NamedTuple):
     """A migration under way. Bytes and chunks are not known before all are copied."""
 
     begun: MigrationStarted
@@ -71,7 +71,7 @@ class PartitionLoss(NamedTuple):
     leader: str
 
 
-class TableRecovery(NamedTuple):
+class SeenRecovery(NamedTuple):
     """The search of a new master for the latest table, and since when."""
 
     asked: tuple[Address, ...]
@@ -86,7 +86,7 @@ class MigrationsLed:
     """What has not begun, by partition, in the order of the plan."""
     waiting: int = 0
     """How many migrations `planned` holds."""
-    running: dict[str, RunningMigration] = field(default_factory=dict)
+    running: dict[str, SeenMigration] = field(default_factory=dict)
     """By id, the longest running first."""
     ever_planned: bool = False
     planned_count: int = 0
@@ -101,7 +101,7 @@ class MigrationsLed:
     done: int = 0
     failed: int = 0
     """How many were committed and rolled back in this incarnation."""
-    recovering: TableRecovery | None = None
+    recovering: SeenRecovery | None = None
     draining: dict[Address, int] = field(default_factory=dict)
     """Members that wait to leave, and since when."""
 
@@ -217,7 +217,7 @@ def on_migrations_cancelled(leading: MigrationsLed, event: partition_events.Migr
 
 def on_migration_started(leading: MigrationsLed, event: MigrationStarted, at: int) -> None:
     """Takes it out of the queue, where it is the first of its partition."""
-    leading.running[event.migration_id] = RunningMigration(event, at)
+    leading.running[event.migration_id] = SeenMigration(event, at)
     queue = leading.planned.get(event.partition)
     if queue is not None:
         leading.waiting -= 1
@@ -245,7 +245,7 @@ def on_migration_decided(leading: MigrationsLed, event: partition_events.Migrati
 
 def on_table_recovery_started(leading: MigrationsLed, event: partition_events.TableRecoveryStarted, at: int) -> None:
     """A new master asks all members for their tables."""
-    leading.recovering = TableRecovery(event.asked, at)
+    leading.recovering = SeenRecovery(event.asked, at)
 
 
 def on_table_recovered(leading: MigrationsLed, event: partition_events.TableRecovered, at: int) -> None:

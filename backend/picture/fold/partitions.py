@@ -8,13 +8,13 @@ from typing import Any
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.data import events as data
 from quarterdeck.backend.core.partitions import events as partition_events
-from quarterdeck.backend.picture.fold.belief import Belief, OutOfStep
+from quarterdeck.backend.picture.fold.belief import MemberBelief, OutOfStep
 from quarterdeck.backend.picture.fold.member_data import measured
 from quarterdeck.backend.picture.fold.migrations import LEADING_FOLDS
 from quarterdeck.backend.picture.fold.table_belief import TableBelief
 
 
-def on_table_changed(belief: Belief, event: partition_events.TableChanged, at: int) -> None:
+def on_table_changed(belief: MemberBelief, event: partition_events.TableChanged, at: int) -> None:
     """A member has taken in changes of the partition table."""
     if belief.table is None:
         belief.table = TableBelief(belief.writer)
@@ -29,37 +29,37 @@ def on_table_changed(belief: Belief, event: partition_events.TableChanged, at: i
         }
 
 
-def on_migration_accepted(belief: Belief, event: partition_events.MigrationAccepted, at: int) -> None:
+def on_migration_accepted(belief: MemberBelief, event: partition_events.MigrationAccepted, at: int) -> None:
     """A member takes part in a migration."""
     belief.taking_part[event.migration_id] = event
 
 
-def on_migration_finished(belief: Belief, event: partition_events.MigrationFinished, at: int) -> None:
+def on_migration_finished(belief: MemberBelief, event: partition_events.MigrationFinished, at: int) -> None:
     """A member knows how a migration ended."""
     belief.taking_part.pop(event.migration_id, None)
 
 
-def on_backup_out_of_step(belief: Belief, event: data.BackupOutOfStep, at: int) -> None:
+def on_backup_out_of_step(belief: MemberBelief, event: data.BackupOutOfStep, at: int) -> None:
     """A backup differs from its owner."""
     belief.out_of_step[event.partition] = OutOfStep(event.owner, event.reason)
 
 
-def on_backup_in_step(belief: Belief, event: data.BackupInStep, at: int) -> None:
+def on_backup_in_step(belief: MemberBelief, event: data.BackupInStep, at: int) -> None:
     """A backup is equal to its owner again."""
     belief.out_of_step.pop(event.partition, None)
 
 
-def on_data_measured(belief: Belief, event: data.DataMeasured, at: int) -> None:
+def on_data_measured(belief: MemberBelief, event: data.DataMeasured, at: int) -> None:
     """A member tells of its data, as far as that has changed."""
     belief.data = measured(belief.data, event, at)
 
 
-def on_leaders_event(belief: Belief, event: events.Event, at: int) -> None:
+def on_leaders_event(belief: MemberBelief, event: events.Event, at: int) -> None:
     """An event about migrations that only masters record."""
     LEADING_FOLDS[type(event)](belief.leading, event, at)
 
 
-PARTITION_FOLDS: dict[type, Callable[[Belief, Any, int], None]] = {
+PARTITION_FOLDS: dict[type, Callable[[MemberBelief, Any, int], None]] = {
     partition_events.TableChanged: on_table_changed,
     partition_events.MigrationAccepted: on_migration_accepted,
     partition_events.MigrationFinished: on_migration_finished,
@@ -71,7 +71,7 @@ PARTITION_FOLDS: dict[type, Callable[[Belief, Any, int], None]] = {
 """What each kind of event does to the belief of the member that it happened to; called with belief, event and time."""
 
 
-def settle_leading(belief: Belief) -> None:
+def settle_leading(belief: MemberBelief) -> None:
     """After a new list, a new master, or the end of an incarnation: only a living master leads, and only its members
     wait to leave."""
     leading = belief.leading

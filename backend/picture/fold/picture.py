@@ -16,14 +16,14 @@ from quarterdeck.backend.core.links import take_condition
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
 from quarterdeck.backend.core.witnessed.events import Aspect, ConnectionChanged
-from quarterdeck.backend.picture.fold.belief import Belief, Silence, Status, Suspicion
+from quarterdeck.backend.picture.fold.belief import BelievedSuspicion, MemberBelief, Silence, Status
 from quarterdeck.backend.picture.fold.healing import RECOVERY_FOLDS, inherit, settle_with_list
 from quarterdeck.backend.picture.fold.losses import Losses
 from quarterdeck.backend.picture.fold.migrations import HISTORY_KINDS, MigrationHistory
 from quarterdeck.backend.picture.fold.partitions import PARTITION_FOLDS, settle_leading
 from quarterdeck.backend.picture.fold.witness import WITNESS_FOLDS, inherit_witness
 
-__all__ = ["Belief", "Picture", "Status", "Suspicion"]
+__all__ = ["BelievedSuspicion", "MemberBelief", "Picture", "Status"]
 
 NO_ADDRESS = Address("")
 """Stands in a belief whose `MemberStarted` was never seen, until one of its lists tells the address."""
@@ -36,7 +36,7 @@ class Picture:
     """What every member believes, and the condition of every link, after the records applied so far."""
 
     def __init__(self) -> None:
-        self.members: dict[str, Belief] = {}
+        self.members: dict[str, MemberBelief] = {}
         """By label, in order of first appearance."""
         self.links: dict[tuple[str, str], LinkChanged] = {}
         """Only the links that are not plain, by (source, target)."""
@@ -111,7 +111,7 @@ class Picture:
         belief = self.members.get(label)
         return belief.address or None if belief else None
 
-    def master_of(self, label: str) -> Belief | None:
+    def master_of(self, label: str) -> MemberBelief | None:
         """What the master that `label` follows believes; None while that one is not seen running."""
         belief = self.members.get(label)
         if belief is None or belief.master is None:
@@ -119,7 +119,7 @@ class Picture:
         master = self.members.get(self.label_of(belief.master))
         return master if master is not None and master.running and master.is_master else None
 
-    def nobody_tells(self, aspect: Aspect) -> Belief | None:
+    def nobody_tells(self, aspect: Aspect) -> MemberBelief | None:
         """One of the members, where nobody tells `aspect`; None where somebody does, or there is no member."""
         unknown = None
         for belief in self.members.values():
@@ -167,7 +167,7 @@ class Picture:
 
     # Lives
 
-    def _begin_life(self, record: Record, started: events.MemberStarted | None) -> Belief:
+    def _begin_life(self, record: Record, started: events.MemberStarted | None) -> MemberBelief:
         """`started` is None for an incarnation whose beginning was never seen."""
         before = self.members.get(record.member)
         if before is not None and before.uuid != record.uuid:
@@ -176,7 +176,9 @@ class Picture:
             address = started.address
         else:
             address = before.address if before else NO_ADDRESS
-        belief = Belief(record.member, address, record.uuid, at=record.at, started_us=record.at, writer=self._writer)
+        belief = MemberBelief(
+            record.member, address, record.uuid, at=record.at, started_us=record.at, writer=self._writer
+        )
         if before is not None:
             inherit_witness(belief, before)
         if started is not None:
@@ -189,7 +191,7 @@ class Picture:
             self._labels[address] = record.member
         return belief
 
-    def _life_of(self, record: Record) -> Belief | None:
+    def _life_of(self, record: Record) -> MemberBelief | None:
         """The belief that `record` belongs to; None for a straggler of an earlier incarnation.
 
         A journal may begin in the middle of an incarnation, so an unknown incarnation need not have shown its start.
@@ -203,7 +205,7 @@ class Picture:
             return None
         return self._begin_life(record, None)
 
-    def _belief_to_change(self, label: str) -> Belief | None:
+    def _belief_to_change(self, label: str) -> MemberBelief | None:
         """The belief of the member called `label`, made this picture's own if it is shared."""
         belief = self.members.get(label)
         if belief is not None and belief.writer is not self._writer:
@@ -212,7 +214,7 @@ class Picture:
 
     # Lists
 
-    def _install(self, belief: Belief, event: events.ListInstalled, at: int) -> None:
+    def _install(self, belief: MemberBelief, event: events.ListInstalled, at: int) -> None:
         if belief.suspicions or belief.silences:
             lives_before = {member.address: member.uuid for member in belief.members}
             still_there = {
@@ -251,43 +253,43 @@ class Picture:
             self._latest_union = one, other, other if one <= other else one if other <= one else one | other
         return self._latest_union[2]
 
-    def _learn_address(self, belief: Belief, members: tuple[Member, ...]) -> None:
+    def _learn_address(self, belief: MemberBelief, members: tuple[Member, ...]) -> None:
         own = next((member.address for member in members if member.uuid == belief.uuid), None)
         if own is not None:
             belief.address = own
             self._labels[own] = belief.label
 
 
-def _follow(belief: Belief, event: events.MasterChanged, at: int) -> None:
+def _follow(belief: MemberBelief, event: events.MasterChanged, at: int) -> None:
     belief.master = event.master
     settle_leading(belief)
 
 
-def _suspect(belief: Belief, event: events.SuspicionRaised, at: int) -> None:
-    belief.suspicions[event.suspect] = Suspicion(event.reason, at)
+def _suspect(belief: MemberBelief, event: events.SuspicionRaised, at: int) -> None:
+    belief.suspicions[event.suspect] = BelievedSuspicion(event.reason, at)
     belief.silences.pop(event.suspect, None)
 
 
-def _trust(belief: Belief, event: events.SuspicionCleared, at: int) -> None:
+def _trust(belief: MemberBelief, event: events.SuspicionCleared, at: int) -> None:
     belief.suspicions.pop(event.suspect, None)
 
 
-def _miss(belief: Belief, event: events.HeartbeatLate, at: int) -> None:
+def _miss(belief: MemberBelief, event: events.HeartbeatLate, at: int) -> None:
     if event.over:
         belief.silences.pop(event.address, None)
     elif event.address not in belief.suspicions:
         belief.silences[event.address] = Silence(at - event.silence, event.timeout)
 
 
-def _claim(belief: Belief, event: events.Event, at: int) -> None:
+def _claim(belief: MemberBelief, event: events.Event, at: int) -> None:
     belief.claiming = isinstance(event, events.ClaimStarted)
 
 
-def _set(belief: Belief, event: events.SettingsChanged, at: int) -> None:
+def _set(belief: MemberBelief, event: events.SettingsChanged, at: int) -> None:
     belief.settings = {**(belief.settings or {}), **event.properties}
 
 
-def _end(belief: Belief, event: events.Event, at: int) -> None:
+def _end(belief: MemberBelief, event: events.Event, at: int) -> None:
     belief.claiming = False
     if belief.status != "killed":
         belief.status = "stopped"
@@ -305,7 +307,7 @@ FOLDS_FROM_OUTSIDE: dict[type, Callable[[Picture, Any], None]] = {
 }
 """What the operator and the network did, by kind of event."""
 
-FOLDS: dict[type, Callable[[Belief, Any, int], None]] = {
+FOLDS: dict[type, Callable[[MemberBelief, Any, int], None]] = {
     events.MasterChanged: _follow,
     events.SuspicionRaised: _suspect,
     events.SuspicionCleared: _trust,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from quarterdeck.backend.picture.fold.belief import Belief
+from quarterdeck.backend.picture.fold.belief import MemberBelief
 
 Unsafety = Literal[
     "no-table",
@@ -27,7 +27,7 @@ WORDS: dict[Unsafety, str] = {
 """What a member itself is busy with, for people."""
 
 
-def unsafety_of(belief: Belief) -> Unsafety | None:
+def unsafety_of(belief: MemberBelief) -> Unsafety | None:
     """What this member is busy with, the gravest first; None when its belief shows nothing of the kind."""
     leading = belief.leading
     if leading.recovering is not None:

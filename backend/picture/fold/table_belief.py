@@ -17,7 +17,7 @@ NOBODY = -1
 """In place of a holder's number."""
 
 
-class Loss(NamedTuple):
+class ReplicaLoss(NamedTuple):
     """What a table loses with some incarnations that hold data."""
 
     lost: tuple[int, ...]
@@ -122,7 +122,7 @@ class TableBelief:
         """The place in `holders` of the incarnation `uuid`; `NOBODY` when it never held anything."""
         return self._number_of.get(uuid, NOBODY)
 
-    def loss_without(self, ending: Collection[str], living: Collection[str]) -> Loss:
+    def loss_without(self, ending: Collection[str], living: Collection[str]) -> ReplicaLoss:
         """What would be lost with the incarnations `ending`; `living` are all that have not ended yet."""
         last = {self._number_of[uuid] for uuid in ending if uuid in self._number_of}
         left = {number for uuid, number in self._number_of.items() if uuid in living} - last
@@ -140,7 +140,7 @@ class TableBelief:
             if held[0] in last:
                 heirs[staying[0]] += 1
         named = {self.holders[number].uuid: count for number, count in heirs.most_common()}
-        return Loss(tuple(sorted(lost)), tuple(sorted(bared)), named)
+        return ReplicaLoss(tuple(sorted(lost)), tuple(sorted(bared)), named)
 
     def _learn(self, holders: Iterable[Holder]) -> None:
         """Give numbers to those that have none."""

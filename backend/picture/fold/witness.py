@@ -7,17 +7,17 @@ from typing import Any
 
 from quarterdeck.backend.core.partitions.events import TableChanged
 from quarterdeck.backend.core.witnessed.events import ASPECTS, ConnectionChanged, MemberWitnessed, OwnersTold
-from quarterdeck.backend.picture.fold.belief import Belief, Connection
+from quarterdeck.backend.picture.fold.belief import MemberBelief, WitnessConnection
 from quarterdeck.backend.picture.fold.partitions import on_table_changed
 
 
-def on_member_witnessed(belief: Belief, event: MemberWitnessed, at: int) -> None:
+def on_member_witnessed(belief: MemberBelief, event: MemberWitnessed, at: int) -> None:
     """Says from whom the member is known, and what of it is not told."""
     belief.witnessed_by = event.sources
     belief.untold = ASPECTS.difference(event.tells)
 
 
-def on_owners_told(belief: Belief, event: OwnersTold, at: int) -> None:
+def on_owners_told(belief: MemberBelief, event: OwnersTold, at: int) -> None:
     """The table has one holder for each partition then, and no version; `Belief.tells` says that backups are not told."""
     belief.state_stamp = event.state_stamp
     rows = tuple((partition, 0, place) for partition, place in enumerate(event.owners))
@@ -25,12 +25,12 @@ def on_owners_told(belief: Belief, event: OwnersTold, at: int) -> None:
     on_table_changed(belief, table, at)
 
 
-def on_connection_changed(belief: Belief, event: ConnectionChanged, at: int) -> None:
+def on_connection_changed(belief: MemberBelief, event: ConnectionChanged, at: int) -> None:
     """The witness reaches the member otherwise than before."""
-    belief.connection = Connection(event.state, event.reason, at)
+    belief.connection = WitnessConnection(event.state, event.reason, at)
 
 
-WITNESS_FOLDS: dict[type, Callable[[Belief, Any, int], None]] = {
+WITNESS_FOLDS: dict[type, Callable[[MemberBelief, Any, int], None]] = {
     MemberWitnessed: on_member_witnessed,
     OwnersTold: on_owners_told,
     ConnectionChanged: on_connection_changed,
@@ -38,6 +38,6 @@ WITNESS_FOLDS: dict[type, Callable[[Belief, Any, int], None]] = {
 """What each kind of event does to the belief of the member that it is told of; called with belief, event and time."""
 
 
-def inherit_witness(belief: Belief, before: Belief) -> None:
+def inherit_witness(belief: MemberBelief, before: MemberBelief) -> None:
     """A new incarnation is known from the same sources as the one before, until they say otherwise."""
     belief.witnessed_by, belief.untold, belief.connection = before.witnessed_by, before.untold, before.connection

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.picture.fold.picture import Belief, Picture
+from quarterdeck.backend.picture.fold.picture import MemberBelief, Picture
 from quarterdeck.backend.picture.merging.join_list_edit import spelt
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, names_text, one_line
@@ -97,7 +97,7 @@ class JoinListBoard:
             parts.append(f"does not list {names_text(missing, name_of)} of its own cluster")
         return one_line("; ".join(parts))
 
-    def silent_entries(self, belief: Belief) -> tuple[Address, ...]:
+    def silent_entries(self, belief: MemberBelief) -> tuple[Address, ...]:
         """Entries of a list where no member runs: down, frozen, or never seen there."""
         if self.answering.issuperset(belief.join_list):  # the common case, and quick
             return ()
@@ -110,7 +110,7 @@ class JoinListBoard:
         belief = self._picture.members.get(self._picture.label_of(address))
         return "never seen" if belief is None else belief.status
 
-    def _found_at(self, belief: Belief, address: Address) -> str:
+    def _found_at(self, belief: MemberBelief, address: Address) -> str:
         """What this member itself has found there tells more than whether anybody was seen there."""
         unusable = belief.unusable.get(address)
         return unusable.reason if unusable is not None else self.state_of(address)
@@ -120,12 +120,12 @@ class JoinListBoard:
         return f"{shown} +{len(every) - NAMES_SHOWN}" if len(every) > NAMES_SHOWN else shown
 
 
-def strangers_remembered(belief: Belief) -> tuple[Address, ...]:
+def strangers_remembered(belief: MemberBelief) -> tuple[Address, ...]:
     """What a member remembers, without who is on its list now."""
     return tuple(one for one in belief.remembered if one not in belief.listed)
 
 
-def missing_members(belief: Belief) -> tuple[Address, ...]:
+def missing_members(belief: MemberBelief) -> tuple[Address, ...]:
     """Members of its cluster that a member does not list, itself left aside."""
     lacking = belief.listed.difference(belief.join_list)
     if not lacking or lacking == {belief.address}:
@@ -133,14 +133,14 @@ def missing_members(belief: Belief) -> tuple[Address, ...]:
     return tuple(one.address for one in belief.members if one.address in lacking and one.address != belief.address)
 
 
-def source_text(picture: Picture, belief: Belief) -> str:
+def source_text(picture: Picture, belief: MemberBelief) -> str:
     """Where a member's list is from."""
     if belief.join_list_author is None:
         return "as configured"
     return one_line(f"edition {belief.join_list_edition}, given to {picture.label_of(belief.join_list_author)}")
 
 
-def join_list_facts(picture: Picture, belief: Belief, now_us: int) -> tuple[Fact, ...]:
+def join_list_facts(picture: Picture, belief: MemberBelief, now_us: int) -> tuple[Fact, ...]:
     """What there is to say of one member's list and memory, for its fact sheet."""
     board, name_of = JoinListBoard(picture), picture.label_of
     if not belief.tells("join-list"):
@@ -166,7 +166,7 @@ def join_list_facts(picture: Picture, belief: Belief, now_us: int) -> tuple[Fact
     return tuple(facts)
 
 
-def unusable_text(belief: Belief) -> str:
+def unusable_text(belief: MemberBelief) -> str:
     """Every address of no use, and what this member has found there; empty when there is none."""
     return "; ".join(f"{address}: {found.reason}" for address, found in belief.unusable.items())
 
@@ -178,7 +178,7 @@ def clusters_text(picture: Picture) -> str:
     return f"{counted(len(masters), 'cluster')}: {listed(named, NAMES_SHOWN)}" if masters else "no master is in sight"
 
 
-def _search_text(picture: Picture, belief: Belief, now_us: int) -> str:
+def _search_text(picture: Picture, belief: MemberBelief, now_us: int) -> str:
     when = (
         f"in {age_text(belief.search.next_us(now_us) - now_us)}" if belief.search is not None else "at its next search"
     )

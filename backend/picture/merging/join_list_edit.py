@@ -12,7 +12,7 @@ from typing import Literal
 from quarterdeck.backend.core.address import Address, BadAddress, host_of, parse_address
 from quarterdeck.backend.core.commands.commands import SetJoinList
 from quarterdeck.backend.core.join_list import SEPARATORS, BadJoinList, parse_join_list, resolve_join_list
-from quarterdeck.backend.picture.fold.picture import Belief, Picture
+from quarterdeck.backend.picture.fold.picture import MemberBelief, Picture
 from quarterdeck.backend.picture.text.fact import Tone
 from quarterdeck.backend.picture.text.formatting import counted, names_text, one_line
 
@@ -48,7 +48,7 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class JoinListChange:
     """One address of a list before or after an edit."""
 
     sign: Sign
@@ -68,7 +68,7 @@ class EditPlan:
     master: str
     """Label of the one that the edit is handed to; it brings it to all of its members."""
     members: tuple[str, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[JoinListChange, ...]
     """Seen from the master's own list."""
     reordered: bool
     """Whether addresses that stay change places."""
@@ -159,7 +159,7 @@ def draft_lines(picture: Picture, addresses: Sequence[Address]) -> tuple[str, ..
     return tuple(address if name == address else f"{address}  {COMMENT} {one_line(name)}" for address, name in named)
 
 
-def sub_cluster(picture: Picture, label: str) -> Belief | None:
+def sub_cluster(picture: Picture, label: str) -> MemberBelief | None:
     """The master of the cluster that `label` belongs to, which an edit is handed to; without one the member itself.
 
     None for a member that cannot be asked.
@@ -170,7 +170,7 @@ def sub_cluster(picture: Picture, label: str) -> Belief | None:
     return picture.master_of(label) or belief
 
 
-def plan_edit(picture: Picture, master: Belief, wanted: Sequence[Address]) -> EditPlan:
+def plan_edit(picture: Picture, master: MemberBelief, wanted: Sequence[Address]) -> EditPlan:
     """What the list `wanted` would change in the cluster of `master`."""
     changes = compare_lists(
         master.join_list, wanted, {one: picture.label_of(one) for one in (*master.join_list, *wanted)}
@@ -198,14 +198,14 @@ def edit_sentences(picture: Picture, command: SetJoinList) -> list[str]:
 
 def compare_lists(
     before: Sequence[Address], after: Sequence[Address], names: Mapping[Address, str]
-) -> tuple[Change, ...]:
+) -> tuple[JoinListChange, ...]:
     """Every address of the list `after` in its order, then those of `before` that it lacks."""
     old, new = set(before), set(after)
-    kept = [Change("=" if one in old else "+", one, one_line(names[one])) for one in after]
-    return (*kept, *(Change("−", one, one_line(names[one])) for one in before if one not in new))
+    kept = [JoinListChange("=" if one in old else "+", one, one_line(names[one])) for one in after]
+    return (*kept, *(JoinListChange("−", one, one_line(names[one])) for one in before if one not in new))
 
 
-def members_of(picture: Picture, master: Belief) -> Iterator[str]:
+def members_of(picture: Picture, master: MemberBelief) -> Iterator[str]:
     """Labels of the members on the list of `master` that are seen to follow it, itself included."""
     for member in master.members:
         label = picture.label_of(member.address)

@@ -17,7 +17,7 @@ from quarterdeck.backend.core.events import LinkChanged
 from quarterdeck.backend.core.links import conditions_by_kind
 from quarterdeck.backend.core.membership.split_brain.merge_decision import decide_merge
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.picture.fold.picture import Belief, Picture
+from quarterdeck.backend.picture.fold.picture import MemberBelief, Picture
 from quarterdeck.backend.picture.merging.join_list_edit import EditPlan, members_of, plan_edit, spelt
 from quarterdeck.backend.picture.text.event_description import VERDICTS
 from quarterdeck.backend.picture.text.formatting import age_text, counted, names_text, with_names
@@ -53,11 +53,11 @@ class PairDiagnosis:
     def __init__(
         self,
         picture: Picture,
-        smaller: Belief,
-        greater: Belief,
+        smaller: MemberBelief,
+        greater: MemberBelief,
         by_size: str,
         now_us: int,
-        search_addresses: Callable[[Belief], frozenset[Address]],
+        search_addresses: Callable[[MemberBelief], frozenset[Address]],
     ) -> None:
         """`by_size` says why the smaller would merge; `search_addresses` gives the strangers that a master knows."""
         self._picture, self._smaller, self._greater = picture, smaller, greater
@@ -151,7 +151,7 @@ class PairDiagnosis:
             "waits",
         )
 
-    def _still_listed(self, one: Belief, other: Belief) -> Blocker:
+    def _still_listed(self, one: MemberBelief, other: MemberBelief) -> Blocker:
         rule = "remote-is-my-member" if one is self._smaller else "i-am-its-member"
         sentence = f"{one.label} still lists {other.label}, which leads a cluster of its own"
         ends = "that ends when it has heard nothing of it for too long"
@@ -270,7 +270,7 @@ class PairDiagnosis:
 
     # Questions
 
-    def _ways(self, seeker: Belief, other: Belief) -> list[Address]:
+    def _ways(self, seeker: MemberBelief, other: MemberBelief) -> list[Address]:
         """Addresses at which `seeker` looks and somebody of the cluster of `other` answers, the master's first."""
         search_addresses = self._looks_at(seeker)
         ways = [other.address] if other.address in search_addresses else []
@@ -282,11 +282,11 @@ class PairDiagnosis:
             and self._answers(member.address, other)
         ]
 
-    def _answers(self, address: Address, master: Belief) -> bool:
+    def _answers(self, address: Address, master: MemberBelief) -> bool:
         belief = self._picture.members.get(self._picture.label_of(address))
         return belief is None or (belief.running and belief.master == master.address)
 
-    def _searchers(self) -> list[Belief]:
+    def _searchers(self) -> list[MemberBelief]:
         """Who knows somebody of the other side, the next to look first."""
         pairs = ((self._smaller, self._greater), (self._greater, self._smaller))
         able = [one for one, other in pairs if self._ways(one, other)]
@@ -294,7 +294,7 @@ class PairDiagnosis:
             able, key=lambda one: one.search.next_us(self._now_us) if one.search is not None else self._now_us
         )
 
-    def _when(self, master: Belief) -> str:
+    def _when(self, master: MemberBelief) -> str:
         if master.search is None:
             return "at its next search"
         left_us = master.search.next_us(self._now_us) - self._now_us
@@ -319,13 +319,13 @@ class PairDiagnosis:
         links = self._picture.links
         return next((ends for ends in ((one, other), (other, one)) if ends in links and cuts(links[ends])), None)
 
-    def _edit(self, cluster: Belief, other: Belief) -> EditPlan:
+    def _edit(self, cluster: MemberBelief, other: MemberBelief) -> EditPlan:
         """The list of `cluster` with the master of `other`; what only some of its members list is kept."""
         members = [cluster.label, *members_of(self._picture, cluster)]
         known = dict.fromkeys(one for label in members for one in self._picture.members[label].join_list)
         return plan_edit(self._picture, cluster, tuple(dict.fromkeys((*known, other.address))))
 
-    def _edit_text(self, cluster: Belief, other: Belief) -> str:
+    def _edit_text(self, cluster: MemberBelief, other: MemberBelief) -> str:
         return f"add {spelt(other.address, other.label)} to the join list of {cluster.label}'s cluster"
 
 
@@ -335,7 +335,7 @@ def cuts(link: LinkChanged) -> bool:
     return bool(link.blocked) or "" in stopped or not MERGING_TAKES.isdisjoint(stopped)
 
 
-def profile(master: Belief) -> ClusterProfile:
+def profile(master: MemberBelief) -> ClusterProfile:
     """What the picture knows of a cluster. What it does not know is the same for all."""
     members = tuple(ProfiledMember(member.address, member.uuid, member.lite) for member in master.members)
     return ClusterProfile(

@@ -10,7 +10,7 @@ from itertools import combinations, islice
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.core.membership.split_brain.merge_decision import RULES
-from quarterdeck.backend.picture.fold.picture import Belief, Picture
+from quarterdeck.backend.picture.fold.picture import MemberBelief, Picture
 from quarterdeck.backend.picture.merging.join_list_edit import EditPlan
 from quarterdeck.backend.picture.merging.merge_blockers import Blocker, PairDiagnosis, PairState, profile
 from quarterdeck.backend.picture.text.fact import Tone
@@ -66,7 +66,7 @@ def why_not_merging(picture: Picture, now_us: int, *, at_most: int = PAIRS_SHOWN
     masters.sort(key=lambda master: -len(master.members))
     known: dict[str, frozenset[Address]] = {}
 
-    def search_addresses(master: Belief) -> frozenset[Address]:
+    def search_addresses(master: MemberBelief) -> frozenset[Address]:
         if master.label not in known:
             known[master.label] = frozenset(master.search_addresses)
         return known[master.label]
@@ -82,7 +82,11 @@ def pairs_left_out(picture: Picture, at_most: int = PAIRS_SHOWN) -> int:
 
 
 def _explain_pair(
-    picture: Picture, one: Belief, other: Belief, now_us: int, search_addresses: Callable[[Belief], frozenset[Address]]
+    picture: Picture,
+    one: MemberBelief,
+    other: MemberBelief,
+    now_us: int,
+    search_addresses: Callable[[MemberBelief], frozenset[Address]],
 ) -> Pair:
     smaller, greater, by_size = _direction(one, other)
     diagnosis = PairDiagnosis(
@@ -97,7 +101,7 @@ def _explain_pair(
     )
 
 
-def _direction(one: Belief, other: Belief) -> tuple[Belief, Belief, str]:
+def _direction(one: MemberBelief, other: MemberBelief) -> tuple[MemberBelief, MemberBelief, str]:
     """Who would merge into whom if nothing was in the way, and why."""
     mine, theirs = profile(one), profile(other)
     outcome, why = next(verdict for rule in BY_SIZE if (verdict := rule.judge(mine, theirs)) is not None)

@@ -54,7 +54,7 @@ STOP_GLYPHS: dict[StopKind, str] = {"paused": "‖", "killed": "†"}
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class ActiveFault:
     """One thing that is wrong on purpose, and what ends it."""
 
     key: str
@@ -88,7 +88,7 @@ class FaultLedger:
         self._stopped: dict[str, tuple[StopKind, int | None]] = {}
         self._burst_us: int | None = None
         self._latest_us = 0
-        self._found: tuple[Fault, ...] | None = ()
+        self._found: tuple[ActiveFault, ...] | None = ()
         self.revision = 0
         """Grows with each change."""
 
@@ -129,7 +129,7 @@ class FaultLedger:
         self._found = None
         self.revision += 1
 
-    def faults(self) -> tuple[Fault, ...]:
+    def faults(self) -> tuple[ActiveFault, ...]:
         """Everything in force, the latest first."""
         if self._found is None:
             found = [*self._link_faults(), *self._stop_faults()]
@@ -211,13 +211,13 @@ class FaultLedger:
 
     # Putting together
 
-    def _stop_faults(self) -> Iterator[Fault]:
+    def _stop_faults(self) -> Iterator[ActiveFault]:
         for label, (kind, since_us) in self._stopped.items():
             undo = ResumeMember(label) if kind == "paused" else StartMember(label)
             text = one_line(f"{'pause' if kind == 'paused' else 'kill'} {label}")
-            yield Fault(f"{kind} {label}", kind, STOP_GLYPHS[kind], text, (label,), 0, since_us, (undo,))
+            yield ActiveFault(f"{kind} {label}", kind, STOP_GLYPHS[kind], text, (label,), 0, since_us, (undo,))
 
-    def _link_faults(self) -> Iterator[Fault]:
+    def _link_faults(self) -> Iterator[ActiveFault]:
         for impairment, runs in self._runs.items():
             every: LinkRows = {}
             for rows in runs.values():
@@ -233,12 +233,12 @@ class FaultLedger:
                     every = difference(every, left)
                     yield self._rest(impairment, left, since_us)
 
-    def _fault(self, impairment: Impairment, shape: Shape, since_us: int | None) -> Fault:
+    def _fault(self, impairment: Impairment, shape: Shape, since_us: int | None) -> ActiveFault:
         kind: FaultKind = impairment.kind
         if impairment.kind == "cut":
             single = all(side.bit_count() == 1 for side in shape.sides) and len(shape.sides) == 2
             kind = "one-way" if shape.one_way else "cut" if single else "partition"
-        return Fault(
+        return ActiveFault(
             key=f"{impairment} {since_us} {shape.sides} {shape.one_way}",
             kind=kind,
             glyph=GLYPHS[impairment.kind],
@@ -282,7 +282,7 @@ class FaultLedger:
                 for targets, sources in sources_by_targets(intersection(rows, touched)).items():
                     yield from commands_for(impairment, self._names(sources), self._names(targets), one_way=True)
 
-    def _rest(self, impairment: Impairment, rows: LinkRows, since_us: int | None) -> Fault:
+    def _rest(self, impairment: Impairment, rows: LinkRows, since_us: int | None) -> ActiveFault:
         """Links in no order that could be told: one fault, undone source by source."""
         links = links_in(rows)
         undo: list[Command] = []
@@ -296,7 +296,7 @@ class FaultLedger:
         if impairment.kind == "cut":
             undo += self._restoring(impairment, union(rows, transposed(rows)))
         members = sum(1 << place for place in union(rows, transposed(rows)))
-        return Fault(
+        return ActiveFault(
             key=f"{impairment} {since_us} rest",
             kind=impairment.kind,
             glyph=GLYPHS[impairment.kind],

@@ -73,7 +73,7 @@ def planned_links(commands: Sequence[Partition | CutLink]) -> Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class NetworkNode:
     """A member in a drawing."""
 
     text: str
@@ -96,10 +96,10 @@ class Edge:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawing:
+class NetworkDrawing:
     """Members on a circle and the links between them."""
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[NetworkNode, ...]
     edges: tuple[Edge, ...]
 
 
@@ -157,20 +157,20 @@ def member_text(picture: Picture, label: str, place: int, side: int) -> str:
 
 def drawing(
     picture: Picture, labels: Sequence[str], *, sides: Mapping[str, int], selected: Sequence[str], planned: Plan
-) -> Drawing:
+) -> NetworkDrawing:
     """Draw `labels` and their links; `sides` are those that a plan puts them on, and `planned` tells what it would cut."""
     nodes = []
     for place, label in enumerate(labels):
         belief = picture.members.get(label)
         tone: Tone = "faint" if belief is None or not belief.running else "strong" if belief.is_master else "plain"
-        nodes.append(Node(member_text(picture, label, place, sides.get(label, 0)), tone, label in selected))
+        nodes.append(NetworkNode(member_text(picture, label, place, sides.get(label, 0)), tone, label in selected))
     edges = []
     for one, source in enumerate(labels):
         for other in range(one + 1, len(labels)):
             edge = _edge(picture, one, source, other, labels[other], planned, len(labels) <= MOST_MESHED)
             if edge is not None:
                 edges.append(edge)
-    return Drawing(tuple(nodes), tuple(edges))
+    return NetworkDrawing(tuple(nodes), tuple(edges))
 
 
 def _edge(picture: Picture, one: int, source: str, other: int, target: str, planned: Plan, meshed: bool) -> Edge | None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from quarterdeck.backend.core.commands.commands import Command
-from quarterdeck.backend.picture.network.faults import Fault
+from quarterdeck.backend.picture.network.faults import ActiveFault
 
 
 class NothingToUndo(ValueError):
     """There is no such fault; the message says what there is."""
 
 
-def undo_commands(faults: Sequence[Fault], text: str, chosen: Fault | None = None) -> Sequence[Command]:
+def undo_commands(faults: Sequence[ActiveFault], text: str, chosen: ActiveFault | None = None) -> Sequence[Command]:
     """What undoes a fault: that of the number in `text`, else the `chosen` one, else the latest. Raises `NothingToUndo`."""
     if not faults:
         raise NothingToUndo("no fault is in force")

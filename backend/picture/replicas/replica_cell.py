@@ -6,7 +6,7 @@ from collections.abc import Set
 from typing import Literal, NamedTuple
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.picture.fold.belief import Belief
+from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.fold.table_belief import NOBODY
 from quarterdeck.backend.picture.text.fact import Tone
@@ -68,7 +68,7 @@ EMPTY: dict[ReplicaState, ReplicaCell] = {state: ReplicaCell("", NOBODY, state) 
 """Cells in which nobody is."""
 
 
-def suspected_with(picture: Picture, belief: Belief) -> Set[Address]:
+def suspected_with(picture: Picture, belief: MemberBelief) -> Set[Address]:
     """Whom the running members that follow the same master as `belief` suspect."""
     found: set[Address] = set()
     for other in picture.members.values():
@@ -77,7 +77,7 @@ def suspected_with(picture: Picture, belief: Belief) -> Set[Address]:
     return found
 
 
-def state_of_holder(belief: Belief | None, uuid: str, *, suspected: bool) -> ReplicaState:
+def state_of_holder(belief: MemberBelief | None, uuid: str, *, suspected: bool) -> ReplicaState:
     """How a replica on the incarnation `uuid` is to be taken; `belief` is that of the member at its address, if one was
     ever seen."""
     if belief is None:

@@ -41,7 +41,7 @@ class BadFilter(ValueError):
     """A filter of the map that cannot be understood; says what can be."""
 
 
-class Census:
+class ReplicaCensus:
     """Counts the rows of a map, and finds the partitions that a filter asks for."""
 
     def __init__(self, shown: ReplicaMap) -> None:

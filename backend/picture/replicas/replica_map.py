@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.picture.fold.belief import Belief
-from quarterdeck.backend.picture.fold.migrations import RunningMigration
+from quarterdeck.backend.picture.fold.belief import MemberBelief
+from quarterdeck.backend.picture.fold.migrations import SeenMigration
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.fold.table_belief import NOBODY, TableBelief
 from quarterdeck.backend.picture.replicas.replica_cell import (
@@ -77,7 +77,7 @@ class ReplicaMap:
         self.row_context = NO_CONTEXT
         self.revision = 0
         """Changes when a column may look different, or partitions come or go."""
-        self.migrating: dict[int, list[RunningMigration]] = {}
+        self.migrating: dict[int, list[SeenMigration]] = {}
         """By partition, the migrations under way."""
         self.anomalies: dict[int, PartitionAnomaly] = {}
         """By partition, what is special about it."""
@@ -161,7 +161,7 @@ class ReplicaMap:
         translated = self.row_context.translated
         return [translated[number] for number in other[1:]] != [*row[1:]]
 
-    def _suspected_in(self, picture: Picture, belief: Belief) -> Set[Address]:
+    def _suspected_in(self, picture: Picture, belief: MemberBelief) -> Set[Address]:
         """In a large cluster each may suspect half of the others, so it is looked up once a second only."""
         if len(picture.members) <= LOOKED_UP_ALWAYS:
             return suspected_with(picture, belief)
@@ -204,7 +204,7 @@ class ReplicaMap:
 
     def _find_anomalies(self, picture: Picture) -> None:
         """Columns of partitions about which that has changed are made anew."""
-        migrating: dict[int, list[RunningMigration]] = {}
+        migrating: dict[int, list[SeenMigration]] = {}
         behind: dict[int, frozenset[int]] = {}
         for belief in picture.members.values():
             for running in belief.leading.running.values():
@@ -229,7 +229,7 @@ class ReplicaMap:
         self.migrating, self.anomalies = migrating, anomalies
 
 
-def _chosen(picture: Picture, observer: str) -> Belief | None:
+def _chosen(picture: Picture, observer: str) -> MemberBelief | None:
     if observer:
         return picture.members.get(observer)
     masters = [picture.members[label] for label in picture.masters()]
@@ -238,7 +238,7 @@ def _chosen(picture: Picture, observer: str) -> Belief | None:
 
 
 def _row_context(
-    picture: Picture, belief: Belief, table: TableBelief, other: TableBelief | None, suspected: Set[Address]
+    picture: Picture, belief: MemberBelief, table: TableBelief, other: TableBelief | None, suspected: Set[Address]
 ) -> RowContext:
     places = {label: place for place, label in enumerate(picture.members)}
     plain = []

@@ -11,11 +11,11 @@ from quarterdeck.backend.picture.boards.belief_matrix import (
     state_word,
     table_text,
 )
-from quarterdeck.backend.picture.fold.belief import Belief
+from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.fold.table_belief import NOBODY
 from quarterdeck.backend.picture.replicas.replica_cell import MARKS, MEANINGS, TONES
-from quarterdeck.backend.picture.replicas.replica_census import COUNTED_STATES, FILTER_WORDS, Census
+from quarterdeck.backend.picture.replicas.replica_census import COUNTED_STATES, FILTER_WORDS, ReplicaCensus
 from quarterdeck.backend.picture.replicas.replica_map import NO_ROW, ReplicaMap
 from quarterdeck.backend.picture.text.fact import Fact, Tone
 from quarterdeck.backend.picture.text.formatting import age_text, counted, letter_of, one_line
@@ -63,7 +63,7 @@ def map_facts(picture: Picture, shown: ReplicaMap, now_us: int) -> Iterator[Fact
         yield Fact("", f"= the table of {one_line(shown.master)}", "good")
 
 
-def census_facts(census: Census, teller: Belief | None = None) -> Iterator[Fact]:
+def census_facts(census: ReplicaCensus, teller: MemberBelief | None = None) -> Iterator[Fact]:
     """What is wrong in the whole table, in a line; the words are those of the filter. `teller` is whose table it is."""
     fine = True
     for state in COUNTED_STATES:
@@ -171,7 +171,7 @@ def holder_row(picture: Picture, shown: ReplicaMap, label: str, place: int, now_
     )
 
 
-def _digest_text(belief: Belief) -> str:
+def _digest_text(belief: MemberBelief) -> str:
     """The digest of its own table, and its own stamp of it, as far as they are told."""
     stamp = f"{belief.state_stamp & 0xFFFFFFFFFFFFFFFF:016x}"[:DIGEST_SHOWN] if belief.state_stamp is not None else ""
     digest = belief.table.digest[:DIGEST_SHOWN] if belief.table is not None else ""
@@ -184,7 +184,7 @@ def holders(picture: Picture, shown: ReplicaMap) -> Sequence[str]:
     return [label for label, belief in picture.members.items() if _counts(belief, shown)]
 
 
-def _counts(belief: Belief, shown: ReplicaMap) -> bool:
+def _counts(belief: MemberBelief, shown: ReplicaMap) -> bool:
     held = shown.table.number_of(belief.uuid) != NOBODY
     return belief.status not in ("stopped", "killed") or (
         held and bool(shown.table.owned_by(belief.uuid) or shown.table.backed_up_by(belief.uuid))

@@ -17,10 +17,10 @@ from quarterdeck.backend.core.membership.partial_disconnection.conflict_explanat
     ConflictGroup,
     alternatives_of,
 )
-from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph import Candidate, resolve_conflicts
+from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph import CliqueCandidate, resolve_conflicts
 from quarterdeck.backend.core.membership.partial_disconnection.independent_set import components
 from quarterdeck.backend.core.membership.partial_disconnection.shrinking_graph import vertices_of
-from quarterdeck.backend.picture.fold.belief import Belief
+from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, names_text, one_line, with_names
@@ -50,7 +50,7 @@ class SplitCost(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class RemovalChoice:
     """Who would go, in order of age, and what that costs."""
 
     remove: tuple[Address, ...]
@@ -64,10 +64,10 @@ class DisconnectionDecision:
     conflicts: tuple[tuple[Address, Address], ...]
     """Who reports whom, whatever counts of it."""
     keep: tuple[Address, ...]
-    chosen: Choice
+    chosen: RemovalChoice
     exact: bool
     why: str
-    alternatives: tuple[Choice, ...]
+    alternatives: tuple[RemovalChoice, ...]
     """As many data members and as many members would stay. A few of them."""
     searched: bool
     """Whether all alternatives were looked for."""
@@ -75,23 +75,25 @@ class DisconnectionDecision:
     """Whether they settle several disputes, so that one of them may go with another."""
 
 
-def decide(master: Belief) -> DisconnectionDecision | None:
+def decide(master: MemberBelief) -> DisconnectionDecision | None:
     """What `master` would decide on the reports it has; None when it has none."""
     if not master.reports or not master.is_master:
         return None
     conflicts = tuple((reporter, other) for reporter, suspects in master.reports.items() for other in suspects)
     settlement = resolve_conflicts(
-        [Candidate(member.address, member.lite) for member in master.members], conflicts, work_budget=PREVIEW_BUDGET
+        [CliqueCandidate(member.address, member.lite) for member in master.members],
+        conflicts,
+        work_budget=PREVIEW_BUDGET,
     )
     remove = tuple(map(Address, settlement.remove))
     others, searched, disputes = _alternatives(master, conflicts, set(remove), settlement.exact)
     return DisconnectionDecision(
         conflicts,
         tuple(map(Address, settlement.keep)),
-        Choice(remove, _split_cost(master, remove)),
+        RemovalChoice(remove, _split_cost(master, remove)),
         settlement.exact,
         settlement.why,
-        tuple(Choice(one, _split_cost(master, one)) for one in others),
+        tuple(RemovalChoice(one, _split_cost(master, one)) for one in others),
         searched,
         disputes > 1,
     )
@@ -99,7 +101,7 @@ def decide(master: Belief) -> DisconnectionDecision | None:
 
 def decision_facts(
     picture: Picture,
-    master: Belief,
+    master: MemberBelief,
     decision: DisconnectionDecision | None,
     timing: Timing,
     now_us: int,
@@ -119,7 +121,7 @@ def decision_facts(
     return tuple(Fact(fact.heading, one_line(fact.text), fact.tone) for fact in facts)
 
 
-def _report_facts(picture: Picture, master: Belief, decision: DisconnectionDecision) -> Iterator[Fact]:
+def _report_facts(picture: Picture, master: MemberBelief, decision: DisconnectionDecision) -> Iterator[Fact]:
     name_of = picture.label_of
     both = set(decision.conflicts)
     reporters = list(master.reports.items())
@@ -182,7 +184,7 @@ def _when(timing: Timing, now_us: int, changed_us: int | None) -> str:
     return f"in about {age_text(left_us)}{quiet}" if left_us > 0 else f"at the next heartbeat{quiet}"
 
 
-def _unreported_suspicions(picture: Picture, master: Belief, timing: Timing) -> Iterator[Fact]:
+def _unreported_suspicions(picture: Picture, master: MemberBelief, timing: Timing) -> Iterator[Fact]:
     """Suspicions among the followers that the master was not told of."""
     silent = [
         belief.label
@@ -201,7 +203,7 @@ def _unreported_suspicions(picture: Picture, master: Belief, timing: Timing) -> 
     yield Fact("not told", f"{named}: their suspicions have not reached it; {why}", "warning")
 
 
-def _settled_before(picture: Picture, master: Belief, now_us: int) -> Iterator[Fact]:
+def _settled_before(picture: Picture, master: MemberBelief, now_us: int) -> Iterator[Fact]:
     if master.resolution is not None:
         keep, remove, _, _, at_us = master.resolution
         name_of = picture.label_of
@@ -213,7 +215,7 @@ def _settled_before(picture: Picture, master: Belief, now_us: int) -> Iterator[F
 
 
 def _alternatives(
-    master: Belief, conflicts: Sequence[tuple[Address, Address]], removed: set[Address], exact: bool
+    master: MemberBelief, conflicts: Sequence[tuple[Address, Address]], removed: set[Address], exact: bool
 ) -> tuple[list[tuple[Address, ...]], bool, int]:
     """Who could go as well, dispute by dispute; whether all such choices were looked for; and how many disputes have any."""
     addresses = [member.address for member in master.members]
@@ -242,7 +244,7 @@ def _alternatives(
     return [tuple(addresses[place] for place in vertices_of(one)) for one in found], searched, disputes
 
 
-def _split_cost(master: Belief, remove: Sequence[Address]) -> SplitCost:
+def _split_cost(master: MemberBelief, remove: Sequence[Address]) -> SplitCost:
     going = set(remove)
     go = [member for member in master.members if member.address in going]
     stay = [member for member in master.members if member.address not in going]

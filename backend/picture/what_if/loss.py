@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from quarterdeck.backend.picture.fold.belief import Belief
+from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.fold.table_belief import Loss, TableBelief
+from quarterdeck.backend.picture.fold.table_belief import ReplicaLoss, TableBelief
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import counted, listed, one_line
 from quarterdeck.backend.picture.text.not_told import not_told
@@ -40,14 +40,14 @@ def incarnations_by_table(picture: Picture, labels: Collection[str]) -> list[tup
     return list(found.values())
 
 
-def loss_of(picture: Picture, table: TableBelief, labels: Collection[str]) -> Loss:
+def loss_of(picture: Picture, table: TableBelief, labels: Collection[str]) -> ReplicaLoss:
     """What `table` would lose if the members `labels` died now. Members that are gone already take nothing with them."""
     living = incarnations_left(picture)
     dying = [belief.uuid for label in labels if (belief := picture.members.get(label)) and belief.uuid in living]
     return table.loss_without(dying, living)
 
 
-def who_does_not_tell(picture: Picture, labels: Collection[str]) -> Belief | None:
+def who_does_not_tell(picture: Picture, labels: Collection[str]) -> MemberBelief | None:
     """One of `labels` by whose table, or whose master's, it is not told who holds backups; None where all is told."""
     for label in labels:
         belief = picture.members.get(label)
@@ -57,7 +57,7 @@ def who_does_not_tell(picture: Picture, labels: Collection[str]) -> Belief | Non
     return None
 
 
-def loss_facts(picture: Picture, loss: Loss, labels: Collection[str]) -> tuple[Fact, ...]:
+def loss_facts(picture: Picture, loss: ReplicaLoss, labels: Collection[str]) -> tuple[Fact, ...]:
     """`loss` in words, one line each, the worst first."""
     dying = [label for label in labels if label in picture.members]
     if not dying:

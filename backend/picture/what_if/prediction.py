@@ -52,7 +52,7 @@ class PredictedStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Prediction:
+class FaultPrediction:
     """What was seen in the copy until `followed_us` after the commands."""
 
     clusters: tuple[PredictedCluster, ...]
@@ -84,7 +84,7 @@ class Prediction:
         )
 
 
-def with_present_table(found: Prediction, picture: Picture) -> Prediction:
+def with_present_table(found: FaultPrediction, picture: Picture) -> FaultPrediction:
     """The same where nothing was told of partitions: what each cluster would lack goes by the table that its master has now."""
     return replace(
         found,
@@ -105,13 +105,13 @@ def _with_table(cluster: PredictedCluster, picture: Picture) -> PredictedCluster
     return replace(cluster, partitions=len(table), lost=len(table.loss_without(everybody - inside, everybody).lost))
 
 
-def prediction_facts(found: Prediction) -> tuple[Fact, ...]:
+def prediction_facts(found: FaultPrediction) -> tuple[Fact, ...]:
     """The prediction in words: what it comes to first, as there may be room for a few lines only."""
     facts = [*_cluster_facts(found), *_step_facts(found), *_limits(found)]
     return tuple(Fact(fact.heading, one_line(fact.text), fact.tone) for fact in facts)
 
 
-def _cluster_facts(found: Prediction) -> Iterator[Fact]:
+def _cluster_facts(found: FaultPrediction) -> Iterator[Fact]:
     for place, cluster in enumerate(found.clusters):
         how = "stays master" if cluster.led_before else "is master then"
         with_whom = f" with {_names(cluster.members[1:])}" if len(cluster.members) > 1 else " alone"
@@ -137,7 +137,7 @@ def _data(cluster: PredictedCluster) -> str:
     return ", ".join(words)
 
 
-def _step_facts(found: Prediction) -> Iterator[Fact]:
+def _step_facts(found: FaultPrediction) -> Iterator[Fact]:
     if not found.steps:
         yield Fact("on the way", "no list changes and nobody claims the mastership", "good")
     for place, step in enumerate(found.steps[:STEPS_SHOWN]):
@@ -160,7 +160,7 @@ def _step_text(step: PredictedStep) -> str:
             return f"{step.member} merges into the cluster of {_names(step.others)}"
 
 
-def _limits(found: Prediction) -> Iterator[Fact]:
+def _limits(found: FaultPrediction) -> Iterator[Fact]:
     followed = f"run forward for {found.followed_us / SECOND_US:.0f} s in a copy"
     yield Fact("predicted", followed if found.settled else f"{followed}; it has not come to rest", "faint")
     if found.orders > 1:

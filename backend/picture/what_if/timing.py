@@ -12,7 +12,7 @@ from quarterdeck.backend.core.events import (
     SettingsChanged,
 )
 from quarterdeck.backend.core.properties import DOCUMENTED, SECOND_US
-from quarterdeck.backend.picture.fold.belief import Belief
+from quarterdeck.backend.picture.fold.belief import MemberBelief
 
 INTERVAL = "hazelcast.heartbeat.interval.seconds"
 QUIET_HEARTBEATS = "hazelcast.partial.member.disconnection.resolution.heartbeat.count"
@@ -39,7 +39,7 @@ class Timing:
         return self.quiet_seen_us
 
 
-def timing_of(records: Iterable[Record], belief: Belief | None = None) -> Timing:
+def timing_of(records: Iterable[Record], belief: MemberBelief | None = None) -> Timing:
     """What `records`, in order, tell of timing; the latest change counts. A member whose settings are known goes before."""
     told = _told_by(belief)
     changed_us: dict[str, int] = {}
@@ -85,7 +85,7 @@ def reports_changed_us(records: Iterable[Record], master_uuid: str) -> int | Non
     return changed_us
 
 
-def _told_by(belief: Belief | None) -> dict[str, str]:
+def _told_by(belief: MemberBelief | None) -> dict[str, str]:
     """The settings of a member: what it told, and the documented defaults for the rest."""
     if belief is None or belief.settings is None:
         return {}

@@ -27,7 +27,7 @@ PERCENTILES = (50, 95, 99)
 Interval = tuple[float, float]
 
 
-class Share(Struct, frozen=True):
+class RunShare(Struct, frozen=True):
     """`runs` of all runs; `interval` is Wilson's."""
 
     runs: int
@@ -60,7 +60,7 @@ class VariantResult(Struct, frozen=True):
 
     settings: dict[str, Any]
     runs: int
-    verdicts: dict[str, Share]
+    verdicts: dict[str, RunShare]
     measures: dict[str, Measure]
 
 
@@ -102,14 +102,14 @@ def compare_variants(campaign: Campaign, rows: Iterable[VerdictRow]) -> tuple[Va
     )
 
 
-def share(part: int, whole: int) -> Share:
+def share(part: int, whole: int) -> RunShare:
     """A share with its Wilson interval, which is right for rare things too."""
     if not whole:
-        return Share(0, 0.0, (0.0, 1.0))
+        return RunShare(0, 0.0, (0.0, 1.0))
     found = part / whole
     middle = (found + Z95**2 / (2 * whole)) / (1 + Z95**2 / whole)
     half = Z95 / (1 + Z95**2 / whole) * sqrt(found * (1 - found) / whole + Z95**2 / (4 * whole**2))
-    return Share(part, _rounded(found), (_rounded(max(0.0, middle - half)), _rounded(min(1.0, middle + half))))
+    return RunShare(part, _rounded(found), (_rounded(max(0.0, middle - half)), _rounded(min(1.0, middle + half))))
 
 
 def _measured(

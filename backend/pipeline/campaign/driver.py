@@ -21,7 +21,7 @@ from quarterdeck.backend.pipeline.campaign.waves import Attempt, run_waves
 from quarterdeck.backend.pipeline.commit import Place
 
 
-class Progress(Struct, frozen=True):
+class CampaignProgress(Struct, frozen=True):
     """How far a campaign is. `share` is of the expected cost, so that time left can be told from it."""
 
     runs: int
@@ -49,7 +49,7 @@ class Throughput(Struct, frozen=True):
     runs_per_second: float
 
 
-class Summary(Struct, frozen=True):
+class CampaignSummary(Struct, frozen=True):
     """The campaign's result. But for `took` and `cpu_seconds`, equal seeds give equal summaries."""
 
     seeds: str
@@ -84,10 +84,10 @@ def run_campaign(
     resume: bool = False,
     scenario_file: str = "",
     shrinks: bool = True,
-    on_progress: Callable[[Progress], None] = lambda progress: None,
+    on_progress: Callable[[CampaignProgress], None] = lambda progress: None,
     on_warning: Callable[[str], None] = lambda text: None,
     attempt: Attempt | None = None,
-) -> Summary:
+) -> CampaignSummary:
     """Run what `folder` does not hold yet, then look into what failed. Raises `CampaignRefused`, OSError, what Spark raises.
 
     `on_progress` is called as waves come back, `on_warning` with what people should know besides. The summary is written to
@@ -128,7 +128,7 @@ def _run_the_rest(
     seeds: range,
     store: CampaignStore,
     began: float,
-    on_progress: Callable[[Progress], None],
+    on_progress: Callable[[CampaignProgress], None],
     attempt: Attempt | None,
 ) -> int:
     """Run what has not been run; how many that were."""
@@ -148,7 +148,9 @@ def _run_the_rest(
         seconds = time.monotonic() - began
         left_seconds = seconds / share - seconds if share else None
         on_progress(
-            Progress(before + ran, before, len(planned_runs), failed, share, seconds, left_seconds, new_failures)
+            CampaignProgress(
+                before + ran, before, len(planned_runs), failed, share, seconds, left_seconds, new_failures
+            )
         )
     return ran
 
@@ -162,11 +164,11 @@ def _summary(
     folder: Place,
     ran: int,
     wall_seconds: float,
-) -> Summary:
+) -> CampaignSummary:
     counts = Counter(row.verdict for row in rows)
     converged = [row for row in rows if row.converged_seconds is not None]
     slowest = max(converged, key=lambda row: (row.converged_seconds or 0.0, -row.seed), default=None)
-    return Summary(
+    return CampaignSummary(
         seeds=f"{seeds[0]}:{seeds[-1]}",
         runs=len(rows),
         verdicts={verdict: counts[verdict] for verdict in VERDICTS},

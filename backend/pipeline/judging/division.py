@@ -23,7 +23,7 @@ from msgspec import Struct, structs
 from quarterdeck.backend.core.data.events import CallFinished, CallStarted
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.invariants import InvariantChecker
-from quarterdeck.backend.invariants.invariant import Share, key_of, share_of
+from quarterdeck.backend.invariants.invariant import WorkShare, key_of, share_of
 from quarterdeck.backend.pipeline.judging.causes import BEFORE_ALL, LifeOutline, causes_first, names_other
 from quarterdeck.backend.pipeline.judging.group_judge import (
     GroupVerdict,
@@ -35,7 +35,7 @@ from quarterdeck.backend.pipeline.judging.group_judge import (
 )
 from quarterdeck.backend.pipeline.judging.lines import Line, StrangeRecord, decode_record, strange_record
 from quarterdeck.backend.pipeline.judging.order import ClockLeap, Placed, possible_times
-from quarterdeck.backend.pipeline.judging.run_judge import Question, RunJudge, RunPart
+from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion, RunJudge, RunPart
 from quarterdeck.backend.pipeline.judging.set_aside import SetAside
 
 NAMED, CLOCK, LINE = range(3)
@@ -85,7 +85,7 @@ class LifePart(Struct, frozen=True):
     part: RunPart | None = None
 
 
-class Told(Struct, frozen=True):
+class PartSummary(Struct, frozen=True):
     """What is said in the end of a part of a run, or of lines."""
 
     aside: SetAside | None = None
@@ -120,7 +120,7 @@ def _is_seen_later(place: str, number: int, strange: StrangeRecord, problem: str
 # Incarnations
 
 
-def judge_lives(rows: Iterable[ReadRow], question: Question, count: int) -> Iterator[SharedRow]:
+def judge_lives(rows: Iterable[ReadRow], question: AuditQuestion, count: int) -> Iterator[SharedRow]:
     """Judge each incarnation, and hand on to `count` shares what others want of it."""
     routes = _Routes(question, count)
     aside = SetAside()
@@ -134,7 +134,7 @@ def judge_lives(rows: Iterable[ReadRow], question: Question, count: int) -> Iter
 
 
 def _judge_life(
-    run: str, uuid: str, rows: Iterator[ReadRow], question: Question, routes: _Routes, aside: SetAside
+    run: str, uuid: str, rows: Iterator[ReadRow], question: AuditQuestion, routes: _Routes, aside: SetAside
 ) -> Iterator[SharedRow]:
     named: set[int] = set()
     seqs, ats_us, utcs_us = array("q"), array("q"), array("q")
@@ -199,7 +199,7 @@ def _record(row: ReadRow, judge: RunJudge) -> Record:
 class _Routes:
     """Which records go to which share."""
 
-    def __init__(self, question: Question, count: int) -> None:
+    def __init__(self, question: AuditQuestion, count: int) -> None:
         self.count = count
         checker = InvariantChecker(question.rules, convergence_us=question.bound_us)
         asked = {one.name: one.divided_by for one in checker.invariants}
@@ -249,20 +249,20 @@ def _head(record: Record) -> Record:
 # Shares
 
 
-def judge_shares(rows: Iterable[SharedRow], question: Question, count: int) -> Iterator[Told]:
+def judge_shares(rows: Iterable[SharedRow], question: AuditQuestion, count: int) -> Iterator[PartSummary]:
     """Judge each share, and say what was set aside."""
     routes = _Routes(question, count)
     for (run, share), of_share in groupby(rows, key=itemgetter(0, 1)):
         if run == ASIDE:
             for row in of_share:
-                yield Told(msgspec.json.decode(row.raw, type=SetAside))
+                yield PartSummary(msgspec.json.decode(row.raw, type=SetAside))
         else:
             asked = structs.replace(question, rules=routes.rules(share))
             with collector_paused():
-                yield _judge_share(run, Share(share, count), of_share, asked)
+                yield _judge_share(run, WorkShare(share, count), of_share, asked)
 
 
-def _judge_share(run: str, share: Share, rows: Iterator[SharedRow], question: Question) -> Told:
+def _judge_share(run: str, share: WorkShare, rows: Iterator[SharedRow], question: AuditQuestion) -> PartSummary:
     lives: list[LifePart] = []
     row: SharedRow | None
     for row in rows:
@@ -285,7 +285,7 @@ def _judge_share(run: str, share: Share, rows: Iterator[SharedRow], question: Qu
     # Records are counted with their incarnations; only the whole run knows what is missing first, and who is listed.
     whole = structs.replace(part, records=0, views=0, suspicions=0)
     counted = tuple(structs.replace(one, gap="", listed={}) for one in counted)
-    return Told(parts=(whole, *counted))
+    return PartSummary(parts=(whole, *counted))
 
 
 def _shared_lines(row: SharedRow | None, rows: Iterator[SharedRow]) -> Iterator[Line]:
@@ -298,7 +298,7 @@ def _shared_lines(row: SharedRow | None, rows: Iterator[SharedRow]) -> Iterator[
         row = next(rows, None)
 
 
-def together(told: Iterable[Told]) -> GroupVerdict:
+def together(told: Iterable[PartSummary]) -> GroupVerdict:
     """What is said of all runs whose parts these are."""
     every = list(told)
     aside = SetAside()

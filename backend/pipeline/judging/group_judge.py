@@ -20,7 +20,7 @@ from quarterdeck.backend.journal.files import SEALED_SUFFIX
 from quarterdeck.backend.pipeline.audit_result import QuarantinedLine
 from quarterdeck.backend.pipeline.judging.lines import Line, NoRecord, StrangeRecord, decode_record, strange_record
 from quarterdeck.backend.pipeline.judging.order import OutOfOrder, by_cause, by_time
-from quarterdeck.backend.pipeline.judging.run_judge import Question, RunJudge, RunPart, RunVerdict, verdict_of_run
+from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion, RunJudge, RunPart, RunVerdict, verdict_of_run
 from quarterdeck.backend.pipeline.judging.set_aside import SetAside
 
 PARQUET = ".parquet"
@@ -72,7 +72,7 @@ def _lines_of_table(part: BinaryIO) -> Iterator[bytes]:
         yield from (raw.encode() for raw in batch.column("raw").to_pylist())
 
 
-def judge_group(files: Sequence[JournalFile], question: Question, read: ReadLines = lines_of_file) -> GroupVerdict:
+def judge_group(files: Sequence[JournalFile], question: AuditQuestion, read: ReadLines = lines_of_file) -> GroupVerdict:
     """Judge all runs in `files`. Raises OSError for what cannot be read."""
     chains = _writers(files)
     with collector_paused():
@@ -115,7 +115,7 @@ def _name(file: JournalFile) -> str:
 class _Group:
     """One reading of a group."""
 
-    def __init__(self, question: Question, read: ReadLines) -> None:
+    def __init__(self, question: AuditQuestion, read: ReadLines) -> None:
         self._question, self._read = question, read
         self._judges: dict[str, RunJudge] = {}
         self._aside = SetAside()

@@ -10,7 +10,7 @@ from msgspec import Struct
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
 from quarterdeck.backend.pipeline.judging.order import by_cause
-from quarterdeck.backend.pipeline.judging.run_judge import Question, RunJudge, RunVerdict
+from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion, RunJudge, RunVerdict
 
 
 class LogVerdict(Struct, frozen=True):
@@ -20,12 +20,12 @@ class LogVerdict(Struct, frozen=True):
     verdict: RunVerdict | None
 
 
-def judge_log_records(records: Iterable[Record], question: Question) -> list[RunVerdict]:
+def judge_log_records(records: Iterable[Record], question: AuditQuestion) -> list[RunVerdict]:
     """What is said of each run among `records`; those of one run stand together."""
     return [_judge(run, of_run, question) for run, of_run in groupby(records, key=lambda one: one.run)]
 
 
-def judge_logs(told: Iterable[Record | LogStory], question: Question) -> Iterator[LogVerdict]:
+def judge_logs(told: Iterable[Record | LogStory], question: AuditQuestion) -> Iterator[LogVerdict]:
     """What is to be said of each run. `told`: the records of each, and after them its story."""
     records: list[Record] = []
     for one in told:
@@ -36,7 +36,7 @@ def judge_logs(told: Iterable[Record | LogStory], question: Question) -> Iterato
             records = []
 
 
-def _judge(run: str, records: Iterable[Record], question: Question) -> RunVerdict:
+def _judge(run: str, records: Iterable[Record], question: AuditQuestion) -> RunVerdict:
     ordered, leaps = by_cause((record.at, record.member, record.seq, record, b"") for record in records)
     judge = RunJudge(run, question)
     judge.take_in_order(ordered)

@@ -13,7 +13,7 @@ from quarterdeck.backend.core.events import ListInstalled, MemberMerging, Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import MemberWitnessed
 from quarterdeck.backend.invariants import InvariantChecker, Violation
-from quarterdeck.backend.invariants.invariant import Share
+from quarterdeck.backend.invariants.invariant import WorkShare
 from quarterdeck.backend.invariants.invariant_checker import Numbering
 from quarterdeck.backend.pipeline.judging.causes import makes_list
 from quarterdeck.backend.pipeline.judging.lines import Line
@@ -28,7 +28,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MOST_SILENT_NAMED = 3
 
 
-class Question(Struct, frozen=True):
+class AuditQuestion(Struct, frozen=True):
     """What is asked of every run: which rules are kept, and how long members may take to agree when all is calm."""
 
     rules: tuple[str, ...]
@@ -100,7 +100,7 @@ def _missing_part(parts: Sequence[RunPart], lives: Collection[str]) -> str:
     return f"nothing is there of {', '.join(silent[:MOST_SILENT_NAMED])}, on a list" if silent else ""
 
 
-class Life:
+class JudgedIncarnation:
     """How far the records of one incarnation have come."""
 
     __slots__ = ("at_us", "checksums", "next_seq", "offset_us", "starts", "utc_us")
@@ -127,13 +127,13 @@ class Life:
 class RunJudge:
     """Takes the lines of one run in order. What it says of them can be asked for at any time."""
 
-    def __init__(self, run: str, question: Question, share: Share | None = None) -> None:
+    def __init__(self, run: str, question: AuditQuestion, share: WorkShare | None = None) -> None:
         """`share`: the only one that is judged of the rules that divide the work."""
         self.run = run
         self._question = question
         self._checker = InvariantChecker(question.rules, convergence_us=question.bound_us, share=share)
         self._findings: list[Finding] = []
-        self._lives: dict[str, Life] = {}
+        self._lives: dict[str, JudgedIncarnation] = {}
         self._awaited: set[tuple[str, int]] = set()
         """Records that others named as their cause and that have not come."""
         self._made: dict[tuple[str, int], bool] = {}
@@ -155,7 +155,7 @@ class RunJudge:
         uuid, seq = record.uuid, record.seq
         life = self._lives.get(uuid)
         if life is None:
-            life = self._lives[uuid] = Life(record)
+            life = self._lives[uuid] = JudgedIncarnation(record)
             if seq != 1:
                 self.tell_gap(record)
         elif seq < life.next_seq:
@@ -190,7 +190,7 @@ class RunJudge:
             record = line[3]
             life = self._lives.get(record.uuid)
             if life is None:
-                life = self._lives[record.uuid] = Life(record)
+                life = self._lives[record.uuid] = JudgedIncarnation(record)
                 life.next_seq = 1
             if record.seq != life.next_seq:
                 self.tell_gap(record)

@@ -12,14 +12,14 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from quarterdeck.backend.pipeline.judging import division
-from quarterdeck.backend.pipeline.judging.division import ReadRow, SharedRow, Told
+from quarterdeck.backend.pipeline.judging.division import PartSummary, ReadRow, SharedRow
 from quarterdeck.backend.pipeline.judging.group_judge import (
     GroupVerdict,
     JournalFile,
     lines_of_content,
     lines_of_file,
 )
-from quarterdeck.backend.pipeline.judging.run_judge import Question
+from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion
 from quarterdeck.backend.pipeline.judging.spark_judge import (
     BYTES_A_TASK,
     contents,
@@ -61,7 +61,7 @@ _READ, _SHARED, _TOLD = (_columns(names) for names in (ReadRow._fields, SharedRo
 
 
 def judge_groups_on_spark(
-    spark: SparkSession, question: Question, undivided_bytes: int, groups: Sequence[Group], *, are_addresses: bool
+    spark: SparkSession, question: AuditQuestion, undivided_bytes: int, groups: Sequence[Group], *, are_addresses: bool
 ) -> Iterator[tuple[int, GroupVerdict]]:
     """What is said of each of `groups`, with its place: of one with more bytes by several tasks, one after the other.
 
@@ -80,7 +80,7 @@ def judge_groups_on_spark(
 
 
 def _judge_divided(
-    spark: SparkSession, group: Group, question: Question, count: int, *, are_addresses: bool
+    spark: SparkSession, group: Group, question: AuditQuestion, count: int, *, are_addresses: bool
 ) -> GroupVerdict:
     tasks = min(MOST_TASKS, 1 + sum(file.size_bytes for file in group) // BYTES_A_TASK)
     with conf_set(spark, FEW_FILES_A_BATCH):
@@ -94,7 +94,7 @@ def _judge_divided(
         shared = lives.mapInArrow(_judging_lives(question, count), _SHARED.spark)
         shares = _together(shared, 2 * count, SharedRow._fields[:2], SharedRow._fields[:6])
         told = shares.mapInArrow(_judging_shares(question, count), _TOLD.spark).collect()
-    return division.together(msgspec.json.decode(bytes(row.told), type=Told) for row in told)
+    return division.together(msgspec.json.decode(bytes(row.told), type=PartSummary) for row in told)
 
 
 def _together(rows: DataFrame, tasks: int, keys: Sequence[str], order: Sequence[str]) -> DataFrame:
@@ -125,7 +125,7 @@ def _read_content(file: JournalFile, content: bytes) -> Iterator[ReadRow]:
     return division.read_rows([file], lambda one: lines_of_content(one, BytesIO(content)))
 
 
-def _judging_lives(question: Question, count: int) -> _MapInArrow:
+def _judging_lives(question: AuditQuestion, count: int) -> _MapInArrow:
     def judge(batches: _Batches) -> _Batches:
         exit_with_task()
         yield from _batches(division.judge_lives(map(ReadRow._make, _rows(batches)), question, count), _SHARED)
@@ -133,7 +133,7 @@ def _judging_lives(question: Question, count: int) -> _MapInArrow:
     return judge
 
 
-def _judging_shares(question: Question, count: int) -> _MapInArrow:
+def _judging_shares(question: AuditQuestion, count: int) -> _MapInArrow:
     def judge(batches: _Batches) -> _Batches:
         exit_with_task()
         told = division.judge_shares(map(SharedRow._make, _rows(batches)), question, count)

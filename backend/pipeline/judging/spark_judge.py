@@ -19,7 +19,7 @@ from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
 from quarterdeck.backend.pipeline.judging.group_judge import GroupVerdict, JournalFile, judge_group, lines_of_content
 from quarterdeck.backend.pipeline.judging.lines import decode_record
 from quarterdeck.backend.pipeline.judging.log_judge import LogVerdict, judge_logs
-from quarterdeck.backend.pipeline.judging.run_judge import Question
+from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion
 from quarterdeck.backend.pipeline.judging.whole_judge import Group
 from quarterdeck.backend.pipeline.spark.error_output import exit_with_task
 from quarterdeck.backend.pipeline.spark.hadoop_path import literal
@@ -35,7 +35,7 @@ _Placed = tuple[int, Group]
 
 
 def judge_on_spark(
-    spark: SparkSession, groups: Sequence[Group], question: Question
+    spark: SparkSession, groups: Sequence[Group], question: AuditQuestion
 ) -> Iterator[tuple[int, GroupVerdict]]:
     """What is said of each of `groups`, with its place. All executors have to find the files under the same paths."""
     tasks = tasks_of(groups)
@@ -45,7 +45,7 @@ def judge_on_spark(
 
 
 def judge_contents_on_spark(
-    spark: SparkSession, groups: Sequence[Group], question: Question
+    spark: SparkSession, groups: Sequence[Group], question: AuditQuestion
 ) -> Iterator[tuple[int, GroupVerdict]]:
     """What is said of each of `groups`, whose files are addresses that Spark reads. The files of a group come to one task."""
     placed = [(file.read, place) for place, group in enumerate(groups) for file in group]
@@ -63,7 +63,7 @@ def judge_contents_on_spark(
         yield row.place, msgspec.json.decode(row.json, type=GroupVerdict)
 
 
-def judge_logs_on_spark(told: DataFrame, question: Question) -> list[LogVerdict]:
+def judge_logs_on_spark(told: DataFrame, question: AuditQuestion) -> list[LogVerdict]:
     """What is to be said of each run in `told`, which holds what logs tell as `ProductLogs.told` does."""
     judged = told.mapInArrow(_judging_logs(question), VERDICTS)
     verdicts = [msgspec.json.decode(row.json, type=LogVerdict) for row in judged.collect()]
@@ -92,7 +92,7 @@ def tasks_of(groups: Sequence[Group]) -> list[list[_Placed]]:
 _MapInArrow = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
-def _judging(tasks: Sequence[Sequence[_Placed]], question: Question) -> _MapInArrow:
+def _judging(tasks: Sequence[Sequence[_Placed]], question: AuditQuestion) -> _MapInArrow:
     def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         exit_with_task()
         for batch in batches:
@@ -103,7 +103,7 @@ def _judging(tasks: Sequence[Sequence[_Placed]], question: Question) -> _MapInAr
     return judge
 
 
-def _judging_contents(question: Question) -> _MapInArrow:
+def _judging_contents(question: AuditQuestion) -> _MapInArrow:
     def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         exit_with_task()
         rows = (
@@ -118,14 +118,14 @@ def _judging_contents(question: Question) -> _MapInArrow:
     return judge
 
 
-def _judge_contents(whole: Mapping[str, bytes], question: Question) -> GroupVerdict:
+def _judge_contents(whole: Mapping[str, bytes], question: AuditQuestion) -> GroupVerdict:
     def read(file: JournalFile) -> Iterable[bytes]:
         return lines_of_content(file, BytesIO(whole[file.read]))
 
     return judge_group([JournalFile(path, path) for path in whole], question, read)
 
 
-def _judging_logs(question: Question) -> _MapInArrow:
+def _judging_logs(question: AuditQuestion) -> _MapInArrow:
     def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         exit_with_task()
         for place, verdict in enumerate(judge_logs(_told(batches), question)):

@@ -29,7 +29,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import DataType, IntegerType, LongType, StringType, StructField, StructType
 
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.hazelcast.logs.lines.file_splits import Split, plan_splits
+from quarterdeck.backend.hazelcast.logs.lines.file_splits import FileSplit, plan_splits
 from quarterdeck.backend.hazelcast.logs.log_set import AMBIGUOUS_MEMBER, LogSet, MemberMessage, total_counts
 from quarterdeck.backend.hazelcast.logs.observations.story import LogStory, records_and_stories
 from quarterdeck.backend.hazelcast.logs.reader import SPLIT_BYTES
@@ -143,7 +143,7 @@ def _shuffles(spark: SparkSession) -> int:
 
 
 class _SplitPartition(InputPartition):
-    def __init__(self, split: Split) -> None:
+    def __init__(self, split: FileSplit) -> None:
         self.split = split
 
 
@@ -165,7 +165,7 @@ class ProductLogSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """What plans the splits and reads them."""
-        return _Reader(dict(self.options))
+        return _LogTableReader(dict(self.options))
 
 
 class _Work(msgspec.Struct):
@@ -174,7 +174,7 @@ class _Work(msgspec.Struct):
     split_bytes: int
 
 
-class _Reader(DataSourceReader):
+class _LogTableReader(DataSourceReader):
     def __init__(self, options: dict[str, str]) -> None:
         self._work = msgspec.json.decode(options["work"], type=_Work)
 

@@ -14,7 +14,7 @@ from quarterdeck.backend.pipeline.metrics.table_source import TableSource
 
 
 @dataclass(frozen=True)
-class Metric:
+class MetricDefinition:
     """A table of metrics: its columns, and how it is made of the tables."""
 
     name: str
@@ -23,36 +23,42 @@ class Metric:
     meaning: str
 
 
-METRICS: dict[str, Metric] = {
+METRICS: dict[str, MetricDefinition] = {
     one.name: one
     for one in (
-        Metric("detection", detection.DETECTION, detection.detection, "how long faults went unnoticed, and by whom"),
-        Metric(
+        MetricDefinition(
+            "detection", detection.DETECTION, detection.detection, "how long faults went unnoticed, and by whom"
+        ),
+        MetricDefinition(
             "one_view",
             view_convergence.VIEW_CONVERGENCE,
             view_convergence.view_convergence,
             "how long members took to agree on one list",
         ),
-        Metric("splits", splits.SPLITS, splits.splits, "split brains, with their sides, and how long the merge took"),
-        Metric(
+        MetricDefinition(
+            "splits", splits.SPLITS, splits.splits, "split brains, with their sides, and how long the merge took"
+        ),
+        MetricDefinition(
             "availability",
             availability.AVAILABILITY,
             availability.availability,
             "how long partitions were without owner or short of replicas",
         ),
-        Metric(
+        MetricDefinition(
             "migration_rates",
             migration_throughput.MIGRATION_RATES,
             migration_throughput.migration_rates,
             "how fast data moved",
         ),
-        Metric(
+        MetricDefinition(
             "plans",
             migration_throughput.PLANS,
             migration_throughput.plans,
             "plans of migrations against their lower bound",
         ),
-        Metric("messages", messages.MESSAGES, messages.messages, "what can be known of the messages that were sent"),
+        MetricDefinition(
+            "messages", messages.MESSAGES, messages.messages, "what can be known of the messages that were sent"
+        ),
     )
 }
 """In the order of the documentation. Durations of migrations, merges and calls stand in the tables of those names."""

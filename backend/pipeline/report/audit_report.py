@@ -18,9 +18,9 @@ from quarterdeck.backend.pipeline.metrics.registry import METRICS
 from quarterdeck.backend.pipeline.metrics.summary import samples, summary
 from quarterdeck.backend.pipeline.metrics.table_source import TableSource
 from quarterdeck.backend.pipeline.report.builder import build_report
-from quarterdeck.backend.pipeline.report.limits import BINS_PER_DECADE, Limits
+from quarterdeck.backend.pipeline.report.limits import BINS_PER_DECADE, ReportLimits
 from quarterdeck.backend.pipeline.report.model import Claim, Merge, Metric, Migration, Report, Suspicion
-from quarterdeck.backend.pipeline.report.rows import FaultRow, Rows, RunRow
+from quarterdeck.backend.pipeline.report.rows import FaultRow, ReportRows, RunRow
 from quarterdeck.backend.pipeline.schemas import RECORD
 from quarterdeck.backend.pipeline.tables.columns import CLUSTER_EVENT_KINDS, of_kind
 
@@ -28,15 +28,15 @@ ROUNDING = 1e-9
 """1000 microseconds shall begin a bin, whatever the logarithm makes of them."""
 
 
-def report_on(lines: InputLines, result: AuditResult, limits: Limits | None = None) -> Report:
+def report_on(lines: InputLines, result: AuditResult, limits: ReportLimits | None = None) -> Report:
     """The report on `lines`, of which `result` is the audit."""
-    limits = limits or Limits()
+    limits = limits or ReportLimits()
     first = dict.fromkeys([one.run for one in result.findings] + [one.run for one in result.observations])
     rows = collect(lines.events, list(first), limits, is_measured=lines.source.kind == "journal")
     return build_report(rows, result, lines.source, limits)
 
 
-def collect(events: DataFrame, first: Sequence[str], limits: Limits, *, is_measured: bool = True) -> Rows:
+def collect(events: DataFrame, first: Sequence[str], limits: ReportLimits, *, is_measured: bool = True) -> ReportRows:
     """The rows for a report on `events` (columns of a record, each event once), with metrics if it `is_measured`.
 
     `first`: runs that come first, in their order.
@@ -46,17 +46,17 @@ def collect(events: DataFrame, first: Sequence[str], limits: Limits, *, is_measu
     runs = _index(events, first[: limits.index], limits)
     shown = {run.run: run for run in runs[: limits.sections]}
     if not shown:
-        return Rows(runs)
+        return ReportRows(runs)
     # Without its plan, which is long: everything below is planned on top of it.
     kept = events.where(F.col("run").isin(list(shown))).select(*RECORD.names).localCheckpoint()
     table_source = TableSource(kept)
     parts = _parts(table_source, shown, limits)
     if is_measured:
         parts |= _measured(table_source, limits)
-    return Rows(runs, **{name: _handed_over(name, part) for name, part in parts.items()})
+    return ReportRows(runs, **{name: _handed_over(name, part) for name, part in parts.items()})
 
 
-def _index(events: DataFrame, first: Sequence[str], limits: Limits) -> list[RunRow]:
+def _index(events: DataFrame, first: Sequence[str], limits: ReportLimits) -> list[RunRow]:
     member = F.when(~of_kind(*CLUSTER_EVENT_KINDS), F.col("member"))
     place = F.array_position(F.array(*map(F.lit, first)).cast("array<string>"), F.col("run"))
     rows = (
@@ -80,14 +80,14 @@ def _natural_order(name: str) -> tuple[Column, ...]:
 
 
 def _handed_over(name: str, part: DataFrame) -> list[Any]:
-    """The rows of one part, which becomes the field `name` of `Rows`; they travel as JSON, checked when they arrive."""
-    kind = next(one.type for one in msgspec.structs.fields(Rows) if one.name == name)
+    """The rows of one part, which becomes the field `name` of `ReportRows`; they travel as JSON, checked when they arrive."""
+    kind = next(one.type for one in msgspec.structs.fields(ReportRows) if one.name == name)
     lines = [line for (line,) in part.select(F.to_json(F.struct("*"), {"ignoreNullFields": "false"})).collect()]
     rows: list[Any] = msgspec.json.decode(f"[{','.join(lines)}]", type=kind)
     return rows
 
 
-def _parts(table_source: TableSource, runs: Mapping[str, RunRow], limits: Limits) -> dict[str, DataFrame]:
+def _parts(table_source: TableSource, runs: Mapping[str, RunRow], limits: ReportLimits) -> dict[str, DataFrame]:
     table, events = table_source.table, table_source.events
     starts = _of_run({name: run.start_us for name, run in runs.items()})
     ends = _of_run({name: run.end_us for name, run in runs.items()})
@@ -111,7 +111,7 @@ def _parts(table_source: TableSource, runs: Mapping[str, RunRow], limits: Limits
     }
 
 
-def _measured(table_source: TableSource, limits: Limits) -> dict[str, DataFrame]:
+def _measured(table_source: TableSource, limits: ReportLimits) -> dict[str, DataFrame]:
     measured = summary(table_source, "run").withColumnRenamed("by", "run")
     return {
         "metrics": _first(measured, ["metric", "kind"], limits.metrics, _as_they_are(Metric, bins=F.array())),
@@ -161,7 +161,7 @@ def _slowest_first() -> list[Column]:
     return [open_first, took.desc_nulls_last(), F.col("migration_id")]
 
 
-def _lanes(lives: DataFrame, limits: Limits) -> DataFrame:
+def _lanes(lives: DataFrame, limits: ReportLimits) -> DataFrame:
     """The incarnations of the members that came first."""
     of_member, of_run = Window.partitionBy("run", "member"), Window.partitionBy("run")
     in_lane = lives.withColumns(
@@ -176,7 +176,7 @@ def _lanes(lives: DataFrame, limits: Limits) -> DataFrame:
     return counted.where((F.col("lane") <= limits.lanes) & (F.col("_place") <= limits.lives))
 
 
-def _thinned(views: DataFrame, limits: Limits) -> DataFrame:
+def _thinned(views: DataFrame, limits: ReportLimits) -> DataFrame:
     """Each list of a lane that has few; else the last one in each of `limits.marks` equal spans of the run's time."""
     of_lane, of_run = Window.partitionBy("run", "member"), Window.partitionBy("run")
     measured = views.withColumns(
@@ -230,7 +230,7 @@ def _with_durations(suspicions: DataFrame, lives: DataFrame, views: DataFrame, e
     )
 
 
-def _pairs(suspicions: DataFrame, limits: Limits) -> DataFrame:
+def _pairs(suspicions: DataFrame, limits: ReportLimits) -> DataFrame:
     pairs = suspicions.groupBy("run", F.col("member").alias("observer"), "suspect").agg(
         _times(), F.sum("suspected_us").alias("suspected_us"), F.count_if("is_open").alias("open")
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from quarterdeck.backend.hazelcast.logs.observations.story import headline
 from quarterdeck.backend.pipeline.audit_input import AuditInput
 from quarterdeck.backend.pipeline.audit_result import AuditResult, QuarantinedLine
-from quarterdeck.backend.pipeline.report.limits import Limits
+from quarterdeck.backend.pipeline.report.limits import ReportLimits
 from quarterdeck.backend.pipeline.report.log_sections import LogSections
 from quarterdeck.backend.pipeline.report.model import (
     Cut,
@@ -21,7 +21,7 @@ from quarterdeck.backend.pipeline.report.model import (
     Run,
     Verdict,
 )
-from quarterdeck.backend.pipeline.report.rows import Rows, RunRow
+from quarterdeck.backend.pipeline.report.rows import ReportRows, RunRow
 from quarterdeck.backend.pipeline.report.run_sections import RunSections
 from quarterdeck.backend.pipeline.rules.finding import Finding, replay_command
 
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 VIOLATION = "violation"
 
 
-def build_report(rows: Rows, result: AuditResult, source: AuditInput | EngineInput, limits: Limits) -> Report:
+def build_report(
+    rows: ReportRows, result: AuditResult, source: AuditInput | EngineInput, limits: ReportLimits
+) -> Report:
     """The report on `source`, of which `result` is the audit; its size is bounded by `limits`."""
     by_run: dict[str, list[Finding]] = {}
     for finding in result.findings:
@@ -71,11 +73,11 @@ def build_report(rows: Rows, result: AuditResult, source: AuditInput | EngineInp
 def _run(
     number: int,
     row: RunRow,
-    rows: Rows,
+    rows: ReportRows,
     findings: Sequence[Finding],
     result: AuditResult,
     source: AuditInput | EngineInput,
-    limits: Limits,
+    limits: ReportLimits,
 ) -> Run:
     problems = tuple(_problem(one, limits) for one in findings[: limits.findings])
     parts = RunSections(row, rows, limits)
@@ -123,7 +125,7 @@ def _run(
     )
 
 
-def _problem(finding: Finding, limits: Limits) -> Problem:
+def _problem(finding: Finding, limits: ReportLimits) -> Problem:
     witnesses = tuple(
         Event(one.member, one.uuid, one.seq, one.at, one.version) for one in finding.witnesses[: limits.witnesses]
     )
@@ -181,5 +183,5 @@ def _violations(findings: Iterable[Finding]) -> int:
     return sum(one.severity == VIOLATION for one in findings)
 
 
-def _short(text: str, limits: Limits) -> str:
+def _short(text: str, limits: ReportLimits) -> str:
     return text if len(text) <= limits.letters else text[: limits.letters] + "…"

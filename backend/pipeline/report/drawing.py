@@ -67,7 +67,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Drawing:
+class ReportDrawing:
     """What an SVG holds, in its own units, and in words."""
 
     width: float
@@ -81,7 +81,7 @@ class Drawing:
     texts: tuple[Text, ...]
 
 
-def timeline(run: Run) -> Drawing:
+def timeline(run: Run) -> ReportDrawing:
     """Which list each member had, and whose, with splits as bands and what happened as glyphs."""
     scale = Scale(run.start_us, run.end_us, LEFT, RIGHT)
     height = TOP + LANE * (len(run.lanes) + 1) + 6
@@ -114,7 +114,7 @@ def timeline(run: Run) -> Drawing:
         )
     bands = tuple(_band(split, scale, height - TOP) for split in run.splits)
     names = [_name(lane.member, tops[lane.member] + 16) for lane in run.lanes]
-    return Drawing(
+    return ReportDrawing(
         WIDTH,
         height,
         f"Lists of {len(run.lanes)} members over time, run {run.run}",
@@ -128,7 +128,7 @@ def timeline(run: Run) -> Drawing:
     )
 
 
-def gantt(run: Run) -> Drawing:
+def gantt(run: Run) -> ReportDrawing:
     """A row for each migration, from its beginning to its decision."""
     first_us = min((one.start_us for one in run.migrations), default=run.start_us)
     last_us = max((one.end_us or run.end_us for one in run.migrations), default=run.end_us)
@@ -140,7 +140,7 @@ def gantt(run: Run) -> Drawing:
         source = f"{one.source}→" if one.source else "→"
         what = f"p{one.partition} {one.type} {source}{one.destination}"
         texts.append(Text(4, top + 10, _fit(what, MIGRATION_LETTERS), title=f"{what}, {one.migration_id}"))
-    return Drawing(
+    return ReportDrawing(
         WIDTH,
         TOP + ROW * len(run.migrations) + 6,
         f"{len(run.migrations)} migrations over time, run {run.run}",
@@ -159,12 +159,12 @@ FEWEST_SAMPLES = 5
 """What is less than this is told well enough by the table."""
 
 
-def histograms(run: Run) -> tuple[tuple[Metric, Drawing], ...]:
+def histograms(run: Run) -> tuple[tuple[Metric, ReportDrawing], ...]:
     """Of everything that took time and happened often enough to have a shape."""
     return tuple((one, histogram(one)) for one in run.metrics if one.bins and one.count >= FEWEST_SAMPLES)
 
 
-def histogram(metric: Metric) -> Drawing:
+def histogram(metric: Metric) -> ReportDrawing:
     """How often it took how long, on a logarithmic scale."""
     most = max((one.times for one in metric.bins), default=1)
     width = min(WIDEST_BIN, HISTOGRAM_WIDTH / max(len(metric.bins), 1))
@@ -181,7 +181,7 @@ def histogram(metric: Metric) -> Drawing:
         if one.times:
             texts.append(Text(x + width / 2, TOP + HISTOGRAM_HEIGHT - tall - 3, str(one.times), "middle"))
     name = f"{metric.metric} {metric.kind}".strip()
-    return Drawing(
+    return ReportDrawing(
         max(20 + width * len(metric.bins), 260.0),
         TOP + HISTOGRAM_HEIGHT + 22,
         f"How long: {name}",
@@ -267,7 +267,7 @@ def _fit(text: str, letters: int) -> str:
     return text if len(text) <= letters else text[: letters - 1] + "…"
 
 
-def sizes(run: Run) -> Drawing:
+def sizes(run: Run) -> ReportDrawing:
     """How many members the list of each lineage had, from version to version."""
     scale = Scale(run.start_us, run.end_us, LEFT, RIGHT)
     shades = colours(run)
@@ -287,7 +287,7 @@ def sizes(run: Run) -> Drawing:
     names = tuple(_name(letter, TOP + LANE * row + 15) for row, letter in enumerate(letters))
     height = TOP + LANE * len(letters) + 6
     what = f"From {min(step.size for step in run.sizes)} to {max(step.size for step in run.sizes)} members"
-    return Drawing(WIDTH, height, "Size of the cluster", what, _ticks(scale), (), tuple(boxes), (), names)
+    return ReportDrawing(WIDTH, height, "Size of the cluster", what, _ticks(scale), (), tuple(boxes), (), names)
 
 
 @dataclass(frozen=True)

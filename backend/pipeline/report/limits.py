@@ -9,7 +9,7 @@ BINS_PER_DECADE = 3
 
 
 @dataclass(frozen=True)
-class Limits:
+class ReportLimits:
     """A report's size is bounded by these alone, however many events there are."""
 
     index: int = 200

@@ -10,7 +10,7 @@ from quarterdeck.backend.hazelcast.logs.observations.observation import Observat
 from quarterdeck.backend.hazelcast.logs.observations.partitions import MigrationRound
 from quarterdeck.backend.hazelcast.logs.observations.verdicts import VerdictCount
 from quarterdeck.backend.pipeline.audit_result import AuditResult
-from quarterdeck.backend.pipeline.report.limits import Limits
+from quarterdeck.backend.pipeline.report.limits import ReportLimits
 from quarterdeck.backend.pipeline.report.model import Cut, MergeVerdict, Observed, Round
 
 _Item = TypeVar("_Item", Observed, MergeVerdict, Round)
@@ -19,7 +19,7 @@ _Item = TypeVar("_Item", Observed, MergeVerdict, Round)
 class LogSections:
     """What `result` tells of one run, bounded by `limits`."""
 
-    def __init__(self, run: str, result: AuditResult, limits: Limits) -> None:
+    def __init__(self, run: str, result: AuditResult, limits: ReportLimits) -> None:
         observations = [_observed(one, limits) for one in result.observations if one.run == run]
         verdicts = [_verdict(one) for one in result.merge_verdicts if one.run == run]
         rounds = [_round(one) for one in result.migration_rounds if one.run == run]
@@ -32,7 +32,7 @@ def _first(items: Sequence[_Item], most: int) -> tuple[tuple[_Item, ...], Cut]:
     return tuple(items[:most]), Cut(min(len(items), most), len(items))
 
 
-def _observed(one: Observation, limits: Limits) -> Observed:
+def _observed(one: Observation, limits: ReportLimits) -> Observed:
     return Observed(
         one.kind,
         one.start_us,

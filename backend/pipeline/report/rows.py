@@ -36,7 +36,7 @@ class RunRow(Struct, frozen=True):
     members: int
 
 
-class Row(Struct, Generic[Part], frozen=True, kw_only=True):
+class ReportRow(Struct, Generic[Part], frozen=True, kw_only=True):
     """A part of the section of a run."""
 
     run: str
@@ -75,21 +75,21 @@ class BinRow(Struct, frozen=True):
     times: int
 
 
-class Rows(Struct, frozen=True):
+class ReportRows(Struct, frozen=True):
     """Everything for one report."""
 
     runs: list[RunRow]
     """The index: those with findings first."""
-    lives: list[Row[Life]] = field(default_factory=list)
-    views: list[Row[View]] = field(default_factory=list)
+    lives: list[ReportRow[Life]] = field(default_factory=list)
+    views: list[ReportRow[View]] = field(default_factory=list)
     """Of lists that a member installed within a span of time, the last one. `end_us` is not known yet."""
-    suspicions: list[Row[Suspicion]] = field(default_factory=list)
-    migrations: list[Row[Migration]] = field(default_factory=list)
-    outcomes: list[Row[Outcome]] = field(default_factory=list)
-    claims: list[Row[Claim]] = field(default_factory=list)
-    merges: list[Row[Merge]] = field(default_factory=list)
-    faults: list[Row[FaultRow]] = field(default_factory=list)
-    kinds: list[Row[KindCount]] = field(default_factory=list)
-    splits: list[Row[Split]] = field(default_factory=list)
-    metrics: list[Row[Metric]] = field(default_factory=list)
-    bins: list[Row[BinRow]] = field(default_factory=list)
+    suspicions: list[ReportRow[Suspicion]] = field(default_factory=list)
+    migrations: list[ReportRow[Migration]] = field(default_factory=list)
+    outcomes: list[ReportRow[Outcome]] = field(default_factory=list)
+    claims: list[ReportRow[Claim]] = field(default_factory=list)
+    merges: list[ReportRow[Merge]] = field(default_factory=list)
+    faults: list[ReportRow[FaultRow]] = field(default_factory=list)
+    kinds: list[ReportRow[KindCount]] = field(default_factory=list)
+    splits: list[ReportRow[Split]] = field(default_factory=list)
+    metrics: list[ReportRow[Metric]] = field(default_factory=list)
+    bins: list[ReportRow[BinRow]] = field(default_factory=list)

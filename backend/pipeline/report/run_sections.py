@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from quarterdeck.backend.pipeline.report.limits import BINS_PER_DECADE, Limits
+from quarterdeck.backend.pipeline.report.limits import BINS_PER_DECADE, ReportLimits
 from quarterdeck.backend.pipeline.report.model import (
     Bin,
     Claim,
@@ -26,7 +26,7 @@ from quarterdeck.backend.pipeline.report.model import (
     Suspicion,
     View,
 )
-from quarterdeck.backend.pipeline.report.rows import FaultRow, Part, Row, Rows, RunRow
+from quarterdeck.backend.pipeline.report.rows import FaultRow, Part, ReportRow, ReportRows, RunRow
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -34,7 +34,7 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 class RunSections:
     """What `rows` tell of one run."""
 
-    def __init__(self, run: RunRow, rows: Rows, limits: Limits) -> None:
+    def __init__(self, run: RunRow, rows: ReportRows, limits: ReportLimits) -> None:
         self._run, self._rows, self._limits = run, rows, limits
         lives = sorted(self._of(rows.lives), key=lambda row: (row.part.start_us, row.part.uuid))
         came_us = {row.member: row.part.start_us for row in reversed(lives)}
@@ -42,13 +42,13 @@ class RunSections:
         self._views = sorted(self._of(rows.views), key=lambda row: (row.part.start_us, row.part.version, row.part.uuid))
         self._labels = {row.part.address: row.member for row in self._lives if row.part.address}
 
-    def _of(self, rows: Iterable[Row[Part]]) -> list[Row[Part]]:
+    def _of(self, rows: Iterable[ReportRow[Part]]) -> list[ReportRow[Part]]:
         return [row for row in rows if row.run == self._run.run]
 
-    def _parts(self, rows: Iterable[Row[Part]]) -> Iterator[Part]:
+    def _parts(self, rows: Iterable[ReportRow[Part]]) -> Iterator[Part]:
         return (row.part for row in self._of(rows))
 
-    def cut(self, rows: Sequence[Row[Any]]) -> Cut:
+    def cut(self, rows: Sequence[ReportRow[Any]]) -> Cut:
         """How many rows of this run came, and how many there were."""
         own = self._of(rows)
         return Cut(len(own), own[0].of if own else 0)

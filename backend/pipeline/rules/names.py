@@ -7,12 +7,12 @@ from difflib import get_close_matches
 
 import msgspec
 
-from quarterdeck.backend.invariants import PROVEN_BY_WITNESSES, Incarnations, InvariantChecker
+from quarterdeck.backend.invariants import PROVEN_BY_WITNESSES, InvariantChecker, RunIncarnations
 from quarterdeck.backend.invariants.convergence import Convergence
 from quarterdeck.backend.invariants.partition_tables import PartitionTables
 from quarterdeck.backend.pipeline.rules.finding import Finding
 
-_CONVERGENCE = Convergence(PartitionTables(Incarnations()))
+_CONVERGENCE = Convergence(PartitionTables(RunIncarnations()))
 
 STATEMENTS: dict[str, str] = {one.name: one.statement() for one in (*InvariantChecker().invariants, _CONVERGENCE)}
 """Every invariant by its name, in words."""

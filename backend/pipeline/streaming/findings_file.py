@@ -12,12 +12,12 @@ import msgspec
 from quarterdeck.backend.journal.files import FINDINGS_FILE
 from quarterdeck.backend.pipeline.rules.finding import Finding
 
-__all__ = ["FINDINGS_FILE", "Change", "FindingsFile"]
+__all__ = ["FINDINGS_FILE", "FindingsChange", "FindingsFile"]
 
 _FINDING = msgspec.json.Decoder(Finding)
 
 
-class Change(NamedTuple):
+class FindingsChange(NamedTuple):
     """What a new statement about a run changed: what was added, and what no longer holds."""
 
     added: tuple[Finding, ...]
@@ -45,7 +45,7 @@ class FindingsFile:
         """How many violations the file holds."""
         return sum(one.severity == "violation" for lines in self._lines.values() for one in lines.values())
 
-    def state(self, run: str, findings: Sequence[Finding]) -> Change:
+    def state(self, run: str, findings: Sequence[Finding]) -> FindingsChange:
         """Make the file say just this about `run`."""
         stood = self._lines.get(run, {})
         wanted = {msgspec.json.encode(one): one for one in findings}
@@ -57,7 +57,7 @@ class FindingsFile:
         elif added:
             self._append(added)
             self._lines[run] = stood | added
-        return Change(tuple(added.values()), withdrawn)
+        return FindingsChange(tuple(added.values()), withdrawn)
 
     def _read(self) -> None:
         """Take in what is there; a line that a killed process left unfinished is cut off."""

@@ -15,7 +15,7 @@ from zlib import crc32
 from quarterdeck.backend.journal.files import RUN_PREFIX, as_record, run_directory, sealed_name
 from quarterdeck.backend.pipeline.judging.group_judge import JournalFile, judge_group
 from quarterdeck.backend.pipeline.rules.finding import Finding, by_weight, linked
-from quarterdeck.backend.pipeline.streaming.findings_file import Change, FindingsFile
+from quarterdeck.backend.pipeline.streaming.findings_file import FindingsChange, FindingsFile
 from quarterdeck.backend.pipeline.streaming.processed_files import ProcessedFiles
 from quarterdeck.backend.pipeline.streaming.run_audit import QUESTION, ReadRecord, RecordPosition, RunAudit
 from quarterdeck.backend.pipeline.streaming.watermark import ArrivalWatermark, whole_lines
@@ -33,7 +33,7 @@ WHOLE_PAUSES = 10
 """After a run was judged as a whole it is left alone for so many times as long."""
 
 
-class Line(NamedTuple):
+class JournalLine(NamedTuple):
     """A line of a file; lines of a file come in their order."""
 
     file: Path
@@ -52,7 +52,7 @@ class LiveAudit:
         root: Path,
         processed_files: ProcessedFiles,
         findings: FindingsFile,
-        on_change: Callable[[Change], None],
+        on_change: Callable[[FindingsChange], None],
         on_message: Callable[[str], None],
         only_run: str = "",
     ) -> None:
@@ -71,7 +71,7 @@ class LiveAudit:
         for run in processed_files.unsettled():
             self._load(run)
 
-    def take(self, lines: Iterable[Line], now_s: float) -> None:
+    def take(self, lines: Iterable[JournalLine], now_s: float) -> None:
         """Take in lines of finished files. When this returns, it will not be forgotten that they were read."""
         names: dict[str, dict[str, None]] = {}
         for run, read in self._by_run(self._parse(lines)).items():
@@ -104,7 +104,7 @@ class LiveAudit:
 
     # Lines
 
-    def _parse(self, lines: Iterable[Line]) -> Iterator[ReadRecord]:
+    def _parse(self, lines: Iterable[JournalLine]) -> Iterator[ReadRecord]:
         file, name, run, number = None, "", "", 0
         for line in lines:
             if line.file != file:
@@ -140,7 +140,7 @@ class LiveAudit:
 
     def _take_open(self, files: Sequence[Path]) -> None:
         """Take in files that nobody finishes, as they are now. They are read again when somebody does finish them."""
-        lines = (Line(file, raw) for file in files for raw in whole_lines(file))
+        lines = (JournalLine(file, raw) for file in files for raw in whole_lines(file))
         for run, read in self._by_run(self._parse(lines)).items():
             if run_directory(self._root, run).is_dir():
                 self._contradictions(run, self._load(run).take(read))  # they have waited long enough
@@ -162,7 +162,7 @@ class LiveAudit:
         for name in names:
             try:
                 with (directory / name).open("rb") as file:
-                    lines = (Line(directory / name, raw.removesuffix(b"\n")) for raw in file)
+                    lines = (JournalLine(directory / name, raw.removesuffix(b"\n")) for raw in file)
                     audit.take(read_of(lines, audit.run))
             except FileNotFoundError:
                 self._on_message(f"{directory / name}: it was read before and is gone; what it held is missing now")
@@ -203,11 +203,11 @@ class LiveAudit:
         audit = self._runs[run] = RunAudit(run)
         self._read_again(audit, self._processed.files(run))
         for file in self._arrivals.read_while_open():
-            audit.take(read_of((Line(file, raw) for raw in whole_lines(file)), run))
+            audit.take(read_of((JournalLine(file, raw) for raw in whole_lines(file)), run))
         return audit
 
 
-def read_of(lines: Iterable[Line], run: str) -> Iterator[ReadRecord]:
+def read_of(lines: Iterable[JournalLine], run: str) -> Iterator[ReadRecord]:
     """The records of one run among the lines of one file that was read before."""
     for number, line in enumerate(lines, start=1):
         record = as_record(line.raw)

@@ -12,11 +12,11 @@ from typing import NamedTuple
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.invariants.convergence import Convergence
 from quarterdeck.backend.pipeline.judging.order import OutOfOrder
-from quarterdeck.backend.pipeline.judging.run_judge import Question, RunJudge
+from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion, RunJudge
 from quarterdeck.backend.pipeline.rules.finding import Finding, by_weight, linked
 from quarterdeck.backend.pipeline.rules.names import NAMES
 
-QUESTION = Question(tuple(name for name in NAMES if name != Convergence.name))
+QUESTION = AuditQuestion(tuple(name for name in NAMES if name != Convergence.name))
 """What can be asked of a run that goes on."""
 
 

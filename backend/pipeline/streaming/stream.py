@@ -17,8 +17,8 @@ from pathlib import Path
 from quarterdeck.backend.journal.files import RUN_PREFIX, NoJournal
 from quarterdeck.backend.journal.recovery import lock_if_free
 from quarterdeck.backend.pipeline.spark.requirements import SparkUnreachable, needing_packages
-from quarterdeck.backend.pipeline.streaming.findings_file import FINDINGS_FILE, Change, FindingsFile
-from quarterdeck.backend.pipeline.streaming.live_audit import Line, LiveAudit
+from quarterdeck.backend.pipeline.streaming.findings_file import FINDINGS_FILE, FindingsChange, FindingsFile
+from quarterdeck.backend.pipeline.streaming.live_audit import JournalLine, LiveAudit
 from quarterdeck.backend.pipeline.streaming.processed_files import CheckpointGarbled, ProcessedFiles
 from quarterdeck.backend.pipeline.streaming.watermark import FINISHED
 
@@ -78,7 +78,7 @@ def stream(
     where: StreamPaths,
     *,
     stop: threading.Event,
-    on_change: Callable[[Change], None],
+    on_change: Callable[[FindingsChange], None],
     on_message: Callable[[str], None],
     ready: Callable[[], None] = lambda: None,
     once: bool = False,
@@ -170,11 +170,11 @@ class _FinishedFiles:
             yield some
 
 
-def _lines(files: Sequence[Path]) -> Iterator[Line]:
+def _lines(files: Sequence[Path]) -> Iterator[JournalLine]:
     for file in files:
         with file.open("rb") as lines:
             for raw in lines:
-                yield Line(file, raw.removesuffix(b"\n"))
+                yield JournalLine(file, raw.removesuffix(b"\n"))
 
 
 @contextmanager

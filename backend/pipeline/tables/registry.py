@@ -22,7 +22,7 @@ from quarterdeck.backend.pipeline.tables import (
 
 
 @dataclass(frozen=True)
-class Table:
+class TableDefinition:
     """A table: its columns, and how it is made of de-duplicated events."""
 
     name: str
@@ -31,24 +31,26 @@ class Table:
     meaning: str
 
 
-TABLES: dict[str, Table] = {
+TABLES: dict[str, TableDefinition] = {
     one.name: one
     for one in (
-        Table("lives", lives.LIVES, lives.lives, "the incarnations of members"),
-        Table("views", views.VIEWS, views.views, "the lists that members installed"),
-        Table("suspicions", suspicions.SUSPICIONS, suspicions.suspicions, "who suspected whom, and for how long"),
-        Table("claims", claims.CLAIMS, claims.claims, "mastership claims"),
-        Table("merges", merges.MERGES, merges.merges, "members that left their cluster for another one"),
-        Table(
+        TableDefinition("lives", lives.LIVES, lives.lives, "the incarnations of members"),
+        TableDefinition("views", views.VIEWS, views.views, "the lists that members installed"),
+        TableDefinition(
+            "suspicions", suspicions.SUSPICIONS, suspicions.suspicions, "who suspected whom, and for how long"
+        ),
+        TableDefinition("claims", claims.CLAIMS, claims.claims, "mastership claims"),
+        TableDefinition("merges", merges.MERGES, merges.merges, "members that left their cluster for another one"),
+        TableDefinition(
             "table_versions",
             table_versions.TABLE_VERSIONS,
             table_versions.table_versions,
             "changes of partition tables",
         ),
-        Table("migrations", migrations.MIGRATIONS, migrations.migrations, "migrations, with their steps"),
-        Table("writes", calls.WRITES, calls.writes, "puts and removes that somebody watched"),
-        Table("reads", calls.READS, calls.reads, "gets that somebody watched"),
-        Table("faults", faults.FAULTS, faults.faults, "what was done to the cluster from outside"),
+        TableDefinition("migrations", migrations.MIGRATIONS, migrations.migrations, "migrations, with their steps"),
+        TableDefinition("writes", calls.WRITES, calls.writes, "puts and removes that somebody watched"),
+        TableDefinition("reads", calls.READS, calls.reads, "gets that somebody watched"),
+        TableDefinition("faults", faults.FAULTS, faults.faults, "what was done to the cluster from outside"),
     )
 }
 """In the order of the reference."""

@@ -24,7 +24,7 @@ from pyspark.sql.types import StructType
 from quarterdeck.backend.journal.files import OPEN_DIRECTORY, OPEN_SUFFIX, NoJournal
 from quarterdeck.backend.pipeline import commit
 from quarterdeck.backend.pipeline.audit_input import SHRUNK, AuditInput, are_addresses, resolve_input
-from quarterdeck.backend.pipeline.commit import Manifest, Order
+from quarterdeck.backend.pipeline.commit import Order, TableManifest
 from quarterdeck.backend.pipeline.engine_input import EngineInput, resolve_engine_input
 from quarterdeck.backend.pipeline.schemas import RECORD
 from quarterdeck.backend.pipeline.spark.hadoop_path import HadoopPath
@@ -101,7 +101,7 @@ def update_store(
             raise NoJournal(f"{found.paths[0]}: holds tables; expected the journals that they are made of")
         place = place_of(spark, store)
         with commit.open_for_build(place, tuple(SCHEMAS)) as building:
-            manifest = commit.read_manifest(place) or Manifest(FORMAT, {})
+            manifest = commit.read_manifest(place) or TableManifest(FORMAT, {})
             return _fold(spark, place, building, manifest, found.without(manifest.files), is_last=is_last)
 
 
@@ -152,7 +152,7 @@ def _fold(
     spark: SparkSession,
     store: Place,
     building: Place,
-    manifest: Manifest,
+    manifest: TableManifest,
     new_input: AuditInput | EngineInput,
     *,
     is_last: bool,
@@ -188,7 +188,7 @@ def _fold(
     order = Order(
         tuple(sorted(touched)),
         tuple(SCHEMAS),
-        Manifest(FORMAT, {**manifest.files, **stamps}, behind=made.behind),
+        TableManifest(FORMAT, {**manifest.files, **stamps}, behind=made.behind),
     )
     commit.commit(store, building, order)
     if NO_RUN not in commit.directories_by_run(store / "events"):

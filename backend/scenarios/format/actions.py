@@ -139,7 +139,7 @@ class Details(ScenarioModel):
         return {next(iter(cls.model_fields)): value} if isinstance(value, str) else value
 
 
-class Load(ScenarioModel):
+class LoadAction(ScenarioModel):
     """A workload that goes on beside the following steps: at even intervals one of the members is asked for one of the keys.
 
     Every value that is put is another one. `reads` is the share of gets among the operations. With `skew` the first keys are
@@ -159,7 +159,7 @@ class Load(ScenarioModel):
     skew: float = Field(default=0, ge=0, le=100)
 
     @model_validator(mode="after")
-    def _shares(self) -> Load:
+    def _shares(self) -> LoadAction:
         if self.reads + self.removes > 1:
             raise ValueError(
                 "more reads and removes than there are operations; their shares must not exceed 1 together"
@@ -258,7 +258,7 @@ FORMS: dict[str, Any] = {tag: _form(one) for tag, one in ACTIONS.items()}
 MODELS: dict[str, type[ScenarioModel]] = {
     **{tag: form for tag, form in FORMS.items() if isinstance(form, type)},
     "kill-at": get_args(get_args(FORMS["kill-at"])[0])[1],
-    "load": Load,
+    "load": LoadAction,
     "wait-until-safe": WaitLimit,
 }
 """The models of what stands behind the names of actions, where that has fields."""
@@ -277,11 +277,11 @@ else:
     CommandActions = create_model("CommandActions", __base__=ScenarioModel, **_fields())
 
 
-class Action(CommandActions):
+class ScenarioAction(CommandActions):
     """What a `do` step does: exactly one of these, or of the commands."""
 
     restart: Restarts | None = None
-    load: Load | None = None
+    load: LoadAction | None = None
     wait_until_safe: WaitLimit | None = Field(default=None, alias="wait-until-safe")
     wait: Duration = 0
 
@@ -291,7 +291,7 @@ class Action(CommandActions):
         return {value: None} if isinstance(value, str) else value
 
     @model_validator(mode="after")
-    def _just_one(self) -> Action:
+    def _just_one(self) -> ScenarioAction:
         if len(self.model_fields_set) != 1:
             raise ValueError("holds not exactly one action; give each action a step of its own")
         if getattr(self, self.name) is None:

@@ -81,7 +81,7 @@ class AnswerSource(ScenarioModel):
         return getattr(self, self.form)
 
 
-class Question(ScenarioModel):
+class ScenarioQuestion(ScenarioModel):
     """A question, with `choices` or without. The right answer is a fixed one, or is read from the picture.
 
     `why` is shown with it, and both when the next expectation has been met; or one after that, if so many have to come before
@@ -96,7 +96,7 @@ class Question(ScenarioModel):
     after: int = Field(default=1, ge=1, le=20, strict=True)
 
     @model_validator(mode="after")
-    def _answerable(self) -> Question:
+    def _answerable(self) -> ScenarioQuestion:
         if (self.answer is None) == (self.right is None):
             raise ValueError(
                 "needs one right answer; write either answer: with it, or right: with what it is read from"

@@ -20,7 +20,7 @@ from quarterdeck.backend.documents.yaml_document import (
 )
 from quarterdeck.backend.scenarios.event_patterns import pattern_problems
 from quarterdeck.backend.scenarios.format.actions import MODELS as ACTION_MODELS
-from quarterdeck.backend.scenarios.format.actions import Action
+from quarterdeck.backend.scenarios.format.actions import ScenarioAction
 from quarterdeck.backend.scenarios.format.questions import AnswerSource
 from quarterdeck.backend.scenarios.format.scenario import (
     ClockSettings,
@@ -28,10 +28,10 @@ from quarterdeck.backend.scenarios.format.scenario import (
     ExpectedValue,
     Jump,
     LatencySettings,
-    Migrations,
-    Question,
+    MigrationsExpectation,
     Scenario,
-    Step,
+    ScenarioQuestion,
+    ScenarioStep,
 )
 from quarterdeck.backend.scenarios.format.scheduled_choices import OnItsWay, ScheduledChoice
 from quarterdeck.backend.scenarios.format.values import Members, ScenarioModel
@@ -85,12 +85,12 @@ def known_in_scenarios(place: FieldPath) -> tuple[str, Iterable[str]]:
 
 MODELS: dict[FieldPath, type[ScenarioModel]] = {
     (): Scenario,
-    ("ask",): Question,
+    ("ask",): ScenarioQuestion,
     ("ask", "right"): AnswerSource,
-    ("do",): Action,
+    ("do",): ScenarioAction,
     ("expect",): Expect,
     **{("do", word): model for word, model in ACTION_MODELS.items()},
-    ("expect", "migrations"): Migrations,
+    ("expect", "migrations"): MigrationsExpectation,
     ("expect", "value"): ExpectedValue,
 }
 
@@ -103,14 +103,16 @@ def _model_around(place: FieldPath) -> type[ScenarioModel]:
     if place[:1] != ("steps",):
         return Scenario
     if place[2:3] == ("schedule",) and len(place) > 3:
-        return ScheduledChoice if len(place) == 5 else OnItsWay if len(place) > 5 else Step
+        return ScheduledChoice if len(place) == 5 else OnItsWay if len(place) > 5 else ScenarioStep
     if place[2:4] == ("do", "kill-at"):
         return ACTION_MODELS["kill-at"]
-    return MODELS[place[2:-1]] if len(place) > 3 else Step
+    return MODELS[place[2:-1]] if len(place) > 3 else ScenarioStep
 
 
 def _noun(place: FieldPath) -> str:
-    return {Action: "action", Expect: "expectation", Step: "kind of step"}.get(_model_around(place), "field")
+    return {ScenarioAction: "action", Expect: "expectation", ScenarioStep: "kind of step"}.get(
+        _model_around(place), "field"
+    )
 
 
 def _names(model: type[ScenarioModel]) -> list[str]:

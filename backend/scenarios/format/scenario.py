@@ -15,10 +15,10 @@ from quarterdeck.backend.core.commands.catalogue import description_of
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.picture.fold.safety import Unsafety
 from quarterdeck.backend.scenarios.event_patterns import EventPatterns, event_text
-from quarterdeck.backend.scenarios.format.actions import Action
+from quarterdeck.backend.scenarios.format.actions import ScenarioAction
 from quarterdeck.backend.scenarios.format.clocks import Clock
 from quarterdeck.backend.scenarios.format.latency import Latency, LatencyModel
-from quarterdeck.backend.scenarios.format.questions import Question
+from quarterdeck.backend.scenarios.format.questions import ScenarioQuestion
 from quarterdeck.backend.scenarios.format.scheduled_choices import ScheduledChoice
 from quarterdeck.backend.scenarios.format.values import (
     AddressText,
@@ -36,10 +36,10 @@ from quarterdeck.backend.scenarios.format.values import (
     plain_value,
 )
 
-__all__ = ["ClockSettings", "Expect", "Jump", "LatencySettings", "Question", "Scenario", "Step"]
+__all__ = ["ClockSettings", "Expect", "Jump", "LatencySettings", "Scenario", "ScenarioQuestion", "ScenarioStep"]
 
 
-class Migrations(ScenarioModel):
+class MigrationsExpectation(ScenarioModel):
     """How many migrations may have begun since the last action."""
 
     at_most: Version = Field(alias="at-most")
@@ -92,7 +92,7 @@ class Expect(ScenarioModel):
     balanced: bool | None = Field(default=None, strict=True)
     safe: Annotated[bool | Unsafety, BeforeValidator(_known_unsafety)] | None = None
     no_lost_writes: Literal[True] | None = Field(default=None, alias="no-lost-writes")
-    migrations: Migrations | None = None
+    migrations: MigrationsExpectation | None = None
     value: ExpectedValue | None = None
 
     @model_validator(mode="after")
@@ -152,19 +152,19 @@ class Expect(ScenarioModel):
         return parts
 
 
-class Step(ScenarioModel):
+class ScenarioStep(ScenarioModel):
     """One of: something to say, a question to the trainee, something to do, what happens next, something to expect; or, at
     the end, free play."""
 
     say: str | None = None
-    ask: Question | None = None
-    do: Action | None = None
+    ask: ScenarioQuestion | None = None
+    do: ScenarioAction | None = None
     schedule: tuple[ScheduledChoice, ...] | None = None
     expect: Expect | None = None
     free_play: Literal[True] | None = Field(default=None, alias="free-play")
 
     @model_validator(mode="after")
-    def _just_one(self) -> Step:
+    def _just_one(self) -> ScenarioStep:
         if len(self.model_fields_set) != 1:
             raise ValueError("a step is exactly one of say, ask, do, schedule and expect; begin each with its own dash")
         if all(part is None for part in (self.say, self.ask, self.do, self.schedule, self.expect, self.free_play)):
@@ -268,7 +268,7 @@ class Scenario(ScenarioModel):
     latency: LatencySettings = LatencySettings()
     clocks: dict[Label, ClockSettings] = {}
     prompt: MessageKinds = PROMPT
-    steps: tuple[Step, ...] = Field(min_length=1)
+    steps: tuple[ScenarioStep, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
     def _schedule_decides(self) -> Scenario:

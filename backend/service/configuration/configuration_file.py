@@ -172,7 +172,7 @@ def _port_alone(value: object) -> object:
     return {"port": value} if isinstance(value, int | str) and not isinstance(value, bool) else value
 
 
-class Network(Section):
+class NetworkSection(Section):
     port: Annotated[Port, BeforeValidator(_port_alone)] = Port()
     public_address: str = ""
     interfaces: Interfaces = Interfaces()
@@ -188,7 +188,7 @@ class MemberAttributes(Section):
 class Hazelcast(Section):
     cluster_name: Annotated[str, Field(min_length=1)] = "dev"
     instance_name: str = ""
-    network: Network = Network()
+    network: NetworkSection = NetworkSection()
     lite_member: Switch = Switch()
     member_attributes: MemberAttributes = MemberAttributes()
     properties: dict[str, Annotated[bool | int | float | str, BeforeValidator(_one_value)]] = {}
@@ -206,7 +206,7 @@ class NamedUser(Section):
     groups: tuple[UserGroup, ...] | None = None
 
 
-class Token(Section):
+class AccessToken(Section):
     file: WrittenPath
     role: Role
     name: str = ""
@@ -216,7 +216,7 @@ class Token(Section):
 class SecuritySection(Section):
     secret_file: WrittenPath | None = None
     users: tuple[NamedUser, ...] = ()
-    tokens: tuple[Token, ...] = ()
+    tokens: tuple[AccessToken, ...] = ()
     allowed_origins: Annotated[tuple[Origin, ...], BeforeValidator(_split_words)] = ()
     allowed_hosts: Annotated[tuple[HostName, ...], BeforeValidator(_split_words)] = ()
     open_to_all: str = ""

@@ -18,7 +18,7 @@ from starlette.responses import Response
 
 from quarterdeck.backend.planning.disconnections import Disconnections, plan_disconnections, read_disconnections
 from quarterdeck.backend.planning.merge import Meeting, plan_merge, read_meeting
-from quarterdeck.backend.planning.migrations import Rows, explained_plan, read_and_plan, steps_of
+from quarterdeck.backend.planning.migrations import PlannedRows, explained_plan, read_and_plan, steps_of
 from quarterdeck.backend.planning.rebalance import Rebalance, plan_rebalance, read_rebalance
 from quarterdeck.backend.planning.strict_input import BadInput
 from quarterdeck.backend.service.console_api.route_classes import GuardedRoute, with_error_responses
@@ -41,7 +41,7 @@ ONE_SIDE = {
     "members": ["10.0.0.1:5701", "10.0.0.2:5701"],
 }
 
-MODELS: tuple[type[BaseModel], ...] = (Disconnections, Meeting, Rows, Rebalance)
+MODELS: tuple[type[BaseModel], ...] = (Disconnections, Meeting, PlannedRows, Rebalance)
 """What the paths take, for the description."""
 
 Explain = Annotated[bool, Query(description="add why")]
@@ -86,7 +86,7 @@ async def merge(request: Request, explain: Explain = False) -> Response:
 @router.post(
     "/migrations",
     response_model=list[Any] | dict[str, Any],
-    openapi_extra=_body_description(Rows, {"current": ["A", "B"], "target": ["A", "C"]}, or_list=True),
+    openapi_extra=_body_description(PlannedRows, {"current": ["A", "B"], "target": ["A", "C"]}, or_list=True),
 )
 async def migrations(request: Request, explain: Explain = False) -> Response:
     """The steps from the current to the targeted replicas of a partition, or of each of a list."""

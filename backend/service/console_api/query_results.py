@@ -18,7 +18,7 @@ from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import Holder, MigrationStarted
 from quarterdeck.backend.core.partitions.table.replica import packed
 from quarterdeck.backend.member_api import beliefs, partitions
-from quarterdeck.backend.picture.fold.belief import Belief
+from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.migrations import EndedMigration
 from quarterdeck.backend.picture.merging.join_list_board import unusable_text
 from quarterdeck.backend.service.http.face import Face, own_belief, utc_now_us
@@ -142,7 +142,7 @@ def whole_belief(face: Face) -> beliefs.Belief:
     )
 
 
-def suspicions_of(belief: Belief) -> beliefs.Suspicions:
+def suspicions_of(belief: MemberBelief) -> beliefs.Suspicions:
     """Whom a member suspects, what was reported to it, and whom it holds back."""
     uuids = {member.address: member.uuid for member in belief.members}
     return beliefs.Suspicions(
@@ -248,19 +248,19 @@ def _entries(listed: Iterable[Member]) -> tuple[beliefs.MemberEntry, ...]:
     return tuple(_as(beliefs.MemberEntry, one) for one in listed)
 
 
-def _obstacles(belief: Belief) -> tuple[beliefs.Obstacle, ...]:
+def _obstacles(belief: MemberBelief) -> tuple[beliefs.Obstacle, ...]:
     return tuple(beliefs.Obstacle(remote, one.reason) for remote, one in belief.obstacles.items())
 
 
-def _verdicts(belief: Belief) -> tuple[beliefs.VerdictOn, ...]:
+def _verdicts(belief: MemberBelief) -> tuple[beliefs.VerdictOn, ...]:
     return tuple(beliefs.VerdictOn(remote, *verdict) for remote, verdict in belief.verdicts.items())
 
 
-def _delay(belief: Belief) -> beliefs.WaitsForLinks | None:
+def _delay(belief: MemberBelief) -> beliefs.WaitsForLinks | None:
     return beliefs.WaitsForLinks(*belief.delay) if belief.delay else None
 
 
-def _why(face: Face, belief: Belief) -> str:
+def _why(face: Face, belief: MemberBelief) -> str:
     member = face.member
     if belief.delay is not None:
         return f"{belief.delay.master} lets it in when its links to {', '.join(belief.delay.missing)} are proven"

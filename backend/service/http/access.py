@@ -71,13 +71,13 @@ async def require(face: Face, connection: HTTPConnection, role: Role, group: Use
     return caller
 
 
-def access_of(face: Face, connection: HTTPConnection) -> Access:
+def access_of(face: Face, connection: HTTPConnection) -> AccessPolicy:
     """The one that the application keeps for its member."""
     kept = connection.scope.get("state", {}).get("access")
-    return kept if isinstance(kept, Access) else Access(face)
+    return kept if isinstance(kept, AccessPolicy) else AccessPolicy(face)
 
 
-class Access:
+class AccessPolicy:
     """Decides who may do what with one member."""
 
     def __init__(self, face: Face) -> None:

@@ -17,7 +17,7 @@ from quarterdeck.backend.core.inspection import Inspection
 from quarterdeck.backend.journal.writer import JournalCondition
 from quarterdeck.backend.live.transport.peer import WireQueues
 from quarterdeck.backend.member_api.beliefs import NodeState
-from quarterdeck.backend.picture.fold.belief import Belief
+from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration, Role, UserGroup
 from quarterdeck.backend.service.meters import Meters
@@ -148,11 +148,11 @@ class Face(Protocol):
         ...
 
 
-def own_belief(face: Face) -> Belief:
+def own_belief(face: Face) -> MemberBelief:
     """What was folded of this member's own records in its present incarnation; an empty belief before the first of them."""
     found = face.picture.members.get(face.label)
     if found is None or found.uuid != face.uuid:
-        return Belief(face.label, face.address, face.uuid)
+        return MemberBelief(face.label, face.address, face.uuid)
     return found
 
 

@@ -16,14 +16,14 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
-from quarterdeck.backend.service.http.access import Access
+from quarterdeck.backend.service.http.access import AccessPolicy
 from quarterdeck.backend.service.http.face import Face
 from quarterdeck.backend.service.http.http_protocol import REFUSED_UPGRADE
 from quarterdeck.backend.service.http.responses import Denied, failure
 
 
 @dataclass(frozen=True)
-class Limits:
+class RequestLimits:
     """For one request, and for all together."""
 
     body_bytes: int = 9 * 1024 * 1024
@@ -45,10 +45,10 @@ OWN_HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 class RequestGuard:
     """Stands before an application."""
 
-    def __init__(self, app: ASGIApp, face: Face, limits: Limits) -> None:
+    def __init__(self, app: ASGIApp, face: Face, limits: RequestLimits) -> None:
         self._app = app
         self._face = face
-        self._access = Access(face)
+        self._access = AccessPolicy(face)
         self._limits = limits
         self._held = _HeldBodies()
 
@@ -99,7 +99,9 @@ class _HeldBodies:
 
 
 class _GuardedRequest:
-    def __init__(self, headers: Headers, limits: Limits, held: _HeldBodies, receive: Receive, send: Send) -> None:
+    def __init__(
+        self, headers: Headers, limits: RequestLimits, held: _HeldBodies, receive: Receive, send: Send
+    ) -> None:
         self._limits = limits
         self._held = held
         self._receive = receive

@@ -29,8 +29,8 @@ from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.journal.writer import JournalFailed, JournalInUse, JournalWriter
 from quarterdeck.backend.live.member.run_clock import RunClock
 from quarterdeck.backend.live.security.tls import BadCertificate
-from quarterdeck.backend.live.transport.limits import DEFAULT_LIMITS, Limits, limits_within
-from quarterdeck.backend.live.transport.network import Network
+from quarterdeck.backend.live.transport.limits import DEFAULT_LIMITS, TransportLimits, limits_within
+from quarterdeck.backend.live.transport.network import LiveNetwork
 from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration
 from quarterdeck.backend.service.member_log import LOGGER, MemberLog, configure_logging, software_version
 from quarterdeck.backend.service.process.abandonable_threads import run_and_end
@@ -144,7 +144,7 @@ class _MemberProcess:
                 member_configuration,
                 SystemRandom(),
                 _clock(),
-                Network({label: address}, SystemRandom()),
+                LiveNetwork({label: address}, SystemRandom()),
                 journal=self._journal,
                 record_consumers=(log.take, self._watch_join_failure),
                 limits=_limits(),
@@ -224,7 +224,7 @@ def _clock() -> RunClock:
     return RunClock(time.monotonic_ns() - time.time_ns(), 0)
 
 
-def _limits() -> Limits:
+def _limits() -> TransportLimits:
     """What connections of strangers may hold of the files that this process may have open."""
     descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     limits = DEFAULT_LIMITS if descriptors == resource.RLIM_INFINITY else limits_within(descriptors)

@@ -37,7 +37,7 @@ from quarterdeck.backend.live.process.pipe_messages import (
     TellState,
     line_of,
 )
-from quarterdeck.backend.live.transport.network import Network
+from quarterdeck.backend.live.transport.network import LiveNetwork
 from quarterdeck.backend.service.configuration.process_configuration import ENDPOINT_GROUPS, ProcessConfiguration
 from quarterdeck.backend.service.process.abandonable_threads import run_and_end
 from quarterdeck.backend.service.process.member_service import MemberService
@@ -57,7 +57,7 @@ class LocalMember:
     def __init__(self, begin: StartIncarnation, reports: int) -> None:
         self._reports = reports
         configuration = begin.configuration
-        network = Network(begin.addresses, Random(f"{begin.seed}/network"))
+        network = LiveNetwork(begin.addresses, Random(f"{begin.seed}/network"))
         for condition in begin.links:
             network.take(condition)
         self.service = MemberService(

@@ -54,8 +54,8 @@ from quarterdeck.backend.live.member.host import Host, MemberCommand
 from quarterdeck.backend.live.member.member_host import MemberHost
 from quarterdeck.backend.live.member.run_clock import RunClock
 from quarterdeck.backend.live.security.tls import TlsFiles, WireSecurity
-from quarterdeck.backend.live.transport.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Limits, Timeouts
-from quarterdeck.backend.live.transport.network import Network
+from quarterdeck.backend.live.transport.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Timeouts, TransportLimits
+from quarterdeck.backend.live.transport.network import LiveNetwork
 from quarterdeck.backend.live.transport.peer import WireQueues
 from quarterdeck.backend.member_api.beliefs import NodeState
 from quarterdeck.backend.picture.fold.picture import Picture
@@ -90,12 +90,12 @@ class MemberService:
         member_configuration: MemberConfiguration,
         randomness: Random,
         clock: RunClock,
-        network: Network,
+        network: LiveNetwork,
         *,
         journal: JournalWriter | None = None,
         record_consumers: Sequence[RecordConsumer] = (),
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
-        limits: Limits = DEFAULT_LIMITS,
+        limits: TransportLimits = DEFAULT_LIMITS,
         kill_point: KillAt | None = None,
     ) -> None:
         self.ended_event = asyncio.Event()

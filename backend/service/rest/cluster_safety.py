@@ -12,7 +12,7 @@ from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.arrangement.member_groups import grouped
 from quarterdeck.backend.core.partitions.table.partition_table import PartitionTable
 from quarterdeck.backend.core.properties import Settings
-from quarterdeck.backend.picture.fold.belief import Belief
+from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.safety import WORDS, unsafety_of
 from quarterdeck.backend.picture.merging.join_list_board import unusable_text
 from quarterdeck.backend.service.http.face import Face, own_belief
@@ -59,7 +59,7 @@ def migration_queue_size(face: Face) -> int:
     return len(belief.taking_part)
 
 
-def _why_unsafe_without_table(face: Face, belief: Belief | None) -> str:
+def _why_unsafe_without_table(face: Face, belief: MemberBelief | None) -> str:
     """The master knows whether there is a table; another member is told of it within the time that compares tables."""
     member = face.member
     if member.is_master:

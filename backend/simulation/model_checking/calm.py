@@ -13,7 +13,7 @@ from quarterdeck.backend.core.commands.commands import CallMap
 from quarterdeck.backend.core.data.calls.operations import Get, Put
 from quarterdeck.backend.invariants.convergence_bounds import convergence_bound_us
 from quarterdeck.backend.simulation.model_checking.histories import Histories
-from quarterdeck.backend.simulation.model_checking.incarnations import FrozenIncarnations, Records
+from quarterdeck.backend.simulation.model_checking.incarnations import FrozenIncarnations, KnownRecords
 from quarterdeck.backend.simulation.model_checking.states import DOWN, Spent, State
 from quarterdeck.backend.simulation.model_checking.transitions import Transitions, recorded
 
@@ -31,7 +31,7 @@ class Calm:
     """Leaves the states of one model alone."""
 
     def __init__(
-        self, transitions: Transitions, incarnations: FrozenIncarnations, records: Records, histories: Histories
+        self, transitions: Transitions, incarnations: FrozenIncarnations, records: KnownRecords, histories: Histories
     ) -> None:
         self._transitions, self._incarnations = transitions, incarnations
         self._records, self._histories = records, histories

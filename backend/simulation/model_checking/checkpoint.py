@@ -26,7 +26,7 @@ class BadCheckpoint(Exception):
     """A checkpoint that cannot be gone on with. The message names the folder, says why, and what to do."""
 
 
-class Manifest(Struct, frozen=True):
+class CheckpointManifest(Struct, frozen=True):
     """What a checkpoint is of, and which files belong to it."""
 
     model: str
@@ -63,7 +63,7 @@ class Checkpoints:
         """The one that is there, if there is one. Raises `BadCheckpoint` when it is damaged, or not of this search."""
         file = self._folder / MANIFEST
         try:
-            manifest = msgspec.json.decode(file.read_bytes(), type=Manifest)
+            manifest = msgspec.json.decode(file.read_bytes(), type=CheckpointManifest)
         except FileNotFoundError:
             return None
         except (OSError, msgspec.MsgspecError) as problem:
@@ -92,7 +92,7 @@ class Checkpoints:
         write(generation)
         files = {f"{generation.name}/{path.name}": _digest_of_file(path) for path in sorted(generation.iterdir())}
         settings = self.settings
-        manifest = Manifest(
+        manifest = CheckpointManifest(
             model=digest_of(repr(settings.model)),
             program=program_digest(),
             shares=settings.shares,

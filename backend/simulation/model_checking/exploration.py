@@ -13,8 +13,8 @@ from quarterdeck.backend.invariants import Violation
 from quarterdeck.backend.simulation.model_checking.checkpoint import Checkpoint, Checkpoints
 from quarterdeck.backend.simulation.model_checking.model import Model
 from quarterdeck.backend.simulation.model_checking.schedule import ScheduledStep
-from quarterdeck.backend.simulation.model_checking.share import Broken, Share, ShareSettings
-from quarterdeck.backend.simulation.model_checking.share_processes import OwnShare, ShareProcesses, Shares
+from quarterdeck.backend.simulation.model_checking.share import Broken, ShareSettings, StateShare
+from quarterdeck.backend.simulation.model_checking.share_processes import OwnShare, ShareProcesses, ShareProcessPool
 
 PROGRESS_INTERVAL_SECONDS = 2.0
 
@@ -26,7 +26,7 @@ CHECKPOINT_SHARE = 0.05
 """So much of the time goes into checkpoints at most, as far as the last one tells how long they take."""
 
 
-class Progress(Struct, frozen=True):
+class SearchProgress(Struct, frozen=True):
     """How far the search has come."""
 
     states: int
@@ -54,7 +54,7 @@ class Exploration(Struct, frozen=True):
     """What a search has found."""
 
     model: str
-    progress: Progress
+    progress: SearchProgress
     exhausted: bool
     """Whether every state within the bounds was looked at."""
     interrupted: bool
@@ -92,7 +92,7 @@ class Explorer:
 
     def explore(
         self,
-        on_progress: Callable[[Progress], None] = lambda progress: None,
+        on_progress: Callable[[SearchProgress], None] = lambda progress: None,
         is_stopped: Callable[[], bool] = lambda: False,
     ) -> Exploration:
         """Look at all states, until one breaks an invariant, there are too many, or it is asked to stop."""
@@ -100,15 +100,17 @@ class Explorer:
         settings = self._settings if checkpoint is None else checkpoint.settings
         if self._checkpoints is not None:
             self._checkpoints.settings = settings
-        shares: Shares = ShareProcesses(settings) if settings.shares > 1 else OwnShare(settings)
+        shares: ShareProcessPool = ShareProcesses(settings) if settings.shares > 1 else OwnShare(settings)
         try:
-            search = Search(shares, checkpoint)
+            search = StateSearch(shares, checkpoint)
             self._run(search, on_progress, is_stopped)
             return self._exploration(search, interrupted=is_stopped())
         finally:
             shares.close()
 
-    def _run(self, search: Search, on_progress: Callable[[Progress], None], is_stopped: Callable[[], bool]) -> None:
+    def _run(
+        self, search: StateSearch, on_progress: Callable[[SearchProgress], None], is_stopped: Callable[[], bool]
+    ) -> None:
         told = kept = time.monotonic()
         interval_seconds = LEAST_CHECKPOINT_SECONDS
         while search.goes_on(self._most_states, self.model.bounds.steps) and not is_stopped():
@@ -129,11 +131,11 @@ class Explorer:
             else:
                 search.keep(self._checkpoints)
 
-    def _exploration(self, search: Search, *, interrupted: bool) -> Exploration:
+    def _exploration(self, search: StateSearch, *, interrupted: bool) -> Exploration:
         broken = min(search.broken, key=lambda one: (len(one.way), one.way), default=None)
         found = None
         if broken is not None:
-            found = Found(broken.violation, Share(self._settings, 0).steps(broken.way))
+            found = Found(broken.violation, StateShare(self._settings, 0).steps(broken.way))
         seen: Counter[str] = Counter()
         for report in search.reports:
             seen.update(report.seen)
@@ -149,10 +151,10 @@ class Explorer:
         )
 
 
-class Search:
+class StateSearch:
     """One search under way: what the shares have told of themselves, and which depth is looked at."""
 
-    def __init__(self, shares: Shares, checkpoint: Checkpoint | None) -> None:
+    def __init__(self, shares: ShareProcessPool, checkpoint: Checkpoint | None) -> None:
         self._shares = shares
         self._began = time.monotonic()
         self._depth = 0
@@ -202,10 +204,10 @@ class Search:
             self.reports = self._shares.look(0)
         checkpoints.write(self._shares.write, self._depth, time.monotonic() - self._began)
 
-    def progress(self) -> Progress:
+    def progress(self) -> SearchProgress:
         """How far it has come."""
         reports = self.reports
-        return Progress(
+        return SearchProgress(
             sum(report.states for report in reports),
             sum(report.transitions for report in reports),
             max(0, self._depth - 1),

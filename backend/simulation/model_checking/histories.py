@@ -11,7 +11,7 @@ from typing import NamedTuple
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.invariants import InvariantChecker, Violation
 from quarterdeck.backend.invariants.invariant_checker import Numbering
-from quarterdeck.backend.simulation.model_checking.incarnations import Records, number_of
+from quarterdeck.backend.simulation.model_checking.incarnations import KnownRecords, number_of
 
 INVARIANTS = tuple(one.name for one in InvariantChecker().invariants if one.name != Numbering.name)
 """All but the one that asks for the numbers of records: a state that two ways lead to has the numbers of one of them."""
@@ -30,7 +30,7 @@ class History(NamedTuple):
 class Histories:
     """All histories that a search has met, by number, each judged when it was met first."""
 
-    def __init__(self, records: Records, forming: Iterable[Record]) -> None:
+    def __init__(self, records: KnownRecords, forming: Iterable[Record]) -> None:
         """`forming`: what was recorded before the search began."""
         self.known: dict[int, History] = {}
         self._records = records

@@ -25,7 +25,7 @@ Sent = tuple[Address, int]
 """To whom, and the number of the message."""
 
 
-class Step(Struct, frozen=True):
+class SteppedMember(Struct, frozen=True):
     """What came of one input: the state after it, what was sent, and whether the process ended by itself."""
 
     state: int
@@ -34,12 +34,12 @@ class Step(Struct, frozen=True):
     ended: bool
 
 
-class Incarnations(Protocol):
+class MemberStepper(Protocol):
     """Members that can be started, stepped and asked for their next deadline."""
 
-    def start(self, member: MemberConfiguration, life: int, now_us: int) -> Step: ...
+    def start(self, member: MemberConfiguration, life: int, now_us: int) -> SteppedMember: ...
 
-    def step(self, state: int, now_us: int, number: int) -> Step: ...
+    def step(self, state: int, now_us: int, number: int) -> SteppedMember: ...
 
     def deadline_us(self, state: int) -> int: ...
 
@@ -88,7 +88,7 @@ class CountedRandomness:
         return int.from_bytes(digest) & ((1 << bits) - 1)
 
 
-class Records:
+class KnownRecords:
     """Every record that a search has met. Two that differ in nothing but their number and their cause are one."""
 
     def __init__(self, relevant: Callable[[type], bool]) -> None:
@@ -141,7 +141,7 @@ class FrozenIncarnations:
     """Members as states to which the explorer can go back. Steps are remembered, and equal states are one."""
 
     def __init__(
-        self, inputs: Inputs, records: Records, configurations: Iterable[MemberConfiguration], memory_bytes: int
+        self, inputs: Inputs, records: KnownRecords, configurations: Iterable[MemberConfiguration], memory_bytes: int
     ) -> None:
         """Past so many bytes, snapshots stand in a file."""
         self._inputs = inputs
@@ -149,10 +149,10 @@ class FrozenIncarnations:
         self._configurations = {one.label: one for one in configurations}
         self.known: dict[int, KnownMember] = {}
         self._snapshots = Snapshots(memory_bytes)
-        self._made: dict[tuple[int, int, int], Step] = {}
-        self._started: dict[tuple[str, int, int], Step] = {}
+        self._made: dict[tuple[int, int, int], SteppedMember] = {}
+        self._started: dict[tuple[str, int, int], SteppedMember] = {}
 
-    def start(self, member: MemberConfiguration, life: int, now_us: int) -> Step:
+    def start(self, member: MemberConfiguration, life: int, now_us: int) -> SteppedMember:
         """A new process of `member`, the `life`-th one."""
         key = (member.label, life, now_us)
         step = self._started.get(key)
@@ -162,7 +162,7 @@ class FrozenIncarnations:
             step = self._started[key] = self._after(machine, member.label, effects, ())
         return step
 
-    def step(self, state: int, now_us: int, number: int) -> Step:
+    def step(self, state: int, now_us: int, number: int) -> SteppedMember:
         """What the input of this number leads to."""
         key = (state, now_us, number)
         step = self._made.get(key)
@@ -193,8 +193,10 @@ class FrozenIncarnations:
             self.known[number] = member
             self._snapshots[number] = snapshot
 
-    def _after(self, machine: MemberMachine, label: str, effects: Sequence[Effect], lists: tuple[str, ...]) -> Step:
-        outcome = Outcome(self._inputs)
+    def _after(
+        self, machine: MemberMachine, label: str, effects: Sequence[Effect], lists: tuple[str, ...]
+    ) -> SteppedMember:
+        outcome = StepEffects(self._inputs)
         carry_out(effects, outcome)
         lists += tuple(
             f"{record.uuid} {record.event.lineage} {record.event.version}"
@@ -208,7 +210,7 @@ class FrozenIncarnations:
             following = (repr(members), members.addresses) if members is not None else ("", ())
             self.adopt(state, KnownMember(label, lists, machine.next_deadline, *following), machine.snapshot())
         records = tuple(map(self._records.known_as, outcome.records))
-        return Step(state, tuple(outcome.sent), records, outcome.ended)
+        return SteppedMember(state, tuple(outcome.sent), records, outcome.ended)
 
 
 class RunningIncarnations:
@@ -218,13 +220,13 @@ class RunningIncarnations:
         self._inputs = inputs
         self.machines: list[MemberMachine] = []
 
-    def start(self, member: MemberConfiguration, life: int, now_us: int) -> Step:
+    def start(self, member: MemberConfiguration, life: int, now_us: int) -> SteppedMember:
         """A new process of `member`, the `life`-th one."""
         machine = MemberMachine(member, CountedRandomness(f"{member.label}/{life}"))
         self.machines.append(machine)
         return self._after(len(self.machines) - 1, machine.step(now_us, START))
 
-    def step(self, state: int, now_us: int, number: int) -> Step:
+    def step(self, state: int, now_us: int, number: int) -> SteppedMember:
         """What the input of this number leads to."""
         input: Input = self._inputs.known[number]  # type: ignore[assignment]
         try:
@@ -236,13 +238,13 @@ class RunningIncarnations:
         """When the member wants its next tick."""
         return self.machines[state].next_deadline
 
-    def _after(self, state: int, effects: Sequence[Effect]) -> Step:
-        outcome = Outcome(self._inputs)
+    def _after(self, state: int, effects: Sequence[Effect]) -> SteppedMember:
+        outcome = StepEffects(self._inputs)
         carry_out(effects, outcome)
-        return Step(state, tuple(outcome.sent), tuple(outcome.records), outcome.ended)
+        return SteppedMember(state, tuple(outcome.sent), tuple(outcome.records), outcome.ended)
 
 
-class Outcome:
+class StepEffects:
     """Collects the effects of one step: a `backend.core.effects.MemberProcess`."""
 
     kill_point: KillAt | None = None

@@ -25,7 +25,7 @@ from quarterdeck.backend.documents.yaml_document import (
     problems_of,
     text_of,
 )
-from quarterdeck.backend.scenarios.format.actions import Action
+from quarterdeck.backend.scenarios.format.actions import ScenarioAction
 from quarterdeck.backend.scenarios.format.reading import known_in_scenarios
 from quarterdeck.backend.scenarios.format.values import Label, Labels, Members, MessageKinds, ScenarioModel
 from quarterdeck.backend.simulation.model_checking.model import KNOWN_COMMANDS, Bounds, Model
@@ -56,7 +56,7 @@ class BoundsFile(ScenarioModel):
     steps: Count | None = None
 
 
-def _known_to_models(action: Action) -> Action:
+def _known_to_models(action: ScenarioAction) -> ScenarioAction:
     commands = list(action.commands(lambda _: True))
     if not commands:
         raise ValueError(f"{action.word} is not a command; a model's clock goes on by itself")
@@ -68,7 +68,7 @@ def _known_to_models(action: Action) -> Action:
     return action
 
 
-CommandAction = Annotated[Action, AfterValidator(_known_to_models)]
+CommandAction = Annotated[ScenarioAction, AfterValidator(_known_to_models)]
 
 
 class NoSuchSize(ValueError):
@@ -192,6 +192,6 @@ def _problems(model: Model) -> list[Problem]:
     return problems
 
 
-def _commands(actions: tuple[Action, ...]) -> tuple[Command, ...]:
+def _commands(actions: tuple[ScenarioAction, ...]) -> tuple[Command, ...]:
     """A restart is a kill and a start: between them the member is down."""
     return tuple(command for action in actions for command in action.commands(lambda _: True))

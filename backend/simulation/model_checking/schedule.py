@@ -24,7 +24,7 @@ from quarterdeck.backend.scenarios.run_state import RunState
 from quarterdeck.backend.simulation.model_checking.incarnations import Inputs
 from quarterdeck.backend.simulation.model_checking.model import Model
 from quarterdeck.backend.simulation.model_checking.scheduled_run import FORMING_US, ScheduledRun
-from quarterdeck.backend.simulation.model_checking.states import DOWN, Choice, ChoiceKind, State
+from quarterdeck.backend.simulation.model_checking.states import DOWN, ChoiceKind, State, Transition
 from quarterdeck.backend.simulation.model_checking.transitions import Transitions
 
 SETTLING_TIMEOUTS = 3
@@ -57,7 +57,7 @@ class Repetition(Struct, frozen=True):
     records: tuple[Record, ...]
 
 
-def scheduled(choices: Iterable[Choice], model: Model, inputs: Inputs) -> tuple[ScheduledStep, ...]:
+def scheduled(choices: Iterable[Transition], model: Model, inputs: Inputs) -> tuple[ScheduledStep, ...]:
     """The choices in words."""
     labels = (*model.labels, "")
     return tuple(
@@ -192,5 +192,5 @@ def formed(transitions: Transitions) -> State:
         state = transitions.calm(transitions.start(state, label), state.now_us + FORMING_US)
     settling_us = SETTLING_TIMEOUTS * transitions.settings.max_no_heartbeat_us
     for _ in model.before:
-        state = transitions.calm(transitions.after(state, Choice("command", DOWN)), state.now_us + settling_us)
+        state = transitions.calm(transitions.after(state, Transition("command", DOWN)), state.now_us + settling_us)
     return transitions.at_beginning(state)

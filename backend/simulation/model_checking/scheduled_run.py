@@ -21,7 +21,7 @@ from quarterdeck.backend.scenarios.format.scheduled_choices import (
 )
 from quarterdeck.backend.simulation.model_checking.incarnations import Inputs, RunningIncarnations
 from quarterdeck.backend.simulation.model_checking.model import KNOWN_COMMANDS, Model
-from quarterdeck.backend.simulation.model_checking.states import DOWN, Choice, InFlight
+from quarterdeck.backend.simulation.model_checking.states import DOWN, MessageInFlight, Transition
 from quarterdeck.backend.simulation.model_checking.transitions import Transitions
 
 FORMING_US = 5 * SECOND_US
@@ -90,11 +90,11 @@ class ScheduledRun:
             place = self.labels.index(scheduled.tick)
             if self._state.members[place] == DOWN:
                 raise ScheduleDoesNotFit(f"{scheduled.tick} does not run")
-            choice = Choice("tick", place)
+            choice = Transition("tick", place)
         else:
             assert scheduled.message is not None
             one = self._in_flight(scheduled.message)
-            choice = Choice(scheduled.kind, one.receiver, one.sender, one.content)
+            choice = Transition(scheduled.kind, one.receiver, one.sender, one.content)
         self.events += 1
         self._state = self._transitions.after(self._state, choice)
 
@@ -117,7 +117,7 @@ class ScheduledRun:
             return ""
         return f"the members that run follow {len(lists)} lists"
 
-    def _in_flight(self, message: OnItsWay) -> InFlight:
+    def _in_flight(self, message: OnItsWay) -> MessageInFlight:
         found = [one for one in self._between(message.source, message.target) if self._kind(one) == message.kind]
         if message.which > len(found):
             raise ScheduleDoesNotFit(
@@ -125,13 +125,13 @@ class ScheduledRun:
             )
         return found[message.which - 1]
 
-    def _between(self, source: str, target: str) -> list[InFlight]:
+    def _between(self, source: str, target: str) -> list[MessageInFlight]:
         """What is on its way between two members, each once, in the order of its text."""
         places = (self.labels.index(source), self.labels.index(target))
         found = {one for one in self._state.in_flight if (one.sender, one.receiver) == places}
         return sorted(found, key=lambda one: repr(self._inputs.known[one.content]))
 
-    def _kind(self, one: InFlight) -> str:
+    def _kind(self, one: MessageInFlight) -> str:
         content = self._inputs.known[one.content]
         return UNREACHABLE if isinstance(content, PeerUnreachable) else self._transitions.kind(one.content)
 

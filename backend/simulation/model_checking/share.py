@@ -20,7 +20,7 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.invariants import InvariantChecker, Violation
 from quarterdeck.backend.simulation.model_checking.calm import Calm
 from quarterdeck.backend.simulation.model_checking.histories import BEGINNING, INVARIANTS, Histories
-from quarterdeck.backend.simulation.model_checking.incarnations import FrozenIncarnations, Inputs, Records
+from quarterdeck.backend.simulation.model_checking.incarnations import FrozenIncarnations, Inputs, KnownRecords
 from quarterdeck.backend.simulation.model_checking.model import Model
 from quarterdeck.backend.simulation.model_checking.schedule import formed, repeated, scheduled
 from quarterdeck.backend.simulation.model_checking.spilling import (
@@ -29,7 +29,7 @@ from quarterdeck.backend.simulation.model_checking.spilling import (
     STATE_BYTES,
     MetStates,
     SpillingFolder,
-    Waiting,
+    SpillingQueue,
 )
 from quarterdeck.backend.simulation.model_checking.states import State
 from quarterdeck.backend.simulation.model_checking.transitions import Transitions, configurations_of, recorded
@@ -57,7 +57,7 @@ class Broken(Struct, frozen=True):
     violation: Violation
 
 
-class Report(Struct):
+class ShareReport(Struct):
     """How far a share has come."""
 
     states: int = 0
@@ -89,7 +89,7 @@ class ShareSettings(Struct, frozen=True):
     """Whether a state that was reached by another history is another state."""
 
 
-class Share:
+class StateShare:
     """The states of one process, and how it looks at them."""
 
     def __init__(self, settings: ShareSettings, place: int) -> None:
@@ -97,7 +97,7 @@ class Share:
         self.model = model
         self._place, self._shares, self._by_history = place, settings.shares, settings.by_history
         self._inputs = Inputs()
-        self._records = Records(InvariantChecker(INVARIANTS).is_relevant)
+        self._records = KnownRecords(InvariantChecker(INVARIANTS).is_relevant)
         self._incarnations = FrozenIncarnations(
             self._inputs, self._records, configurations_of(model), memory_bytes // 4
         )
@@ -112,12 +112,14 @@ class Share:
         self._folder = SpillingFolder()
         self._met = MetStates(memory_bytes // 4 // STATE_BYTES, self._folder)
         most = memory_bytes // 4 // ENTRY_BYTES
-        self._level, self._next = (Waiting[Reached](most, self._folder, self._encode, self._decode) for _ in range(2))
+        self._level, self._next = (
+            SpillingQueue[Reached](most, self._folder, self._encode, self._decode) for _ in range(2)
+        )
         self._sent: set[int] = set()
         self._outgoing: list[list[Reached]] = [[] for _ in range(self._shares)]
         self._told = (0, 0, 0, 0)
         self._last: Reached | None = None
-        self._report = Report()
+        self._report = ShareReport()
         self._recorded: Counter[int] = Counter()
 
     def begin(self) -> None:
@@ -142,7 +144,7 @@ class Share:
             self._leave_alone(self._last)
             self._last = None
 
-    def report(self) -> Report:
+    def report(self) -> ShareReport:
         """How far it has come."""
         report = self._report
         report.states, report.left, report.next = self._met.count, len(self._level), len(self._next)

@@ -13,25 +13,25 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Protocol
 
-from quarterdeck.backend.simulation.model_checking.share import Report, Share, ShareSettings
+from quarterdeck.backend.simulation.model_checking.share import ShareReport, ShareSettings, StateShare
 
 
-class Shares(Protocol):
+class ShareProcessPool(Protocol):
     """All shares of a search."""
 
-    def begin(self) -> list[Report]:
+    def begin(self) -> list[ShareReport]:
         """Begin with the first state of the model."""
         ...
 
-    def go_deeper(self) -> list[Report]:
+    def go_deeper(self) -> list[ShareReport]:
         """From now on look at the states one choice deeper."""
         ...
 
-    def look(self, most: int) -> list[Report]:
+    def look(self, most: int) -> list[ShareReport]:
         """Look at so many states each, and pass on what belongs to others."""
         ...
 
-    def leave_last_alone(self) -> list[Report]:
+    def leave_last_alone(self) -> list[ShareReport]:
         """The search is at its end: see what becomes of the states that were looked at last."""
         ...
 
@@ -39,7 +39,7 @@ class Shares(Protocol):
         """Write everything into `folder`. Nothing may be on its way."""
         ...
 
-    def read(self, folder: Path) -> list[Report]:
+    def read(self, folder: Path) -> list[ShareReport]:
         """Go on from what stands in `folder`."""
         ...
 
@@ -52,28 +52,28 @@ class OwnShare:
     """All states in this process."""
 
     def __init__(self, settings: ShareSettings) -> None:
-        self._share = Share(settings, 0)
+        self._share = StateShare(settings, 0)
 
-    def begin(self) -> list[Report]:
+    def begin(self) -> list[ShareReport]:
         self._share.begin()
         return [self._share.report()]
 
-    def go_deeper(self) -> list[Report]:
+    def go_deeper(self) -> list[ShareReport]:
         self._share.go_deeper()
         return [self._share.report()]
 
-    def look(self, most: int) -> list[Report]:
+    def look(self, most: int) -> list[ShareReport]:
         self._share.look(most)
         return [self._share.report()]
 
-    def leave_last_alone(self) -> list[Report]:
+    def leave_last_alone(self) -> list[ShareReport]:
         self._share.leave_last_alone()
         return [self._share.report()]
 
     def write(self, folder: Path) -> None:
         self._share.write(folder)
 
-    def read(self, folder: Path) -> list[Report]:
+    def read(self, folder: Path) -> list[ShareReport]:
         self._share.read(folder)
         return [self._share.report()]
 
@@ -102,13 +102,13 @@ class ShareProcesses:
             signal.pthread_sigmask(signal.SIG_SETMASK, blocked_before)
         self._arriving: list[list[tuple[bytes, bytes]]] = [[] for _ in self._processes]
 
-    def begin(self) -> list[Report]:
+    def begin(self) -> list[ShareReport]:
         return self._all("begin")
 
-    def go_deeper(self) -> list[Report]:
+    def go_deeper(self) -> list[ShareReport]:
         return self._all("go_deeper")
 
-    def look(self, most: int) -> list[Report]:
+    def look(self, most: int) -> list[ShareReport]:
         for connection, arriving in zip(self._connections, self._arriving, strict=True):
             connection.send(("look", (arriving, most)))
         self._arriving = [[] for _ in self._processes]
@@ -120,13 +120,13 @@ class ShareProcesses:
                     arriving.append((news, outgoing[other]))
         return reports
 
-    def leave_last_alone(self) -> list[Report]:
+    def leave_last_alone(self) -> list[ShareReport]:
         return self._all("leave_last_alone")
 
     def write(self, folder: Path) -> None:
         self._all("write", folder)
 
-    def read(self, folder: Path) -> list[Report]:
+    def read(self, folder: Path) -> list[ShareReport]:
         return self._all("read", folder)
 
     def close(self) -> None:
@@ -134,12 +134,12 @@ class ShareProcesses:
             connection.close()
             process.join()
 
-    def _all(self, word: str, *arguments: Any) -> list[Report]:
+    def _all(self, word: str, *arguments: Any) -> list[ShareReport]:
         for connection in self._connections:
             connection.send((word, arguments))
         return [report for report, _, _ in self._answers()]
 
-    def _answers(self) -> list[tuple[Report, bytes, list[bytes]]]:
+    def _answers(self) -> list[tuple[ShareReport, bytes, list[bytes]]]:
         try:
             return [connection.recv() for connection in self._connections]
         except EOFError:
@@ -148,7 +148,7 @@ class ShareProcesses:
 
 def _serve(settings: ShareSettings, place: int, connection: Connection) -> None:
     """Do what the search asks for, until it hangs up."""
-    share = Share(settings, place)
+    share = StateShare(settings, place)
 
     def look(arriving: list[tuple[bytes, bytes]], most: int) -> None:
         for news, states in arriving:

@@ -84,7 +84,7 @@ class Snapshots:
         return self._file.read(kept[1])
 
 
-class Run:
+class SortedRun:
     """Codes in order, in a file that does not change any more."""
 
     def __init__(self, path: Path) -> None:
@@ -114,7 +114,7 @@ class MetStates:
         self._most = max(most, 1)
         self._folder = folder
         self._recent: set[int] = set()
-        self._runs: list[Run] = []
+        self._runs: list[SortedRun] = []
         self._written = 0
         self.count = 0
 
@@ -136,12 +136,12 @@ class MetStates:
 
     def read(self, path: Path) -> None:
         """Take the codes of such a file in place of all others."""
-        run = Run(path) if path.stat().st_size else ()
+        run = SortedRun(path) if path.stat().st_size else ()
         self.count = len(run)
-        if isinstance(run, Run) and len(run) > self._most:
+        if isinstance(run, SortedRun) and len(run) > self._most:
             own = self._next_path()
             shutil.copyfile(path, own)
-            self._runs, self._recent = [Run(own)], set()
+            self._runs, self._recent = [SortedRun(own)], set()
         else:
             self._runs, self._recent = [], {int.from_bytes(code) for code in run}
 
@@ -156,7 +156,7 @@ class MetStates:
         _write_codes(path, merge(recent, *together))
         for run in together:
             run.path.unlink()
-        self._runs = [*([] if together else self._runs), Run(path)]
+        self._runs = [*([] if together else self._runs), SortedRun(path)]
         self._recent = set()
 
     def _next_path(self) -> Path:
@@ -170,7 +170,7 @@ def _write_codes(path: Path, codes: Iterable[bytes]) -> None:
             file.write(code)
 
 
-class Waiting(Generic[Entry]):
+class SpillingQueue(Generic[Entry]):
     """A queue: what came first goes first. Past a bound its end stands in files."""
 
     def __init__(

@@ -9,7 +9,7 @@ DOWN = -1
 ChoiceKind = Literal["deliver", "drop", "duplicate", "crash", "restart", "tick", "command"]
 
 
-class Choice(NamedTuple):
+class Transition(NamedTuple):
     """One thing that can happen next."""
 
     kind: ChoiceKind
@@ -20,7 +20,7 @@ class Choice(NamedTuple):
     """Number of the message, or of the news that a member cannot be reached."""
 
 
-class InFlight(NamedTuple):
+class MessageInFlight(NamedTuple):
     """A message on its way, or the news that `sender` cannot be reached."""
 
     sender: int
@@ -47,5 +47,5 @@ class State(NamedTuple):
     members: tuple[int, ...]
     """By place, the number of the member's state; `DOWN` where no process runs."""
     lives: tuple[int, ...]
-    in_flight: tuple[InFlight, ...]
+    in_flight: tuple[MessageInFlight, ...]
     spent: Spent

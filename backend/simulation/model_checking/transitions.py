@@ -21,9 +21,9 @@ from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.core.timers import NEVER
-from quarterdeck.backend.simulation.model_checking.incarnations import Incarnations, Inputs, Sent, Step
+from quarterdeck.backend.simulation.model_checking.incarnations import Inputs, MemberStepper, Sent, SteppedMember
 from quarterdeck.backend.simulation.model_checking.model import Model
-from quarterdeck.backend.simulation.model_checking.states import DOWN, Choice, InFlight, Spent, State
+from quarterdeck.backend.simulation.model_checking.states import DOWN, MessageInFlight, Spent, State, Transition
 from quarterdeck.backend.simulation.virtual_time.member_configurations import member_configurations
 
 MEASURING = "quarterdeck.data.measure.interval.seconds"
@@ -57,7 +57,7 @@ class Transitions:
         self,
         model: Model,
         inputs: Inputs,
-        incarnations: Incarnations,
+        incarnations: MemberStepper,
         on_record: Callable[[Record], None] | None = None,
     ) -> None:
         """`on_record` gets what members record, and what happens outside of them."""
@@ -101,7 +101,7 @@ class Transitions:
         """What comes of a command more than the model has. All of its own were carried out before."""
         self.sequence = (*self.sequence, command)
         self._links = self._links_after_each_command()
-        return self.after(state, Choice("command", DOWN))
+        return self.after(state, Transition("command", DOWN))
 
     def at_beginning(self, state: State) -> State:
         """The same with nothing spent but commands."""
@@ -109,14 +109,14 @@ class Transitions:
 
     # What can happen
 
-    def calm_choice(self, state: State, until_us: int) -> Choice | None:
+    def calm_choice(self, state: State, until_us: int) -> Transition | None:
         """What happens next where nothing goes wrong: a message arrives, or the next clock ticks; None when it does so later."""
         if state.in_flight:
             sender, receiver, content = state.in_flight[0]
-            return Choice("deliver", receiver, sender, content)
+            return Transition("deliver", receiver, sender, content)
         deadlines = [NEVER if one == DOWN else self._incarnations.deadline_us(one) for one in state.members]
         soonest_us = min(deadlines)
-        return Choice("tick", deadlines.index(soonest_us)) if soonest_us <= until_us else None
+        return Transition("tick", deadlines.index(soonest_us)) if soonest_us <= until_us else None
 
     def calm(self, state: State, until_us: int) -> State:
         """What becomes of a cluster that is left alone: messages arrive at once, and clocks go on together."""
@@ -124,33 +124,33 @@ class Transitions:
             state = self.after(state, choice)
         return state._replace(now_us=until_us)
 
-    def choices(self, state: State) -> Iterator[Choice]:
+    def choices(self, state: State) -> Iterator[Transition]:
         """Everything that can happen in `state`, each once."""
         bounds, spent = self.model.bounds, state.spent
         for one in dict.fromkeys(state.in_flight):
-            yield Choice("deliver", one.receiver, one.sender, one.content)
+            yield Transition("deliver", one.receiver, one.sender, one.content)
             if isinstance(self._inputs.known[one.content], PeerUnreachable):
                 continue
             if spent.drops < bounds.drops:
-                yield Choice("drop", one.receiver, one.sender, one.content)
+                yield Transition("drop", one.receiver, one.sender, one.content)
             if spent.duplicates < bounds.duplicates:
-                yield Choice("duplicate", one.receiver, one.sender, one.content)
+                yield Transition("duplicate", one.receiver, one.sender, one.content)
         if spent.commands < len(self.sequence):
-            yield Choice("command", self._place_of(self.sequence[spent.commands]))
+            yield Transition("command", self._place_of(self.sequence[spent.commands]))
         if spent.crashes < bounds.crashes or spent.restarts < bounds.restarts:
             yield from self._crashes_and_restarts(state)
         if spent.ticks < bounds.ticks:
             yield from self._ticks(state)
 
-    def _crashes_and_restarts(self, state: State) -> Iterator[Choice]:
+    def _crashes_and_restarts(self, state: State) -> Iterator[Transition]:
         bounds, spent = self.model.bounds, state.spent
         for place, member in enumerate(state.members):
             if member != DOWN and spent.crashes < bounds.crashes:
-                yield Choice("crash", place)
+                yield Transition("crash", place)
             elif member == DOWN and state.lives[place] and spent.restarts < bounds.restarts:
-                yield Choice("restart", place)
+                yield Transition("restart", place)
 
-    def _ticks(self, state: State) -> Iterator[Choice]:
+    def _ticks(self, state: State) -> Iterator[Transition]:
         deadlines = [NEVER if one == DOWN else self._incarnations.deadline_us(one) for one in state.members]
         soonest_us = min(deadlines)
         if soonest_us == NEVER:
@@ -159,24 +159,28 @@ class Transitions:
             return
         for place, deadline_us in enumerate(deadlines):
             if deadline_us <= max(soonest_us, state.now_us):
-                yield Choice("tick", place)
+                yield Transition("tick", place)
 
     # What comes of it
 
-    def after(self, state: State, choice: Choice) -> State:
+    def after(self, state: State, choice: Transition) -> State:
         """The state to which `choice` leads. One of `choices(state)` is expected."""
         now_us, members, lives, in_flight, spent = state
         kind, place, sender, content = choice
         match kind:
             case "deliver":
-                arrived = InFlight(sender, place, content)
+                arrived = MessageInFlight(sender, place, content)
                 return self._deliver(State(now_us, members, lives, _without(in_flight, arrived), spent), arrived)
             case "duplicate":
                 spent = spent._replace(duplicates=spent.duplicates + 1)
-                return self._deliver(State(now_us, members, lives, in_flight, spent), InFlight(sender, place, content))
+                return self._deliver(
+                    State(now_us, members, lives, in_flight, spent), MessageInFlight(sender, place, content)
+                )
             case "drop":
                 spent = spent._replace(drops=spent.drops + 1)
-                return State(now_us, members, lives, _without(in_flight, InFlight(sender, place, content)), spent)
+                return State(
+                    now_us, members, lives, _without(in_flight, MessageInFlight(sender, place, content)), spent
+                )
             case "crash":
                 return self._kill(state._replace(spent=spent._replace(crashes=spent.crashes + 1)), place)
             case "restart":
@@ -247,21 +251,21 @@ class Transitions:
         state = state._replace(members=_with(state.members, place, DOWN))
         lost = self._inputs.number(PeerUnreachable(self.configurations[place].address, "connection lost"))
         told = [
-            InFlight(place, other, lost)
+            MessageInFlight(place, other, lost)
             for other, member in enumerate(state.members)
             if member != DOWN and not self._is_blocked(self._links_of(state), place, other)
         ]
         return _sending(state, told)
 
-    def _deliver(self, state: State, one: InFlight) -> State:
+    def _deliver(self, state: State, one: MessageInFlight) -> State:
         if state.members[one.receiver] != DOWN:
             return self._step(state, one.receiver, self._arriving(one))
         if state.members[one.sender] == DOWN or isinstance(self._inputs.known[one.content], PeerUnreachable):
             return state
         refused = PeerUnreachable(self.configurations[one.receiver].address, "connection refused")
-        return _sending(state, [InFlight(one.receiver, one.sender, self._inputs.number(refused))])
+        return _sending(state, [MessageInFlight(one.receiver, one.sender, self._inputs.number(refused))])
 
-    def _arriving(self, one: InFlight) -> int:
+    def _arriving(self, one: MessageInFlight) -> int:
         """What arrives, as the receiver is told of it: news as they are, a message with its sender."""
         key = (one.sender, one.content)
         number = self._arrivals.get(key)
@@ -277,7 +281,7 @@ class Transitions:
     def _step(self, state: State, place: int, number: int) -> State:
         return self._settle(state, place, self._incarnations.step(state.members[place], state.now_us, number))
 
-    def _settle(self, state: State, place: int, step: Step) -> State:
+    def _settle(self, state: State, place: int, step: SteppedMember) -> State:
         """After a step of the member at `place`: what it sent is on its way, and what is prompt has arrived."""
         now_us, members, lives, in_flight, spent = state
         members = _with(members, place, DOWN if step.ended else step.state)
@@ -295,10 +299,12 @@ class Transitions:
                 state = self._deliver(state, one)
         return state
 
-    def _sent(self, commands: int, place: int, sent: tuple[Sent, ...]) -> tuple[list[InFlight], list[InFlight]]:
+    def _sent(
+        self, commands: int, place: int, sent: tuple[Sent, ...]
+    ) -> tuple[list[MessageInFlight], list[MessageInFlight]]:
         """What is on its way, and what arrives at once; nothing of what a link does not let through."""
-        slow: list[InFlight] = []
-        prompt: list[InFlight] = []
+        slow: list[MessageInFlight] = []
+        prompt: list[MessageInFlight] = []
         links = self._links[commands]
         for address, content in sent:
             receiver = self._places.get(address)
@@ -307,7 +313,7 @@ class Transitions:
             kind = self.kind(content)
             if links.conditions and self._is_blocked(links, place, receiver, kind):
                 continue
-            (prompt if kind in self._prompt else slow).append(InFlight(place, receiver, content))
+            (prompt if kind in self._prompt else slow).append(MessageInFlight(place, receiver, content))
         return slow, prompt
 
     def kind(self, content: int) -> str:
@@ -347,11 +353,11 @@ def _with(values: tuple[int, ...], place: int, value: int) -> tuple[int, ...]:
     return (*values[:place], value, *values[place + 1 :])
 
 
-def _sending(state: State, more: list[InFlight]) -> State:
+def _sending(state: State, more: list[MessageInFlight]) -> State:
     return state._replace(in_flight=tuple(sorted((*state.in_flight, *more)))) if more else state
 
 
-def _without(in_flight: tuple[InFlight, ...], gone: InFlight) -> tuple[InFlight, ...]:
+def _without(in_flight: tuple[MessageInFlight, ...], gone: MessageInFlight) -> tuple[MessageInFlight, ...]:
     place = in_flight.index(gone)
     return (*in_flight[:place], *in_flight[place + 1 :])
 

@@ -26,9 +26,9 @@ from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
 from quarterdeck.backend.core.properties import SECOND_US, Settings
 from quarterdeck.backend.picture.what_if.prediction import (
     PLAIN_ASSUMPTION,
+    FaultPrediction,
     PredictedCluster,
     PredictedStep,
-    Prediction,
 )
 from quarterdeck.backend.simulation.virtual_time.forked_world import forked_world
 from quarterdeck.backend.simulation.virtual_time.world import World
@@ -70,14 +70,14 @@ class Superseded(Exception):
 
 def predictions(
     snapshot: ClusterSnapshot, commands: Sequence[Command], *, is_wanted: Callable[[], bool] = lambda: True
-) -> Iterator[Prediction]:
+) -> Iterator[FaultPrediction]:
     """What comes of `commands`, told again and again: soon what came first, in the end what it comes to.
 
     The last one is the outcome, tried in several orders of the messages where the members are few. Raises `CommandRefused` for
     a command that the cluster refuses, and `Superseded` as soon as `is_wanted` says no.
     """
     orders = ORDERS if len(snapshot.members) <= SEVERAL_ORDERS_UP_TO else 1
-    first: Prediction | None = None
+    first: FaultPrediction | None = None
     agreeing = 0
     for order in range(1, orders + 1):
         future = _Future(snapshot, commands, order, is_wanted)
@@ -108,7 +108,7 @@ class _Future:
         for command in commands:
             self._world.execute(command)
 
-    def follow(self) -> Iterator[Prediction]:
+    def follow(self) -> Iterator[FaultPrediction]:
         """Run forward until nothing changes any more; what it has come to, whenever something has changed."""
         world, told = self._world, 0
         rest_us = max(map(rest_length_us, self._settings))
@@ -129,11 +129,11 @@ class _Future:
         elif isinstance(record.event, PartitionLost) and record.event.lost_backups >= ALL_LOST:
             self._lost.setdefault(record.member, set()).add(record.event.partition)
 
-    def _prediction(self, *, settled: bool) -> Prediction:
+    def _prediction(self, *, settled: bool) -> FaultPrediction:
         world = self._world
         clusters = tuple(self._cluster(label, view) for label, view in _masters(world))
         listed = {label for cluster in clusters for label in cluster.members}
-        return Prediction(
+        return FaultPrediction(
             clusters,
             tuple(label for label, _ in _running(world) if label not in listed),
             tuple(self._suspicions()),

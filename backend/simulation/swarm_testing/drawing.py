@@ -27,7 +27,7 @@ from quarterdeck.backend.simulation.swarm_testing.fault_timeline import (
     drawn_length_us,
     fault_steps,
 )
-from quarterdeck.backend.simulation.swarm_testing.migration_rounds import MigrationRounds, wait_until_safe
+from quarterdeck.backend.simulation.swarm_testing.migration_rounds import SwarmRounds, wait_until_safe
 from quarterdeck.backend.simulation.swarm_testing.settings_drawing import (
     MANY_PARTITIONS,
     drawn_join_lists,
@@ -145,8 +145,8 @@ class _Steps:
         standing.down.clear()
         yield from self._ending(standing)
 
-    def _rounds(self, standing: Standing) -> MigrationRounds:
-        return MigrationRounds(_stream(self._seed, "rounds"), standing, self._settings.backups, self.faults)
+    def _rounds(self, standing: Standing) -> SwarmRounds:
+        return SwarmRounds(_stream(self._seed, "rounds"), standing, self._settings.backups, self.faults)
 
     def _faults(self, number: int, standing: Standing) -> Iterator[StepTree]:
         length_us = drawn_length_us(_stream(self._seed, f"length {number}"), self._settings.max_no_heartbeat_us)

@@ -62,7 +62,7 @@ def wait_until_safe() -> StepTree:
     return {"do": {"wait-until-safe": {"within": duration_text(SETTLE_US)}}}
 
 
-class MigrationRounds:
+class SwarmRounds:
     """The rounds of one run. `faults` is told the kinds of what happens in them."""
 
     def __init__(self, draws: Random, standing: Standing, backups: int, faults: list[str]) -> None:

@@ -36,7 +36,7 @@ def shrink(scenario: Scenario, still_fails: Callable[[Scenario], bool], most_att
     `still_fails` must hold for `scenario` itself, and answer alike for equal scenarios. The search ends after
     `most_attempts` questions with the smallest one so far.
     """
-    search = _Search(scenario_tree(scenario), still_fails, most_attempts)
+    search = _Shrinking(scenario_tree(scenario), still_fails, most_attempts)
     before: Tree | None = None
     while before != search.best and search.left:
         before = search.best
@@ -108,7 +108,7 @@ def with_ending(scenario: Scenario, added: Sequence[Tree] = ()) -> Scenario:
     return scenario_of_tree({**tree, "steps": steps})
 
 
-class _Search:
+class _Shrinking:
     """The smallest failing tree so far. Trees that were asked for before are not tried again."""
 
     def __init__(self, tree: Tree, still_fails: Callable[[Scenario], bool], most_attempts: int) -> None:
@@ -140,13 +140,13 @@ class _Search:
         )
 
 
-def _fewer_steps(search: _Search) -> None:
+def _fewer_steps(search: _Shrinking) -> None:
     """Leave out runs of steps, half of them first, then shorter and shorter runs (delta debugging)."""
     _fewer(search, "steps", lambda: search.best["steps"], lambda steps: search.accept_with(steps=_joined(steps)))
 
 
 def _fewer(
-    search: _Search, what: str, present: Callable[[], list[Any]], accept: Callable[[list[Any]], bool], least: int = 1
+    search: _Shrinking, what: str, present: Callable[[], list[Any]], accept: Callable[[list[Any]], bool], least: int = 1
 ) -> None:
     length = max(1, len(present()) // 2)
     while length:
@@ -160,7 +160,7 @@ def _fewer(
         length //= 2
 
 
-def _fewer_members(search: _Search) -> None:
+def _fewer_members(search: _Shrinking) -> None:
     """Leave out members wherever they are named; the last ones first, so that mastership stays where it was."""
     for label in reversed(search.best["members"]):
         if len(search.best["members"]) > 1:
@@ -200,7 +200,7 @@ def _has_sense(step: Tree) -> bool:
     return bool(what)
 
 
-def _fewer_parts(search: _Search) -> None:
+def _fewer_parts(search: _Shrinking) -> None:
     """Leave out what has a default: latency, clocks, late members, join lists, and settings, each whole and by parts."""
     search.accept_with(summary="")
     for name in ("latency", "clocks", "late", "join-lists", "zones", "lite", "settings"):
@@ -214,7 +214,7 @@ def _fewer_parts(search: _Search) -> None:
                 search.accept_with(**{name: {key: value for key, value in now.items() if key != part}})
 
 
-def _smaller_actions(search: _Search) -> None:
+def _smaller_actions(search: _Shrinking) -> None:
     """Name fewer members, messages or entries in each action."""
     for place in range(len(search.best["steps"])):
         for path in list(_lists_in(search.best["steps"][place].get("do", {}))):
@@ -234,7 +234,7 @@ def _lists_in(node: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str
                 yield from _lists_in(value, (*path, number))
 
 
-def _shorten_list(search: _Search, place: int, path: Sequence[str | int]) -> None:
+def _shorten_list(search: _Shrinking, place: int, path: Sequence[str | int]) -> None:
     def present() -> list[Any]:
         found = search.best["steps"][place]["do"]
         for key in path:
@@ -253,7 +253,7 @@ def _shorten_list(search: _Search, place: int, path: Sequence[str | int]) -> Non
         _fewer(search, "names", present, accept)
 
 
-def _shorter_waits(search: _Search) -> None:
+def _shorter_waits(search: _Shrinking) -> None:
     """Let each wait last a round time that is shorter, or half as long."""
     for place in range(len(search.best["steps"])):
         wait = search.best["steps"][place].get("do", {}).get("wait")
@@ -269,7 +269,7 @@ def _shorter_waits(search: _Search) -> None:
             wait = shorter
 
 
-def _waiting(search: _Search, place: int, text: str) -> list[Tree]:
+def _waiting(search: _Shrinking, place: int, text: str) -> list[Tree]:
     steps: list[Tree] = deepcopy(search.best["steps"])
     steps[place]["do"]["wait"] = text
     return steps

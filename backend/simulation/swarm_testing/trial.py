@@ -31,9 +31,9 @@ from quarterdeck.backend.invariants.convergence_bounds import convergence_bound_
 from quarterdeck.backend.invariants.partition_tables import PartitionTables
 from quarterdeck.backend.scenarios.data_expectations import why_not_balanced
 from quarterdeck.backend.scenarios.expectations import running
-from quarterdeck.backend.scenarios.format.scenario import Scenario, Step
+from quarterdeck.backend.scenarios.format.scenario import Scenario, ScenarioStep
 from quarterdeck.backend.scenarios.interpreter import Interpreter, read_everything
-from quarterdeck.backend.scenarios.run_state import Journal, RunState
+from quarterdeck.backend.scenarios.run_state import RecordSink, RunState
 from quarterdeck.backend.simulation.simulated_driver import SimulatedDriver
 from quarterdeck.backend.simulation.swarm_testing.convergence import why_not_converged
 from quarterdeck.backend.simulation.swarm_testing.drawing import FEWEST, MOST, draw_scenario
@@ -88,7 +88,7 @@ def run_seed(seed: int, sizes: tuple[int, int] = (FEWEST, MOST)) -> Trial:
 def run_trial(
     scenario: Scenario,
     seed: int,
-    journal: Journal | None = None,
+    journal: RecordSink | None = None,
     *,
     run: str | None = None,
     elide_heartbeats: bool = True,
@@ -181,7 +181,7 @@ class _TrialRun:
                 return
             for step in more:
                 self._added.append(step)
-                proving.take(Step.model_validate(step))
+                proving.take(ScenarioStep.model_validate(step))
 
     def fail(self, verdict: Verdict, invariant: str, text: str) -> None:
         self._verdict, self._invariant, self._text = verdict, invariant, text

@@ -20,7 +20,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.inputs import HeartbeatsElided
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.scenarios.format.latency import Latency
-from quarterdeck.backend.simulation.virtual_time.node import Arrival, BroadcastSchedule, DeliveryBatch, Node
+from quarterdeck.backend.simulation.virtual_time.node import Arrival, BroadcastSchedule, DeliveryBatch, SimulatedNode
 
 QueuePosition = tuple[int, int]
 """A time, and the place in the queue among all that happens then."""
@@ -65,17 +65,17 @@ class HeartbeatHistory:
 class Elision:
     """Decides which rounds are left out. It is told of all rounds, in order, and puts back what was left out too early."""
 
-    def __init__(self, latency: Latency, enqueue: Callable[[Node, DeliveryBatch], None]) -> None:
+    def __init__(self, latency: Latency, enqueue: Callable[[SimulatedNode, DeliveryBatch], None]) -> None:
         self.elided = 0
         """Deliveries left out so far."""
         self.is_calm = False
         self._latency = latency
         self._enqueue = enqueue
-        self._histories: dict[Node, HeartbeatHistory] = {}
+        self._histories: dict[SimulatedNode, HeartbeatHistory] = {}
         self._calm_members = 0
         self._floor_us = 0
 
-    def elides(self, node: Node, this: HeartbeatRound, running: int) -> bool:
+    def elides(self, node: SimulatedNode, this: HeartbeatRound, running: int) -> bool:
         """Whether the round need not be delivered, while `running` members run."""
         history = self._histories.setdefault(node, HeartbeatHistory())
         history.before, history.last = history.last, this
@@ -100,7 +100,7 @@ class Elision:
     def end_calm(self, position: QueuePosition) -> None:
         """Something happens at `position`. Let everybody know what was left out, and put back what has not arrived yet."""
         if self.is_calm:
-            heard: defaultdict[Node, dict[Address, int]] = defaultdict(dict)
+            heard: defaultdict[SimulatedNode, dict[Address, int]] = defaultdict(dict)
             for node, history in self._histories.items():
                 for this in (history.before, history.last):
                     if this is not None:
@@ -119,10 +119,10 @@ class Elision:
 
     def _restore(
         self,
-        node: Node,
+        node: SimulatedNode,
         this: HeartbeatRound,
         position: QueuePosition,
-        heard: dict[Node, dict[Address, int]],
+        heard: dict[SimulatedNode, dict[Address, int]],
     ) -> None:
         """Sort a round into what has arrived by `position`, which goes into `heard` by its receiver, and what has not."""
         late: list[Arrival] = []

@@ -19,8 +19,8 @@ from quarterdeck.backend.core.inputs import Receive
 from quarterdeck.backend.core.links import take_condition
 from quarterdeck.backend.core.member import MemberMachine
 from quarterdeck.backend.scenarios.format.clocks import Clock
-from quarterdeck.backend.simulation.virtual_time.network import Network
-from quarterdeck.backend.simulation.virtual_time.node import Node
+from quarterdeck.backend.simulation.virtual_time.network import SimulatedNetwork
+from quarterdeck.backend.simulation.virtual_time.node import SimulatedNode
 from quarterdeck.backend.simulation.virtual_time.world import World
 
 
@@ -81,14 +81,14 @@ def _resume(world: World, member: MemberSnapshot, at_us: int) -> None:
     world.network.plan_wake(node)
 
 
-class _Places(dict[Address, Node]):
+class _Places(dict[Address, SimulatedNode]):
     """All addresses to which anything is sent. Members know some that nobody has told of: nobody listens there."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: SimulatedNetwork) -> None:
         super().__init__(network.nodes)
         self._network = network
 
-    def __missing__(self, address: Address) -> Node:
+    def __missing__(self, address: Address) -> SimulatedNode:
         self._network.make_room([address])
         return self[address]
 

@@ -23,13 +23,19 @@ from quarterdeck.backend.core.timers import NEVER
 from quarterdeck.backend.scenarios.format.latency import Latency
 from quarterdeck.backend.simulation.virtual_time.elision import Elision, HeartbeatRound
 from quarterdeck.backend.simulation.virtual_time.fingerprint import Fingerprint
-from quarterdeck.backend.simulation.virtual_time.node import MOST_NODES, Arrival, BroadcastSchedule, DeliveryBatch, Node
+from quarterdeck.backend.simulation.virtual_time.node import (
+    MOST_NODES,
+    Arrival,
+    BroadcastSchedule,
+    DeliveryBatch,
+    SimulatedNode,
+)
 
 Waiting = DeliveryBatch | PeerUnreachable | None
 """Of a node: what it has sent, that it could not reach another, or None for a wake-up."""
 
 
-class Network:
+class SimulatedNetwork:
     """Everything that waits in a simulated run: batches of deliveries, and the wake-ups of members.
 
     `now_us` and `now_order` are the present position in `queue`; the world that takes from the queue sets them.
@@ -47,9 +53,9 @@ class Network:
         """`stranger` is what places have, besides their address, at which nobody ever starts."""
         self.now_us = 0
         self.now_order = NEVER
-        self.queue: list[tuple[int, int, Node, Waiting]] = []
+        self.queue: list[tuple[int, int, SimulatedNode, Waiting]] = []
         """Time, order of entry, a node, and what waits for it."""
-        self.nodes: dict[Address, Node] = {}
+        self.nodes: dict[Address, SimulatedNode] = {}
         """All addresses to which anything can be sent."""
         self.running = 0
         """How many members run."""
@@ -68,7 +74,7 @@ class Network:
         self._loss = random.Random(f"{seed}/loss").random
         self._duplication = random.Random(f"{seed}/duplication").random
         self._delay = random.Random(f"{seed}/delay").random
-        self._held: list[tuple[Node, Address, Receive]] = []
+        self._held: list[tuple[SimulatedNode, Address, Receive]] = []
         """What waits to be replayed, in the order in which it was sent: from where, where to, and what."""
 
     def make_room(self, addresses: Iterable[Address]) -> None:
@@ -77,9 +83,11 @@ class Network:
         if len(self.nodes) + len(strangers) > MOST_NODES:
             raise CommandRefused(f"more than {MOST_NODES} addresses cannot be simulated")
         for address in strangers:
-            self.nodes[address] = Node(len(self.nodes), replace(self._stranger, label=address, address=address))
+            self.nodes[address] = SimulatedNode(
+                len(self.nodes), replace(self._stranger, label=address, address=address)
+            )
 
-    def move(self, node: Node, address: Address) -> None:
+    def move(self, node: SimulatedNode, address: Address) -> None:
         """Let whoever starts at `node` do so at another address. Where it was nobody listens until somebody comes."""
         there = self.nodes.get(address)
         if there is not None and there.machine is not None:
@@ -109,7 +117,7 @@ class Network:
         if self.elision is not None:
             self.elision.end_calm((self.now_us, self.now_order))
 
-    def transmit(self, sender: Node, deliveries: Deliveries) -> None:
+    def transmit(self, sender: SimulatedNode, deliveries: Deliveries) -> None:
         """Send these messages. Each draws its own latency, but a round of heartbeats draws only once."""
         model = self._latency_model
         batch: DeliveryBatch
@@ -132,7 +140,7 @@ class Network:
             batch.sort(reverse=True)
             self._enqueue(sender, batch)
 
-    def _broadcast(self, sender: Node, deliveries: Deliveries) -> None:
+    def _broadcast(self, sender: SimulatedNode, deliveries: Deliveries) -> None:
         """Send a round of heartbeats, or leave it out. Its schedule is made once for all rounds that repeat it."""
         schedule = sender.schedule
         if schedule is None or sender.deliveries is not deliveries:
@@ -147,7 +155,7 @@ class Network:
         self._fingerprint.add(sender.index)
         self._enqueue(sender, schedule.batch(self.now_us, draw, first_order))
 
-    def _on_link(self, sender: Node, address: Address, message: Message) -> Iterator[Arrival]:
+    def _on_link(self, sender: SimulatedNode, address: Address, message: Message) -> Iterator[Arrival]:
         """When and where a message arrives under the condition of its link: not at all, once or twice."""
         target = self.nodes[address]
         condition = self.links.of(sender.label, target.label)
@@ -197,7 +205,7 @@ class Network:
         self._held = kept
         return self.links.release(command.sources, command.targets)
 
-    def in_flight(self) -> Iterator[tuple[int, Node, Receive]]:
+    def in_flight(self) -> Iterator[tuple[int, SimulatedNode, Receive]]:
         """When each message arrives that is on its way, where, and what it is; `NEVER` for what is held until it is replayed."""
         for _, _, _, waiting in sorted(self.queue, key=itemgetter(0, 1)):
             if isinstance(waiting, list):
@@ -214,23 +222,23 @@ class Network:
         self._order += 1
         self._enqueue(sender, [(max(due_us, self.now_us), self._order, self.nodes[address], received)])
 
-    def _arrival(self, delay_us: int, target: Node, received: Receive) -> Arrival:
+    def _arrival(self, delay_us: int, target: SimulatedNode, received: Receive) -> Arrival:
         self._order += 1
         return self.now_us + delay_us, self._order, target, received
 
-    def _enqueue(self, sender: Node, batch: DeliveryBatch) -> None:
+    def _enqueue(self, sender: SimulatedNode, batch: DeliveryBatch) -> None:
         """Let a batch of deliveries, or what is left of it, wait for its next arrival."""
         heappush(self.queue, (batch[-1][0], batch[-1][1], sender, batch))
 
     def report_unreachable(
-        self, receiver: Node, target: Node, reason: str, cause: UnreachableCause = "no-answer"
+        self, receiver: SimulatedNode, target: SimulatedNode, reason: str, cause: UnreachableCause = "no-answer"
     ) -> None:
         """Let `receiver` hear soon that `target` could not be reached, or that the connection to it is lost."""
         at = self.now_us + self._latency_model.least_us
         self._order += 1
         heappush(self.queue, (at, self._order, receiver, PeerUnreachable(target.address, reason, cause)))
 
-    def plan_wake(self, node: Node) -> None:
+    def plan_wake(self, node: SimulatedNode) -> None:
         """Have the member at `node` woken at its next deadline, unless that is planned already."""
         if node.machine is None:
             return

@@ -23,7 +23,7 @@ GOLDEN = 0.6180339887498949
 """Steps of the golden ratio spread a round's messages evenly over the possible latencies, wherever the first one lies."""
 
 
-class Node:
+class SimulatedNode:
     """A place where incarnations of one member run, one after another. `machine` is None while none does.
 
     `clock` is None where the member's clock shows the run's time. `wake_at` is in the run's time.
@@ -74,7 +74,7 @@ class Node:
         self.silent = False
         """A process runs here of which nothing is known: it takes everything in, and nothing ever comes from it."""
         self.paused = False
-        self.inbox: list[tuple[Node, Receive | PeerUnreachable]] = []
+        self.inbox: list[tuple[SimulatedNode, Receive | PeerUnreachable]] = []
         """What has arrived while the member is paused, and from where."""
         self.wake_at = NEVER
 
@@ -97,7 +97,7 @@ class Node:
         self.wake_at = NEVER
 
 
-Arrival = tuple[int, int, Node, Receive]
+Arrival = tuple[int, int, SimulatedNode, Receive]
 """When a message arrives, its place among all that arrives then, where, and what it is."""
 
 DeliveryBatch = list[Arrival]
@@ -113,7 +113,9 @@ class BroadcastSchedule:
 
     __slots__ = ("keys", "latency", "messages")
 
-    def __init__(self, sender: Address, deliveries: Deliveries, latency: Latency, nodes: dict[Address, Node]) -> None:
+    def __init__(
+        self, sender: Address, deliveries: Deliveries, latency: Latency, nodes: dict[Address, SimulatedNode]
+    ) -> None:
         spread_us = max(1, latency.most_us - latency.least_us)
         step_us = int(GOLDEN * spread_us)
         self.latency = latency

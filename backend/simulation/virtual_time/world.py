@@ -63,8 +63,8 @@ from quarterdeck.backend.scenarios.format.latency import Latency
 from quarterdeck.backend.simulation.virtual_time.elision import can_elide
 from quarterdeck.backend.simulation.virtual_time.fingerprint import NUMBERS_PER_UPDATE, Fingerprint
 from quarterdeck.backend.simulation.virtual_time.member_configurations import member_configurations
-from quarterdeck.backend.simulation.virtual_time.network import Network
-from quarterdeck.backend.simulation.virtual_time.node import MOST_NODES, DeliveryBatch, Node
+from quarterdeck.backend.simulation.virtual_time.network import SimulatedNetwork
+from quarterdeck.backend.simulation.virtual_time.node import MOST_NODES, DeliveryBatch, SimulatedNode
 
 PLAIN_LATENCY = Latency()
 
@@ -119,9 +119,9 @@ class World:
         """The UTC instant at which the run's time is 0."""
         elide = elide_heartbeats and can_elide(settings, latency) and not (clocks or settings_of)
         stranger = MemberConfiguration(self.run, "", Address(""), (), settings)
-        self._network = Network(seed, latency, self._fingerprint, stranger, elide_heartbeats=elide)
+        self._network = SimulatedNetwork(seed, latency, self._fingerprint, stranger, elide_heartbeats=elide)
         self._network.has_several_names = bool(cluster_names)
-        self.nodes: dict[str, Node] = {}
+        self.nodes: dict[str, SimulatedNode] = {}
         configurations = member_configurations(
             self.run,
             labels,
@@ -134,7 +134,7 @@ class World:
             zones=zones or {},
         )
         for place, configuration in enumerate(configurations):
-            node = Node(place, configuration, (clocks or {}).get(configuration.label))
+            node = SimulatedNode(place, configuration, (clocks or {}).get(configuration.label))
             node.process = _Process(self, node)
             self.nodes[node.label] = self._network.nodes[node.address] = node
         for node in self.nodes.values():
@@ -146,7 +146,7 @@ class World:
         return self._network.now_us
 
     @property
-    def network(self) -> Network:
+    def network(self) -> SimulatedNetwork:
         """Its network, for chapters that begin a world in the middle of a run."""
         return self._network
 
@@ -231,12 +231,12 @@ class World:
         self._step(label, Call(number, operation, watched))
         return number
 
-    def _kill(self, node: Node) -> None:
+    def _kill(self, node: SimulatedNode) -> None:
         self._end_process(node)
         self._record_own(ProcessKilled(node.label))
         self._break_connections(node)
 
-    def _break_connections(self, killed: Node) -> None:
+    def _break_connections(self, killed: SimulatedNode) -> None:
         """The system closes what a dead process had open, and whoever is still reached by that knows."""
         for other in self.nodes.values():
             condition = self.links.of(killed.label, other.label)
@@ -249,7 +249,7 @@ class World:
             return "paused" if node.silent else "down"
         return "paused" if node.paused else "running"
 
-    def _running(self, label: str) -> tuple[Node, MemberMachine]:
+    def _running(self, label: str) -> tuple[SimulatedNode, MemberMachine]:
         node = self.nodes[label]
         assert node.machine is not None, f"{label} was checked to be running"
         return node, node.machine
@@ -267,7 +267,7 @@ class World:
     def _addresses(self) -> dict[str, Address]:
         return {label: node.address for label, node in self.nodes.items()}
 
-    def _start(self, node: Node) -> None:
+    def _start(self, node: SimulatedNode) -> None:
         if self._network.nodes[node.address] is not node:
             raise CommandRefused(f"{node.address} is that of {self._network.nodes[node.address].label} by now")
         node.lives += 1
@@ -316,7 +316,7 @@ class World:
                 self._deliver(node, node, waiting)
         network.now_us, network.now_order = max(network.now_us, at_us), NEVER
 
-    def _deliver_batch(self, sender: Node, batch: DeliveryBatch, until_us: int) -> None:
+    def _deliver_batch(self, sender: SimulatedNode, batch: DeliveryBatch, until_us: int) -> None:
         """Deliver what arrives of one batch of deliveries before anything else is due; the rest goes back into the queue."""
         network = self._network
         queue, add = network.queue, self._fingerprint.add
@@ -347,7 +347,7 @@ class World:
             self._settled_at = self.events
             self._fingerprint.settle()
 
-    def _wake(self, node: Node, at: int) -> None:
+    def _wake(self, node: SimulatedNode, at: int) -> None:
         if at != node.wake_at:
             return
         node.wake_at = NEVER
@@ -365,7 +365,7 @@ class World:
 
     # What members do
 
-    def _deliver(self, node: Node, sender: Node, content: Receive | PeerUnreachable) -> None:
+    def _deliver(self, node: SimulatedNode, sender: SimulatedNode, content: Receive | PeerUnreachable) -> None:
         """The slow path: what arrives where nobody runs, at a paused member or one with its own clock, or tells of a failure."""
         self._network.end_calm()
         machine = node.machine
@@ -377,11 +377,11 @@ class World:
         else:
             self._carry_out(node, machine.step(node.local_us(self.now_us), content))
 
-    def _carry_out(self, node: Node, effects: Sequence[Effect]) -> None:
+    def _carry_out(self, node: SimulatedNode, effects: Sequence[Effect]) -> None:
         carry_out(effects, node.process)
         self._network.plan_wake(node)
 
-    def _end_process(self, node: Node) -> None:
+    def _end_process(self, node: SimulatedNode) -> None:
         self._network.running -= node.machine is not None
         node.end_process()
 
@@ -420,7 +420,7 @@ class _Process:
     transmit: Callable[[Deliveries], None]
     """Straight to the network: every round of heartbeats goes this way."""
 
-    def __init__(self, world: World, node: Node) -> None:
+    def __init__(self, world: World, node: SimulatedNode) -> None:
         self._world = world
         self._node = node
         self.transmit = partial(world._network.transmit, node)

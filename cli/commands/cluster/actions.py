@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 import typer
 
 from quarterdeck.backend.core.commands.catalogue import CATALOGUE, description_of
-from quarterdeck.cli.configuration.connection import Connection, with_connection
+from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.exits import CommandFailed, ExitCode
 from quarterdeck.cli.output import Format, FormatOption, say, write_rows
 
@@ -50,7 +50,7 @@ join_lists = typer.Typer(help="The join lists of the members.", rich_markup_mode
 
 @join_lists.command("get")
 @with_connection
-def get_join_list(connection: Connection, output: FormatOption = Format.TABLE) -> None:
+def get_join_list(connection: ConnectionTarget, output: FormatOption = Format.TABLE) -> None:
     """Print where every member looks for its cluster."""
     if connection.is_hazelcast:
         from quarterdeck.cli.commands.cluster import hazelcast_answers as answers
@@ -75,7 +75,7 @@ def get_join_list(connection: Connection, output: FormatOption = Format.TABLE) -
 @join_lists.command("set")
 @with_connection
 def set_join_list(
-    connection: Connection,
+    connection: ConnectionTarget,
     entries: Annotated[list[str], typer.Argument(metavar="MEMBER|HOST:PORT...", help="The whole new list.")],
     member: MemberOption = None,
 ) -> None:
@@ -88,7 +88,7 @@ def set_join_list(
 
 @with_connection
 def state(
-    connection: Connection,
+    connection: ConnectionTarget,
     new: Annotated[str | None, typer.Argument(metavar="[NEW]", help="ACTIVE, FROZEN, PASSIVE or NO_MIGRATION.")] = None,
     member: MemberOption = None,
     output: FormatOption = Format.TABLE,
@@ -123,7 +123,7 @@ def state(
 
 @with_connection
 def fault(
-    connection: Connection,
+    connection: ConnectionTarget,
     words: Annotated[
         list[str], typer.Argument(metavar="WHAT...", help=f"As at the console's prompt: {', '.join(FAULT_WORDS)} …")
     ],
@@ -139,7 +139,7 @@ def fault(
 
 @with_connection
 def do(
-    connection: Connection,
+    connection: ConnectionTarget,
     words: Annotated[list[str], typer.Argument(metavar="WHAT...", help="A line of the console's prompt.")],
     confirm: Annotated[
         str,
@@ -153,7 +153,7 @@ def do(
 
 
 @with_connection
-def kill(connection: Connection, name: Annotated[str, typer.Argument(help="The member's label.")]) -> None:
+def kill(connection: ConnectionTarget, name: Annotated[str, typer.Argument(help="The member's label.")]) -> None:
     """End a member's process without a goodbye."""
     _do(connection, lambda session: _command_of(session, f"kill {name}"))
 
@@ -195,7 +195,7 @@ def require_name(command: Command, name: str, confirmed: str) -> None:
         raise CommandFailed(ExitCode.BAD_INPUT, f"nothing was done: the cluster is {name}, not {confirmed.strip()}")
 
 
-def _do(connection: Connection, command_for: Callable[[ActingSession], Command], confirmed: str = "") -> None:
+def _do(connection: ConnectionTarget, command_for: Callable[[ActingSession], Command], confirmed: str = "") -> None:
     if connection.is_hazelcast:
         from quarterdeck.cli.commands.cluster.hazelcast_answers import act as act_on_hazelcast
 

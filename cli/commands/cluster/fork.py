@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quarterdeck.cli.commands.run_options import new_run, recording
-from quarterdeck.cli.configuration.connection import Connection, with_connection
+from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say, write_document
 
@@ -29,7 +29,7 @@ SNAPSHOT_SECONDS = 30.0
 
 @with_connection
 def fork(
-    connection: Connection,
+    connection: ConnectionTarget,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="A new folder for the copy.")],
     output: FormatOption = Format.JSON,
 ) -> None:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from quarterdeck.backend.clusters.connection_status import ConnectionStatus
 from quarterdeck.backend.clusters.hazelcast.hazelcast_cluster import HazelcastCluster
-from quarterdeck.backend.picture.fold.belief import Belief
+from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.merging.why_not_merging import why_not_merging
-from quarterdeck.cli.configuration.connection import Connection
+from quarterdeck.cli.configuration.connection import ConnectionTarget
 from quarterdeck.cli.configuration.hazelcast_connection import open_hazelcast
 from quarterdeck.cli.exits import CommandFailed, ExitCode
 
@@ -36,7 +36,7 @@ class Visit(NamedTuple):
     untold: Mapping[str, Mapping[str, str]]
 
     @property
-    def present(self) -> dict[str, Belief]:
+    def present(self) -> dict[str, MemberBelief]:
         """What those believe who were reached and have told a list."""
         members = self.picture.members
         return {
@@ -64,7 +64,7 @@ class Visit(NamedTuple):
         raise CommandFailed(ExitCode.BAD_INPUT, f"{named}; say with --member which one {what} is for")
 
 
-def visit(connection: Connection) -> Visit:
+def visit(connection: ConnectionTarget) -> Visit:
     """All that the members tell in a moment. Raises `CommandFailed` when nobody answers."""
     cluster = open_hazelcast(connection)
     try:
@@ -74,7 +74,7 @@ def visit(connection: Connection) -> Visit:
 
 
 def act(
-    connection: Connection, command_for: Callable[[Visit], Command], require_name: Callable[[Command, str], None]
+    connection: ConnectionTarget, command_for: Callable[[Visit], Command], require_name: Callable[[Command, str], None]
 ) -> None:
     """Have a member do the command that follows from what is seen, unless `require_name` objects. Raises `CommandFailed`.
 
@@ -94,7 +94,7 @@ def act(
         cluster.close()
 
 
-def _visit(connection: Connection, cluster: HazelcastCluster) -> Visit:
+def _visit(connection: ConnectionTarget, cluster: HazelcastCluster) -> Visit:
     picture, deadline = Picture(), time.monotonic() + SETTLED_SECONDS
     while True:
         for record in cluster.drain():
@@ -245,5 +245,5 @@ def why_rows(seen: Visit) -> Iterator[Row]:
         }
 
 
-def _state(belief: Belief) -> str | None:
+def _state(belief: MemberBelief) -> str | None:
     return belief.cluster_state if belief.tells("cluster-state") else None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from quarterdeck.cli.commands.cluster import actions, fork, watch
-from quarterdeck.cli.configuration.connection import Connection, with_connection
+from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.exits import ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
 
@@ -40,7 +40,7 @@ group = typer.Typer(help="Look at a running cluster, and act on it.", rich_marku
 @group.command()
 @with_connection
 def status(
-    connection: Connection,
+    connection: ConnectionTarget,
     check: Annotated[
         bool,
         typer.Option("--check", help="Exit with 1 unless all members are reached and agree on one list and table."),
@@ -66,7 +66,7 @@ def status(
 
 @group.command()
 @with_connection
-def members(connection: Connection, output: FormatOption = Format.TABLE) -> None:
+def members(connection: ConnectionTarget, output: FormatOption = Format.TABLE) -> None:
     """Print a row for every member: what it believes, or why it is not reached."""
     if connection.is_hazelcast:
         from quarterdeck.cli.commands.cluster import hazelcast_answers as answers
@@ -84,7 +84,7 @@ def members(connection: Connection, output: FormatOption = Format.TABLE) -> None
 
 @group.command()
 @with_connection
-def lists(connection: Connection, output: FormatOption = Format.TABLE) -> None:
+def lists(connection: ConnectionTarget, output: FormatOption = Format.TABLE) -> None:
     """Print the member list of every member side by side."""
     if connection.is_hazelcast:
         from quarterdeck.cli.commands.cluster import hazelcast_answers as answers
@@ -101,7 +101,7 @@ def lists(connection: Connection, output: FormatOption = Format.TABLE) -> None:
 
 @group.command()
 @with_connection
-def suspicions(connection: Connection, output: FormatOption = Format.TABLE) -> None:
+def suspicions(connection: ConnectionTarget, output: FormatOption = Format.TABLE) -> None:
     """Print who suspects whom and why, who reports whom to its master, and which members masters hold back."""
     from quarterdeck.backend.member_api.beliefs import Suspicions
     from quarterdeck.cli.commands.cluster.session import run_session
@@ -116,7 +116,7 @@ def suspicions(connection: Connection, output: FormatOption = Format.TABLE) -> N
 @group.command()
 @with_connection
 def table(
-    connection: Connection,
+    connection: ConnectionTarget,
     member: MemberOption = None,
     first: Annotated[int, typer.Option("--from", min=0, help="The first partition.")] = 0,
     last: Annotated[int | None, typer.Option("--to", min=0, help="The last partition.")] = None,
@@ -154,7 +154,7 @@ def table(
 @group.command()
 @with_connection
 def owner(
-    connection: Connection,
+    connection: ConnectionTarget,
     map_name: Annotated[str, typer.Argument(metavar="MAP", help="The map.")],
     key: Annotated[str, typer.Argument(metavar="KEY", help="The key, as text.")],
     key_type: Annotated[
@@ -198,7 +198,7 @@ def owner(
 
 @group.command()
 @with_connection
-def migrations(connection: Connection, member: MemberOption = None, output: FormatOption = Format.TABLE) -> None:
+def migrations(connection: ConnectionTarget, member: MemberOption = None, output: FormatOption = Format.TABLE) -> None:
     """Print what the masters migrate: running, planned, and how the latest ended."""
     from quarterdeck.backend.member_api.partitions import Migrations
     from quarterdeck.cli.commands.cluster.session import run_session
@@ -217,7 +217,7 @@ def migrations(connection: Connection, member: MemberOption = None, output: Form
 @group.command("why-not-merging")
 @group.command()
 @with_connection
-def why(connection: Connection, member: MemberOption = None, output: FormatOption = Format.TABLE) -> None:
+def why(connection: ConnectionTarget, member: MemberOption = None, output: FormatOption = Format.TABLE) -> None:
     """Print for every master why its cluster does not merge with the others."""
     if connection.is_hazelcast:
         from quarterdeck.cli.commands.cluster import hazelcast_answers as answers

@@ -18,7 +18,7 @@ from quarterdeck.backend.clusters.remote.remote_commands import CommandTarget, P
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands.commands import Command, CommandRefused
 from quarterdeck.backend.picture.text.formatting import one_line, with_names
-from quarterdeck.cli.configuration.connection import Connection
+from quarterdeck.cli.configuration.connection import ConnectionTarget
 from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class ClusterSession:
         await execute_command(self._client, command, members)
 
 
-def run_session(connection: Connection, collect: Callable[[ClusterSession], Awaitable[Result]]) -> Result:
+def run_session(connection: ConnectionTarget, collect: Callable[[ClusterSession], Awaitable[Result]]) -> Result:
     """What `collect` finds on a visit. Raises `CommandFailed`, also when nobody answers."""
     connection.require_named().require_ours()
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quarterdeck.cli.commands.journal import RECORD_COLUMNS, record_row
-from quarterdeck.cli.configuration.connection import Connection, with_connection
+from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.output import Format, FormatOption, say, write_rows
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ POLL_SECONDS = 0.1
 
 @with_connection
 def watch(
-    connection: Connection,
+    connection: ConnectionTarget,
     new: Annotated[
         bool, typer.Option("--new", help="Print only what happens from now on, without the history.")
     ] = False,

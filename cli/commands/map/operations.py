@@ -14,10 +14,17 @@ import typer
 from quarterdeck.backend.core.commands.catalogue import CommandDescription
 from quarterdeck.backend.core.commands.commands import CallMap
 from quarterdeck.cli.commands.console import PresetName, read_settings
-from quarterdeck.cli.commands.map.script import DEFAULT_VALUE_BYTES, DESCRIPTIONS, MAP_WORDS, Line, Load, read_script
+from quarterdeck.cli.commands.map.script import (
+    DEFAULT_VALUE_BYTES,
+    DESCRIPTIONS,
+    MAP_WORDS,
+    ScriptLine,
+    ScriptLoad,
+    read_script,
+)
 from quarterdeck.cli.commands.map.session import MapSession, answer_as_data, map_session
 from quarterdeck.cli.commands.run_options import ProcessesOption
-from quarterdeck.cli.configuration.connection import Connection, with_connection
+from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
 
@@ -73,7 +80,7 @@ def _add_operation(description: CommandDescription) -> None:
     """The command that asks for one operation: its arguments are those of the catalogue, but the map is an option."""
 
     def ask(
-        connection: Connection,
+        connection: ConnectionTarget,
         name: MapOption = DEFAULT_MAP,
         keys: KeysOption = 0,
         members: MembersOption = DEFAULT_MEMBERS,
@@ -85,7 +92,7 @@ def _add_operation(description: CommandDescription) -> None:
         values = {one.name: words[one.name].encode() if one.kind == "bytes" else words[one.name] for one in arguments}
         call = description.make({"member": "", "map": name, **values})
         assert isinstance(call, CallMap)
-        once(call.operation, Load(name, keys), members, processes, properties, connection, output)
+        once(call.operation, ScriptLoad(name, keys), members, processes, properties, connection, output)
 
     arguments = [one for one in description.details if one.name != "map"]
     *options, _ = inspect.signature(ask, eval_str=True).parameters.values()
@@ -102,7 +109,7 @@ for _word in MAP_WORDS:
 @group.command()
 @with_connection
 def load(
-    connection: Connection,
+    connection: ConnectionTarget,
     name: MapOption = DEFAULT_MAP,
     keys: KeysOption = DEFAULT_ENTRIES,
     value_bytes: ValueBytesOption = DEFAULT_VALUE_BYTES,
@@ -149,7 +156,7 @@ def load(
 @group.command("run")
 @with_connection
 def run_script(
-    connection: Connection,
+    connection: ConnectionTarget,
     file: Annotated[Path, typer.Argument(metavar="FILE|-", help="The lines to do; - reads them from stdin.")],
     members: MembersOption = DEFAULT_MEMBERS,
     processes: ProcessesOption = False,
@@ -181,11 +188,11 @@ def register(app: typer.Typer) -> None:
 
 def once(
     operation: Operation,
-    before: Load,
+    before: ScriptLoad,
     members: int,
     processes: bool,
     properties: list[str] | None,
-    connection: Connection,
+    connection: ConnectionTarget,
     output: Format,
 ) -> None:
     """One operation on the cluster that `connection` names, or else on one of its own, after `before`.
@@ -203,14 +210,14 @@ def once(
         raise typer.Exit(ExitCode.CHECK_FAILED)
 
 
-def results(session: MapSession, lines: list[Line], problems: list[str]) -> Iterator[dict[str, object]]:
+def results(session: MapSession, lines: list[ScriptLine], problems: list[str]) -> Iterator[dict[str, object]]:
     """Do line after line; what is not done is also told in `problems`. Raises `CommandFailed` for a line that is refused."""
     from quarterdeck.backend.core.commands.commands import CommandRefused
 
     for line in lines:
         try:
             match line.wanted:
-                case Load(name, entries, value_bytes):
+                case ScriptLoad(name, entries, value_bytes):
                     row = session.load(name, entries, value_bytes)
                 case CallMap(_, operation):
                     row = answer_as_data(operation, session.ask(operation))

@@ -21,7 +21,7 @@ DEFAULT_VALUE_BYTES = 100
 
 
 @dataclass(frozen=True)
-class Load:
+class ScriptLoad:
     """Put so many entries of this size into the map."""
 
     map: str
@@ -30,28 +30,28 @@ class Load:
 
 
 @dataclass(frozen=True)
-class Line:
+class ScriptLine:
     """One line of a script: its number, and what it asks for."""
 
     number: int
-    wanted: Command | Load
+    wanted: Command | ScriptLoad
     """A call is for whichever member the session asks."""
 
 
-def read_script(text: str, source: str) -> list[Line]:
+def read_script(text: str, source: str) -> list[ScriptLine]:
     """The lines of `text`, without empty ones and comments (``#``). Raises `CommandFailed`, which names `source` and the line."""
     lines = []
     for number, line in enumerate(text.splitlines(), start=1):
         try:
             words = shlex.split(line, comments=True)
             if words:
-                lines.append(Line(number, _wanted(words)))
+                lines.append(ScriptLine(number, _wanted(words)))
         except ValueError as problem:
             raise CommandFailed(ExitCode.BAD_INPUT, f"{source}:{number}: {problem}") from problem
     return lines
 
 
-def _wanted(words: Sequence[str]) -> Command | Load:
+def _wanted(words: Sequence[str]) -> Command | ScriptLoad:
     """What these words ask for. Raises ValueError."""
     verb, *rest = words
     if verb not in (*DESCRIPTIONS, LOAD):
@@ -74,8 +74,8 @@ def _check_count(verb: str, usage: str, rest: Sequence[str]) -> None:
         raise ValueError(f"{verb} takes {usage}, not {len(rest)} words; put quotes around words with blanks")
 
 
-def _load(name: str, count: str, value_bytes: str = str(DEFAULT_VALUE_BYTES)) -> Load:
+def _load(name: str, count: str, value_bytes: str = str(DEFAULT_VALUE_BYTES)) -> ScriptLoad:
     for field, given in (("COUNT", count), ("VALUE_BYTES", value_bytes)):
         if not given.isdecimal():
             raise ValueError(f"{field}: {given!r} is not a whole number")
-    return Load(name, int(count), int(value_bytes))
+    return ScriptLoad(name, int(count), int(value_bytes))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quarterdeck.cli.commands.run_options import new_run, recording, stopping
-from quarterdeck.cli.configuration.connection import Connection
+from quarterdeck.cli.configuration.connection import ConnectionTarget
 from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def map_session(
     *,
     processes: bool = False,
     journal: Path | None = None,
-    connection: Connection,
+    connection: ConnectionTarget,
 ) -> Iterator[MapSession]:
     """A session with the cluster that `connection` names; when it names none, with a new one on this machine, which lives as
     long as the session. Raises `CommandFailed`.
@@ -161,7 +161,7 @@ def map_session(
 
 
 @contextmanager
-def _remote_session(connection: Connection) -> Iterator[MapSession]:
+def _remote_session(connection: ConnectionTarget) -> Iterator[MapSession]:
     """Each operation is asked of the first member that was reached."""
     from quarterdeck.backend.clusters.remote.member_client import BadResponse, Unreachable
     from quarterdeck.backend.core.commands.commands import CommandRefused

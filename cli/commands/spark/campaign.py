@@ -17,7 +17,7 @@ from quarterdeck.cli.output import Format, FormatOption, say, write_document, wr
 
 if TYPE_CHECKING:
     from quarterdeck.backend.core.properties import PropertyValue
-    from quarterdeck.backend.pipeline.campaign.driver import Progress, Summary
+    from quarterdeck.backend.pipeline.campaign.driver import CampaignProgress, CampaignSummary
     from quarterdeck.backend.pipeline.campaign.plan import Campaign
 
 PROGRESS_INTERVAL_SECONDS = 5.0
@@ -185,7 +185,7 @@ def _on_spark(
     *,
     resume: bool,
     shrinks: bool,
-) -> Summary:
+) -> CampaignSummary:
     from quarterdeck.backend.pipeline.spark.requirements import SparkFailed, needing_packages
 
     with failing_without_spark(), needing_packages():
@@ -227,13 +227,13 @@ def _hinting_at_resuming(out: str, failed: type[Exception]) -> Iterator[None]:
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[Progress], None]]:
+def _progress() -> Iterator[Callable[[CampaignProgress], None]]:
     """A bar with rate and time left on a terminal, a line every few seconds elsewhere; both on stderr."""
     import sys
 
     told = 0
 
-    def tell_failures(progress: Progress, tell: Callable[[str], None]) -> None:
+    def tell_failures(progress: CampaignProgress, tell: Callable[[str], None]) -> None:
         nonlocal told
         for row in progress.new_failures:
             told += 1
@@ -243,7 +243,7 @@ def _progress() -> Iterator[Callable[[Progress], None]]:
     if not sys.stderr.isatty():
         said_at = 0.0
 
-        def tell_plainly(progress: Progress) -> None:
+        def tell_plainly(progress: CampaignProgress) -> None:
             nonlocal said_at
             tell_failures(progress, say)
             if progress.seconds - said_at >= PROGRESS_INTERVAL_SECONDS or progress.runs == progress.of_runs:
@@ -260,14 +260,14 @@ def _progress() -> Iterator[Callable[[Progress], None]]:
     with Bar(*columns, console=Console(stderr=True, highlight=False)) as bar:
         task = bar.add_task("", total=1.0, line="starting")
 
-        def tell(progress: Progress) -> None:
+        def tell(progress: CampaignProgress) -> None:
             tell_failures(progress, lambda text: bar.console.print(text, markup=False))
             bar.update(task, completed=progress.share, line=_line(progress))
 
         yield tell
 
 
-def _line(progress: Progress) -> str:
+def _line(progress: CampaignProgress) -> str:
     left = f", {_duration(progress.left_seconds)} left" if progress.left_seconds else ""
     failed = f", {progress.failed} failed" if progress.failed else ""
     return f"{progress.runs} of {progress.of_runs} runs, {progress.rate:.1f} a second{left}{failed}"
@@ -284,7 +284,7 @@ def _duration(seconds: float) -> str:
 # What is printed
 
 
-def _print(summary: Summary, output: Format) -> None:
+def _print(summary: CampaignSummary, output: Format) -> None:
     import msgspec
 
     took = summary.took
@@ -309,7 +309,7 @@ def _print(summary: Summary, output: Format) -> None:
     say(f"{took.runs} runs in {_duration(took.wall_seconds)}, {took.runs_per_second} a second; {summary.folder}")
 
 
-def _comparison_rows(summary: Summary) -> Iterator[dict[str, object]]:
+def _comparison_rows(summary: CampaignSummary) -> Iterator[dict[str, object]]:
     """One row for each measure of each variant, and one for each verdict that occurs anywhere."""
     verdicts = [verdict for verdict in summary.verdicts if summary.verdicts[verdict]]
     for variant in summary.settings:

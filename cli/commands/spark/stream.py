@@ -17,7 +17,7 @@ from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say
 
 if TYPE_CHECKING:
-    from quarterdeck.backend.pipeline.streaming.findings_file import Change
+    from quarterdeck.backend.pipeline.streaming.findings_file import FindingsChange
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -106,7 +106,7 @@ def _end_by_signals(stop: threading.Event) -> None:
         signal.signal(number, end)
 
 
-def _print_change(change: Change, output: Format) -> None:
+def _print_change(change: FindingsChange, output: Format) -> None:
     import msgspec
 
     from quarterdeck.backend.picture.text.formatting import one_line

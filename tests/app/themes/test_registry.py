@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from textual.color import Color
 
-from quarterdeck.app.themes.palette import Palette
+from quarterdeck.app.themes.palette import ColourPalette
 from quarterdeck.app.themes.registry import ANSI, DEFAULT_THEME, PALETTES, THEMES, NoSuchTheme, theme_called
 from quarterdeck.widgets.replica_style import HUES
 
@@ -57,12 +57,12 @@ def as_seen_by_a_deuteranope(color: str) -> tuple[float, float, float]:
     return red, green, blue
 
 
-def least_contrast(palette: Palette) -> float:
+def least_contrast(palette: ColourPalette) -> float:
     return 7.0 if palette.name == "high-contrast" else 4.5
 
 
 @pytest.mark.parametrize("palette", PALETTES, ids=lambda palette: palette.name)
-def test_every_tone_is_readable_on_every_ground(palette: Palette) -> None:
+def test_every_tone_is_readable_on_every_ground(palette: ColourPalette) -> None:
     css = {**palette.theme().to_color_system().generate(), **palette.theme().variables}
     for tone, color in palette.tones.items():
         assert Color.parse(css[TONE_VARIABLES[tone]]) == Color.parse(color)
@@ -76,7 +76,7 @@ REPLICA_STATES = (("text-error", "error-muted"), ("text-warning", "warning-muted
 
 
 @pytest.mark.parametrize("palette", PALETTES, ids=lambda palette: palette.name)
-def test_marks_of_the_replica_map_are_readable(palette: Palette) -> None:
+def test_marks_of_the_replica_map_are_readable(palette: ColourPalette) -> None:
     css = {**palette.theme().to_color_system().generate(), **palette.theme().variables}
     for text, ground in REPLICA_STATES:
         assert contrast(css[text], css[ground]) >= 4.5, (text, ground)
@@ -98,7 +98,7 @@ def brightness(color: str) -> float:
 
 
 @pytest.mark.parametrize("palette", PALETTES, ids=lambda palette: palette.name)
-def test_words_on_coloured_buttons_and_in_the_footer_are_readable(palette: Palette) -> None:
+def test_words_on_coloured_buttons_and_in_the_footer_are_readable(palette: ColourPalette) -> None:
     css = {**palette.theme().to_color_system().generate(), **palette.theme().variables}
     for ground in ("error", "warning", "success", "primary"):
         assert contrast(css["button-color-foreground"], css[ground]) >= 4.5
@@ -107,7 +107,7 @@ def test_words_on_coloured_buttons_and_in_the_footer_are_readable(palette: Palet
 
 
 @pytest.mark.parametrize("palette", PALETTES, ids=lambda palette: palette.name)
-def test_a_cursor_and_an_outlier_are_seen_against_the_ground(palette: Palette) -> None:
+def test_a_cursor_and_an_outlier_are_seen_against_the_ground(palette: ColourPalette) -> None:
     grounds = {palette.background, palette.cursor, palette.cursor_blurred, palette.outlier}
     assert len(grounds) == 4
 

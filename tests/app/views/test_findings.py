@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from quarterdeck.app.views.audit.findings import Finding, FindingsFile, of_run, of_violation
+from quarterdeck.app.views.audit.findings import FollowedFindings, ShownFinding, of_run, of_violation
 from quarterdeck.backend.clusters.invariant_monitor import Violation
 from quarterdeck.backend.core.events import ProcessKilled, Record
 from tests.app.fakes.finding_line import line
@@ -17,7 +17,7 @@ def append(path: Path, text: bytes) -> None:
 
 def test_a_file_is_followed_and_a_torn_line_waits_for_its_end(tmp_path: Path) -> None:
     path = tmp_path / "findings.jsonl"
-    file = FindingsFile(path)
+    file = FollowedFindings(path)
     assert not file.look() and not file.findings
     append(path, line(1) + line(2)[:20])
     assert file.look() and [one.seq for one in file.findings] == [1]
@@ -30,7 +30,7 @@ def test_a_file_is_followed_and_a_torn_line_waits_for_its_end(tmp_path: Path) ->
 def test_what_is_no_finding_is_counted_and_left_out(tmp_path: Path) -> None:
     path = tmp_path / "findings.jsonl"
     append(path, b'{"rule": 5}\n\xff\xfe\n' + line(3))
-    file = FindingsFile(path)
+    file = FollowedFindings(path)
     file.look()
     assert file.bad_lines == 2 and [one.seq for one in file.findings] == [3]
 
@@ -38,7 +38,7 @@ def test_what_is_no_finding_is_counted_and_left_out(tmp_path: Path) -> None:
 def test_a_file_that_was_cut_or_replaced_is_read_anew(tmp_path: Path) -> None:
     path = tmp_path / "findings.jsonl"
     append(path, line(1) + line(2))
-    file = FindingsFile(path)
+    file = FollowedFindings(path)
     file.look()
     path.write_bytes(line(7))
     assert file.look() and [one.seq for one in file.findings] == [7]
@@ -51,7 +51,7 @@ def test_a_file_that_was_cut_or_replaced_is_read_anew(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_read_is_said_and_tried_again(tmp_path: Path) -> None:
     path = tmp_path / "findings.jsonl"
     path.mkdir()
-    file = FindingsFile(path)
+    file = FollowedFindings(path)
     assert not file.look() and "cannot be read" in file.problem
     path.rmdir()
     append(path, line(1) + b"\n")
@@ -66,5 +66,5 @@ def test_a_violation_stands_at_the_last_of_its_witnesses() -> None:
 
 
 def test_findings_of_one_run() -> None:
-    found = [Finding("r", "violation", run, "m", "u", 1, 1, "d") for run in ("a", "b", "a")]
+    found = [ShownFinding("r", "violation", run, "m", "u", 1, 1, "d") for run in ("a", "b", "a")]
     assert len(of_run(found, "a")) == 2 and len(of_run(found, "")) == 3

@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 
 from quarterdeck.app.commands.requests import Requests
 from quarterdeck.app.console import Console
-from quarterdeck.app.session import Session
+from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.partitions.screen import PartitionsScreen
 from quarterdeck.backend.clusters.traffic import Traffic, load_of
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
@@ -131,7 +131,7 @@ def test_a_load_begins_shows_in_the_first_line_and_ends() -> None:
 def test_a_load_that_ends_by_itself_says_so_once() -> None:
     cluster = AnsweringCluster(NAMES)
     cluster.form()
-    session = Session(cluster)
+    session = ConsoleSession(cluster)
     requests = Requests(session, lambda *_: None)
     session.poll()
     session.traffic = Traffic(cluster, load_of("50 for=2s", NAMES), cluster.now_us())

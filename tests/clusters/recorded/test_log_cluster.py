@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from quarterdeck.backend.clusters.recorded import log_reading
-from quarterdeck.backend.clusters.recorded.log_cluster import LogCluster, LogSource
+from quarterdeck.backend.clusters.recorded.log_cluster import LogCluster, LoggedCluster
 from quarterdeck.backend.clusters.recorded.log_excerpt import excerpt_of
 from quarterdeck.backend.clusters.recorded.log_import import RunExists, import_run
 from quarterdeck.backend.clusters.recorded.recorded_cluster import RecordedCluster
@@ -124,7 +124,7 @@ def test_an_imported_journal_still_knows_its_lines_and_what_was_observed(
     from_logs = all_of(logs)
     for path in (tmp_path, tmp_path / "run=incident", next((tmp_path / "run=incident").glob("*.jsonl"))):
         imported = recorded_run(path)
-        assert isinstance(imported, LogSource)
+        assert isinstance(imported, LoggedCluster)
         records: list[Record] = []
         wait_until(lambda records=records, it=imported: records.extend(it.drain()) or it.complete)
         assert [imported.line_of(one) for one in records] == [logs.line_of(one) for one in from_logs]
@@ -132,7 +132,7 @@ def test_an_imported_journal_still_knows_its_lines_and_what_was_observed(
         assert len(imported.story.observations) == len(logs.story.observations) > 0
         assert imported.landmarks() == logs.landmarks() and imported.notes() == logs.notes()
     (tmp_path / "run=incident" / "logs.json").write_text("{")
-    assert not isinstance(recorded_run(tmp_path), LogSource)
+    assert not isinstance(recorded_run(tmp_path), LoggedCluster)
 
 
 def test_only_what_witnesses_prove_is_watched(opened: Callable[..., LogCluster]) -> None:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from quarterdeck.backend.clusters.remote.access import Access
+from quarterdeck.backend.clusters.remote.access import MemberCredentials
 from quarterdeck.backend.clusters.remote.member_client import MemberClient
 from quarterdeck.backend.core.commands.commands import CommandRefused
 
@@ -42,7 +42,7 @@ def answering(answer: bytes) -> Iterator[int]:
 
 def why(url: str) -> str:
     async def ask() -> str:
-        async with MemberClient(Access(), answer_seconds=0.5) as client:
+        async with MemberClient(MemberCredentials(), answer_seconds=0.5) as client:
             try:
                 await client.facts(url)
             except CommandRefused as refusal:

@@ -12,7 +12,7 @@ import pytest
 import trustme
 
 from quarterdeck.backend.clusters.connection_status import ConnectionStatusSource
-from quarterdeck.backend.clusters.remote.access import Access
+from quarterdeck.backend.clusters.remote.access import MemberCredentials
 from quarterdeck.backend.clusters.remote.member_client import RequestRefused, Unreachable
 from quarterdeck.backend.clusters.remote.member_stream import StreamTimings
 from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
@@ -237,13 +237,13 @@ def test_a_process_started_anew_begins_a_new_history(cities: tuple[FakeMember, .
 def test_who_asks_is_said_and_nobody_is_told_more(cities: tuple[FakeMember, ...]) -> None:
     for member in cities:
         member.authorization = "Bearer open-sesame"
-    with watching(cities[0].url, access=Access(token="open-sesame")) as (cluster, records):
+    with watching(cities[0].url, access=MemberCredentials(token="open-sesame")) as (cluster, records):
         pump(cluster, records, 6)
-    with watching(cities[0].url, access=Access(user="hugo", password="secret")) as (cluster, _):
+    with watching(cities[0].url, access=MemberCredentials(user="hugo", password="secret")) as (cluster, _):
         wait_until(lambda: any(one.why for one in cluster.connection_status().values()))
         why = next(iter(cluster.connection_status().values())).why
         assert "who are you?" in why
-        assert "secret" not in why + repr(Access(user="hugo", password="secret"))
+        assert "secret" not in why + repr(MemberCredentials(user="hugo", password="secret"))
 
 
 def test_members_are_believed_by_their_certificates_only(tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_members_are_believed_by_their_certificates_only(tmp_path: Path) -> None
     try:
         for member in (athens, byzantium):
             member.serve(tmp_path / "member.pem")
-        with watching(url, access=Access(authority=tmp_path / "authority.pem")) as (cluster, records):
+        with watching(url, access=MemberCredentials(authority=tmp_path / "authority.pem")) as (cluster, records):
             pump(cluster, records, 4)
             wait_until(lambda: [one.contact for one in cluster.connection_status().values()] == ["connected"] * 2)
         with watching(url) as (cluster, records):
@@ -266,7 +266,7 @@ def test_members_are_believed_by_their_certificates_only(tmp_path: Path) -> None
         athens.vanish()
         byzantium.vanish()
     with pytest.raises(OSError, match="No such file"):
-        RemoteCluster([url], access=Access(authority=tmp_path / "none.pem"))
+        RemoteCluster([url], access=MemberCredentials(authority=tmp_path / "none.pem"))
 
 
 def test_one_to_act_on_only_hears_no_records(cities: tuple[FakeMember, ...]) -> None:

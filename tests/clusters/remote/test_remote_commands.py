@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quarterdeck.backend.clusters.remote.access import (
-    Access,
     BadUrl,
+    MemberCredentials,
     is_unencrypted,
     member_url,
     url_of_other,
 )
-from quarterdeck.backend.clusters.remote.member_stream import Backoff
+from quarterdeck.backend.clusters.remote.member_stream import StreamBackoff
 from quarterdeck.backend.clusters.remote.remote_commands import CommandTarget, requests_for
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands.commands import (
@@ -125,10 +125,10 @@ def test_others_are_on_their_own_ports_unless_http_has_one_of_its_own() -> None:
 
 
 def test_secrets_stay_out_of_texts_and_tokens_win() -> None:
-    access = Access("hugo", "geheim", "zutritt")
+    access = MemberCredentials("hugo", "geheim", "zutritt")
     assert access.headers() == {"Authorization": "Bearer zutritt"}
-    assert Access("hugo", "geheim").headers() == {"Authorization": "Basic aHVnbzpnZWhlaW0="}
-    assert Access().headers() == {}
+    assert MemberCredentials("hugo", "geheim").headers() == {"Authorization": "Basic aHVnbzpnZWhlaW0="}
+    assert MemberCredentials().headers() == {}
     assert not {"geheim", "zutritt"} & set(repr(access).split("'"))
     assert is_unencrypted("http://h:1")
     assert not is_unencrypted("http://127.0.0.1:1")
@@ -136,7 +136,7 @@ def test_secrets_stay_out_of_texts_and_tokens_win() -> None:
 
 
 def test_pauses_double_up_to_a_limit_with_chance_and_begin_anew() -> None:
-    backoff = Backoff(0.25, 5.0, Random(3))
+    backoff = StreamBackoff(0.25, 5.0, Random(3))
     pauses = [backoff.next() for _ in range(2000)]
     wholes = [min(0.25 * 2**number, 5.0) for number in range(12)]
     assert all(whole / 2 <= pause <= whole for pause, whole in zip(pauses, wholes, strict=False))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from quarterdeck.backend.core.data.calls.operations import Answer, Get, Put, PutAll, Size
 from quarterdeck.backend.core.data.map_service import entries_of, held_partitions
 from quarterdeck.backend.core.data.messages import MapAnswer
-from quarterdeck.backend.core.data.partition_store import Entry, PartitionStore, Stamp, entry_bytes, entry_digest
+from quarterdeck.backend.core.data.partition_store import PartitionStore, Stamp, StoredEntry, entry_bytes, entry_digest
 from quarterdeck.backend.core.data.replication.store_transfer import Staging, StoreCursor, next_chunk
 from quarterdeck.backend.core.partitions.migration.migration_service import MigrationService
 from tests.core.map_network import MapNetwork
@@ -163,7 +163,7 @@ def chunks_of(store: PartitionStore, chunk_bytes: int) -> Iterator[bytes]:
 def test_chunks_are_made_one_by_one() -> None:
     """A million small entries: the first chunks cost no more than their own size."""
     store = PartitionStore()
-    entry = Entry(b"12345678", 1, 10**15, 10**15, 10**15, 0)
+    entry = StoredEntry(b"12345678", 1, 10**15, 10**15, 10**15, 0)
     store.maps["m"] = {f"k{number}": entry for number in range(1_000_000)}
     store.entries = 1_000_000
     first = list(islice(chunks_of(store, 131_072), 4))
@@ -185,12 +185,12 @@ def test_any_store_goes_through_chunks(
 ) -> None:
     store = PartitionStore()
     for (name, key), value in content.items():
-        store.put(name, key, Entry(value, 1, 2, 3, 4, 5))
+        store.put(name, key, StoredEntry(value, 1, 2, 3, 4, 5))
     for (name, key), value in changes:
         if value is None:
             store.remove(name, key)
         else:
-            store.put(name, key, Entry(value, 2, 2, 3, 4, 5))
+            store.put(name, key, StoredEntry(value, 2, 2, 3, 4, 5))
     store.stamp = Stamp("writer", 7)
     store.sessions = {"x": (3, (Answer(value=b"v"),)), "y": (1, ())}
     entries = [(name, key, entry) for name, ones in store.maps.items() for key, entry in ones.items()]
@@ -209,7 +209,7 @@ def test_any_store_goes_through_chunks(
 
 def test_what_is_no_chunk_is_refused() -> None:
     store = PartitionStore()
-    store.put("m", "k", Entry(b"v", 1, 0, 0, 0, 0))
+    store.put("m", "k", StoredEntry(b"v", 1, 0, 0, 0, 0))
     store.stamp = Stamp("w", 1)
     head, entries = chunks_of(store, 100)
     with pytest.raises(ValueError, match="head"):

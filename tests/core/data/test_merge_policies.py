@@ -3,15 +3,15 @@
 import pytest
 
 from quarterdeck.backend.core.data.merge_policies import merged
-from quarterdeck.backend.core.data.partition_store import Entry
+from quarterdeck.backend.core.data.partition_store import StoredEntry
 from quarterdeck.backend.core.properties import PROPERTIES
 
-OLD = Entry(b"existing", version=5, created_us=10, updated_us=20, accessed_us=30, hits=3)
+OLD = StoredEntry(b"existing", version=5, created_us=10, updated_us=20, accessed_us=30, hits=3)
 
 
-def incoming(**changed: int) -> Entry:
+def incoming(**changed: int) -> StoredEntry:
     fields = {"version": 2, "created_us": 1, "updated_us": 20, "accessed_us": 30, "hits": 3, **changed}
-    return Entry(b"incoming", **fields)
+    return StoredEntry(b"incoming", **fields)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_every_policy_that_can_be_set_is_in_the_table_above() -> None:
 
 def test_what_is_taken_keeps_its_past_and_has_a_version_above_both() -> None:
     taken = merged("latest-update", OLD, incoming(updated_us=50))
-    assert taken == Entry(b"incoming", 6, 1, 50, 30, 3)
+    assert taken == StoredEntry(b"incoming", 6, 1, 50, 30, 3)
     assert merged("put-if-absent", None, incoming()) == incoming()
 
 

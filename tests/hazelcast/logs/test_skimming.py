@@ -8,7 +8,7 @@ import pytest
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.hazelcast.logs import skimming
-from quarterdeck.backend.hazelcast.logs.lines.file_splits import ENDLESS, Split
+from quarterdeck.backend.hazelcast.logs.lines.file_splits import ENDLESS, FileSplit
 from quarterdeck.backend.hazelcast.logs.reader import NoLogs, read_logs
 from quarterdeck.backend.hazelcast.logs.run_reader import LogLine, ReadProgress, RecordsRead, RunRead, read_run
 from quarterdeck.backend.hazelcast.logs.skimming import skim
@@ -21,7 +21,7 @@ OPTIONS = LogOptions(date="2026-11-21")
 
 
 def whole(file: Path) -> list[EventMessage]:
-    found = parse_split(Split(str(file), 0, 0, ENDLESS, 0), OPTIONS)
+    found = parse_split(FileSplit(str(file), 0, 0, ENDLESS, 0), OPTIONS)
     return sorted((one for one in found if isinstance(one, EventMessage)), key=lambda one: one.offset)
 
 

@@ -13,9 +13,9 @@ import msgspec
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.hazelcast.wire.codec.answer_codec import decode_message
-from quarterdeck.backend.hazelcast.wire.codec.frames import IS_EVENT, Frame, Limits, MessageReader, encode_frames
+from quarterdeck.backend.hazelcast.wire.codec.frames import IS_EVENT, Frame, FrameLimits, MessageReader, encode_frames
 from quarterdeck.backend.hazelcast.wire.connection import MemberWatch
-from quarterdeck.backend.hazelcast.wire.follower import Connection
+from quarterdeck.backend.hazelcast.wire.follower import FollowedConnection
 from quarterdeck.backend.hazelcast.wire.messages import ClusterMetadata, SystemProperties
 
 FOLDERS = re.compile(rb"(>)/[^<]*/")
@@ -44,7 +44,7 @@ class RecordedWatch(MemberWatch):
         super().__init__(*arguments)
         self.pieces: list[Piece] = []
 
-    def link_received(self, connection: Connection, data: bytes) -> None:
+    def link_received(self, connection: FollowedConnection, data: bytes) -> None:
         """Keep it, and go on."""
         self.pieces.append(Piece(self._clock_us(), connection.endpoint, connection.number, b64encode(data).decode()))
         super().link_received(connection, data)
@@ -62,11 +62,11 @@ def worth_keeping(pieces: Sequence[Piece]) -> Iterator[Piece]:
 
     The properties of the process name folders of the machine, so they stay out; in the configuration others stand for them.
     """
-    readers: dict[Connection, MessageReader] = {}
-    kept: dict[Connection, set[object]] = {}
+    readers: dict[FollowedConnection, MessageReader] = {}
+    kept: dict[FollowedConnection, set[object]] = {}
     for piece in pieces:
-        connection = Connection(piece.endpoint, piece.number)
-        reader = readers.setdefault(connection, MessageReader(Limits()))
+        connection = FollowedConnection(piece.endpoint, piece.number)
+        reader = readers.setdefault(connection, MessageReader(FrameLimits()))
         for frames in reader.feed(piece.data):
             message = decode_message(frames)[1]
             answer = message.state if isinstance(message, ClusterMetadata) else type(message)

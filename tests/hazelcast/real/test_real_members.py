@@ -24,11 +24,11 @@ from quarterdeck.backend.hazelcast.wire.codec.request_codec import REQUEST_HEAD,
 from quarterdeck.backend.hazelcast.wire.connection import NoAnswer
 from quarterdeck.backend.hazelcast.wire.messages import (
     ClusterMetadata,
-    Done,
     ErrorAnswer,
     MembersView,
     PartitionsView,
     ReplicaMigrationEvent,
+    RequestDone,
 )
 from quarterdeck.backend.hazelcast.wire.observations import ConnectionTold, Heard, NotTold, Observation
 from quarterdeck.backend.hazelcast.wire.requests import (
@@ -201,7 +201,7 @@ async def change_state(watched: Watching, address: Address, wanted: ClusterState
     async with asyncio.timeout(60):
         while True:
             answer = await watched.watch.ask(address, ChangeClusterState(wanted))
-            if answer == Done():
+            if answer == RequestDone():
                 return
             assert isinstance(answer, ErrorAnswer)
             assert "pending migration" in answer.message
@@ -269,7 +269,7 @@ async def small_run(version: str, folder: Path) -> None:
         async with watching(cluster, one) as watched:
             await watched.until("the lite member", lambda: bool(watched.views(one)))
             assert watched.views(one)[-1][1].members[0].lite
-            assert await watched.watch.ask(one, PromoteLiteMember()) == Done()
+            assert await watched.watch.ask(one, PromoteLiteMember()) == RequestDone()
             await watched.until("its promotion", lambda: not watched.views(one)[-1][1].members[0].lite)
             with suppress(NoAnswer):
                 await watched.watch.ask(one, ShutDownMember())

@@ -20,7 +20,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands.commands import CommandRefused, StopCluster
 from quarterdeck.backend.core.events import ListInstalled, MemberMerging, MemberStarted, SuspicionRaised
 from quarterdeck.backend.core.witnessed.events import MemberWitnessed
-from quarterdeck.backend.hazelcast.wire.requests import Credentials, Token, UserAndPassword
+from quarterdeck.backend.hazelcast.wire.requests import Credentials, RequestToken, UserAndPassword
 from quarterdeck.backend.hazelcast.wire.settings import Pace, TlsOptions, WatchSettings
 from quarterdeck.backend.live.cluster.background_loop import BackgroundLoop
 from quarterdeck.backend.picture.merging.why_not_merging import why_not_merging
@@ -253,7 +253,9 @@ async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
         await writer.drain()
 
 
-@pytest.mark.parametrize("credentials", [UserAndPassword("hugo", "wrong"), Token(b"wrong")], ids=["password", "token"])
+@pytest.mark.parametrize(
+    "credentials", [UserAndPassword("hugo", "wrong"), RequestToken(b"wrong")], ids=["password", "token"]
+)
 def test_who_asks_with_a_password_or_a_token(version: str, credentials: Credentials, tmp_path: Path) -> None:
     with RealCluster(version, tmp_path, 1) as cluster:
         one = cluster.address(1)

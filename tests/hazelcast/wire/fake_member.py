@@ -19,8 +19,8 @@ from quarterdeck.backend.hazelcast.wire.codec.event_codec import event_frames
 from quarterdeck.backend.hazelcast.wire.codec.frames import (
     PREAMBLE,
     BadBytes,
+    FrameLimits,
     Frames,
-    Limits,
     MessageReader,
     encode_frames,
 )
@@ -29,7 +29,6 @@ from quarterdeck.backend.hazelcast.wire.messages import (
     Answer,
     Authenticated,
     ClusterMetadata,
-    Done,
     ErrorAnswer,
     Event,
     ListenerAdded,
@@ -43,6 +42,7 @@ from quarterdeck.backend.hazelcast.wire.messages import (
     PartitionLostEvent,
     PartitionsView,
     ReplicaMigrationEvent,
+    RequestDone,
     SystemProperties,
     TimedMemberState,
     ViewMember,
@@ -179,7 +179,7 @@ class FakeMember:
             with suppress(ConnectionError, BadBytes, asyncio.IncompleteReadError):
                 if await reader.readexactly(len(PREAMBLE)) != PREAMBLE:
                     return
-                messages = MessageReader(Limits())
+                messages = MessageReader(FrameLimits())
                 while data := await reader.read(65536):
                     for frames in messages.feed(data):
                         self._take(guest, frames)
@@ -234,9 +234,9 @@ class FakeMember:
                 return ListenerRemoved(guest.listeners.pop(AddMigrationListener, None) is not None)
             case ChangeClusterState(state):
                 self.state = ClusterMetadata(state, self.state.cluster_time_ms, self.version, self.state.cluster_uuid)
-                return Done()
+                return RequestDone()
             case _:
-                return Done()
+                return RequestDone()
 
     def _introduce(self, guest: Guest, request: Authenticate) -> Authenticated:
         fits = request.cluster_name == self.cluster_name and request.credentials == self.credentials

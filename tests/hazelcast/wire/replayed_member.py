@@ -13,8 +13,8 @@ from quarterdeck.backend.hazelcast.wire.codec.frames import (
     IS_EVENT,
     PREAMBLE,
     Frame,
+    FrameLimits,
     Frames,
-    Limits,
     MessageReader,
     encode_frames,
 )
@@ -65,7 +65,7 @@ class ReplayedMember:
         self._writer = writer
         with suppress(ConnectionError, asyncio.IncompleteReadError):
             await reader.readexactly(len(PREAMBLE))
-            messages = MessageReader(Limits())
+            messages = MessageReader(FrameLimits())
             while data := await reader.read(65536):
                 for frames in messages.feed(data):
                     self._take(writer, frames)

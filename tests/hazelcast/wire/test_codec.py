@@ -21,7 +21,7 @@ from quarterdeck.backend.hazelcast.wire.codec.frames import (
     UNFRAGMENTED,
     BadBytes,
     Frame,
-    Limits,
+    FrameLimits,
     MessageReader,
     encode_fragments,
     encode_frames,
@@ -46,7 +46,7 @@ REQUESTS = st.one_of(
         st.one_of(
             st.just(requests.NameOnly()),
             st.builds(requests.UserAndPassword, TEXT, TEXT),
-            st.builds(requests.Token, st.binary(max_size=40)),
+            st.builds(requests.RequestToken, st.binary(max_size=40)),
         ),
         UUIDS,
         TEXT,
@@ -125,7 +125,7 @@ NUMBER_OF_ANSWER = {
     messages.Metrics: 0x200100,
     messages.ListenerAdded: 0x001100,
     messages.ListenerRemoved: 0x001200,
-    messages.Done: 0x000B00,
+    messages.RequestDone: 0x000B00,
     messages.ErrorAnswer: 0x000B00,
 }
 
@@ -148,7 +148,7 @@ ANSWERS = st.one_of(
     st.builds(messages.Metrics, LONG, st.lists(SETS, max_size=2).map(tuple)),
     st.builds(messages.ListenerAdded, UUIDS),
     st.builds(messages.ListenerRemoved, st.booleans()),
-    st.just(messages.Done()),
+    st.just(messages.RequestDone()),
     st.builds(messages.ErrorAnswer, INT, TEXT, TEXT),
 )
 
@@ -227,7 +227,7 @@ def test_a_message_with_a_broken_byte_is_read_or_refused(
 
 def test_a_frame_of_two_gigabytes_is_refused_at_its_head() -> None:
     with pytest.raises(BadBytes, match="2147483647 bytes long"):
-        MessageReader(Limits()).feed(HEAD.pack(2**31 - 1, UNFRAGMENTED))
+        MessageReader(FrameLimits()).feed(HEAD.pack(2**31 - 1, UNFRAGMENTED))
 
 
 @pytest.mark.parametrize("length", [-1, 0, 5])
@@ -237,16 +237,16 @@ def test_a_frame_shorter_than_its_head_is_refused(length: int) -> None:
 
 
 def test_frames_without_an_end_are_refused_in_time() -> None:
-    reader = MessageReader(Limits(message_bytes=1_000, message_frames=50))
+    reader = MessageReader(FrameLimits(message_bytes=1_000, message_frames=50))
     frame = HEAD.pack(HEAD.size, 0)
     with pytest.raises(BadBytes, match="more than 50 frames"):
         reader.feed(frame * 60)
     with pytest.raises(BadBytes, match="more than 1000"):
-        MessageReader(Limits(message_bytes=1_000)).feed((HEAD.pack(106, 0) + bytes(100)) * 10)
+        MessageReader(FrameLimits(message_bytes=1_000)).feed((HEAD.pack(106, 0) + bytes(100)) * 10)
 
 
 def test_fragments_without_an_end_are_refused_in_time() -> None:
-    reader = MessageReader(Limits(message_bytes=2_000, message_frames=1_000))
+    reader = MessageReader(FrameLimits(message_bytes=2_000, message_frames=1_000))
     (fragment, _) = encode_fragments(1, [[Frame(0, bytes(300))], [Frame(0)]])
     others = [fragment.replace((1).to_bytes(8, "little"), number.to_bytes(8, "little")) for number in range(2, 20)]
     with pytest.raises(BadBytes, match="more than 2000"):
@@ -265,7 +265,7 @@ def test_more_behind_what_is_known_is_skipped() -> None:
 
 
 def test_a_message_of_unknown_type_is_told_as_such() -> None:
-    frames = answer_frames(messages.Done(), 0x777700, 12)
+    frames = answer_frames(messages.RequestDone(), 0x777700, 12)
     assert decode_message(frames) == (12, messages.UnknownMessage(0x777701))
 
 
@@ -284,10 +284,12 @@ def test_a_partition_that_cannot_be_is_refused() -> None:
 
 
 def test_secrets_are_in_no_text_of_the_request() -> None:
-    for credentials in (requests.UserAndPassword("ann", "hunter2"), requests.Token(b"hunter2")):
+    for credentials in (requests.UserAndPassword("ann", "hunter2"), requests.RequestToken(b"hunter2")):
         assert "hunter2" not in repr(requests.Authenticate("dev", credentials, "x", "y", "z"))
 
 
 def test_a_token_is_shown_with_another_request() -> None:
-    request = requests.Authenticate("dev", requests.Token(b"t"), "00000000-0000-0000-0000-000000000001", "y", "z")
+    request = requests.Authenticate(
+        "dev", requests.RequestToken(b"t"), "00000000-0000-0000-0000-000000000001", "y", "z"
+    )
     assert number_of(request) == 0x000200

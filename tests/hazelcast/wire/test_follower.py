@@ -6,9 +6,9 @@ from random import Random
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.hazelcast.wire.codec.answer_codec import answer_frames
-from quarterdeck.backend.hazelcast.wire.codec.frames import PREAMBLE, Frames, Limits, MessageReader, encode_frames
+from quarterdeck.backend.hazelcast.wire.codec.frames import PREAMBLE, FrameLimits, Frames, MessageReader, encode_frames
 from quarterdeck.backend.hazelcast.wire.codec.request_codec import decode_request, number_of
-from quarterdeck.backend.hazelcast.wire.follower import Dial, Follower, Output, Send
+from quarterdeck.backend.hazelcast.wire.follower import Dial, MemberFollower, Output, Send
 from quarterdeck.backend.hazelcast.wire.messages import (
     Answer,
     Authenticated,
@@ -47,13 +47,13 @@ class Played:
     def __init__(self, pace: Pace | None = None, *, answers: bool = True) -> None:
         settings = WatchSettings((ADDRESS,), pace=pace or Pace())
         self.now_us = 0
-        self.follower = Follower(ADDRESS, ADDRESS, settings, UUID, Random(1), 0, pinned=True)
+        self.follower = MemberFollower(ADDRESS, ADDRESS, settings, UUID, Random(1), 0, pinned=True)
         self.answers = answers
         self.config_bytes = 9_000
         self.asked: list[tuple[int, Request]] = []
         self.outputs: list[tuple[int, Output]] = []
         self.bytes = 0
-        self._reader = MessageReader(Limits())
+        self._reader = MessageReader(FrameLimits())
 
     def run(self, seconds: float) -> None:
         """Let time go by from deadline to deadline."""
@@ -71,7 +71,7 @@ class Played:
         for output in outputs:
             self.outputs.append((self.now_us, output))
             if isinstance(output, Dial) and self.answers:
-                self._reader = MessageReader(Limits())
+                self._reader = MessageReader(FrameLimits())
                 self.take(self.follower.opened(self.now_us, output.connection))
             elif isinstance(output, Send):
                 self.bytes += len(output.data)

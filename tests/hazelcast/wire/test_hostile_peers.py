@@ -13,7 +13,13 @@ from quarterdeck.backend.core.address import Address, make_address
 from quarterdeck.backend.hazelcast.wire.codec.answer_codec import answer_frames
 from quarterdeck.backend.hazelcast.wire.codec.frames import BEGIN_FRAGMENT, HEAD, UNFRAGMENTED, encode_frames
 from quarterdeck.backend.hazelcast.wire.connection import NoAnswer
-from quarterdeck.backend.hazelcast.wire.messages import Authenticated, Done, MemberConfig, MembersView, ViewMember
+from quarterdeck.backend.hazelcast.wire.messages import (
+    Authenticated,
+    MemberConfig,
+    MembersView,
+    RequestDone,
+    ViewMember,
+)
 from quarterdeck.backend.hazelcast.wire.observations import NotFollowed
 from quarterdeck.backend.hazelcast.wire.requests import GetMemberConfig
 from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
@@ -69,7 +75,7 @@ STRANGERS = {
         (HEAD.pack(HEAD.size, BEGIN_FRAGMENT)) * 20_000,
         "more than 65536 is not taken|more than 1000 frames",
     ),
-    "the wrong answer": (encode_frames(answer_frames(Done(), 0x000100, 1)), "a frame of"),
+    "the wrong answer": (encode_frames(answer_frames(RequestDone(), 0x000100, 1)), "a frame of"),
     "nobody's answer": (
         encode_frames(answer_frames(Authenticated("authenticated", None, None, "", 1, None), 0x000100, 1)),
         "does not say which member it is",
@@ -129,7 +135,7 @@ async def test_answers_that_nobody_waits_for_and_configurations_that_are_none_ar
     await member.start()
     async with watching(WatchSettings((member.address,), pace=QUICK)) as watched:
         await watched.until(lambda: len(watched.messages(member.address)) > 10)
-        member.say(encode_frames(answer_frames(Done(), 0x777700, 3)))
+        member.say(encode_frames(answer_frames(RequestDone(), 0x777700, 3)))
         for text in ("<hazelcast", "", "<other/>"):
             member.answers[GetMemberConfig] = config = MemberConfig(text)
             await watched.until(lambda config=config: config in watched.messages(member.address))

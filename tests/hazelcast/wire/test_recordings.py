@@ -12,8 +12,8 @@ import pytest
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.hazelcast.wire.codec.answer_codec import decode_message
-from quarterdeck.backend.hazelcast.wire.codec.frames import Frames, Limits, MessageReader
-from quarterdeck.backend.hazelcast.wire.follower import Connection
+from quarterdeck.backend.hazelcast.wire.codec.frames import FrameLimits, Frames, MessageReader
+from quarterdeck.backend.hazelcast.wire.follower import FollowedConnection
 from quarterdeck.backend.hazelcast.wire.messages import (
     Authenticated,
     ClusterMetadata,
@@ -38,13 +38,13 @@ NOT_UNDERSTOOD = {0x000304, 0x000305}
 
 
 @cache
-def recorded(version: str) -> dict[Connection, list[Frames]]:
+def recorded(version: str) -> dict[FollowedConnection, list[Frames]]:
     """All messages of each connection, in order."""
-    readers: dict[Connection, MessageReader] = {}
-    messages: dict[Connection, list[Frames]] = {}
+    readers: dict[FollowedConnection, MessageReader] = {}
+    messages: dict[FollowedConnection, list[Frames]] = {}
     for piece in read_recording(version):
-        connection = Connection(piece.endpoint, piece.number)
-        reader = readers.setdefault(connection, MessageReader(Limits()))
+        connection = FollowedConnection(piece.endpoint, piece.number)
+        reader = readers.setdefault(connection, MessageReader(FrameLimits()))
         messages.setdefault(connection, []).extend(reader.feed(piece.data))
     return messages
 

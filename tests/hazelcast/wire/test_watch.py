@@ -11,12 +11,12 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.hazelcast.wire.connection import MemberWatch, NoAnswer
 from quarterdeck.backend.hazelcast.wire.messages import (
     ClusterMetadata,
-    Done,
     MembersView,
     Metrics,
     MigrationState,
     PartitionsView,
     ReplicaMigrationEvent,
+    RequestDone,
 )
 from quarterdeck.backend.hazelcast.wire.observations import NotTold, Observation
 from quarterdeck.backend.hazelcast.wire.requests import (
@@ -25,8 +25,8 @@ from quarterdeck.backend.hazelcast.wire.requests import (
     GetClusterMetadata,
     Ping,
     RemoveMigrationListener,
+    RequestToken,
     ShutDownMember,
-    Token,
     UserAndPassword,
 )
 from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
@@ -166,7 +166,7 @@ async def test_an_operator_is_answered_or_told_that_no_answer_comes() -> None:
     await member.start()
     async with watching(settings_for(member)) as watched:
         await watched.until(lambda: watched.states(member.address) == ["connected"])
-        assert await watched.watch.ask(member.address, ChangeClusterState("FROZEN")) == Done()
+        assert await watched.watch.ask(member.address, ChangeClusterState("FROZEN")) == RequestDone()
         state = await watched.watch.ask(member.address, GetClusterMetadata())
         assert isinstance(state, ClusterMetadata)
         assert state.state == "FROZEN"
@@ -216,9 +216,9 @@ async def test_an_address_map_leads_to_members_behind_nat() -> None:
         await member.stop()
 
 
-@pytest.mark.parametrize("credentials", [UserAndPassword("ann", "secret"), Token(b"\x01secret")])
+@pytest.mark.parametrize("credentials", [UserAndPassword("ann", "secret"), RequestToken(b"\x01secret")])
 @in_a_loop
-async def test_credentials_are_shown_and_wrong_ones_turned_away(credentials: UserAndPassword | Token) -> None:
+async def test_credentials_are_shown_and_wrong_ones_turned_away(credentials: UserAndPassword | RequestToken) -> None:
     member = FakeMember(credentials=credentials)
     await member.start()
     right = WatchSettings((member.address,), credentials=credentials, pace=QUICK)

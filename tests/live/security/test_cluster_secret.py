@@ -20,12 +20,12 @@ from quarterdeck.backend.live.transport.handshake_messages import (
     ANSWER,
     PROTOCOL_VERSION,
     Challenge,
+    HandshakeHello,
     HandshakeRejection,
-    Hello,
     Proof,
     Welcome,
 )
-from quarterdeck.backend.live.transport.limits import Limits
+from quarterdeck.backend.live.transport.limits import TransportLimits
 from tests.live.transport.http_echo import ask
 from tests.live.transport.transports import Member, net, run
 from tests.thoroughness import examples
@@ -38,11 +38,11 @@ SAFE = WireSecurity(secret="swordfish")
 
 
 def caller(secret: ClusterSecret | None = SECRET, address: Address = THERE) -> Initiator:
-    return Initiator(Hello(PROTOCOL_VERSION, "dev", address, "u-caller"), HERE, secret)
+    return Initiator(HandshakeHello(PROTOCOL_VERSION, "dev", address, "u-caller"), HERE, secret)
 
 
 def called(secret: ClusterSecret | None = SECRET, uuid: str = "u-called") -> Responder:
-    return Responder(lambda: Hello(PROTOCOL_VERSION, "dev", HERE, uuid), secret, lambda hello: None)
+    return Responder(lambda: HandshakeHello(PROTOCOL_VERSION, "dev", HERE, uuid), secret, lambda hello: None)
 
 
 def said(content: msgspec.Struct) -> memoryview:
@@ -134,8 +134,8 @@ def test_a_recorded_proof_is_worth_nothing() -> None:
 def test_a_member_is_no_oracle_against_itself() -> None:
     """Whoever is called by a member cannot call it back and have it answer its own challenge."""
     initiator = caller()
-    mirror = Responder(lambda: Hello(PROTOCOL_VERSION, "dev", THERE, "u-caller"), SECRET, lambda hello: None)
-    stolen = Hello(PROTOCOL_VERSION, "dev", HERE, "u-called", initiator.hello.nonce)
+    mirror = Responder(lambda: HandshakeHello(PROTOCOL_VERSION, "dev", THERE, "u-caller"), SECRET, lambda hello: None)
+    stolen = HandshakeHello(PROTOCOL_VERSION, "dev", HERE, "u-called", initiator.hello.nonce)
     challenge = mirror.take(said(stolen))
     assert isinstance(challenge, Challenge)
     proof = proof_of(initiator, Challenge(HERE, "u-called", challenge.nonce))
@@ -155,7 +155,7 @@ def test_a_challenge_is_good_for_one_proof_and_asked_once() -> None:
 
 def test_a_uuid_that_changes_meanwhile_is_not_vouched_for() -> None:
     uuid = "old"
-    responder = Responder(lambda: Hello(PROTOCOL_VERSION, "dev", HERE, uuid), SECRET, lambda hello: None)
+    responder = Responder(lambda: HandshakeHello(PROTOCOL_VERSION, "dev", HERE, uuid), SECRET, lambda hello: None)
     initiator = caller()
     challenge = responder.take(said(initiator.hello))
     assert isinstance(challenge, Challenge)
@@ -167,7 +167,7 @@ def test_a_uuid_that_changes_meanwhile_is_not_vouched_for() -> None:
 def test_our_own_dial_that_begins_meanwhile_takes_precedence() -> None:
     verdicts = iter((None, HandshakeRejection("our own dial is under way", crossed=True)))
     responder = Responder(
-        lambda: Hello(PROTOCOL_VERSION, "dev", HERE, "u-called"), SECRET, lambda hello: next(verdicts)
+        lambda: HandshakeHello(PROTOCOL_VERSION, "dev", HERE, "u-called"), SECRET, lambda hello: next(verdicts)
     )
     initiator = caller()
     challenge = responder.take(said(initiator.hello))
@@ -294,12 +294,12 @@ def test_who_is_called_and_does_not_know_it_is_not_believed() -> None:
 
 def test_guessing_is_slowed_down() -> None:
     async def story() -> None:
-        limits = Limits(failures=4, failures_per_second=0)
+        limits = TransportLimits(failures=4, failures_per_second=0)
         async with net(security=SAFE, limits=limits) as world:
             a, b, _ = world.members
             answers = []
             for _ in range(10):
-                hello = Hello(PROTOCOL_VERSION, "dev", b.address, "u", bytes(NONCE_BYTES))
+                hello = HandshakeHello(PROTOCOL_VERSION, "dev", b.address, "u", bytes(NONCE_BYTES))
                 answers.append(await ask(a.address, frame_of(hello) + frame_of(Proof(bytes(32)))))
             heard = [list(FrameParser().feed(answer)) for answer in answers if answer]
             assert len(heard) == 4

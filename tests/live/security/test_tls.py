@@ -21,8 +21,13 @@ from quarterdeck.backend.live.security.tls import (
     certificate_mismatch,
 )
 from quarterdeck.backend.live.transport.frames import FrameParser, content_of, frame_of
-from quarterdeck.backend.live.transport.handshake_messages import ANSWER, PROTOCOL_VERSION, HandshakeRejection, Hello
-from quarterdeck.backend.live.transport.limits import Limits
+from quarterdeck.backend.live.transport.handshake_messages import (
+    ANSWER,
+    PROTOCOL_VERSION,
+    HandshakeHello,
+    HandshakeRejection,
+)
+from quarterdeck.backend.live.transport.limits import TransportLimits
 from tests.live.security.certificates import Authority
 from tests.live.transport.http_echo import ask, echo
 from tests.live.transport.transports import SHORT, Member, net, run
@@ -44,7 +49,7 @@ def client_context(authority: Authority, certificate: TlsFiles | None = None) ->
 
 
 async def answer_to_hello(address: Address, context: ssl.SSLContext, claimed: Address) -> HandshakeRejection:
-    hello = frame_of(Hello(PROTOCOL_VERSION, "dev", claimed, "u"))
+    hello = frame_of(HandshakeHello(PROTOCOL_VERSION, "dev", claimed, "u"))
     (payload,) = FrameParser().feed(await ask(address, hello, ssl=context))
     answer = content_of(ANSWER, payload)
     assert isinstance(answer, HandshakeRejection)
@@ -145,7 +150,7 @@ def test_without_mutual_no_certificate_is_asked_for(authority: Authority) -> Non
     async def story() -> None:
         async with net(security=WireSecurity(tls=authority.files(mutual=False))) as world:
             a, b, _ = world.members
-            hello = frame_of(Hello(PROTOCOL_VERSION, "dev", b.address, "u"))
+            hello = frame_of(HandshakeHello(PROTOCOL_VERSION, "dev", b.address, "u"))
             assert b"welcome" in await ask(a.address, hello, ssl=client_context(authority))
 
     run(story)
@@ -174,7 +179,7 @@ def test_one_side_only_speaks_tls(authority: Authority) -> None:
 
 def test_slow_and_silent_tls_is_bounded(authority: Authority) -> None:
     async def story() -> None:
-        limits = Limits(pending_per_host=4)
+        limits = TransportLimits(pending_per_host=4)
         async with net(security=WireSecurity(tls=authority.files()), limits=limits, timeouts=SHORT) as world:
             a, b, _ = world.members
             host, port = a.address.split(":")

@@ -21,8 +21,8 @@ from quarterdeck.backend.live.transport.frames import MAX_FRAME_BYTES, MAX_HANDS
 from quarterdeck.backend.live.transport.handshake_messages import (
     PROTOCOL_VERSION,
     Challenge,
+    HandshakeHello,
     HandshakeRejection,
-    Hello,
     Proof,
     Welcome,
 )
@@ -47,7 +47,9 @@ def hello(rng: Random) -> bytes:
     """From nobody: a member's greeting, with a nonce or without."""
     nonce = rng.choice((b"", rng.randbytes(NONCE_BYTES), rng.randbytes(rng.randrange(100))))
     address = make_address(f"10.0.{rng.randrange(4)}.{rng.randrange(250)}", rng.randrange(1, 65_536))
-    return frame_of(Hello(PROTOCOL_VERSION, rng.choice(("dev", "dev", "prod", "x" * 500)), address, "nobody", nonce))
+    return frame_of(
+        HandshakeHello(PROTOCOL_VERSION, rng.choice(("dev", "dev", "prod", "x" * 500)), address, "nobody", nonce)
+    )
 
 
 def out_of_turn(rng: Random) -> bytes:

@@ -14,10 +14,10 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.live.security.cluster_secret import ClusterSecret
 from quarterdeck.backend.live.security.tls import WireSecurity
 from quarterdeck.backend.live.transport.frames import frame_of
-from quarterdeck.backend.live.transport.handshake_messages import PROTOCOL_VERSION, Hello
-from quarterdeck.backend.live.transport.limits import Limits
+from quarterdeck.backend.live.transport.handshake_messages import PROTOCOL_VERSION, HandshakeHello
+from quarterdeck.backend.live.transport.limits import TransportLimits
 from quarterdeck.backend.live.transport.listener import PendingConnection
-from quarterdeck.backend.live.transport.network import Network
+from quarterdeck.backend.live.transport.network import LiveNetwork
 from tests.bench.bad_inputs import measure
 from tests.live.transport.bad_inputs import REQUEST, frame, throw_many
 from tests.live.transport.http_echo import echo
@@ -74,7 +74,7 @@ PIECES = st.one_of(
     st.binary(max_size=80).map(frame),
     st.sampled_from([REQUEST, REQUEST[:9], b"\0", b"\0\0\x10\0", b"\0\0\x10\1", b"\xff" * 4, b"\x16\x03\x01"]),
     st.builds(
-        lambda nonce, uuid: frame_of(Hello(PROTOCOL_VERSION, "dev", THERE, uuid, nonce)),
+        lambda nonce, uuid: frame_of(HandshakeHello(PROTOCOL_VERSION, "dev", THERE, uuid, nonce)),
         st.sampled_from([b"", b"n" * 32, b"n"]),
         st.sampled_from(["", "u"]),
     ),
@@ -87,7 +87,7 @@ def test_no_bytes_bring_it_down_or_let_anybody_in(
     pieces: list[bytes], secret: ClusterSecret | None, hang_up: bool
 ) -> None:
     async def story() -> None:
-        member = Member(HERE, Network({}, Random(1)), http=echo)
+        member = Member(HERE, LiveNetwork({}, Random(1)), http=echo)
         member.transport._secret = secret
         wire = Wire()
         wire.protocol = PendingConnection(member.transport._listener, frames=True)
@@ -109,7 +109,7 @@ def test_no_bytes_bring_it_down_or_let_anybody_in(
 
 def test_members_talk_while_others_throw() -> None:
     async def story() -> None:
-        limits = Limits(pending_per_host=1_000, pending=1_000, failures=1e9)
+        limits = TransportLimits(pending_per_host=1_000, pending=1_000, failures=1e9)
         async with net(timeouts=SHORT, http=echo, security=WireSecurity("swordfish"), limits=limits) as world:
             a, b, _ = world.members
             thrown = asyncio.create_task(throw_many(a.address, 400, seed=5))

@@ -19,7 +19,7 @@ from quarterdeck.backend.live.transport.handshake_messages import (
     ANSWER,
     HELLO,
     PROTOCOL_VERSION,
-    Hello,
+    HandshakeHello,
     Welcome,
     impostor_reason,
     refusal_of,
@@ -27,7 +27,7 @@ from quarterdeck.backend.live.transport.handshake_messages import (
 )
 
 HERE, THERE = Address("127.0.0.1:5701"), Address("127.0.0.1:5702")
-OURS = Hello(PROTOCOL_VERSION, "dev", HERE, "uuid-1")
+OURS = HandshakeHello(PROTOCOL_VERSION, "dev", HERE, "uuid-1")
 
 
 def frame(payload: bytes) -> bytes:
@@ -56,7 +56,7 @@ def test_a_frame_over_the_limit_is_refused_by_its_announcement_alone() -> None:
 
 def test_nobody_can_send_what_nobody_would_accept() -> None:
     with pytest.raises(FrameTooLarge):
-        frame_of(Hello(1, "x" * 100, HERE, "u"), limit=50)
+        frame_of(HandshakeHello(1, "x" * 100, HERE, "u"), limit=50)
 
 
 @given(st.binary(max_size=60))
@@ -85,16 +85,16 @@ def test_messages_come_back_as_they_went() -> None:
 @pytest.mark.parametrize(
     ("hello", "reason"),
     [
-        (Hello(PROTOCOL_VERSION, "dev", THERE, "u"), None),
-        (Hello(9, "dev", THERE, "u"), "speaks protocol version 9, not 2"),
-        (Hello(PROTOCOL_VERSION, "prod", THERE, "u"), "belongs to the cluster 'prod', not 'dev'"),
-        (Hello(PROTOCOL_VERSION, "dev", Address("nowhere"), "u"), "gives an address that is none"),
-        (Hello(PROTOCOL_VERSION, "dev", Address("127.0.0.1:05702"), "u"), "instead of"),
-        (Hello(PROTOCOL_VERSION, "dev", HERE, "u"), "claims to be 127.0.0.1:5701 itself"),
-        (Hello(PROTOCOL_VERSION, "dev", THERE, ""), "has no uuid"),
+        (HandshakeHello(PROTOCOL_VERSION, "dev", THERE, "u"), None),
+        (HandshakeHello(9, "dev", THERE, "u"), "speaks protocol version 9, not 2"),
+        (HandshakeHello(PROTOCOL_VERSION, "prod", THERE, "u"), "belongs to the cluster 'prod', not 'dev'"),
+        (HandshakeHello(PROTOCOL_VERSION, "dev", Address("nowhere"), "u"), "gives an address that is none"),
+        (HandshakeHello(PROTOCOL_VERSION, "dev", Address("127.0.0.1:05702"), "u"), "instead of"),
+        (HandshakeHello(PROTOCOL_VERSION, "dev", HERE, "u"), "claims to be 127.0.0.1:5701 itself"),
+        (HandshakeHello(PROTOCOL_VERSION, "dev", THERE, ""), "has no uuid"),
     ],
 )
-def test_who_is_a_stranger(hello: Hello, reason: str | None) -> None:
+def test_who_is_a_stranger(hello: HandshakeHello, reason: str | None) -> None:
     found = refusal_of(hello, OURS)
     assert found is None if reason is None else found is not None and reason in found[1]
 
@@ -102,13 +102,13 @@ def test_who_is_a_stranger(hello: Hello, reason: str | None) -> None:
 @pytest.mark.parametrize(
     ("hello", "cause", "told"),
     [
-        (Hello(PROTOCOL_VERSION, "prod", THERE, "u"), "other-cluster", "other-cluster"),
-        (Hello(9, "prod", THERE, "u"), "other-version", "rejected"),
-        (Hello(PROTOCOL_VERSION, "dev", HERE, "u"), "itself", "itself"),
-        (Hello(PROTOCOL_VERSION, "dev", THERE, "u", b"n" * 16), "secret", "rejected"),
+        (HandshakeHello(PROTOCOL_VERSION, "prod", THERE, "u"), "other-cluster", "other-cluster"),
+        (HandshakeHello(9, "prod", THERE, "u"), "other-version", "rejected"),
+        (HandshakeHello(PROTOCOL_VERSION, "dev", HERE, "u"), "itself", "itself"),
+        (HandshakeHello(PROTOCOL_VERSION, "dev", THERE, "u", b"n" * 16), "secret", "rejected"),
     ],
 )
-def test_a_rejection_says_what_the_one_who_dialled_may_make_of_it(hello: Hello, cause: str, told: str) -> None:
+def test_a_rejection_says_what_the_one_who_dialled_may_make_of_it(hello: HandshakeHello, cause: str, told: str) -> None:
     found = refusal_of(hello, OURS)
     assert found is not None and found[0] == cause
     assert rejection_of(*found).cause == told

@@ -19,7 +19,7 @@ from websockets.asyncio.client import connect
 from quarterdeck.backend.core.address import port_of
 from quarterdeck.backend.live.security.tls import OTHER_VERSION_ALERT
 from quarterdeck.backend.live.transport.frames import frame_of
-from quarterdeck.backend.live.transport.handshake_messages import PROTOCOL_VERSION, Hello
+from quarterdeck.backend.live.transport.handshake_messages import PROTOCOL_VERSION, HandshakeHello
 from quarterdeck.backend.live.transport.limits import (
     DEFAULT_LIMITS,
     KNOWN_SECONDS,
@@ -27,7 +27,7 @@ from quarterdeck.backend.live.transport.limits import (
     ConnectionSlots,
     HandshakeFailures,
     KnownHosts,
-    Limits,
+    TransportLimits,
     limits_within,
     network_of,
 )
@@ -117,7 +117,7 @@ def test_who_does_not_finish_a_request_is_told_so(said: bytes) -> None:
 
 def test_a_long_head_is_left_to_the_http_face_to_refuse() -> None:
     async def story() -> None:
-        async with net(http=echo, limits=Limits(http_head_bytes=100)) as world:
+        async with net(http=echo, limits=TransportLimits(http_head_bytes=100)) as world:
             a = world.members[0]
             assert await ask(a.address, GET[:-2] + b"B: c\r\n" * 50 + b"\r\n") == ANSWERED
             assert not a.strangers
@@ -127,7 +127,7 @@ def test_a_long_head_is_left_to_the_http_face_to_refuse() -> None:
 
 def test_too_many_http_connections_are_told_so_and_closed_ones_give_their_place_back() -> None:
     async def story() -> None:
-        async with net(http=echo, limits=Limits(http_per_host=2)) as world:
+        async with net(http=echo, limits=TransportLimits(http_per_host=2)) as world:
             a, b, _ = world.members
             host, port = a.address.split(":")
             writers = []
@@ -150,7 +150,7 @@ def test_too_many_http_connections_are_told_so_and_closed_ones_give_their_place_
 
 def test_strangers_have_only_so_many_places_and_make_way_and_members_do_not_use_them_up() -> None:
     async def story() -> None:
-        async with net(timeouts=SHORT, limits=Limits(pending_per_host=3)) as world:
+        async with net(timeouts=SHORT, limits=TransportLimits(pending_per_host=3)) as world:
             a, b, c = world.members
             c.say(a, "a member")
             await until(lambda: a.words)
@@ -173,7 +173,7 @@ def test_strangers_have_only_so_many_places_and_make_way_and_members_do_not_use_
 
 def test_who_fails_too_often_is_hung_up_on_unheard_while_http_and_members_go_on() -> None:
     async def story() -> None:
-        async with net(http=echo, limits=Limits(failures=3, failures_per_second=1)) as world:
+        async with net(http=echo, limits=TransportLimits(failures=3, failures_per_second=1)) as world:
             a, b, _ = world.members
             b.say(a, "before")
             await until(lambda: a.words)
@@ -192,10 +192,10 @@ def test_who_fails_too_often_is_hung_up_on_unheard_while_http_and_members_go_on(
 
 def test_another_cluster_is_a_mistake_and_not_held_against_its_host() -> None:
     async def story() -> None:
-        async with net(limits=Limits(failures=2, failures_per_second=0)) as world:
+        async with net(limits=TransportLimits(failures=2, failures_per_second=0)) as world:
             a, b, _ = world.members
             for number in range(5):
-                hello = Hello(PROTOCOL_VERSION, "prod", b.address, f"u{number}")
+                hello = HandshakeHello(PROTOCOL_VERSION, "prod", b.address, f"u{number}")
                 assert b"belongs to" in await ask(a.address, frame_of(hello))
             b.say(a, "welcome")
             await until(lambda: a.words)
@@ -219,7 +219,7 @@ def test_another_port_for_http_only() -> None:
             a, b, _ = world.members
             await a.transport.listen_for_http(port_of(b.address))
             assert await ask(b.address, GET) == ANSWERED
-            assert await ask(b.address, frame_of(Hello(PROTOCOL_VERSION, "dev", b.address, "u"))) == b""
+            assert await ask(b.address, frame_of(HandshakeHello(PROTOCOL_VERSION, "dev", b.address, "u"))) == b""
             assert a.strangers == ["speaks no HTTP, on a port that is for HTTP only"]
 
     run(story)
@@ -262,7 +262,7 @@ def test_strangers_do_not_pile_up_as_addresses() -> None:
         async with net() as world:
             a = world.members[0]
             for port in range(1, 30):
-                hello = frame_of(Hello(PROTOCOL_VERSION, "dev", f"10.0.0.1:{port}", "u"))  # type: ignore[arg-type]
+                hello = frame_of(HandshakeHello(PROTOCOL_VERSION, "dev", f"10.0.0.1:{port}", "u"))  # type: ignore[arg-type]
                 assert b"welcome" in await ask(a.address, hello)
             await until(lambda: not a.transport.peers)
 
@@ -335,7 +335,7 @@ def test_limits_leave_a_member_what_it_needs_itself(descriptors: int) -> None:
 
 def test_failures_are_counted_per_host() -> None:
     now = 0.0
-    failures = HandshakeFailures(Limits(failures=2, failures_per_second=1), lambda: now)
+    failures = HandshakeFailures(TransportLimits(failures=2, failures_per_second=1), lambda: now)
     assert failures.failed("a") == 0 and not failures.unheard("a")
     assert failures.failed("a") == 0 and failures.unheard("a") and not failures.unheard("b")
     assert failures.unheard("a")

@@ -19,7 +19,12 @@ from quarterdeck.backend.core.commands.commands import (
 )
 from quarterdeck.backend.core.messages import JoinRefused
 from quarterdeck.backend.live.transport.frames import MAX_HANDSHAKE_BYTES, FrameParser, content_of, frame_of
-from quarterdeck.backend.live.transport.handshake_messages import ANSWER, PROTOCOL_VERSION, HandshakeRejection, Hello
+from quarterdeck.backend.live.transport.handshake_messages import (
+    ANSWER,
+    PROTOCOL_VERSION,
+    HandshakeHello,
+    HandshakeRejection,
+)
 from tests.live.transport.transports import SHORT, Member, net, run
 from tests.waiting import until
 
@@ -118,7 +123,7 @@ def test_its_own_address_under_another_name_is_told_as_itself() -> None:
         (b"\x00\x00\x00\x02hi", "sent a frame that cannot be read"),
         (b"", "said no hello within 0.3 s"),
         (b"\x00\x00", "said no hello within 0.3 s"),
-        (frame_of(Hello(7, "dev", Address("127.0.0.1:1"), "u")), "speaks protocol version 7, not 2"),
+        (frame_of(HandshakeHello(7, "dev", Address("127.0.0.1:1"), "u")), "speaks protocol version 7, not 2"),
     ],
 )
 def test_a_stranger_is_one_event_and_disturbs_nobody(said: bytes, reason: str) -> None:
@@ -181,7 +186,7 @@ def test_a_new_life_replaces_the_connection_of_the_old() -> None:
             await until(lambda: b.words)
             host, port = a.address.split(":")
             reader, writer = await asyncio.open_connection(host, int(port))
-            writer.write(frame_of(Hello(PROTOCOL_VERSION, "dev", b.address, "a new life")))
+            writer.write(frame_of(HandshakeHello(PROTOCOL_VERSION, "dev", b.address, "a new life")))
             await until(lambda: [c.peer_uuid for c in a.transport._connections if not c.closed] == ["a new life"])
             a.say(b, "2")
             assert JoinRefused("2").reason.encode() in await reader.read(200)

@@ -15,10 +15,10 @@ from quarterdeck.backend.core.links import LinkCommand
 from quarterdeck.backend.core.messages import JoinRefused, Message
 from quarterdeck.backend.live.cluster.addressing import HeldPorts
 from quarterdeck.backend.live.security.tls import WireSecurity
-from quarterdeck.backend.live.transport.limits import Limits, Timeouts
+from quarterdeck.backend.live.transport.limits import Timeouts, TransportLimits
 from quarterdeck.backend.live.transport.listener import HttpHandover
 from quarterdeck.backend.live.transport.member_transport import MemberTransport
-from quarterdeck.backend.live.transport.network import Network
+from quarterdeck.backend.live.transport.network import LiveNetwork
 
 PATIENT = Timeouts(connect_seconds=5.0, hello_seconds=5.0)
 """What is dropped when time is up would be missed on a busy machine."""
@@ -32,14 +32,14 @@ WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 class Wire(TypedDict, total=False):
     http: HttpHandover | None
     security: WireSecurity
-    limits: Limits
+    limits: TransportLimits
     timeouts: Timeouts
 
 
 class Member:
     """A transport that writes down what it is told."""
 
-    def __init__(self, address: Address, network: Network, cluster: str = "dev", **wire: Unpack[Wire]) -> None:
+    def __init__(self, address: Address, network: LiveNetwork, cluster: str = "dev", **wire: Unpack[Wire]) -> None:
         self.uuid = f"life of {address}"
         self.got: list[tuple[Address, str]] = []
         self.failed: list[tuple[Address, str]] = []
@@ -73,7 +73,7 @@ class Net:
     def __init__(self, **wire: Unpack[Wire]) -> None:
         self.held = HeldPorts(3, 9_701 + 200 * WORKER, "127.0.0.1")
         self.addresses = [make_address("127.0.0.1", port) for port in self.held.ports]
-        self.network = Network(dict(zip("abc", self.addresses, strict=True)), Random(1))
+        self.network = LiveNetwork(dict(zip("abc", self.addresses, strict=True)), Random(1))
         self.members = [Member(address, self.network, **wire) for address in self.addresses]
 
     def change(self, command: LinkCommand) -> None:

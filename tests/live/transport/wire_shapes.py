@@ -36,15 +36,15 @@ from quarterdeck.backend.core.messages import MESSAGE_KINDS
 from quarterdeck.backend.live.transport.handshake_messages import (
     PROTOCOL_VERSION,
     Challenge,
+    HandshakeHello,
     HandshakeRejection,
-    Hello,
     Proof,
     Welcome,
 )
 
 DATA = Path(__file__).parent / "data"
 
-HANDSHAKE: tuple[type[Struct], ...] = (Hello, Challenge, Proof, Welcome, HandshakeRejection)
+HANDSHAKE: tuple[type[Struct], ...] = (HandshakeHello, Challenge, Proof, Welcome, HandshakeRejection)
 KINDS: dict[str, type[Struct]] = {
     **{str(kind.__struct_config__.tag): kind for kind in HANDSHAKE},
     **MESSAGE_KINDS,

@@ -8,7 +8,7 @@ from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.member_board import (
     ListOrder,
-    MemberRow,
+    MemberBoardEntry,
     board_facts,
     heartbeat_observers,
     member_row,
@@ -39,7 +39,7 @@ def late(cluster: FakeCluster, observer: str, silence_s: int, *, over: bool = Fa
     cluster.happen(observer, event, after_us=0)
 
 
-def row(picture: Picture, label: str, later_us: int = 0) -> MemberRow:
+def row(picture: Picture, label: str, later_us: int = 0) -> MemberBoardEntry:
     return member_row(picture, label, heartbeat_observers(picture), ListOrder(), picture.at + later_us)
 
 

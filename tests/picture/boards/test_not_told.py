@@ -13,7 +13,7 @@ from quarterdeck.backend.hazelcast.logs.run_reader import RecordsRead, read_run
 from quarterdeck.backend.picture.boards.belief_matrix import observer_facts, summarize_beliefs
 from quarterdeck.backend.picture.boards.member_board import (
     ListOrder,
-    MemberRow,
+    MemberBoardEntry,
     board_facts,
     heartbeat_observers,
     member_row,
@@ -32,14 +32,14 @@ from quarterdeck.backend.picture.merging.join_list_board import JoinListBoard
 from quarterdeck.backend.picture.merging.why_not_merging import why_not_merging
 from quarterdeck.backend.picture.network.faults import FaultLedger
 from quarterdeck.backend.picture.network.network_board import drawing, link_sentence, link_word, network_sentence
-from quarterdeck.backend.picture.replicas.replica_census import Census
+from quarterdeck.backend.picture.replicas.replica_census import ReplicaCensus
 from quarterdeck.backend.picture.replicas.replica_map import ReplicaMap
 from quarterdeck.backend.picture.replicas.replica_text import census_facts, holder_row, map_facts, partition_sentence
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.what_if.blast_radius import blast_radius
 from quarterdeck.backend.picture.what_if.disconnection_decision import decision_facts
 from quarterdeck.backend.picture.what_if.loss import loss_facts, loss_of
-from quarterdeck.backend.picture.what_if.prediction import PredictedCluster, Prediction, with_present_table
+from quarterdeck.backend.picture.what_if.prediction import FaultPrediction, PredictedCluster, with_present_table
 from quarterdeck.backend.picture.what_if.timing import Timing
 from tests.app.fakes.fake_cluster import FakeCluster
 
@@ -98,7 +98,7 @@ def texts(facts: Iterator[Fact] | tuple[Fact, ...]) -> str:
     return "\n".join(f"{fact.heading}: {fact.text}" for fact in facts)
 
 
-def row_of(picture: Picture, label: str) -> MemberRow:
+def row_of(picture: Picture, label: str) -> MemberBoardEntry:
     return member_row(picture, label, heartbeat_observers(picture), ListOrder(), picture.at)
 
 
@@ -170,7 +170,7 @@ def test_partitions_of_logs_are_not_told(split: Picture) -> None:
 def test_where_only_owners_are_told_backups_are_not_told(attached: Picture) -> None:
     shown = ReplicaMap()
     shown.follow(attached)
-    census = Census(shown)
+    census = ReplicaCensus(shown)
     census.count()
     head = texts(map_facts(attached, shown, attached.at))
     assert f"3 partitions, owners only: backups not told: {NOBODY_KNOWS}" in head
@@ -202,7 +202,7 @@ def test_what_would_be_lost_is_not_told_where_backups_are_not(attached: Picture,
     for picture, label in ((attached, "n2"), (split, H4)):
         said = blast_radius(picture, [KillMember(label)])
         assert "What would be lost is not told" in said and "No partition" not in said
-    apart = Prediction((PredictedCluster(("n1",), True),), (), (), (), 0, True, 1, 1, ())
+    apart = FaultPrediction((PredictedCluster(("n1",), True),), (), (), (), 0, True, 1, 1, ())
     assert with_present_table(apart, attached).clusters[0].untold
 
 

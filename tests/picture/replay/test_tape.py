@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quarterdeck.backend.core.events import Event, Record
-from quarterdeck.backend.picture.fold.belief import Belief
+from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.migrations import MigrationHistory
 from quarterdeck.backend.picture.replay.tape import Tape
 from tests.picture.replay.random_records import EVENTS, RANDOM_EVENTS, A, fold, picture_contents, records_of
@@ -47,7 +47,7 @@ def test_a_copied_picture_and_its_original_go_their_own_ways(before: Happenings,
 
 
 def test_a_copied_belief_shares_nothing_that_can_change() -> None:
-    belief = Belief("n1", A, "n1-1")
+    belief = MemberBelief("n1", A, "n1-1")
     twin, history = belief.fork(object()), MigrationHistory()
     for one, other in ((belief, twin), (belief.leading, twin.leading), (history, history.fork())):
         names = [field.name for field in fields(one)] if is_dataclass(one) else list(vars(one))

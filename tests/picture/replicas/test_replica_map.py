@@ -18,7 +18,7 @@ from quarterdeck.backend.picture.replicas.replica_census import (
     COUNTED_STATES,
     FILTER_WORDS,
     BadFilter,
-    Census,
+    ReplicaCensus,
 )
 from quarterdeck.backend.picture.replicas.replica_map import ReplicaMap
 from quarterdeck.backend.picture.replicas.replica_text import (
@@ -58,9 +58,9 @@ def states_of(shown: ReplicaMap, partition: int) -> set[ReplicaState]:
     return {cell.state for cell in shown.column(partition)}
 
 
-def follow(picture: Picture, observer: str = "") -> tuple[ReplicaMap, Census]:
+def follow(picture: Picture, observer: str = "") -> tuple[ReplicaMap, ReplicaCensus]:
     shown = ReplicaMap()
-    census = Census(shown)
+    census = ReplicaCensus(shown)
     shown.follow(picture, observer)
     census.count()
     return shown, census

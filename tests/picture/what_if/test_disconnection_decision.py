@@ -19,7 +19,7 @@ from quarterdeck.backend.core.events import (
     SettingsChanged,
 )
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.picture.fold.belief import Belief
+from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.what_if.disconnection_decision import decide, decision_facts
 from quarterdeck.backend.picture.what_if.timing import (
@@ -195,5 +195,5 @@ def test_a_member_whose_settings_are_known_tells_timing_from_the_start() -> None
     assert (told.interval_us, told.quiet_heartbeats) == (4_000_000, 0)
     picture.apply(Record("run-1", "n1", "u1", 2, 2, 2, SettingsChanged({INTERVAL: "1"})))
     assert timing_of([], picture.members["n1"]).interval_us == 1_000_000
-    unknown = Belief("n2", address, "u2")
+    unknown = MemberBelief("n2", address, "u2")
     assert timing_of([], unknown) == Timing()

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from quarterdeck.backend.journal.reader import read_journal
 from quarterdeck.backend.pipeline.campaign import attempt as attempt_module
-from quarterdeck.backend.pipeline.campaign.driver import Progress, run_campaign
+from quarterdeck.backend.pipeline.campaign.driver import CampaignProgress, run_campaign
 from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun, in_order
 from quarterdeck.backend.pipeline.campaign.store import CampaignRefused, open_campaign
 from quarterdeck.backend.pipeline.campaign.verdicts import VerdictRow, digest
@@ -85,7 +85,7 @@ def plain(campaign: Campaign, seeds: range) -> list[VerdictRow]:
 
 @pytest.mark.long
 def test_a_campaign_finds_what_a_loop_finds(spark: SparkSession, tmp_path: Path) -> None:
-    told: list[Progress] = []
+    told: list[CampaignProgress] = []
     summary = run_campaign(spark, SMALL, range(1, 61), tmp_path / "out", on_progress=told.append)
     rows = plain(SMALL, range(1, 61))
     assert summary.digest == digest(rows)
@@ -97,7 +97,7 @@ def test_a_campaign_finds_what_a_loop_finds(spark: SparkSession, tmp_path: Path)
 
 @pytest.mark.long
 def test_whatever_a_seed_does_is_a_row_and_no_failed_job(spark: SparkSession, tmp_path: Path) -> None:
-    told: list[Progress] = []
+    told: list[CampaignProgress] = []
     summary = run_campaign(
         spark, SMALL, range(1, 31), tmp_path, shrinks=False, on_progress=told.append, attempt=partial(planted, SMALL)
     )

@@ -15,7 +15,7 @@ from quarterdeck.backend.core.causes import RecordId
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.pipeline.judging import division
 from quarterdeck.backend.pipeline.judging.group_judge import GroupVerdict, JournalFile, judge_group
-from quarterdeck.backend.pipeline.judging.run_judge import Question
+from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion
 from quarterdeck.backend.pipeline.rules.finding import by_weight
 from quarterdeck.backend.pipeline.rules.names import NAMES
 from tests.pipeline.journal_builder import JournalBuilder
@@ -25,7 +25,7 @@ from tests.pipeline.rules.broken_journals import broken, simulated
 MANY_SEEDS = 300
 
 
-def divided(files: dict[str, list[bytes]], question: Question, count: int) -> GroupVerdict:
+def divided(files: dict[str, list[bytes]], question: AuditQuestion, count: int) -> GroupVerdict:
     """What `count` shares say, each file having been read apart, as engines bring rows together."""
 
     def read(file: JournalFile) -> list[bytes]:
@@ -36,7 +36,7 @@ def divided(files: dict[str, list[bytes]], question: Question, count: int) -> Gr
     return division.together(division.judge_shares(sorted(shared, key=lambda row: row[:6]), question, count))
 
 
-def undivided(files: dict[str, list[bytes]], question: Question) -> GroupVerdict:
+def undivided(files: dict[str, list[bytes]], question: AuditQuestion) -> GroupVerdict:
     return judge_group([JournalFile(name, name) for name in files], question, lambda file: files[file.read])
 
 
@@ -103,7 +103,7 @@ def _damage(rng: Random, lines: list[bytes]) -> None:
 def check(seed: int) -> None:
     rng = Random(seed)
     files = damaged(seed)
-    question = Question(NAMES if rng.random() < 0.8 else tuple(sorted(rng.sample(NAMES, 5))))
+    question = AuditQuestion(NAMES if rng.random() < 0.8 else tuple(sorted(rng.sample(NAMES, 5))))
     expected = comparable(undivided(files, question))
     for count in (1, rng.randrange(2, 6)):
         assert comparable(divided(files, question, count)) == expected
@@ -119,7 +119,7 @@ def test_only_the_first_content_of_a_list_says_who_is_silent() -> None:
     story.installs("a1", "one/1", 2, "a1 b1")
     story.installs("b1", "one/1", 2, "a1 b1 c1")
     files = {"test-000001.jsonl": [msgspec.json.encode(one) for one in story.records]}
-    assert comparable(divided(files, Question(NAMES), 3)) == comparable(undivided(files, Question(NAMES)))
+    assert comparable(divided(files, AuditQuestion(NAMES), 3)) == comparable(undivided(files, AuditQuestion(NAMES)))
 
 
 @pytest.mark.long

@@ -10,7 +10,7 @@ from quarterdeck.backend.core.witnessed.events import ConnectionChanged
 from quarterdeck.backend.hazelcast.logs.reader import log_files, read_logs
 from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.judging.log_judge import judge_log_records
-from quarterdeck.backend.pipeline.judging.run_judge import Question
+from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion
 from quarterdeck.backend.pipeline.judging.spark_judge import judge_logs_on_spark
 from quarterdeck.backend.pipeline.logs.log_tables import COVERAGE, QUARANTINE, read_product_logs
 from quarterdeck.backend.pipeline.rules.names import NAMES
@@ -43,7 +43,7 @@ def test_spark_tells_what_plain_python_tells_and_the_audit_finds_nothing_wrong(
         for row in logs.coverage.collect():
             counts.setdefault(row.file, {})[row.what] = (row.messages, row.lines)
         assert counts == plain.counts
-        stories = [one.story for one in judge_logs_on_spark(logs.told, Question(NAMES))]
+        stories = [one.story for one in judge_logs_on_spark(logs.told, AuditQuestion(NAMES))]
     finally:
         logs.release()
 
@@ -65,8 +65,8 @@ def test_what_the_logs_of_others_tell_is_known_in_every_number_of_tasks(spark: S
     spark.conf.set("spark.sql.shuffle.partitions", "8")
     logs = read_product_logs(spark, log_files([data]))
     try:
-        (judged,) = judge_logs_on_spark(logs.told, Question(NAMES))
-        assert [judged.verdict] == judge_log_records(plain.records, Question(NAMES))
+        (judged,) = judge_logs_on_spark(logs.told, AuditQuestion(NAMES))
+        assert [judged.verdict] == judge_log_records(plain.records, AuditQuestion(NAMES))
         assert [judged.story] == list(plain.stories)
     finally:
         logs.release()

@@ -12,7 +12,7 @@ from quarterdeck.backend.pipeline.audit_lines import reading
 from quarterdeck.backend.pipeline.audit_result import AuditResult, NotJudged
 from quarterdeck.backend.pipeline.report.audit_report import report_on
 from quarterdeck.backend.pipeline.report.builder import build_report
-from quarterdeck.backend.pipeline.report.limits import Limits
+from quarterdeck.backend.pipeline.report.limits import ReportLimits
 from quarterdeck.backend.pipeline.report.model import Report
 from quarterdeck.backend.pipeline.report.output import as_bytes
 from tests.pipeline.report.handmade_rows import rows_of
@@ -20,13 +20,13 @@ from tests.pipeline.report.handmade_rows import rows_of
 DATA = Path(__file__).parents[2] / "hazelcast" / "logs" / "data"
 
 
-def report_of_logs(run: str, limits: Limits | None = None) -> Report:
+def report_of_logs(run: str, limits: ReportLimits | None = None) -> Report:
     (story,) = read_logs([DATA / run]).stories
     result = AuditResult(
         (), {"runs": 1}, (), ("version",), (NotJudged(("row",), "logs tell little"),),
         observations=story.observations, migration_rounds=story.migrations, merge_verdicts=story.verdicts,
     )  # fmt: skip
-    return build_report(rows_of(run), result, AuditInput("logs", (DATA / run,), ()), limits or Limits())
+    return build_report(rows_of(run), result, AuditInput("logs", (DATA / run,), ()), limits or ReportLimits())
 
 
 def test_halves_that_stay_apart_say_why_in_the_report() -> None:
@@ -53,7 +53,7 @@ def test_rounds_of_migrations_stand_in_place_of_migrations() -> None:
         (201, 201, "h1.log:163"),
     ]
     assert "Rounds of migrations (3)" in as_bytes(report, ".html").decode()
-    few = report_of_logs("migrations", Limits(rows=2)).runs[0]
+    few = report_of_logs("migrations", ReportLimits(rows=2)).runs[0]
     assert (few.rounds_cut.shown, few.rounds_cut.total) == (2, 3)
 
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.pipeline.report import model
-from quarterdeck.backend.pipeline.report.limits import Limits
+from quarterdeck.backend.pipeline.report.limits import ReportLimits
 from quarterdeck.backend.pipeline.report.output import as_bytes
-from quarterdeck.backend.pipeline.report.rows import Rows, RunRow
+from quarterdeck.backend.pipeline.report.rows import ReportRows, RunRow
 from quarterdeck.backend.pipeline.report.scale import Scale, clock, quantity, span
 from tests.pipeline.report.handmade_rows import finding, report_of, rows_of
 
@@ -47,9 +47,9 @@ def test_the_verdict(severities: tuple[str, ...], verdict: str) -> None:
 
 
 def test_what_is_left_out_is_counted() -> None:
-    limits = Limits(findings=2, sections=1)
+    limits = ReportLimits(findings=2, sections=1)
     rows = rows_of(of=500)
-    more = Rows(
+    more = ReportRows(
         **{
             **{one: getattr(rows, one) for one in rows.__struct_fields__},
             "runs": [*rows.runs, RunRow("two", 0, 1, 1, 1)],
@@ -70,14 +70,14 @@ def test_what_is_left_out_is_counted() -> None:
 
 
 def test_nothing_at_all() -> None:
-    report = report_of(Rows([]))
+    report = report_of(ReportRows([]))
     assert report.runs == ()
     for form in (".html", ".md", ".json"):
         assert as_bytes(report, form)
 
 
 def test_a_run_of_which_only_its_existence_is_known() -> None:
-    report = report_of(Rows([RunRow("bare", 5, 5, 0, 0)]))
+    report = report_of(ReportRows([RunRow("bare", 5, 5, 0, 0)]))
     for form in (".html", ".md", ".json"):
         assert b"bare" in as_bytes(report, form)
 

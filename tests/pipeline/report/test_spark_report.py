@@ -17,7 +17,7 @@ from quarterdeck.backend.pipeline.audit_input import resolve_input
 from quarterdeck.backend.pipeline.audit_lines import InputLines, reading
 from quarterdeck.backend.pipeline.audit_result import AuditResult
 from quarterdeck.backend.pipeline.report.audit_report import report_on
-from quarterdeck.backend.pipeline.report.limits import Limits
+from quarterdeck.backend.pipeline.report.limits import ReportLimits
 from quarterdeck.backend.pipeline.report.model import Report
 from quarterdeck.backend.pipeline.report.output import FORMATS, ReportRefused, check_destination, write_report
 from quarterdeck.cli.commands.spark.audit_report import reporting
@@ -93,7 +93,7 @@ def test_the_planted_violation_and_how_to_see_it(report: Report, root: Path) -> 
 
 @pytest.mark.long
 def test_it_is_small_however_much_there_was(audited: AuditResult, lines: InputLines) -> None:
-    few = Limits(lanes=2, marks=3, migrations=4, faults=2, metrics=5, findings=1, suspicions=2)
+    few = ReportLimits(lanes=2, marks=3, migrations=4, faults=2, metrics=5, findings=1, suspicions=2)
     (run,) = report_on(lines, audited, few).runs
     assert [lane.member for lane in run.lanes] == ["athens", "byzantium"]
     assert run.lanes_cut.left_out == 3
@@ -142,7 +142,7 @@ def test_runs_with_violations_come_first(spark: SparkSession, root: Path, audite
     one = audited.findings[0]
     doubtful, violated = replace(one, run="b", severity="warning"), replace(one, run="c", severity="violation")
     result = replace(audited, findings=(violated, doubtful))
-    few = Limits(index=2, sections=1, lanes=1, marks=2, migrations=1, metrics=1)
+    few = ReportLimits(index=2, sections=1, lanes=1, marks=2, migrations=1, metrics=1)
     with read(spark, several) as lines:
         report = report_on(lines, result, few)
     assert [line.run for line in report.index] == ["c", "b"]

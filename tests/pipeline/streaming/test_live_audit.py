@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.journal.files import OPEN_DIRECTORY, OPEN_SUFFIX, file_stem, run_directory
 from quarterdeck.backend.pipeline.rules.finding import Finding
-from quarterdeck.backend.pipeline.streaming.findings_file import Change, FindingsFile
-from quarterdeck.backend.pipeline.streaming.live_audit import Line, LiveAudit
+from quarterdeck.backend.pipeline.streaming.findings_file import FindingsChange, FindingsFile
+from quarterdeck.backend.pipeline.streaming.live_audit import JournalLine, LiveAudit
 from quarterdeck.backend.pipeline.streaming.processed_files import CheckpointGarbled, ProcessedFiles
 from quarterdeck.backend.pipeline.streaming.run_audit import ReadRecord, RecordPosition, RunAudit
 from quarterdeck.backend.pipeline.streaming.watermark import STALLED_SECONDS
@@ -27,7 +27,7 @@ class Reader:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.said: list[str] = []
-        self.changes: list[Change] = []
+        self.changes: list[FindingsChange] = []
         self.now_s = 100.0
         self._last: list[Path] = []
         self._start()
@@ -39,7 +39,7 @@ class Reader:
 
     def give(self, files: list[Path]) -> None:
         self._last = files
-        lines = (Line(file, raw) for file in files for raw in file.read_bytes().splitlines())
+        lines = (JournalLine(file, raw) for file in files for raw in file.read_bytes().splitlines())
         self.audit.take(lines, self.now_s)
 
     def judge_due(self, after_s: float = 0.25) -> None:

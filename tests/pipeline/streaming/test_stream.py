@@ -20,7 +20,7 @@ from quarterdeck.backend.journal.files import NoJournal, run_directory
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.rules.finding import Finding
-from quarterdeck.backend.pipeline.streaming.findings_file import Change
+from quarterdeck.backend.pipeline.streaming.findings_file import FindingsChange
 from quarterdeck.backend.pipeline.streaming.stream import StreamDied, Streamed, stream, stream_paths
 from quarterdeck.backend.pipeline.tables.store import read_table
 from tests.pipeline.journal_builder import line
@@ -56,7 +56,9 @@ def planted_runs(root: Path, names: list[str]) -> None:
         write_together(root, run, [replace(record, run=run) for record in PLANTED[what].records])
 
 
-def streamed(root: Path, until: Callable[[], bool], on_change: Callable[[Change], None] = lambda _: None) -> Streamed:
+def streamed(
+    root: Path, until: Callable[[], bool], on_change: Callable[[FindingsChange], None] = lambda _: None
+) -> Streamed:
     """Stream in this thread until another one sees that something is so."""
     stop = threading.Event()
 
@@ -75,8 +77,8 @@ def streamed(root: Path, until: Callable[[], bool], on_change: Callable[[Change]
         watcher.join()
 
 
-def finish(root: Path, out_dir: Path | None = None) -> tuple[Streamed, list[Change]]:
-    changes: list[Change] = []
+def finish(root: Path, out_dir: Path | None = None) -> tuple[Streamed, list[FindingsChange]]:
+    changes: list[FindingsChange] = []
     done = stream(
         stream_paths(root),
         stop=threading.Event(),
@@ -102,7 +104,7 @@ def of_the_whole(root: Path) -> list[bytes]:
 def test_findings_come_while_the_journal_grows_and_over_restarts(tmp_path: Path) -> None:
     third = len(PLANTED) // 3
     names = list(PLANTED)
-    told: list[Change] = []
+    told: list[FindingsChange] = []
 
     def grow() -> bool:
         if not grown.is_set():

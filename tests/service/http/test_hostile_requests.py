@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from quarterdeck.backend.service.application import OPERATOR_PATHS
-from quarterdeck.backend.service.http.request_guard import Limits
+from quarterdeck.backend.service.http.request_guard import RequestLimits
 from tests.service.served_members import Client, one_member
 from tests.thoroughness import examples
 
@@ -23,7 +23,7 @@ FUZZED = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], m
 
 @pytest.fixture(scope="module")
 def member() -> Iterator[Client]:
-    with one_member(limits=Limits(body_seconds=0.5)) as client:
+    with one_member(limits=RequestLimits(body_seconds=0.5)) as client:
         yield client
         assert client.get("/hazelcast/health").status_code == 200
 
@@ -84,7 +84,7 @@ def test_a_body_that_does_not_come_is_not_waited_for_long(member: Client, path: 
 
 
 def test_a_refused_request_does_not_keep_the_member_reading() -> None:
-    with one_member(endpoint_groups={}, limits=Limits(body_seconds=0.5)) as member:
+    with one_member(endpoint_groups={}, limits=RequestLimits(body_seconds=0.5)) as member:
         answer = member.raw(head("POST", LIST, "Content-Length: 100") + b"dev")
     assert status(answer) == 403
 
@@ -119,7 +119,7 @@ def test_lengths_that_are_none(member: Client, length: str) -> None:
 
 
 def test_all_bodies_together_may_be_so_long_and_no_longer() -> None:
-    with one_member(limits=Limits(all_bodies_bytes=100_000)) as member:
+    with one_member(limits=RequestLimits(all_bodies_bytes=100_000)) as member:
         with socket.create_connection(("127.0.0.1", member.port), 30) as slow:
             slow.sendall(head("PUT", "/hazelcast/rest/maps/m/k", "Content-Length: 90000") + b"x" * 80_000)
             guard = member.guard._app

@@ -31,7 +31,7 @@ from quarterdeck.backend.core.events import LinkChanged, OperatorAsked, ProcessP
 from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.core.properties import BadProperty, Settings
 from quarterdeck.backend.live.member.run_clock import RunClock
-from quarterdeck.backend.live.transport.network import Network
+from quarterdeck.backend.live.transport.network import LiveNetwork
 from quarterdeck.backend.service.configuration.process_configuration import ENDPOINT_GROUPS, ProcessConfiguration
 from quarterdeck.backend.service.http.face import Caller
 from quarterdeck.backend.service.process.member_service import MemberService
@@ -56,7 +56,7 @@ async def running(*, allow_faults: bool = True) -> AsyncIterator[MemberService]:
         endpoint_groups=dict.fromkeys(ENDPOINT_GROUPS, True),
     )
     member_configuration = MemberConfiguration("run", "n1", HERE, (HERE,), SETTINGS)
-    network = Network({"n1": HERE}, Random(1))
+    network = LiveNetwork({"n1": HERE}, Random(1))
     service = MemberService(configuration, member_configuration, Random(1), RunClock.started_now(), network)
     await service.start()
     try:

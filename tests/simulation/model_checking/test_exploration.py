@@ -27,8 +27,8 @@ from quarterdeck.backend.simulation.model_checking.exploration import Exploratio
 from quarterdeck.backend.simulation.model_checking.model import Bounds, Model
 from quarterdeck.backend.simulation.model_checking.reading import load_model, shipped_models
 from quarterdeck.backend.simulation.model_checking.schedule import ScheduledStep, repeated
-from quarterdeck.backend.simulation.model_checking.share import Share, ShareSettings
-from quarterdeck.backend.simulation.model_checking.states import Choice, State
+from quarterdeck.backend.simulation.model_checking.share import ShareSettings, StateShare
+from quarterdeck.backend.simulation.model_checking.states import State, Transition
 from quarterdeck.backend.simulation.model_checking.transitions import Transitions
 from tests.thoroughness import long_after
 
@@ -152,9 +152,9 @@ def test_what_is_recorded_on_the_way_into_a_known_state_is_judged(monkeypatch: p
     """A member lies about an admission each time that it does nothing else: the lie leads to no new state."""
     model = Model("idle", "Nothing happens.", ("a",), Bounds(ticks=1))
     lie = MemberAdmitted(Address("127.0.0.1:5701"), "nobody", 1, 0, 0)
-    sound, share = Transitions.after, Share(ShareSettings(model), 0)
+    sound, share = Transitions.after, StateShare(ShareSettings(model), 0)
 
-    def after(self: Transitions, state: State, choice: Choice) -> State:
+    def after(self: Transitions, state: State, choice: Transition) -> State:
         sound(self, state, choice)
         if self.on_record is not None:
             self.on_record(Record("idle", "a", "uuid", 1, state.now_us, state.now_us, lie))

@@ -10,7 +10,7 @@ import pytest
 from quarterdeck.backend.core.commands.commands import KillMember, StartMember
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.journal.writer import JournalWriter
-from quarterdeck.backend.scenarios.format.actions import Action
+from quarterdeck.backend.scenarios.format.actions import ScenarioAction
 from quarterdeck.backend.scenarios.format.reading import BadScenario, read_scenario
 from quarterdeck.backend.scenarios.format.scenario import Scenario
 from quarterdeck.backend.scenarios.format.writing import action_tree, scenario_text
@@ -52,7 +52,7 @@ def test_a_planted_fault_is_seen_again_and_not_without_it(monkeypatch: pytest.Mo
 def test_every_command_of_the_shipped_models_can_be_written(name: str) -> None:
     model = load_model(name)
     for command in (*model.before, *model.commands):
-        action = Action.model_validate(action_tree(command), context={"labels": model.labels})
+        action = ScenarioAction.model_validate(action_tree(command), context={"labels": model.labels})
         assert tuple(action.commands(lambda _: True)) == (command,)
     before = written_and_read(model)
     assert simulate(before, 0).passed is bool(model.members)  # nobody is one cluster of nobody

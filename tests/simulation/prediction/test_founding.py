@@ -6,13 +6,13 @@ import pytest
 
 from quarterdeck.backend.core.commands.commands import Command, CutLink, Heal, KillMember, Partition, PauseMember
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.what_if.prediction import Prediction, with_present_table
+from quarterdeck.backend.picture.what_if.prediction import FaultPrediction, with_present_table
 from quarterdeck.backend.simulation.prediction.founding import NotFounded, foundation_of, founded
 from quarterdeck.backend.simulation.prediction.future import predictions
 from tests.picture.simulated_picture import SimulatedPicture
 
 
-def predicted(cluster: SimulatedPicture, *commands: Command) -> Prediction:
+def predicted(cluster: SimulatedPicture, *commands: Command) -> FaultPrediction:
     *_, last = predictions(founded(foundation_of(cluster.picture)), commands)
     return with_present_table(last, cluster.picture)
 

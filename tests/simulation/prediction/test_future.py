@@ -21,7 +21,7 @@ from quarterdeck.backend.core.commands.commands import (
 from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.what_if.fault_presets import preset
-from quarterdeck.backend.picture.what_if.prediction import Prediction, prediction_facts
+from quarterdeck.backend.picture.what_if.prediction import FaultPrediction, prediction_facts
 from quarterdeck.backend.simulation.prediction.future import Superseded, predictions
 from quarterdeck.backend.simulation.virtual_time.forked_world import snapshot_of
 from tests.picture.simulated_picture import SimulatedPicture
@@ -32,12 +32,12 @@ SETTLED_SECONDS = 60
 CHANCE_LOST = 5
 
 
-def predicted(cluster: SimulatedPicture, *commands: Command) -> Prediction:
+def predicted(cluster: SimulatedPicture, *commands: Command) -> FaultPrediction:
     *_, last = predictions(snapshot_of(cluster.world), commands)
     return last
 
 
-def what_happened(cluster: SimulatedPicture, found: Prediction, *commands: Command) -> dict[str, set[str]]:
+def what_happened(cluster: SimulatedPicture, found: FaultPrediction, *commands: Command) -> dict[str, set[str]]:
     """The lists by their masters after the commands, and enough time: what is predicted is not the moment."""
     cluster.do(*commands)
     cluster.pass_seconds(max(SETTLED_SECONDS, found.followed_us / SECOND_US))
@@ -47,7 +47,7 @@ def what_happened(cluster: SimulatedPicture, found: Prediction, *commands: Comma
     }
 
 
-def lists(found: Prediction) -> dict[str, set[str]]:
+def lists(found: FaultPrediction) -> dict[str, set[str]]:
     return {master: set(members) for master, members in found.lists.items()}
 
 
@@ -176,7 +176,7 @@ def test_predicting_changes_nothing() -> None:
     assert cluster.world.fingerprint() == before and snapshot_of(cluster.world) == snapshot
 
 
-def text_of(found: Prediction) -> str:
+def text_of(found: FaultPrediction) -> str:
     lines: list[str] = []
     for fact in prediction_facts(found):
         lines.append(f"{fact.heading}: {fact.text}" if fact.heading else fact.text)

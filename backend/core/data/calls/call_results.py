@@ -10,7 +10,7 @@ from quarterdeck.backend.core.data.events import CallFinished, CallStarted
 from quarterdeck.backend.core.data.messages import MapAnswer
 from quarterdeck.backend.core.data.partition_store import partition_of
 from quarterdeck.backend.core.data.state import MERGING, PendingCall
-from quarterdeck.backend.core.effects import Answered
+from quarterdeck.backend.core.effects import OperationAnswered
 from quarterdeck.backend.core.properties import MILLISECOND_US
 from quarterdeck.backend.core.state.member_state import MemberState
 
@@ -103,7 +103,7 @@ def end(state: MemberState, now: int, pending: PendingCall, answer: Answer) -> N
     state.data.pending.pop(pending.call, None)
     if pending.watched:
         _record_end(state, now, pending, answer)
-    state.context.effects.append(Answered(pending.call, answer))
+    state.context.effects.append(OperationAnswered(pending.call, answer))
 
 
 def record_start(state: MemberState, now: int, pending: PendingCall) -> None:

@@ -8,7 +8,7 @@ from quarterdeck.backend.core.data import measuring
 from quarterdeck.backend.core.data.calls.operations import Answer, Get, Keys, Put, PutAll, Remove, Size
 from quarterdeck.backend.core.data.merge_policies import merged
 from quarterdeck.backend.core.data.messages import MapAnswer, MapCall, MergeBatch, OwnerOperation
-from quarterdeck.backend.core.data.partition_store import Entry, PartitionStore
+from quarterdeck.backend.core.data.partition_store import PartitionStore, StoredEntry
 from quarterdeck.backend.core.data.replication import backups, replica_sending
 from quarterdeck.backend.core.membership.views.minimum_cluster_size import check_operation
 from quarterdeck.backend.core.state.member_state import MemberState
@@ -114,9 +114,9 @@ def _done(store: PartitionStore, operation: OwnerOperation, utc_us: int, changed
 def _put(store: PartitionStore, map: str, key: str, value: bytes, utc_us: int, changed: Changed) -> Answer:
     before = store.find(map, key)
     if before is None:
-        entry = Entry(value, 1, utc_us, utc_us, utc_us, 0)
+        entry = StoredEntry(value, 1, utc_us, utc_us, utc_us, 0)
     else:
-        entry = Entry(value, before.version + 1, before.created_us, utc_us, utc_us, before.hits)
+        entry = StoredEntry(value, before.version + 1, before.created_us, utc_us, utc_us, before.hits)
     store.put(map, key, entry)
     changed[map, key] = None
     return Answer(value=before.value if before is not None else None)
@@ -126,7 +126,7 @@ def _get(store: PartitionStore, map: str, key: str, utc_us: int) -> Answer:
     entry = store.find(map, key)
     if entry is None:
         return Answer()
-    used = Entry(entry.value, entry.version, entry.created_us, entry.updated_us, utc_us, entry.hits + 1)
+    used = StoredEntry(entry.value, entry.version, entry.created_us, entry.updated_us, utc_us, entry.hits + 1)
     store.touch(map, key, used)
     return Answer(value=entry.value)
 

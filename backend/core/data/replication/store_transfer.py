@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import msgspec
 from msgspec import Struct
 
-from quarterdeck.backend.core.data.partition_store import Entry, PartitionStore, Session, Stamp
+from quarterdeck.backend.core.data.partition_store import PartitionStore, Session, Stamp, StoredEntry
 
 ENTRY_OVERHEAD_BYTES = 40
 """About what an entry takes in a chunk besides its key and value."""
@@ -36,7 +36,7 @@ class EntryChunk(Struct, frozen=True, tag="entries", array_like=True):
     """Entries of one map."""
 
     map: str
-    entries: list[tuple[str, Entry]]
+    entries: list[tuple[str, StoredEntry]]
 
 
 Chunk = StoreHead | SessionChunk | EntryChunk
@@ -81,8 +81,8 @@ def _take_sessions(sessions: list[tuple[str, Session]], chunk_bytes: int) -> lis
     return taken
 
 
-def _take_entries(entries: dict[str, Entry], keys: list[str], chunk_bytes: int) -> list[tuple[str, Entry]]:
-    taken: list[tuple[str, Entry]] = []
+def _take_entries(entries: dict[str, StoredEntry], keys: list[str], chunk_bytes: int) -> list[tuple[str, StoredEntry]]:
+    taken: list[tuple[str, StoredEntry]] = []
     size = 0
     while keys and size < chunk_bytes:
         key = keys.pop()

@@ -9,7 +9,7 @@ repeated with a growing delay, so they never flood a link that stays down.
 from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.membership.facts import LinkProven, LinksReported, Suspected
+from quarterdeck.backend.core.membership.facts import LinkProven, LinksReported, SuspectedFact
 from quarterdeck.backend.core.membership.failure_detection import suspicion
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import Doing, Following, LinkProof, ProbeSchedule
@@ -60,7 +60,7 @@ def next_delay_us(state: Membership, delay_us: int) -> int:
 # Suspects
 
 
-def on_suspected(state: Membership, now: int, fact: Suspected) -> None:
+def on_suspected(state: Membership, now: int, fact: SuspectedFact) -> None:
     """Begin to probe members that have just become suspected."""
     delay_us = next_delay_us(state, 0)
     for address in fact.newly:

@@ -17,7 +17,7 @@ from quarterdeck.backend.core.membership.facts import (
     LinkProven,
     LostInMerge,
     Removed,
-    Suspected,
+    SuspectedFact,
     SuspicionEnded,
 )
 from quarterdeck.backend.core.membership.state import Membership
@@ -42,7 +42,7 @@ def on_evidence(state: Membership, now: int, fact: EvidenceFound) -> None:
         state.record(now, raised, found.because)
         state.suspicions[address] = found._replace(because=state.latest_record)
     state.beliefs_changed()
-    state.tell(Suspected(newly))
+    state.tell(SuspectedFact(newly))
 
 
 def clear(state: Membership, now: int, address: Address, cause: ClearanceCause, reason: str) -> bool:

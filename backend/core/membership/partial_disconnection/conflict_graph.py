@@ -26,7 +26,7 @@ WORK_BUDGET = 600_000
 """Vertex visits after which the search is cut short; one takes about 0.5 µs. A count, not a time: equal input, equal answer."""
 
 
-class Candidate(Struct, frozen=True):
+class CliqueCandidate(Struct, frozen=True):
     """One member of the list, in any form of name that sorts."""
 
     name: str
@@ -46,7 +46,7 @@ class ConflictResolution(Struct, frozen=True):
 
 
 def resolve_conflicts(
-    members: Sequence[Candidate],
+    members: Sequence[CliqueCandidate],
     conflicts: Iterable[tuple[str, str]],
     *,
     work_budget: int = WORK_BUDGET,
@@ -83,7 +83,7 @@ def resolve_conflicts(
     )
 
 
-def _conflict_sets(members: Sequence[Candidate], conflicts: Iterable[tuple[str, str]]) -> list[int]:
+def _conflict_sets(members: Sequence[CliqueCandidate], conflicts: Iterable[tuple[str, str]]) -> list[int]:
     """For each member, by its place, the set of those with whom it is in conflict."""
     place_of = {member.name: place for place, member in enumerate(members)}
     if len(place_of) < len(members):
@@ -98,7 +98,7 @@ def _conflict_sets(members: Sequence[Candidate], conflicts: Iterable[tuple[str, 
 
 
 def _settle_part(
-    places: list[int], members: Sequence[Candidate], adjacent: Sequence[int], effort: Effort
+    places: list[int], members: Sequence[CliqueCandidate], adjacent: Sequence[int], effort: Effort
 ) -> tuple[int, bool]:
     """Who stays of the members at `places`, who are in conflict with nobody else; and whether that is proven.
 

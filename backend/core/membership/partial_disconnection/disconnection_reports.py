@@ -13,7 +13,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Evidence
 from quarterdeck.backend.core.events import DisconnectionReported, DisconnectionResolved
 from quarterdeck.backend.core.membership.facts import EvidenceFound, Removed
-from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph import Candidate, resolve_conflicts
+from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph import CliqueCandidate, resolve_conflicts
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.views import publishing, readmission
 
@@ -56,7 +56,7 @@ def resolve_when_quiet(state: Membership, now: int) -> None:
         return
     reports.by_reporter.clear()
     resolution = resolve_conflicts(
-        [Candidate(member.address, member.lite) for member in state.members.members],
+        [CliqueCandidate(member.address, member.lite) for member in state.members.members],
         conflicts,
         out_of_time=_outer_guard(state),
     )

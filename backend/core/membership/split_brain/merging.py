@@ -32,7 +32,7 @@ from quarterdeck.backend.core.membership.failure_detection import link_probes
 from quarterdeck.backend.core.membership.split_brain import cluster_search
 from quarterdeck.backend.core.membership.split_brain.merge_decision import decide_merge
 from quarterdeck.backend.core.membership.state import Membership
-from quarterdeck.backend.core.membership.undertakings import Doing, Following, Leading, Merge, MergePhase
+from quarterdeck.backend.core.membership.undertakings import Doing, Following, Leading, MergePhase, MergeUndertaking
 from quarterdeck.backend.core.membership.views import joining, readmission
 from quarterdeck.backend.core.messages import (
     LinksReport,
@@ -62,7 +62,7 @@ def on_merge_decided(state: Membership, now: int, fact: MergeDecided) -> None:
         return
     if leading.merge or leading.state_change or leading.admission or now < state.merge_not_before_us:
         return
-    merge = leading.merge = Merge(state.next_token(), fact.remote, now + PHASE_US, "proving")
+    merge = leading.merge = MergeUndertaking(state.next_token(), fact.remote, now + PHASE_US, "proving")
     if state.settings.disconnection_heartbeats:
         _prove(state, leading, now, merge)
     else:
@@ -258,20 +258,20 @@ def rejoin_as_new_incarnation(state: Membership, now: int, target: Address, *, b
 # The steps
 
 
-def _enter(state: Membership, now: int, merge: Merge, phase: MergePhase) -> None:
+def _enter(state: Membership, now: int, merge: MergeUndertaking, phase: MergePhase) -> None:
     merge.phase = phase
     merge.deadline_us = now + PHASE_US
     merge.waiting = set()
     state.timers.set(MERGE, now + ASK_AGAIN_US)
 
 
-def _prove(state: Membership, leading: Leading, now: int, merge: Merge) -> None:
+def _prove(state: Membership, leading: Leading, now: int, merge: MergeUndertaking) -> None:
     _enter(state, now, merge, "proving")
     merge.waiting = {state.address, *state.peers}
     _ask_for_proof(state, now, merge)
 
 
-def _ask_for_proof(state: Membership, now: int, merge: Merge) -> None:
+def _ask_for_proof(state: Membership, now: int, merge: MergeUndertaking) -> None:
     """Ask all whose reports have not come, this member too: a request or a report may be lost."""
     targets = tuple((member.address, member.uuid) for member in merge.remote.members)
     request = ProveLinks(merge.token, targets)
@@ -288,7 +288,7 @@ def _wait_for_links(state: Membership, leading: Leading, now: int, reason: str) 
     cluster_search.plan_search(state, now, state.merge_not_before_us)
 
 
-def _freeze(state: Membership, leading: Leading, now: int, merge: Merge) -> None:
+def _freeze(state: Membership, leading: Leading, now: int, merge: MergeUndertaking) -> None:
     assert state.members is not None
     state.merge_delay_us = 0
     state.record(now, MergeStarted(merge.remote.address, state.members.addresses))
@@ -299,12 +299,12 @@ def _freeze(state: Membership, leading: Leading, now: int, merge: Merge) -> None
         _give_up(state, leading, now, "not-frozen", "the cluster could not be frozen")
 
 
-def _offer(state: Membership, merge: Merge) -> None:
+def _offer(state: Membership, merge: MergeUndertaking) -> None:
     shown = cluster_search.profile(state, cluster_state=state.standing.thawed)
     state.send(merge.remote.address, MergeOffer(merge.token, shown, merge.remote.list_version))
 
 
-def _tell(state: Membership, now: int, merge: Merge) -> None:
+def _tell(state: Membership, now: int, merge: MergeUndertaking) -> None:
     if not merge.waiting:
         leave_for(state, merge.remote.address)
         return

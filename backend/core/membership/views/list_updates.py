@@ -14,7 +14,7 @@ from quarterdeck.backend.core.membership import cluster_state
 from quarterdeck.backend.core.membership.facts import ListReceived
 from quarterdeck.backend.core.membership.failure_detection import explicit_suspicion, suspicion
 from quarterdeck.backend.core.membership.state import Membership
-from quarterdeck.backend.core.membership.undertakings import Claim, Following, HeldBack, JoinSearch, Leading
+from quarterdeck.backend.core.membership.undertakings import Claim, Following, HeldBackMember, JoinSearch, Leading
 from quarterdeck.backend.core.membership.views import publishing
 from quarterdeck.backend.core.membership.views.identity import ListMetadata
 from quarterdeck.backend.core.membership.views.member_list import MemberList
@@ -56,7 +56,7 @@ def on_members_update(
         return
     suspicion.clear(state, now, sender, "list-received", "it sent a member list as master")
     if members.version >= mine.version:
-        state.held_back = dict.fromkeys(update.held_back, HeldBack(now))
+        state.held_back = dict.fromkeys(update.held_back, HeldBackMember(now))
     if members.version > mine.version:
         publishing.install(state, now, members, sender, "published")
     cluster_state.adopt(

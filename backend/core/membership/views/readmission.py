@@ -13,7 +13,7 @@ from quarterdeck.backend.core.events import JoinDelayed, MemberHeldBack
 from quarterdeck.backend.core.membership.facts import HeldLinksProven, LinkProven
 from quarterdeck.backend.core.membership.failure_detection import link_probes
 from quarterdeck.backend.core.membership.state import Membership
-from quarterdeck.backend.core.membership.undertakings import HeldBack, HeldJoin, JoinSearch
+from quarterdeck.backend.core.membership.undertakings import HeldBackMember, HeldJoin, JoinSearch
 from quarterdeck.backend.core.messages import JoinHeld, JoinRequest
 
 SILENT_ROUNDS = 3
@@ -25,14 +25,14 @@ SILENT_ROUNDS = 3
 def hold_back(state: Membership, now: int, address: Address) -> None:
     """From now on `address` has to prove its links before it is let in; as long as it is heard of now and then."""
     forget_old(state, now)
-    state.held_back[address] = HeldBack(now)
+    state.held_back[address] = HeldBackMember(now)
 
 
 def take_as_proven(state: Membership, now: int, address: Address) -> None:
     """The cluster of `address` has proven all its links to those who are members now."""
     if address in state.held_back:
         proven = frozenset(peer.uuid for peer in state.peers.values()) | {state.uuid}
-        state.held_back[address] = HeldBack(now, proven)
+        state.held_back[address] = HeldBackMember(now, proven)
 
 
 def heard_of(state: Membership, now: int, address: Address) -> None:

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.partitions.arrangement.column_exchange import avoid_cycles, exchange_columns, unevenness
 from quarterdeck.backend.core.partitions.arrangement.column_filling import settle_column
-from quarterdeck.backend.core.partitions.arrangement.fair_shares import Shares, shares_of
+from quarterdeck.backend.core.partitions.arrangement.fair_shares import FairShares, shares_of
 from quarterdeck.backend.core.partitions.arrangement.first_arrangement import first_columns
 from quarterdeck.backend.core.partitions.arrangement.move_lower_bound import (
     changed_rows,
@@ -126,7 +126,7 @@ def _numbered(
 def _rearranged(
     table: Sequence[Sequence[str | None]],
     before: list[list[int]],
-    shares: Shares,
+    shares: FairShares,
     group_of: list[int],
     names: list[str],
 ) -> Arrangement:
@@ -152,7 +152,7 @@ def _rows_without_holder(before: list[list[int]], counts: list[list[int]]) -> li
     return rows
 
 
-def _arranged(shares: Shares, group_of: list[int], before: list[list[int]], counts: list[list[int]]) -> Slots:
+def _arranged(shares: FairShares, group_of: list[int], before: list[list[int]], counts: list[list[int]]) -> Slots:
     """The slots as they are to be. What comes out is left as it is by another call.
 
     Groups of one size always come to fair shares, and a table that has them is not touched. Others may not; so a table that is in
@@ -174,7 +174,7 @@ def _arranged(shares: Shares, group_of: list[int], before: list[list[int]], coun
     return slots
 
 
-def _settled(shares: Shares, group_of: list[int], before: list[list[int]], counts: list[list[int]]) -> Slots:
+def _settled(shares: FairShares, group_of: list[int], before: list[list[int]], counts: list[list[int]]) -> Slots:
     """All replica indices filled and balanced. Where the easy limits lead to a dead end, the exact ones or exchanges do not."""
     for exact in (False, True):
         slots = Slots(shares, group_of, before, counts)

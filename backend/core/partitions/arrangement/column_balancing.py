@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from itertools import compress
 from operator import eq, ne
 
-from quarterdeck.backend.core.partitions.arrangement.fair_shares import Limits, member_quotas, totals_by_group
+from quarterdeck.backend.core.partitions.arrangement.fair_shares import GroupLimits, member_quotas, totals_by_group
 from quarterdeck.backend.core.partitions.arrangement.slots import Slots
 
 
-def level_groups(slots: Slots, index: int, limits: Limits, vacant: list[int]) -> bool:
+def level_groups(slots: Slots, index: int, limits: GroupLimits, vacant: list[int]) -> bool:
     """Fill the `vacant` rows and bring every group within its limits, if that can be done; True if it was.
 
     In any case no row stays vacant.
@@ -55,7 +55,7 @@ def level_members(slots: Slots, index: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class _BalancingStep:
     """How a group can come to one more: it takes `row` from `giver`, or `row` is vacant. A path begins with neither."""
 
     row: int | None
@@ -85,13 +85,13 @@ class _Levelling:
         for group in sorted(acceptable, key=in_ring.__contains__)[:1]:
             self._take(group, row)
             return True
-        return self._walk({group: _Step(row, None) for group in allowed}, accepts)
+        return self._walk({group: _BalancingStep(row, None) for group in allowed}, accepts)
 
     def pass_on(self, givers: list[int], accepts: Callable[[int], bool]) -> bool:
         """Take a slot from one of `givers` in such a way that a group that accepts one more gets one more."""
-        return self._walk({group: _Step(None, None) for group in givers}, accepts)
+        return self._walk({group: _BalancingStep(None, None) for group in givers}, accepts)
 
-    def _walk(self, start: dict[int, _Step], accepts: Callable[[int], bool]) -> bool:
+    def _walk(self, start: dict[int, _BalancingStep], accepts: Callable[[int], bool]) -> bool:
         """By rows that change hands anyhow if possible; and before all, without rings if possible, as these are cancelled."""
         for with_rings in (False, True):
             for with_kept in (False, True):
@@ -125,7 +125,7 @@ class _Levelling:
 
     def _search(
         self,
-        path: dict[int, _Step],
+        path: dict[int, _BalancingStep],
         sources: tuple[list[list[int]], ...],
         accepts: Callable[[int], bool],
         *,
@@ -142,7 +142,7 @@ class _Levelling:
                         row = self._row_from(source[giver], giver, taker, with_rings=with_rings)
                         if row is None:
                             continue
-                        path[taker] = _Step(row, giver)
+                        path[taker] = _BalancingStep(row, giver)
                         if accepts(taker):
                             return taker
                         reached.append(taker)
@@ -164,7 +164,7 @@ class _Levelling:
         self._passed[seen] = len(rows)
         return None
 
-    def _take_along(self, path: dict[int, _Step], taker: int) -> None:
+    def _take_along(self, path: dict[int, _BalancingStep], taker: int) -> None:
         """Carry out the steps, the last one first."""
         step = path[taker]
         while step.row is not None:

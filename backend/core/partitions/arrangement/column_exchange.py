@@ -77,7 +77,7 @@ def avoid_cycles(slots: Slots) -> None:
         slots.columns, slots.counts = columns, counts
 
 
-class _Step(NamedTuple):
+class _ExchangeStep(NamedTuple):
     """In `row`, `giver` hands its slot on: to the one at index `other` in exchange, or to one that is not in the row."""
 
     row: int
@@ -132,7 +132,7 @@ class _Exchange:
         self, index: int, givers: list[int], takers: Collection[int], *, with_disorder: bool
     ) -> list[tuple[int, int, int]]:
         """From a giver to a taker by the fewest steps. What was done: row, index and who was there."""
-        steps: dict[int, _Step | None] = dict.fromkeys(givers)
+        steps: dict[int, _ExchangeStep | None] = dict.fromkeys(givers)
         taker = self._search(index, steps, takers, with_disorder=with_disorder)
         done: list[tuple[int, int, int]] = []
         while taker is not None and (step := steps[taker]) is not None:
@@ -141,7 +141,7 @@ class _Exchange:
         return done
 
     def _search(
-        self, index: int, steps: dict[int, _Step | None], takers: Collection[int], *, with_disorder: bool
+        self, index: int, steps: dict[int, _ExchangeStep | None], takers: Collection[int], *, with_disorder: bool
     ) -> int | None:
         group_of, column = self._slots.group_of, self._slots.columns[index]
         frontier = list(steps)
@@ -156,7 +156,7 @@ class _Exchange:
                     rows.append(row)
                     for taker, other in self._ways(row, index, giver, with_disorder=with_disorder):
                         if taker not in steps:
-                            steps[taker] = _Step(row, giver, other)
+                            steps[taker] = _ExchangeStep(row, giver, other)
                             if taker in takers:
                                 return taker
                             reached.append(taker)
@@ -191,7 +191,7 @@ class _Exchange:
         counts = self._slots.counts[index]
         return min(self._slots.shares.members_of[group], key=lambda member: (counts[member], member))
 
-    def _carry_out(self, index: int, step: _Step, taker: int, done: list[tuple[int, int, int]]) -> None:
+    def _carry_out(self, index: int, step: _ExchangeStep, taker: int, done: list[tuple[int, int, int]]) -> None:
         slots, row = self._slots, step.row
         leaves = slots.columns[index][row]
         done.append((row, index, leaves))

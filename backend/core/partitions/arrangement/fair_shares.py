@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
+class FairShares:
     """Who is to hold how much of `partitions` rows of `replicas` each. Made by `shares_of`."""
 
     partitions: int
@@ -40,14 +40,14 @@ class Shares:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class GroupLimits:
     """By group, the least and the most that it may hold at one replica index."""
 
     least: list[int]
     most: list[int]
 
 
-def shares_of(partitions: int, replicas: int, members_of: Sequence[Sequence[int]]) -> Shares:
+def shares_of(partitions: int, replicas: int, members_of: Sequence[Sequence[int]]) -> FairShares:
     """`replicas` must not exceed the number of groups."""
     capped = [False] * len(members_of)
     open_members, open_replicas = sum(map(len, members_of)), replicas
@@ -58,15 +58,15 @@ def shares_of(partitions: int, replicas: int, members_of: Sequence[Sequence[int]
         capped[group] = True
         open_members -= size
         open_replicas -= 1
-    return Shares(partitions, replicas, tuple(map(tuple, members_of)), tuple(capped))
+    return FairShares(partitions, replicas, tuple(map(tuple, members_of)), tuple(capped))
 
 
-def ideal_limits(shares: Shares) -> Limits:
+def ideal_limits(shares: FairShares) -> GroupLimits:
     """The limits of any replica index, seen by itself."""
     return limits_at(shares, 0, [0] * len(shares.members_of), exact=False)
 
 
-def limits_at(shares: Shares, index: int, held: Sequence[int], *, exact: bool) -> Limits:
+def limits_at(shares: FairShares, index: int, held: Sequence[int], *, exact: bool) -> GroupLimits:
     """The limits of replica `index` when the groups have `held` at all hotter ones together.
 
     A capped group must come to one replica in every row, so what it has already is set off. With `exact`, and groups of one size,
@@ -89,7 +89,7 @@ def limits_at(shares: Shares, index: int, held: Sequence[int], *, exact: bool) -
     )
 
 
-def group_quotas(shares: Shares, limits: Limits, counts: Sequence[int]) -> list[int]:
+def group_quotas(shares: FairShares, limits: GroupLimits, counts: Sequence[int]) -> list[int]:
     """What each group is to hold at one index, where members have `counts`: the least that it may, and one more for those groups
     in which a member then keeps a replica that it would have to give away, as far as the rows suffice.
     """
@@ -108,7 +108,7 @@ def group_quotas(shares: Shares, limits: Limits, counts: Sequence[int]) -> list[
     return quotas
 
 
-def member_quotas(shares: Shares, quotas: Sequence[int], counts: Sequence[int]) -> list[int]:
+def member_quotas(shares: FairShares, quotas: Sequence[int], counts: Sequence[int]) -> list[int]:
     """What each member is to hold when its group is to hold `quotas`: even, and what is over for those who hold most."""
     wanted = [0] * sum(map(len, shares.members_of))
     for members, quota in zip(shares.members_of, quotas, strict=True):
@@ -124,11 +124,11 @@ def _keeps_one_more(members: Sequence[int], quota: int, counts: Sequence[int]) -
     return sum(counts[member] > each for member in members) > over
 
 
-def totals_by_group(shares: Shares, counts: Sequence[int]) -> list[int]:
+def totals_by_group(shares: FairShares, counts: Sequence[int]) -> list[int]:
     """The sum of the counts of each group's members."""
     return [sum(counts[member] for member in members) for members in shares.members_of]
 
 
-def _rounded(fractions: Iterable[tuple[int, int]]) -> Limits:
+def _rounded(fractions: Iterable[tuple[int, int]]) -> GroupLimits:
     pairs = list(fractions)
-    return Limits([top // bottom for top, bottom in pairs], [-(-top // bottom) for top, bottom in pairs])
+    return GroupLimits([top // bottom for top, bottom in pairs], [-(-top // bottom) for top, bottom in pairs])

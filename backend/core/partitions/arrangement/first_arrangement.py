@@ -10,10 +10,10 @@ from __future__ import annotations
 from itertools import cycle
 from math import gcd
 
-from quarterdeck.backend.core.partitions.arrangement.fair_shares import Shares
+from quarterdeck.backend.core.partitions.arrangement.fair_shares import FairShares
 
 
-def first_columns(shares: Shares) -> list[list[int]]:
+def first_columns(shares: FairShares) -> list[list[int]]:
     """By replica index, the member of every partition. The groups must be of one size."""
     groups, rows = len(shares.members_of), shares.partitions
     twice = [*range(groups), *range(groups)]

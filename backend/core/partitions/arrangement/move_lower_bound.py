@@ -7,14 +7,14 @@ from itertools import compress
 from operator import contains, ne
 
 from quarterdeck.backend.core.partitions.arrangement.fair_shares import (
-    Shares,
+    FairShares,
     group_quotas,
     ideal_limits,
     member_quotas,
 )
 
 
-def receipts_needed(shares: Shares, counts_by_index: Iterable[Sequence[int]], lost: int) -> int:
+def receipts_needed(shares: FairShares, counts_by_index: Iterable[Sequence[int]], lost: int) -> int:
     """The lower bound: what members must receive, index by index, until every count is its fair share.
 
     At each replica index, the shares are rounded in favour of those who hold most there, and what each member then lacks is
@@ -49,7 +49,7 @@ def copies(
     return made
 
 
-def imbalance(shares: Shares, counts_by_index: Iterable[Sequence[int]]) -> int:
+def imbalance(shares: FairShares, counts_by_index: Iterable[Sequence[int]]) -> int:
     """The greatest difference at any index between two members with a claim to the same share (all, if each is its own group)."""
     alike: dict[tuple[bool, int], list[int]] = {}
     for group, members in enumerate(shares.members_of):

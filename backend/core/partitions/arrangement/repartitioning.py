@@ -17,7 +17,7 @@ from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.arrangement.arrangement import Arrangement, arrange
 from quarterdeck.backend.core.partitions.arrangement.member_groups import grouped
 from quarterdeck.backend.core.partitions.events import MigrationsPlanned, PlannedMigration
-from quarterdeck.backend.core.partitions.migration.migration_planner import Step, exchanges, plan_migrations
+from quarterdeck.backend.core.partitions.migration.migration_planner import MigrationStep, exchanges, plan_migrations
 from quarterdeck.backend.core.partitions.state import MasterRole
 from quarterdeck.backend.core.partitions.table.partition_table import PartitionTable, empty_table
 from quarterdeck.backend.core.partitions.table.replica import Replica, Replicas, Row, VersionedRow
@@ -111,7 +111,7 @@ def _full_row(state: MemberState, row: Row, members: dict[str | None, Replica]) 
     return (*(members.get(name) for name in row), *(None,) * (width - len(row)))
 
 
-def _steps(row: Row, target: Row, leaving: Container[str]) -> tuple[Step, ...]:
+def _steps(row: Row, target: Row, leaving: Container[str]) -> tuple[MigrationStep, ...]:
     """The migrations of one partition. Those who leave and hold it get the empty places of the target, as backups.
 
     Nothing is cleared at a member that is still there: until it has gone, its copy may be the only other one (Decisions: Graceful
@@ -154,7 +154,7 @@ def _shown(state: MemberState, master_role: MasterRole, table: PartitionTable) -
     )
 
 
-def _planned(partition: int, step: Step, addresses: dict[str | None, Address]) -> PlannedMigration:
+def _planned(partition: int, step: MigrationStep, addresses: dict[str | None, Address]) -> PlannedMigration:
     return PlannedMigration(
         partition,
         step.type,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import compress, repeat
 from operator import ge
 
-from quarterdeck.backend.core.partitions.arrangement.fair_shares import Shares
+from quarterdeck.backend.core.partitions.arrangement.fair_shares import FairShares
 from quarterdeck.backend.core.partitions.migration.migration_cycles import without_cycles
 
 VACANT = -1
@@ -20,7 +20,9 @@ NO_GROUP = -1
 class Slots:
     """The table on its way from `before`, which is never changed, to `columns`, which are. Columns are lists of numbers."""
 
-    def __init__(self, shares: Shares, group_of: list[int], before: list[list[int]], counts: list[list[int]]) -> None:
+    def __init__(
+        self, shares: FairShares, group_of: list[int], before: list[list[int]], counts: list[list[int]]
+    ) -> None:
         self.shares = shares
         self.group_of = [*group_of, NO_GROUP, NO_GROUP]
         """By member, and at the end for `LEAVING` and `VACANT`."""

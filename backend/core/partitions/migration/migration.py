@@ -14,7 +14,7 @@ FAILURE_INCREMENT = 2
 Migration, 2.1)."""
 
 
-class Migration(Struct, frozen=True, array_like=True):
+class PartitionMigration(Struct, frozen=True, array_like=True):
     """One step of one partition, done wholly or not at all. Index -1 stands for none, as in `migration_planner.Step`.
 
     `version` is that of the partition from which the migration starts, `master` the incarnation that leads it.
@@ -49,7 +49,7 @@ class CompletedMigration(Struct, frozen=True, array_like=True):
     """An entry of the completed migrations list: the one decision about a migration (Avoid Data Loss on Migration,
     Terminology)."""
 
-    migration: Migration
+    migration: PartitionMigration
     committed: bool
 
     @property

@@ -35,9 +35,9 @@ Flags = tuple[bool, ...]
 
 def in_order(current: Numbers, target: Numbers) -> tuple[NumberedStep, ...]:
     """The steps from `current` to `target`, which have no cycle between them."""
-    way = _Search(target, parking=False).best_way(current)
+    way = _OrderSearch(target, parking=False).best_way(current)
     if way.cost.lost:
-        way = _Search(target, parking=True).best_way(current)
+        way = _OrderSearch(target, parking=True).best_way(current)
     if way.cost.lost:
         return detour(current, target) or way.steps
     return way.steps
@@ -63,7 +63,7 @@ class _Way(NamedTuple):
     steps: tuple[NumberedStep, ...]
 
 
-class _Search:
+class _OrderSearch:
     """The best way to one target from any row. `parking` allows to park replicas."""
 
     def __init__(self, target: Numbers, *, parking: bool) -> None:

@@ -25,7 +25,7 @@ class BadRows(ValueError):
     """Two rows between which there is no plan. The message names the field and has a hint."""
 
 
-class Step(
+class MigrationStep(
     Struct,
     frozen=True,
     gc=False,
@@ -60,7 +60,7 @@ class Step(
 class Plan(Struct, frozen=True, gc=False):
     """`steps` in the order in which they are done; they end at `target_after_cycle_fix`."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[MigrationStep, ...]
     target_after_cycle_fix: Row
 
 
@@ -81,7 +81,7 @@ def plan_migrations(current: Row, target: Row) -> Plan:
     return Plan(
         tuple(
             [
-                Step(kind, names[source], leaves, goes, names[destination], comes, arrives, unavoidable)
+                MigrationStep(kind, names[source], leaves, goes, names[destination], comes, arrives, unavoidable)
                 for (kind, source, leaves, goes, destination, comes, arrives), unavoidable in steps
             ]
         ),
@@ -89,7 +89,7 @@ def plan_migrations(current: Row, target: Row) -> Plan:
     )
 
 
-def exchanges(current: Row, target: Row) -> tuple[Step, ...]:
+def exchanges(current: Row, target: Row) -> tuple[MigrationStep, ...]:
     """Steps that resolve cycles: from the hottest place on, each holder moves up and whoever was there takes its old place.
 
     Both have a replica before and after, so none is given up. Avoid Data Loss on Migration cancels cycles instead (3.2.1); but a
@@ -101,7 +101,7 @@ def exchanges(current: Row, target: Row) -> tuple[Step, ...]:
         if row[index] == wanted:
             continue
         colder = row.index(wanted)
-        steps.append(Step("SHIFT UP", row[index], index, colder, wanted, colder, index))
+        steps.append(MigrationStep("SHIFT UP", row[index], index, colder, wanted, colder, index))
         row[index], row[colder] = wanted, row[index]
     return tuple(steps)
 

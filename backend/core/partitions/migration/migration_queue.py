@@ -17,8 +17,8 @@ from quarterdeck.backend.core.cluster_profile import allows_migrations
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import FailureCause, MigrationsCancelled, MigrationStarted, PlanCause
 from quarterdeck.backend.core.partitions.messages import MigrationCommitAck, MigrationReport, MigrationRequest
-from quarterdeck.backend.core.partitions.migration.migration import Migration
-from quarterdeck.backend.core.partitions.migration.migration_planner import Step
+from quarterdeck.backend.core.partitions.migration.migration import PartitionMigration
+from quarterdeck.backend.core.partitions.migration.migration_planner import MigrationStep
 from quarterdeck.backend.core.partitions.migration.migration_transfer import begin_copy
 from quarterdeck.backend.core.partitions.migration.safe_commit import ask_to_commit, begin_commit, decide
 from quarterdeck.backend.core.partitions.state import MasterRole, RunningMigration
@@ -221,7 +221,7 @@ def _clear_places(state: MemberState, now: int, master_role: MasterRole, partiti
     return partition in master_role.queue
 
 
-def _next_step(master_role: MasterRole, partition: int) -> Step:
+def _next_step(master_role: MasterRole, partition: int) -> MigrationStep:
     steps = master_role.queue[partition]
     step = steps.popleft()
     if not steps:
@@ -242,7 +242,7 @@ def _start(
     step = _next_step(master_role, partition)
     row = table.rows[partition]
     assert step.destination is not None
-    migration = Migration(
+    migration = PartitionMigration(
         id=state.next_token(),
         partition=partition,
         type=step.type,

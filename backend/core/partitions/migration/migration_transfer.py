@@ -24,7 +24,7 @@ from quarterdeck.backend.core.partitions.messages import (
     MigrationReport,
     MigrationRequest,
 )
-from quarterdeck.backend.core.partitions.migration.migration import Migration
+from quarterdeck.backend.core.partitions.migration.migration import PartitionMigration
 from quarterdeck.backend.core.partitions.migration.migration_service import Endpoint, MigrationEvent
 from quarterdeck.backend.core.partitions.state import ActiveMigration, OutgoingCopy
 from quarterdeck.backend.core.partitions.table.replica import index_of
@@ -59,7 +59,7 @@ def on_request(state: MemberState, now: int, sender: Address, request: Migration
         state.send(sender, report)
 
 
-def begin_copy(state: MemberState, now: int, master: Address, migration: Migration) -> MigrationReport | None:
+def begin_copy(state: MemberState, now: int, master: Address, migration: PartitionMigration) -> MigrationReport | None:
     """Begin to copy, unless that is done or under way; what the master is to be told now, if anything."""
     if migration.id in state.partitions.completed:
         return None
@@ -159,7 +159,7 @@ def _finish_copy(state: MemberState, now: int, active: ActiveMigration, sending:
     _report(state, migration, sending, "")
 
 
-def _report(state: MemberState, migration: Migration, sending: OutgoingCopy, problem: str) -> None:
+def _report(state: MemberState, migration: PartitionMigration, sending: OutgoingCopy, problem: str) -> None:
     """Tell the master. One that is the owner itself looks at its own copies (chapter `migration_queue`)."""
     sending.problem = problem
     if problem:
@@ -226,7 +226,7 @@ def _take(state: MemberState, now: int, active: ActiveMigration, chunk: Migratio
 # Both
 
 
-def _objection(state: MemberState, master: Address, migration: Migration) -> Objection | None:
+def _objection(state: MemberState, master: Address, migration: PartitionMigration) -> Objection | None:
     """What both sides check: who leads, where the table stands, and whether the end of another migration is awaited (2.1)."""
     table = state.partitions.table
     if state.members is None:
@@ -251,7 +251,7 @@ def _objection(state: MemberState, master: Address, migration: Migration) -> Obj
     return None
 
 
-def _objection_of_owner(state: MemberState, migration: Migration) -> Objection | None:
+def _objection_of_owner(state: MemberState, migration: PartitionMigration) -> Objection | None:
     table, destination = state.partitions.table, migration.destination
     assert table is not None
     if index_of(state.uuid, table.rows[migration.partition]) != 0:
@@ -278,7 +278,7 @@ def _objection_of_destination(state: MemberState, sender: Address, chunk: Migrat
     return Objection("beginning-missing", "the beginning of the copy has not come yet", True) if chunk.number else None
 
 
-def _accept(state: MemberState, now: int, migration: Migration, endpoint: Endpoint) -> ActiveMigration:
+def _accept(state: MemberState, now: int, migration: PartitionMigration, endpoint: Endpoint) -> ActiveMigration:
     """Take part from now on until the end is known."""
     table = state.partitions.table
     assert table is not None
@@ -294,7 +294,9 @@ def _accept(state: MemberState, now: int, migration: Migration, endpoint: Endpoi
     return active
 
 
-def _reject(state: MemberState, now: int, migration: Migration, endpoint: Endpoint, objection: Objection) -> None:
+def _reject(
+    state: MemberState, now: int, migration: PartitionMigration, endpoint: Endpoint, objection: Objection
+) -> None:
     rejected = state.partitions.rejected
     if rejected.get(migration.partition) != migration.id:
         rejected[migration.partition] = migration.id

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quarterdeck.backend.core.partitions.migration.migration_planner import Plan, Step
+from quarterdeck.backend.core.partitions.migration.migration_planner import MigrationStep, Plan
 from quarterdeck.backend.core.partitions.table.replica import Row
 
 
@@ -25,12 +25,12 @@ def cancelled(target: Row, plan: Plan) -> list[str]:
     return [kept for kept, wanted in zip(plan.target_after_cycle_fix, target, strict=True) if kept and kept != wanted]
 
 
-def _left_behind(step: Step) -> int:
+def _left_behind(step: MigrationStep) -> int:
     """What the source costs: one replica if it has to leave."""
     return -1 if step.source is not None and step.source_new < 0 else 0
 
 
-def _what_happens(step: Step, target: Row) -> str:
+def _what_happens(step: MigrationStep, target: Row) -> str:
     source, destination, index = step.source, step.destination, step.destination_new
     match step.type:
         case "CLEAR":
@@ -46,7 +46,7 @@ def _what_happens(step: Step, target: Row) -> str:
     return f"{arrival}; {_what_becomes_of_the_source(step, target)}"
 
 
-def _what_becomes_of_the_source(step: Step, target: Row) -> str:
+def _what_becomes_of_the_source(step: MigrationStep, target: Row) -> str:
     """Where the one goes whose place is taken."""
     if step.source_new >= 0:
         kept = f"{step.source} moves down to the empty index {step.source_new} in the same step"

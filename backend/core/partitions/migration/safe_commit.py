@@ -10,7 +10,7 @@ from __future__ import annotations
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.partitions.events import FailureCause, MigrationCommitting, MigrationDecided
 from quarterdeck.backend.core.partitions.messages import MigrationCommit, MigrationCommitAck
-from quarterdeck.backend.core.partitions.migration.migration import CompletedMigration, Migration
+from quarterdeck.backend.core.partitions.migration.migration import CompletedMigration, PartitionMigration
 from quarterdeck.backend.core.partitions.state import RunningMigration
 from quarterdeck.backend.core.partitions.table.learning import learn
 from quarterdeck.backend.core.partitions.table.replica import Replica, VersionedRow
@@ -93,7 +93,7 @@ def on_commit(state: MemberState, now: int, sender: Address, order: MigrationCom
     state.send(sender, MigrationCommitAck(order.migration.id, committed))
 
 
-def _commit_here(state: MemberState, now: int, migration: Migration) -> bool:
+def _commit_here(state: MemberState, now: int, migration: PartitionMigration) -> bool:
     """Commit as destination, if this member waits for just that; whether it is committed, now or before."""
     partitions = state.partitions
     known = partitions.completed.get(migration.id)

@@ -18,7 +18,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.partitions.events import CompletedEvicted, TableCause
 from quarterdeck.backend.core.partitions.messages import TableAck, TableUpdate
 from quarterdeck.backend.core.partitions.migration.migration import CompletedMigration
-from quarterdeck.backend.core.partitions.state import Follower, MasterRole
+from quarterdeck.backend.core.partitions.state import MasterRole, TableFollower
 from quarterdeck.backend.core.partitions.table.learning import learn
 from quarterdeck.backend.core.partitions.table.partition_table import empty_table
 from quarterdeck.backend.core.partitions.table.replica import VersionedRow, packed, unpacked
@@ -140,7 +140,7 @@ def follow_list(state: MemberState, master_role: MasterRole) -> None:
     for address, peer in state.peers.items():
         follower = before.get(address)
         if follower is None or follower.uuid != peer.uuid:
-            follower = Follower(peer.uuid)
+            follower = TableFollower(peer.uuid)
             master_role.newcomers = True
         master_role.followers[address] = follower
 
@@ -161,7 +161,13 @@ def plan_timer(state: MemberState, now: int) -> None:
 
 
 def _tell(
-    state: MemberState, now: int, master_role: MasterRole, address: Address, follower: Follower, since: int, made: Made
+    state: MemberState,
+    now: int,
+    master_role: MasterRole,
+    address: Address,
+    follower: TableFollower,
+    since: int,
+    made: Made,
 ) -> None:
     """Send what is new since the change `since`, and wait for an acknowledgement."""
     if since not in made:
@@ -173,7 +179,7 @@ def _tell(
 
 
 def _tell_again(
-    state: MemberState, now: int, master_role: MasterRole, address: Address, follower: Follower, made: Made
+    state: MemberState, now: int, master_role: MasterRole, address: Address, follower: TableFollower, made: Made
 ) -> None:
     """Send all that the follower is not known to have, and wait twice as long as the last time."""
     _tell(state, now, master_role, address, follower, follower.acknowledged, made)

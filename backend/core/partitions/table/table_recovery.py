@@ -12,7 +12,7 @@ from collections import OrderedDict
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.partitions.events import TableRecovered, TableRecoveryStarted
 from quarterdeck.backend.core.partitions.messages import TableAnswer, TableFetch
-from quarterdeck.backend.core.partitions.migration.migration import CompletedMigration, Migration
+from quarterdeck.backend.core.partitions.migration.migration import CompletedMigration, PartitionMigration
 from quarterdeck.backend.core.partitions.state import MasterRole, Partitions, TableRecovery
 from quarterdeck.backend.core.partitions.table.partition_table import empty_table
 from quarterdeck.backend.core.partitions.table.replica import VersionedRow, index_of, packed, unpacked
@@ -101,7 +101,7 @@ def conclude_recovery(state: MemberState, now: int, master_role: MasterRole, rec
     publish(state, now)
 
 
-def _end_of(migration: Migration, row: VersionedRow) -> CompletedMigration:
+def _end_of(migration: PartitionMigration, row: VersionedRow) -> CompletedMigration:
     """What becomes of a migration of which nobody knows the end. The latest row tells whether it was committed."""
     committed = (
         row.version > migration.version

@@ -38,7 +38,7 @@ _LOOKED_AT_LEAST = 8
 
 
 @dataclass(frozen=True)
-class Split:
+class FileSplit:
     """The bytes from `start` to before `end` of a file.
 
     A packed file is one split, and so is one of UTF-16; its bytes are the unpacked ones, as UTF-8.
@@ -60,23 +60,23 @@ class SplitCounts:
     last_dateless: int | None = None
 
 
-def plan_splits(files: Iterable[Path], bytes_each: int) -> list[Split]:
+def plan_splits(files: Iterable[Path], bytes_each: int) -> list[FileSplit]:
     """Splits of about `bytes_each` bytes that cover `files`. Raises `OSError` for files that cannot be seen."""
-    splits: list[Split] = []
+    splits: list[FileSplit] = []
     for file in files:
         seen = file.stat()
         modified_us = seen.st_mtime_ns // 1000
         if file.suffix == ".gz" or encoding_of(str(file)):
-            splits.append(Split(str(file), 0, 0, ENDLESS, modified_us))
+            splits.append(FileSplit(str(file), 0, 0, ENDLESS, modified_us))
             continue
         starts = range(0, max(1, seen.st_size), bytes_each)
         for index, start in enumerate(starts):
             end = start + bytes_each if start + bytes_each < seen.st_size else ENDLESS
-            splits.append(Split(str(file), index, start, end, modified_us))
+            splits.append(FileSplit(str(file), index, start, end, modified_us))
     return splits
 
 
-def read_split(split: Split, zone: tzinfo | None, counts: SplitCounts) -> Iterator[Message | UnassignedLine]:
+def read_split(split: FileSplit, zone: tzinfo | None, counts: SplitCounts) -> Iterator[Message | UnassignedLine]:
     """Every message of `split`, and every line that belongs to none. Numbers count from its first line.
 
     `counts` is complete at the end.
@@ -92,7 +92,7 @@ def read_split(split: Split, zone: tzinfo | None, counts: SplitCounts) -> Iterat
 
 
 def _found(
-    source: BinaryIO, split: Split, assembly: MessageAssembler, counts: SplitCounts
+    source: BinaryIO, split: FileSplit, assembly: MessageAssembler, counts: SplitCounts
 ) -> Iterator[Message | UnassignedLine]:
     number = 0
     began = max(0, split.start - LOOK_BACK_BYTES)

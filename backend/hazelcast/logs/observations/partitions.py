@@ -43,7 +43,7 @@ class MigrationRound(Struct, frozen=True):
     line: int
 
 
-class MigrationRounds:
+class LoggedRounds:
     """Pairs what a master plans with the message that all is done."""
 
     def __init__(self, run: str) -> None:

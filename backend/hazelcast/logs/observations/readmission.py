@@ -60,7 +60,7 @@ _UNTOLD = ("The logs do not tell why it was removed.", "Read the master's log ar
 
 
 @dataclass
-class _Episode:
+class _Readmission:
     """The removals of one address that belong together."""
 
     address: str
@@ -89,7 +89,7 @@ class _Episode:
         told = [(reason, count) for reason, count in self.reasons.items() if reason]
         return max(told, key=lambda one: (one[1], one[0]))[0] if told else ""
 
-    def overlaps(self, other: _Episode) -> bool:
+    def overlaps(self, other: _Readmission) -> bool:
         """Whether both were going on at one time."""
         return self.start_us <= other.last_us and other.start_us <= self.last_us
 
@@ -101,8 +101,8 @@ class Readmissions:
         self._run = run
         self._lists: dict[str, ListInstalled] = {}
         self._seen: set[tuple[str, int]] = set()
-        self._open: dict[str, _Episode] = {}
-        self._done: list[_Episode] = []
+        self._open: dict[str, _Readmission] = {}
+        self._done: list[_Readmission] = []
         self._reasons: dict[str, tuple[int, str]] = {}
         self._started_us: dict[str, int] = {}
 
@@ -145,7 +145,7 @@ class Readmissions:
             self._done.append(self._open.pop(address))
             episode = None
         if episode is None:
-            episode = self._open[address] = _Episode(address, told.at, told.place.utc, version)
+            episode = self._open[address] = _Readmission(address, told.at, told.place.utc, version)
         episode.removals += 1
         episode.is_out = True
         episode.last_us, episode.last_utc, episode.last_version = told.at, told.place.utc, version
@@ -175,7 +175,7 @@ class Readmissions:
             alike.setdefault(tuple(sorted(set(found.members))), []).append(found)
         yield from (_together(spells) for spells in alike.values())
 
-    def _observation(self, group: list[_Episode]) -> Observation:
+    def _observation(self, group: list[_Readmission]) -> Observation:
         first, last = min(group, key=lambda one: one.start_us), max(group, key=lambda one: one.last_us)
         took = last.last_us - first.start_us
         names = [one.address for one in group]
@@ -224,9 +224,9 @@ def _together(spells: list[Observation]) -> Observation:
     )
 
 
-def _groups(episodes: list[_Episode]) -> Iterator[list[_Episode]]:
+def _groups(episodes: list[_Readmission]) -> Iterator[list[_Readmission]]:
     """Episodes that go on at one time, together."""
-    group: list[_Episode] = []
+    group: list[_Readmission] = []
     for one in episodes:
         if group and not any(one.overlaps(other) for other in group):
             yield group

@@ -94,7 +94,7 @@ class _Words:
 
 
 @dataclass
-class _Episode:
+class _Separation:
     start: ToldMessage
     sides: list[_Side]
     words: dict[str, _Words] = field(default_factory=dict)
@@ -111,8 +111,8 @@ class Separation:
         self._lists: dict[str, ListInstalled] = {}
         self._companions: dict[str, set[str]] = {}
         self._met: set[frozenset[str]] = set()
-        self._episode: _Episode | None = None
-        self._done: list[_Episode] = []
+        self._episode: _Separation | None = None
+        self._done: list[_Separation] = []
 
     def take(self, told: ToldMessage) -> None:
         """One more message."""
@@ -164,7 +164,7 @@ class Separation:
                 self._done.append(self._episode)
                 self._episode = None
         elif self._episode is None:
-            self._episode = _Episode(told, apart)
+            self._episode = _Separation(told, apart)
             self._episode.evidence.add(told)
         elif apart != self._episode.sides:
             self._episode.sides = apart
@@ -175,7 +175,7 @@ class Separation:
             return True
         return any(frozenset((a, b)) in self._met for a in one.members for b in other.members)
 
-    def _hear(self, episode: _Episode, told: ToldMessage) -> None:
+    def _hear(self, episode: _Separation, told: ToldMessage) -> None:
         side = next((one for one in episode.sides if told.place.member in one.members), None)
         if side is None:
             return
@@ -196,13 +196,13 @@ class Separation:
     def end(self, ends: LogEnds) -> Iterable[Observation]:
         """Every time that clusters were apart; those of the same clusters together."""
         episodes = [*self._done, *([self._episode] if self._episode else [])]
-        alike: dict[frozenset[frozenset[str]], list[_Episode]] = {}
+        alike: dict[frozenset[frozenset[str]], list[_Separation]] = {}
         for one in episodes:
             alike.setdefault(frozenset(side.members for side in one.sides), []).append(one)
         for group in alike.values():
             yield self._observation(group, ends)
 
-    def _observation(self, group: list[_Episode], logs: LogEnds) -> Observation:
+    def _observation(self, group: list[_Separation], logs: LogEnds) -> Observation:
         first, last = group[0], group[-1]
         ends = [one.end.at if one.end else _last_known_us(one, logs) for one in group]
         apart_us = sum(end - one.start.at for one, end in zip(group, ends, strict=True))
@@ -238,12 +238,12 @@ class Separation:
         )
 
 
-def _last_known_us(episode: _Episode, logs: LogEnds) -> int:
+def _last_known_us(episode: _Separation, logs: LogEnds) -> int:
     """Until when it is known that all sides were there: the logs of one may end long before those of another."""
     return max(episode.start.at, min(logs.of(*side.members) for side in episode.sides))
 
 
-def _situation(episode: _Episode) -> str:
+def _situation(episode: _Separation) -> str:
     """Why the sides stayed apart, or how it ended."""
     if episode.end is not None:
         return "merged" if episode.has_merged else "ended"
@@ -258,7 +258,7 @@ def _situation(episode: _Episode) -> str:
     return "redirected" if any(one.redirected for one in words) else "unmet"
 
 
-def _last_words(episode: _Episode, sides: list[_Side]) -> Iterator[str]:
+def _last_words(episode: _Separation, sides: list[_Side]) -> Iterator[str]:
     """For each side, what it said of merging, how often, and its last word."""
     yield "; ".join(f"{side.master} led {listed(sorted(side.members))}" for side in sides) + "."
     for side in sides:

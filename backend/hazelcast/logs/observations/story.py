@@ -13,7 +13,7 @@ from quarterdeck.backend.hazelcast.logs.observations.claims import ClaimsNotAcce
 from quarterdeck.backend.hazelcast.logs.observations.interruption import ClockJumps, Restarts
 from quarterdeck.backend.hazelcast.logs.observations.lost_members import LostMembers
 from quarterdeck.backend.hazelcast.logs.observations.observation import LogEnds, Observation, ObservationKind, Observer
-from quarterdeck.backend.hazelcast.logs.observations.partitions import MigrationRound, MigrationRounds, PartitionsLost
+from quarterdeck.backend.hazelcast.logs.observations.partitions import LoggedRounds, MigrationRound, PartitionsLost
 from quarterdeck.backend.hazelcast.logs.observations.readmission import Readmissions
 from quarterdeck.backend.hazelcast.logs.observations.separation import Separation
 from quarterdeck.backend.hazelcast.logs.observations.suspicion import LastingSuspicion, MutualSuspicion
@@ -47,7 +47,7 @@ class StoryTeller:
 
     def __init__(self, run: str) -> None:
         self._run = run
-        self._rounds = MigrationRounds(run)
+        self._rounds = LoggedRounds(run)
         self._verdicts = VerdictCounts(run)
         membership = (Readmissions, Separation, LostMembers, LastingSuspicion, MutualSuspicion, ClaimsNotAccepted)
         kinds = (*membership, ClockJumps, Restarts, PartitionsLost)

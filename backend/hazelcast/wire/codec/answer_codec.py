@@ -28,13 +28,13 @@ from quarterdeck.backend.hazelcast.wire.messages import (
     Answer,
     Authenticated,
     ClusterMetadata,
-    Done,
     ErrorAnswer,
     ListenerAdded,
     ListenerRemoved,
     MemberConfig,
     Message,
     Metrics,
+    RequestDone,
     SystemProperties,
     TimedMemberState,
     ToldState,
@@ -123,17 +123,17 @@ ANSWER_DECODERS: dict[int, Callable[[FixedReader, FrameReader], Answer]] = {
     0x000201: _read_authenticated,
     0x000301: lambda fixed, _: ListenerAdded(),
     0x000601: lambda fixed, _: ListenerAdded(fixed.uuid()),
-    0x000B01: lambda fixed, _: Done(),
+    0x000B01: lambda fixed, _: RequestDone(),
     0x001101: lambda fixed, _: ListenerAdded(fixed.uuid()),
     0x001201: lambda fixed, _: ListenerRemoved(fixed.boolean()),
-    0x200201: lambda fixed, _: Done(),
+    0x200201: lambda fixed, _: RequestDone(),
     0x200501: lambda _, frames: MemberConfig(frames.text()),
-    0x200801: lambda fixed, _: Done(),
-    0x200901: lambda fixed, _: Done(),
+    0x200801: lambda fixed, _: RequestDone(),
+    0x200901: lambda fixed, _: RequestDone(),
     0x200A01: lambda _, frames: SystemProperties(frames.texts()),
     0x200B01: lambda _, frames: TimedMemberState(frames.optional_text() or ""),
     0x200E01: _read_metadata,
-    0x200F01: lambda fixed, _: Done(),
+    0x200F01: lambda fixed, _: RequestDone(),
 }
 METRICS = 0x200101
 
@@ -164,7 +164,7 @@ def _answer_fields(answer: Answer) -> tuple[bytes, list[Frame]]:
             return b"" if registration_uuid is None else pack_uuid(registration_uuid), []
         case ListenerRemoved(removed):
             return BOOL.pack(removed), []
-        case Done():
+        case RequestDone():
             return b"", []
         case ErrorAnswer(code, class_name, message):
             error = [Frame(0, INT.pack(code)), text_frame(class_name), text_frame(message), *structure_frames()]

@@ -42,7 +42,7 @@ Frames = tuple[Frame, ...]
 """The frames of one whole message."""
 
 
-class Limits(Struct, frozen=True):
+class FrameLimits(Struct, frozen=True):
     """How much is taken from one peer."""
 
     message_bytes: int = 4 * 1024 * 1024
@@ -50,14 +50,14 @@ class Limits(Struct, frozen=True):
     message_frames: int = 100_000
 
 
-STRANGER = Limits(message_bytes=64 * 1024, message_frames=1_000)
+STRANGER = FrameLimits(message_bytes=64 * 1024, message_frames=1_000)
 """For whoever has not said yet that it is a member."""
 
 
 class MessageReader:
     """Cuts a stream of bytes into messages and puts fragments together. It holds no more than `limits` allow."""
 
-    def __init__(self, limits: Limits = STRANGER) -> None:
+    def __init__(self, limits: FrameLimits = STRANGER) -> None:
         self.limits = limits
         self._bytes = bytearray()
         self._frames: list[Frame] = []

@@ -48,7 +48,7 @@ def unpack(packed: bytes) -> bytes:
     return data
 
 
-class _Reader:
+class _BlobReader:
     """Reads big-endian values, one after the other."""
 
     def __init__(self, data: bytes) -> None:
@@ -82,12 +82,12 @@ def decode_metric_set(at_ms: int, blob: bytes, wanted_prefixes: frozenset[str] |
     behind = HEAD.size + dictionary_size
     words = _read_dictionary(unpack(blob[HEAD.size : behind]))
     (count,) = INT.unpack_from(blob, behind)
-    samples = _read_samples(_Reader(unpack(blob[behind + INT.size :])), count, words, wanted_prefixes)
+    samples = _read_samples(_BlobReader(unpack(blob[behind + INT.size :])), count, words, wanted_prefixes)
     return MetricSet(at_ms, tuple(samples))
 
 
 def _read_dictionary(data: bytes) -> dict[int, str]:
-    reader = _Reader(data)
+    reader = _BlobReader(data)
     words = {NOTHING: ""}
     word = b""
     for _ in range(reader.int32()):
@@ -98,7 +98,7 @@ def _read_dictionary(data: bytes) -> dict[int, str]:
 
 
 def _read_samples(
-    reader: _Reader, count: int, words: dict[int, str], wanted_prefixes: frozenset[str] | None
+    reader: _BlobReader, count: int, words: dict[int, str], wanted_prefixes: frozenset[str] | None
 ) -> Iterator[MetricSample]:
     def word() -> str:
         number = reader.int32()

@@ -26,7 +26,7 @@ from quarterdeck.backend.hazelcast.wire.codec.fields import (
     text_frame,
 )
 from quarterdeck.backend.hazelcast.wire.codec.frames import BadBytes, Frame, Frames, encode_frames
-from quarterdeck.backend.hazelcast.wire.requests import Authenticate, NameOnly, Request, Token, UserAndPassword
+from quarterdeck.backend.hazelcast.wire.requests import Authenticate, NameOnly, Request, RequestToken, UserAndPassword
 
 REQUEST_HEAD = Layout("<iqi")
 """Type, correlation, partition."""
@@ -118,7 +118,7 @@ FORM_OF_NUMBER = {form.number: form for form in FORMS.values()}
 def number_of(request: Request) -> int:
     """The number that stands for the type of `request`. Its answer's is one more."""
     if isinstance(request, Authenticate):
-        return AUTHENTICATE_WITH_TOKEN if isinstance(request.credentials, Token) else AUTHENTICATE
+        return AUTHENTICATE_WITH_TOKEN if isinstance(request.credentials, RequestToken) else AUTHENTICATE
     return FORMS[type(request)].number
 
 
@@ -149,7 +149,7 @@ def _authenticate_frames(request: Authenticate, head: bytes) -> list[Frame]:
             proof = [text_frame(None), text_frame(None)]
         case UserAndPassword(user, password):
             proof = [text_frame(user), text_frame(password)]
-        case Token(token):
+        case RequestToken(token):
             proof = [Frame(0, token)]
     return [
         Frame(0, head + pack_uuid(request.client_uuid) + BYTE.pack(SERIALIZATION_VERSION)),
@@ -167,7 +167,7 @@ def _read_authenticate(number: int, fixed: FixedReader, frames: FrameReader) -> 
     cluster_name = frames.text()
     credentials: requests.Credentials
     if number == AUTHENTICATE_WITH_TOKEN:
-        credentials = Token(frames.next().payload)
+        credentials = RequestToken(frames.next().payload)
     else:
         user, password = frames.optional_text(), frames.optional_text()
         credentials = NameOnly() if user is None else UserAndPassword(user, password or "")

@@ -55,7 +55,7 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
+class MigrationLane:
     """What one member gave away, or took in, in the window; texts are empty when that is nothing."""
 
     count: int
@@ -66,7 +66,7 @@ class Lane:
     """Bytes a second."""
 
 
-STILL = Lane(0, "", "", "")
+STILL = MigrationLane(0, "", "", "")
 """Of a member that nothing goes to or from."""
 
 
@@ -75,8 +75,8 @@ class LaneRow:
     """The two lanes of one member."""
 
     label: str
-    given: Lane
-    taken: Lane
+    given: MigrationLane
+    taken: MigrationLane
 
     @property
     def busy(self) -> bool:
@@ -198,10 +198,10 @@ def queue_figure(picture: Picture, now_us: int) -> tuple[str, Tone]:
     return ", ".join(said), "strong"
 
 
-def _lane(counts: Sequence[int], size: int, highest: int) -> Lane:
+def _lane(counts: Sequence[int], size: int, highest: int) -> MigrationLane:
     """Rates are averages over the window."""
     count = sum(counts)
-    return Lane(
+    return MigrationLane(
         count,
         bars(counts, highest) if count else "",
         f"{count / WINDOW_S:.2g}" if count else "",

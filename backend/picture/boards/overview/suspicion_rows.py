@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.picture.boards.suspicion_board import MUTUAL_GLYPH, SUSPECTS_GLYPH, is_mutual
-from quarterdeck.backend.picture.fold.belief import Suspicion
+from quarterdeck.backend.picture.fold.belief import BelievedSuspicion
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import Tone
 from quarterdeck.backend.picture.text.formatting import age_text, counted, one_line, with_names
@@ -24,7 +24,7 @@ class SuspicionEntry(NamedTuple):
 
     observer: str
     suspect: Address
-    suspicion: Suspicion
+    suspicion: BelievedSuspicion
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from quarterdeck.backend.core.partitions.events import Holder
 from quarterdeck.backend.picture.boards.belief_matrix import DISSENT_GLYPH, differs_from_master, table_text
-from quarterdeck.backend.picture.fold.belief import Belief
+from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.fold.safety import unsafety_of
 from quarterdeck.backend.picture.fold.table_belief import TableBelief
@@ -39,7 +39,7 @@ BUSY_WORDS = {
 }
 
 
-class Census(NamedTuple):
+class TableCount(NamedTuple):
     """A table, counted."""
 
     strip: str
@@ -72,7 +72,7 @@ class TableRows:
     """Makes the rows, and keeps what it counted until that changes."""
 
     def __init__(self) -> None:
-        self._counted: dict[tuple[str, str, object], tuple[int, Census]] = {}
+        self._counted: dict[tuple[str, str, object], tuple[int, TableCount]] = {}
 
     def row(self, picture: Picture, label: str, now_s: int) -> TableRow:
         """The row of a member; `now_s` is the time in whole seconds."""
@@ -102,7 +102,7 @@ class TableRows:
             greyed=gone,
         )
 
-    def census(self, picture: Picture, belief: Belief, table: TableBelief, now_s: int) -> Census:
+    def census(self, picture: Picture, belief: MemberBelief, table: TableBelief, now_s: int) -> TableCount:
         """What is left of the partitions of this table, as its holder sees its cluster."""
         living = frozenset(holder.uuid for holder in table.holders if _lives(picture, belief, holder))
         able = sum(not member.lite for member in belief.members)
@@ -137,7 +137,7 @@ def table_figure(picture: Picture, labels: Sequence[str]) -> tuple[str, Tone]:
     return "1 digest", "plain"
 
 
-def _state(belief: Belief, census: Census, differs: bool) -> tuple[str, Tone]:
+def _state(belief: MemberBelief, census: TableCount, differs: bool) -> tuple[str, Tone]:
     """What is most grave of all that keeps this table from being safe."""
     if census.lost:
         return f"∅ {census.lost} without {'a copy' if belief.tells('backups') else 'an owner'}", "bad"
@@ -157,7 +157,7 @@ def _state(belief: Belief, census: Census, differs: bool) -> tuple[str, Tone]:
     return "✓ safe", "good"
 
 
-def _lives(picture: Picture, belief: Belief, holder: Holder) -> bool:
+def _lives(picture: Picture, belief: MemberBelief, holder: Holder) -> bool:
     """Whether what that incarnation holds is within the reach of this member's cluster."""
     other = picture.members.get(picture.label_of(holder.address))
     if other is not None and (other.uuid != holder.uuid or other.status in ("stopped", "killed")):
@@ -165,7 +165,7 @@ def _lives(picture: Picture, belief: Belief, holder: Holder) -> bool:
     return holder.address in belief.listed
 
 
-def _census(table: TableBelief, living: Collection[str], able: int) -> Census:
+def _census(table: TableBelief, living: Collection[str], able: int) -> TableCount:
     """Look through the whole table; of a partition with all its copies nothing is noted."""
     length = min(STRIP_LENGTH, table.partitions)
     signs = [WHOLE] * length
@@ -190,4 +190,4 @@ def _census(table: TableBelief, living: Collection[str], able: int) -> Census:
         single += copies == 1
         if signs[place] != NONE and (copies == 1 or signs[place] == WHOLE):
             signs[place] = SINGLE if copies == 1 else FEWER
-    return Census("".join(signs), single, lost, fewer)
+    return TableCount("".join(signs), single, lost, fewer)

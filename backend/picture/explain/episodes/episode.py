@@ -48,7 +48,7 @@ GROWING_US = 1_000_000
 
 
 @dataclass(slots=True)
-class Progress:
+class MigrationProgress:
     """Migrations of an episode."""
 
     planned: int = 0
@@ -118,7 +118,7 @@ class Episode:
     """Whose cluster others merge into; the state that the cluster is brought into; what becomes of links; who edits a list."""
     failure: str = ""
     """Why it came to nothing."""
-    progress: Progress = field(default_factory=Progress)
+    progress: MigrationProgress = field(default_factory=MigrationProgress)
     lost: int = 0
     """Partitions of which no replica is left."""
     promoted: int = 0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.cli.commands.map.script import Line, Load, read_script
+from quarterdeck.cli.commands.map.script import ScriptLine, ScriptLoad, read_script
 from quarterdeck.cli.exits import CommandFailed
 from tests.cli.conftest import Quarterdeck
 
@@ -118,7 +118,7 @@ def test_a_script_that_is_not_there_is_bad_input(quarterdeck: Quarterdeck, tmp_p
 
 
 def test_lines_are_read_with_quotes_and_comments() -> None:
-    assert read_script("# nothing\n\nload m 7\n", "session") == [Line(3, Load("m", 7))]
+    assert read_script("# nothing\n\nload m 7\n", "session") == [ScriptLine(3, ScriptLoad("m", 7))]
 
 
 def test_words_that_are_no_utf8_are_refused(quarterdeck: Quarterdeck, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from quarterdeck.backend.core.data.calls.operations import Answer, Get, Keys, Pu
 from quarterdeck.backend.core.data.events import CallFinished, CallStarted
 from quarterdeck.backend.core.data.messages import BackupWrite, MapAnswer, MapCall
 from quarterdeck.backend.core.data.partition_store import partition_of
-from quarterdeck.backend.core.effects import Answered
+from quarterdeck.backend.core.effects import OperationAnswered
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
 from quarterdeck.backend.core.partitions.messages import ArrangeRequest
 from tests.core.map_network import MapNetwork
@@ -229,7 +229,9 @@ def test_names_that_are_no_text_are_refused_and_leave_no_trace_in_the_journal() 
     for number, bad in enumerate((Put("m", "\udcff", b""), Get("\udcff", "k"), PutAll("m", (("\udcff", b""),)))):
         map_calls.call(state, 0, number, bad, watched=True)
         answer = state.context.effects.pop()
-        assert isinstance(answer, Answered) and answer.answer.untouched and "valid text" in answer.answer.problem
+        assert (
+            isinstance(answer, OperationAnswered) and answer.answer.untouched and "valid text" in answer.answer.problem
+        )
         assert not state.context.effects and not state.data.pending
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from quarterdeck.backend.core.data.calls.operations import Put
 from quarterdeck.backend.core.data.events import BackupInStep, BackupOutOfStep
 from quarterdeck.backend.core.data.messages import BackupCheck, MapCall, SyncRequest
-from quarterdeck.backend.core.data.partition_store import Entry, PartitionStore, Stamp
+from quarterdeck.backend.core.data.partition_store import PartitionStore, Stamp, StoredEntry
 from quarterdeck.backend.core.properties import SECOND_US
 from tests.core.map_network import MapNetwork
 from tests.core.stepped_cluster import address_of, training_settings
@@ -27,7 +27,7 @@ def filled(rows: list[str]) -> MapNetwork:
 def test_a_dirty_backup_takes_the_partition_over() -> None:
     network = filled(["ABC"])
     store = network.states["B"].data.stores[0]
-    store.put("m", "k1", Entry(b"dirt", 1, 0, 0, 0, 0))
+    store.put("m", "k1", StoredEntry(b"dirt", 1, 0, 0, 0, 0))
     network.pass_seconds(5.1)
     assert network.seen("B", BackupOutOfStep)[0].owner == address_of("A")
     assert "digest" in network.seen("B", BackupOutOfStep)[0].reason

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from quarterdeck.backend.core.membership.partial_disconnection import independent_set
 from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph import (
     WORK_BUDGET,
-    Candidate,
+    CliqueCandidate,
     ConflictResolution,
     resolve_conflicts,
 )
@@ -26,17 +26,20 @@ from tests.thoroughness import examples, long_after
 Pair = tuple[str, str]
 
 
-def cluster(names: str, lite: str = "") -> list[Candidate]:
-    return [Candidate(name, name in lite.split()) for name in names.split()]
+def cluster(names: str, lite: str = "") -> list[CliqueCandidate]:
+    return [CliqueCandidate(name, name in lite.split()) for name in names.split()]
 
 
 def between(some: str, others: str) -> list[Pair]:
     return list(itertools.product(some.split(), others.split()))
 
 
-def numbered(count: int, lite: int = 0) -> list[Candidate]:
+def numbered(count: int, lite: int = 0) -> list[CliqueCandidate]:
     """A master, `m0`, and so many others; bit v of `lite` makes `m(v+1)` a lite member."""
-    return [Candidate("m0"), *(Candidate(f"m{vertex + 1}", bool(lite >> vertex & 1)) for vertex in range(count))]
+    return [
+        CliqueCandidate("m0"),
+        *(CliqueCandidate(f"m{vertex + 1}", bool(lite >> vertex & 1)) for vertex in range(count)),
+    ]
 
 
 def named(pairs: Iterable[tuple[int, int]]) -> list[Pair]:

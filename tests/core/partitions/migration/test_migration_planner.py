@@ -10,7 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quarterdeck.backend.core.partitions.migration.migration_planner import BadRows, Plan, Step, plan_migrations
+from quarterdeck.backend.core.partitions.migration.migration_planner import (
+    BadRows,
+    MigrationStep,
+    Plan,
+    plan_migrations,
+)
 from quarterdeck.backend.core.partitions.migration.plan_explanation import cancelled, why_each_step
 from quarterdeck.backend.core.partitions.table.replica import Row
 from tests.thoroughness import examples
@@ -21,7 +26,7 @@ def row(text: str) -> Row:
     return tuple(None if letter == "-" else letter for letter in text)
 
 
-def in_words(steps: tuple[Step, ...] | list[Step]) -> list[str]:
+def in_words(steps: tuple[MigrationStep, ...] | list[MigrationStep]) -> list[str]:
     """Each step as kind, source with its indices, destination with its indices."""
     return [
         f"{step.type} {step.source or '-'} {step.source_current} {step.source_new}"
@@ -116,7 +121,7 @@ def loses(before: Row, after: Row, target: Row) -> bool:
     return replicas(after) < min(replicas(before), replicas(target))
 
 
-def after_step(before: Row, step: Step) -> Row:
+def after_step(before: Row, step: MigrationStep) -> Row:
     """The row after a step, which has to be a legal one of its kind and to say of the row what is so."""
     after = list(before)
     shape = (step.source is not None, step.source_new >= 0, step.destination is not None, step.destination_current >= 0)
@@ -149,7 +154,7 @@ def after_step(before: Row, step: Step) -> Row:
     return tuple(after)
 
 
-def rows_of(current: Row, steps: tuple[Step, ...] | list[Step]) -> list[Row]:
+def rows_of(current: Row, steps: tuple[MigrationStep, ...] | list[MigrationStep]) -> list[Row]:
     """The row before the first step and after each."""
     return list(itertools.accumulate(steps, after_step, initial=current))
 
@@ -355,10 +360,10 @@ def test_names_do_not_matter(rows: tuple[Row, Row], names: list[str]) -> None:
 # The document's algorithm, to compare with
 
 
-def by_the_document(current: Row, target: Row, *, prioritised: bool = True) -> list[Step]:
+def by_the_document(current: Row, target: Row, *, prioritised: bool = True) -> list[MigrationStep]:
     """Avoid Data Loss on Migration's rules in turn over a row without cycles and a target without holes (3.2.2), and then their
     prioritisation."""
-    steps: list[Step] = []
+    steps: list[MigrationStep] = []
     state = current
     index = 0
     while index < len(state):
@@ -372,25 +377,25 @@ def by_the_document(current: Row, target: Row, *, prioritised: bool = True) -> l
     return _prioritised(steps) if prioritised else steps
 
 
-def _step_by_the_document(state: Row, target: Row, index: int) -> Step | None:
+def _step_by_the_document(state: Row, target: Row, index: int) -> MigrationStep | None:
     """What the rules do next for `index`, or None when it is done with."""
     present, final = state[index], target[index]
     if present == final:
         return None
     if final is None:
-        return Step("CLEAR", present, index, -1, None, -1, -1)
+        return MigrationStep("CLEAR", present, index, -1, None, -1, -1)
     if present is None:
         came_from = _index(state, final)
-        return Step("COPY" if came_from < 0 else "SHIFT UP", None, -1, -1, final, came_from, index)
+        return MigrationStep("COPY" if came_from < 0 else "SHIFT UP", None, -1, -1, final, came_from, index)
     if final in state:
         return _at_a_colder_index(state, target, index)
     goes = _index(target, present)
     if goes >= 0 and state[goes] is None:
-        return Step("SHIFT DOWN", present, index, goes, final, -1, index)
-    return Step("MOVE", present, index, -1, final, -1, index)
+        return MigrationStep("SHIFT DOWN", present, index, goes, final, -1, index)
+    return MigrationStep("MOVE", present, index, -1, final, -1, index)
 
 
-def _at_a_colder_index(state: Row, target: Row, index: int) -> Step:
+def _at_a_colder_index(state: Row, target: Row, index: int) -> MigrationStep:
     """The last rule: look for a SHIFT UP or a MOVE at a colder index that makes way."""
     while True:
         final, present = target[index], state[index]
@@ -399,15 +404,15 @@ def _at_a_colder_index(state: Row, target: Row, index: int) -> Step:
         if wanted_there is None:
             goes = _index(target, present)
             goes = goes if goes >= 0 and state[goes] is None else -1
-            return Step("SHIFT UP", present, index if present else -1, goes, final, colder, index)
+            return MigrationStep("SHIFT UP", present, index if present else -1, goes, final, colder, index)
         if wanted_there not in state:
-            return Step("MOVE", state[colder], colder, -1, wanted_there, -1, colder)
+            return MigrationStep("MOVE", state[colder], colder, -1, wanted_there, -1, colder)
         index = colder
 
 
-def _prioritised(steps: list[Step]) -> list[Step]:
+def _prioritised(steps: list[MigrationStep]) -> list[MigrationStep]:
     """COPY, and SHIFT UP into a hole, go forward until they meet their like, their participant, or a hotter SHIFT DOWN."""
-    ordered: list[Step] = []
+    ordered: list[MigrationStep] = []
     for step in steps:
         place = len(ordered)
         if step.source is None:
