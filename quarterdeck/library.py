@@ -27,7 +27,7 @@ from quarterdeck.backend.pipeline.rules.finding import Finding
 from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, SparkUnreachable, needing_packages
 from quarterdeck.backend.scenarios.format.reading import BadScenario, load_scenario
 from quarterdeck.backend.scenarios.format.scenario import Scenario
-from quarterdeck.backend.scenarios.outcome import MemberOutcome, ScenarioOutcome, StepOutcome, TableOutcome
+from quarterdeck.backend.scenarios.outcome import MemberOutcome, Outcome, StepOutcome, TableOutcome
 from quarterdeck.backend.simulation.simulated_driver import simulate as _simulate
 
 if TYPE_CHECKING:
@@ -50,12 +50,12 @@ __all__ = [
     "NoLogs",
     "NotJudged",
     "Observation",
+    "Outcome",
     "PipelineMissing",
     "QuarantinedEntry",
     "QuarantinedLine",
     "Record",
     "Scenario",
-    "ScenarioOutcome",
     "SparkUnreachable",
     "StepOutcome",
     "TableOutcome",
@@ -145,7 +145,7 @@ def read_scenario(path: FilePath) -> Scenario:
     return load_scenario(Path(path))
 
 
-def simulate(scenario: Scenario | FilePath, *, seed: int = 0, journal: FilePath | None = None) -> ScenarioOutcome:
+def simulate(scenario: Scenario | FilePath, *, seed: int = 0, journal: FilePath | None = None) -> Outcome:
     """Run a scenario in simulated time. The same scenario and seed give the same outcome, whatever the machine.
 
     With `journal` the records are written into that folder, as the run `NAME-seed-SEED`: NAME is that of the file, or the

@@ -11,7 +11,7 @@ from quarterdeck.backend.scenarios.expectations import running
 from quarterdeck.backend.scenarios.format.actions import ScenarioAction
 from quarterdeck.backend.scenarios.format.scenario import Expect, Scenario, ScenarioStep
 from quarterdeck.backend.scenarios.format.scheduled_choices import ScheduledChoice, ScheduleDoesNotFit
-from quarterdeck.backend.scenarios.outcome import ScenarioOutcome, StepOutcome, TableOutcome
+from quarterdeck.backend.scenarios.outcome import Outcome, StepOutcome, TableOutcome
 from quarterdeck.backend.scenarios.run_state import RunState
 from quarterdeck.backend.scenarios.workload import Workloads
 
@@ -211,10 +211,10 @@ def conclude(
     messages: int | None = None,
     fingerprint: str,
     source: Literal["simulated", "live"],
-) -> ScenarioOutcome:
+) -> Outcome:
     """The outcome of a run that is over."""
     violations = tuple(run_state.invariant_checker.violations)
-    return ScenarioOutcome(
+    return Outcome(
         passed=all(step.met for step in steps) and not violations,
         expectations=steps,
         violations=violations,

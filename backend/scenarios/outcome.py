@@ -37,7 +37,7 @@ class TableOutcome(Struct, frozen=True):
     version: int = 0
 
 
-class ScenarioOutcome(Struct, frozen=True):
+class Outcome(Struct, frozen=True):
     """The result of a run, as JSON. `members` holds those that still run at the end."""
 
     passed: bool

@@ -10,7 +10,7 @@ from quarterdeck.backend.core.data.calls.operations import Answer
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.scenarios.format.scenario import Scenario
 from quarterdeck.backend.scenarios.interpreter import Interpreter, conclude
-from quarterdeck.backend.scenarios.outcome import ScenarioOutcome
+from quarterdeck.backend.scenarios.outcome import Outcome
 from quarterdeck.backend.scenarios.run_state import RecordSink, RunState
 from quarterdeck.backend.simulation.model_checking.model import Model
 from quarterdeck.backend.simulation.model_checking.scheduled_run import ScheduledRun
@@ -85,9 +85,7 @@ class SimulatedDriver:
         self.world.run_until(self.world.now_us + by_us)
 
 
-def simulate(
-    scenario: Scenario, seed: int, journal: RecordSink | None = None, *, run: str | None = None
-) -> ScenarioOutcome:
+def simulate(scenario: Scenario, seed: int, journal: RecordSink | None = None, *, run: str | None = None) -> Outcome:
     """Run `scenario` in virtual time under `seed`; equal scenarios and seeds give equal outcomes, fingerprint included.
 
     `run` names the run in its records, which go to `journal` when there is one.
@@ -109,7 +107,7 @@ def simulate(
     )
 
 
-def _follow_schedule(scenario: Scenario, seed: int, run_state: RunState, run: str) -> ScenarioOutcome:
+def _follow_schedule(scenario: Scenario, seed: int, run_state: RunState, run: str) -> Outcome:
     """The same for a scenario that says which message arrives when: the seed is that of its workloads only."""
     model = Model(
         run,

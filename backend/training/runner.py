@@ -23,7 +23,7 @@ from quarterdeck.backend.scenarios.answers import OpenQuestion
 from quarterdeck.backend.scenarios.format.questions import LETTERS
 from quarterdeck.backend.scenarios.format.scenario import Scenario, ScenarioStep
 from quarterdeck.backend.scenarios.interpreter import Interpreter, conclude
-from quarterdeck.backend.scenarios.outcome import ScenarioOutcome, StepOutcome
+from quarterdeck.backend.scenarios.outcome import Outcome, StepOutcome
 from quarterdeck.backend.scenarios.run_state import RunState
 
 Narrate = Callable[[str], None]
@@ -62,7 +62,7 @@ def run_live(
     base_port: int = 5701,
     *,
     kind: type[LiveCluster] = LocalCluster,
-) -> ScenarioOutcome:
+) -> Outcome:
     """Run `scenario` on a new cluster, whose members listen from `base_port` on, and end that cluster afterwards.
 
     `narrate` is given a line or a few at a time: what the script says, each action, each verdict, and after those
@@ -92,7 +92,7 @@ def live_options(scenario: Scenario) -> MemberOptions:
     )
 
 
-def run_on(cluster: DemoTarget, scenario: Scenario, narrate: Narrate) -> ScenarioOutcome:
+def run_on(cluster: DemoTarget, scenario: Scenario, narrate: Narrate) -> Outcome:
     """Run `scenario` on a cluster that is starting its members, and leave it open afterwards. Raises `CommandTimedOut`."""
     run_state = RunState()
     stage = LiveStage(cluster, run_state)

@@ -27,7 +27,7 @@ from quarterdeck.cli.output import Format, FormatOption, say, write_document, wr
 if TYPE_CHECKING:
     from quarterdeck.backend.core.commands.commands import Command
     from quarterdeck.backend.scenarios.format.scenario import Scenario
-    from quarterdeck.backend.scenarios.outcome import ScenarioOutcome
+    from quarterdeck.backend.scenarios.outcome import Outcome
     from quarterdeck.backend.training.results import DemoSummary
 
 group = typer.Typer(help="Scripted demos: list them, run them, learn with them.", rich_markup_mode=None)
@@ -211,7 +211,7 @@ def play(
     wanted: bool,
     *,
     processes: bool = False,
-) -> ScenarioOutcome:
+) -> Outcome:
     """Run `scenario` on live members, telling `narrate` each step and what every member believes after it.
 
     With `processes`, every member is a process of its own.

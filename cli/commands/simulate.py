@@ -13,7 +13,7 @@ from quarterdeck.cli.output import Format, FormatOption, write_document
 
 if TYPE_CHECKING:
     from quarterdeck.backend.scenarios.format.scenario import Scenario
-    from quarterdeck.backend.scenarios.outcome import ScenarioOutcome
+    from quarterdeck.backend.scenarios.outcome import Outcome
 
 
 def simulate(
@@ -38,7 +38,7 @@ def load(path: Path) -> Scenario:
         return load_scenario(path)
 
 
-def simulated(scenario: Scenario, name: str, seed: int, journal: Path | None) -> ScenarioOutcome:
+def simulated(scenario: Scenario, name: str, seed: int, journal: Path | None) -> Outcome:
     """What became of `scenario` under `seed`, recorded when `journal` says where."""
     from quarterdeck.backend.journal.files import seeded_run
     from quarterdeck.backend.simulation.simulated_driver import simulate
@@ -48,7 +48,7 @@ def simulated(scenario: Scenario, name: str, seed: int, journal: Path | None) ->
         return simulate(scenario, seed, writer, run=run)
 
 
-def report(outcome: ScenarioOutcome, output: Format) -> None:
+def report(outcome: Outcome, output: Format) -> None:
     """Print the outcome; exit with 1 unless it passed."""
     write_document(outcome.as_json(), output)
     if not outcome.passed:

@@ -8,7 +8,7 @@ from quarterdeck.backend.core.commands.commands import ArrangePartitions, CallMa
 from quarterdeck.backend.core.data.calls.operations import Get, Put, Remove
 from quarterdeck.backend.scenarios.format.actions import LoadAction
 from quarterdeck.backend.scenarios.format.reading import BadScenario, read_scenario
-from quarterdeck.backend.scenarios.outcome import ScenarioOutcome
+from quarterdeck.backend.scenarios.outcome import Outcome
 from quarterdeck.backend.scenarios.workload import Workloads, planned_calls
 from quarterdeck.backend.simulation.simulated_driver import simulate
 from tests.scenarios.test_reading import commands, step
@@ -16,11 +16,11 @@ from tests.scenarios.test_reading import commands, step
 HEAD = "title: T\nmembers: [athens, byzantium, cyrene]\nsettings: {hazelcast.partition.count: 7}\nsteps:\n"
 
 
-def run(*steps: str, seed: int = 1) -> ScenarioOutcome:
+def run(*steps: str, seed: int = 1) -> Outcome:
     return simulate(read_scenario(HEAD + "".join(f"  - {one}\n" for one in steps), "t.yaml"), seed)
 
 
-def met(outcome: ScenarioOutcome) -> list[bool]:
+def met(outcome: Outcome) -> list[bool]:
     return [one.met for one in outcome.expectations]
 
 

@@ -7,7 +7,7 @@ import pytest
 from quarterdeck.backend.scenarios.format.reading import BadScenario, read_scenario
 from quarterdeck.backend.scenarios.format.scenario import Expect, Scenario
 from quarterdeck.backend.scenarios.format.writing import scenario_text
-from quarterdeck.backend.scenarios.outcome import ScenarioOutcome
+from quarterdeck.backend.scenarios.outcome import Outcome
 from quarterdeck.backend.simulation.simulated_driver import simulate
 
 
@@ -16,7 +16,7 @@ def scenario(*steps: str) -> Scenario:
     return read_scenario(f"title: T\nmembers: [athens, byzantium, cyrene]\nsteps:\n{text}", "t.yaml")
 
 
-def run(*steps: str) -> ScenarioOutcome:
+def run(*steps: str) -> Outcome:
     return simulate(scenario(*steps), 1)
 
 

@@ -11,7 +11,7 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.scenarios.format.reading import load_scenario, read_scenario
 from quarterdeck.backend.scenarios.format.scenario import ScenarioStep
 from quarterdeck.backend.scenarios.interpreter import Interpreter
-from quarterdeck.backend.scenarios.outcome import ScenarioOutcome, StepOutcome
+from quarterdeck.backend.scenarios.outcome import Outcome, StepOutcome
 from quarterdeck.backend.scenarios.run_state import RunState
 from quarterdeck.backend.simulation.simulated_driver import SimulatedDriver, simulate
 from tests.thoroughness import long_after
@@ -19,7 +19,7 @@ from tests.thoroughness import long_after
 SCENARIOS = sorted((Path(__file__).parent).glob("*.yaml"))
 
 
-def run(steps: str, seed: int = 1) -> ScenarioOutcome:
+def run(steps: str, seed: int = 1) -> Outcome:
     return simulate(read_scenario(f"title: T\nmembers: [athens, byzantium, cyrene]\nsteps:\n{steps}", "t.yaml"), seed)
 
 

@@ -10,7 +10,7 @@ from quarterdeck.backend.clusters.local import LiveCluster, LocalCluster, Proces
 from quarterdeck.backend.journal.reader import read_journal
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.scenarios.format.reading import read_scenario
-from quarterdeck.backend.scenarios.outcome import ScenarioOutcome
+from quarterdeck.backend.scenarios.outcome import Outcome
 from quarterdeck.backend.training.runner import run_live
 
 QUICK = """
@@ -22,7 +22,7 @@ steps:
 BASE_PORT = 21700
 
 
-def run(steps: str, journal: JournalWriter | None = None) -> tuple[ScenarioOutcome, list[str]]:
+def run(steps: str, journal: JournalWriter | None = None) -> tuple[Outcome, list[str]]:
     lines: list[str] = []
     scenario = read_scenario(QUICK + steps, "quick.yaml")
     return run_live(scenario, lines.append, journal, BASE_PORT), lines

@@ -15,7 +15,7 @@ from quarterdeck.backend.pipeline.campaign.detection_times import DetectionTimes
 from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun, scenario_of
 from quarterdeck.backend.pipeline.campaign.verdicts import VerdictRow
 from quarterdeck.backend.scenarios.format.scenario import Scenario
-from quarterdeck.backend.scenarios.outcome import ScenarioOutcome
+from quarterdeck.backend.scenarios.outcome import Outcome
 from quarterdeck.backend.scenarios.run_state import RecordSink
 from quarterdeck.backend.simulation.simulated_driver import simulate
 from quarterdeck.backend.simulation.swarm_testing.shrinking import failure_signature
@@ -62,7 +62,7 @@ def record(campaign: Campaign, planned_run: PlannedRun, writer: JournalWriter) -
         _run(campaign, scenario_of(campaign, planned_run), planned_run, writer, run=writer.run)
 
 
-def outcome_signature(outcome: ScenarioOutcome) -> str:
+def outcome_signature(outcome: Outcome) -> str:
     """As `VerdictRow.signature`; empty when the run passed."""
     if outcome.violations:
         return f"violation {outcome.violations[0].invariant}"
@@ -100,7 +100,7 @@ def _judged(campaign: Campaign, planned_run: PlannedRun) -> VerdictRow:
 
 def _run(
     campaign: Campaign, scenario: Scenario, planned_run: PlannedRun, journal: RecordSink, run: str | None = None
-) -> Trial | ScenarioOutcome:
+) -> Trial | Outcome:
     if campaign.scenario:
         return simulate(scenario, planned_run.seed, journal, run=run)
     return run_trial(scenario, planned_run.seed, journal, run=run, elide_heartbeats=not campaign.is_sweep)
@@ -126,9 +126,7 @@ def _row_of_trial(planned_run: PlannedRun, trial: Trial, detection: DetectionTim
     )
 
 
-def _row_of_outcome(
-    planned_run: PlannedRun, outcome: ScenarioOutcome, detection: DetectionTimes, members: int
-) -> VerdictRow:
+def _row_of_outcome(planned_run: PlannedRun, outcome: Outcome, detection: DetectionTimes, members: int) -> VerdictRow:
     row = VerdictRow(
         variant=planned_run.variant,
         seed=planned_run.seed,

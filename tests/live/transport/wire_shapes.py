@@ -78,7 +78,7 @@ def shape_of(info: Type) -> Any:
     match info:
         case StructType():
             named = [{"name": one.name, "type": shape_of(one.type), "required": one.required} for one in info.fields]
-            return {"struct": info.tag or info.cls.__name__, "fields": named, "as_list": info.array_like}
+            return {"struct": info.tag or "", "fields": named, "as_list": info.array_like}
         case UnionType(types):
             return {"one of": sorted((shape_of(one) for one in types), key=json.dumps)}
         case LiteralType(values):
