@@ -165,3 +165,10 @@ class Evidence(NamedTuple):
     reporter: Address | None = None
     """Who has found it out, when it was another member."""
     because: RecordId | None = None
+
+
+class HeldSuspicion(NamedTuple):
+    """The suspicion of one incarnation: where it lived, and the evidence; its `because` is the record of the suspicion."""
+
+    address: Address
+    evidence: Evidence

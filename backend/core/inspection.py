@@ -92,7 +92,7 @@ class Inspection:
     @property
     def suspicions(self) -> Mapping[Address, Evidence]:
         """Whom it suspects, and why."""
-        return self._member.suspicions
+        return {held.address: held.evidence for held in self._member.suspicions.values()}
 
     @property
     def is_claiming(self) -> bool:

@@ -24,6 +24,7 @@ from quarterdeck.backend.invariants.list_views import (
     ViewOrder,
 )
 from quarterdeck.backend.invariants.mastership import (
+    ClaimCompleteness,
     ClaimSoundness,
     LineageChange,
     MergedVersion,
@@ -158,6 +159,7 @@ def membership_invariants(incarnations: RunIncarnations) -> tuple[Invariant, ...
         OneAuthor(),
         ViewAgreement(incarnations),
         ClaimSoundness(incarnations),
+        ClaimCompleteness(incarnations),
         OldestLeads(incarnations),
         LineageChange(incarnations),
         MergedVersion(incarnations),

@@ -32,34 +32,18 @@ class _Claim:
     answers: dict[Address, tuple[ClaimAnswered, Record]] = field(default_factory=dict)
 
 
-class ClaimSoundness(Invariant):
-    """A claim ends newer than every list answered, with the claimant and just those who accepted (M9).
-
-    Who accepted may be missing only when the claimant suspects it by then or the newest list answered does not hold it.
-    """
-
-    name = "claim soundness"
+class _OpenClaims:
+    """The claims under way, by claimant, with the newest list that each has learned of."""
 
     def __init__(self, incarnations: RunIncarnations) -> None:
         self._incarnations = incarnations
         self._claims: dict[str, _Claim] = {}
-        self._finished: dict[str, tuple[ClaimFinished, Record]] = {}
-        """By claimant, until the list is installed."""
 
-    def rules(self) -> Mapping[type, Rule]:
-        return {
-            ClaimStarted: self._start,
-            ClaimAnswered: self._answer,
-            ClaimAbandoned: self._abandon,
-            ClaimFinished: self._finish,
-            ListInstalled: self._install,
-        }
-
-    def _start(self, record: Record, event: ClaimStarted) -> None:
+    def start(self, record: Record, event: ClaimStarted) -> None:
         view = self._incarnations.of(record).view
         self._claims[record.uuid] = _Claim(record, event.version, view.members if view else None)
 
-    def _answer(self, record: Record, event: ClaimAnswered) -> None:
+    def answer(self, record: Record, event: ClaimAnswered) -> None:
         claim = self._claims.get(record.uuid)
         if claim is None:
             return
@@ -70,12 +54,40 @@ class ClaimSoundness(Invariant):
             claim.latest_version = event.version
             claim.latest = other.view.members if known and other is not None and other.view is not None else None
 
+    def end(self, record: Record) -> _Claim | None:
+        """Forget the claim of this claimant, and return it."""
+        return self._claims.pop(record.uuid, None)
+
+
+class ClaimSoundness(Invariant):
+    """A claim ends newer than every list answered, with the claimant and just those who accepted (M9).
+
+    Who accepted may be missing only when the claimant suspects it by then or the newest list answered does not hold it.
+    """
+
+    name = "claim soundness"
+
+    def __init__(self, incarnations: RunIncarnations) -> None:
+        self._incarnations = incarnations
+        self._claims = _OpenClaims(incarnations)
+        self._finished: dict[str, tuple[ClaimFinished, Record]] = {}
+        """By claimant, until the list is installed."""
+
+    def rules(self) -> Mapping[type, Rule]:
+        return {
+            ClaimStarted: self._claims.start,
+            ClaimAnswered: self._claims.answer,
+            ClaimAbandoned: self._abandon,
+            ClaimFinished: self._finish,
+            ListInstalled: self._install,
+        }
+
     def _abandon(self, record: Record, event: ClaimAbandoned) -> None:
-        self._claims.pop(record.uuid, None)
+        self._claims.end(record)
 
     def _finish(self, record: Record, event: ClaimFinished) -> Violation | None:
         self._finished[record.uuid] = event, record
-        claim = self._claims.pop(record.uuid, None)
+        claim = self._claims.end(record)
         if claim is None:
             return self._unsound(f"{record.member} finished a claim that it never started", record)
         if event.version <= claim.latest_version:
@@ -128,6 +140,48 @@ class ClaimSoundness(Invariant):
 
     def _unsound(self, text: str, *witnesses: Record) -> Violation:
         return Violation(self.name, text, witnesses)
+
+
+class ClaimCompleteness(Invariant):
+    """A claim decides on every incarnation that the newest answer names: it follows, was asked in vain, or is suspected itself.
+
+    A suspicion of an earlier incarnation at the same address says nothing about this one (seed 000: the claimant asks the new
+    members that it discovers in an answer).
+    """
+
+    name = "claim completeness"
+
+    def __init__(self, incarnations: RunIncarnations) -> None:
+        self._incarnations = incarnations
+        self._claims = _OpenClaims(incarnations)
+
+    def rules(self) -> Mapping[type, Rule]:
+        return {
+            ClaimStarted: self._claims.start,
+            ClaimAnswered: self._claims.answer,
+            ClaimAbandoned: self._abandon,
+            ClaimFinished: self._finish,
+        }
+
+    def _abandon(self, record: Record, event: ClaimAbandoned) -> None:
+        self._claims.end(record)
+
+    def _finish(self, record: Record, event: ClaimFinished) -> Violation | None:
+        claim = self._claims.end(record)
+        if claim is None or claim.latest is None:
+            return None
+        uuids = [member.uuid for member in claim.latest]
+        younger = claim.latest[uuids.index(record.uuid) + 1 :] if record.uuid in uuids else ()
+        suspected = self._incarnations.of(record).suspected
+        asked = {*event.accepted, *event.left_out, *claim.answers}
+        for member in younger:
+            if member.address not in asked and member.uuid not in suspected:
+                text = f"{record.member} leaves {member.address} out, which it neither asked nor suspects"
+                answered = next(
+                    (one for answer, one in claim.answers.values() if answer.version == claim.latest_version), None
+                )
+                return Violation(self.name, text, tuple(filter(None, (claim.started, answered, record))))
+        return None
 
 
 class OldestLeads(Invariant):

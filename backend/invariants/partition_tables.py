@@ -314,6 +314,16 @@ class PartitionTables:
             for member in before.members:
                 if member.uuid not in here and self._lives_on(member.uuid):
                     self._divide(f"{record.member} left {self.label(member.uuid)} off its list, which lived on")
+            if before.lineage != event.lineage and incarnation.is_author_of(event):
+                self._look_for_unknown(record, event, here)
+
+    def _look_for_unknown(self, record: Record, event: ListInstalled, here: set[str]) -> None:
+        """Note the division where a claimant leaves off members of its cluster of which it has never heard."""
+        root = self._roots[event.lineage]
+        for other in self.alive():
+            lineage = other.view.lineage if other.view is not None else ""
+            if other.uuid not in here and self._roots.get(lineage, lineage) == root:
+                self._divide(f"{record.member} began a list without {other.label}, of which it had not heard")
 
     def _divide(self, why: str) -> None:
         self.division = self.division or why

@@ -232,7 +232,8 @@ class Replicas(Invariant):
 class LatestTable(Invariant):
     """A new master's table has no partition older than any member of its list has it (Avoid Data Loss on Migration, 1.2).
 
-    Members that are in another cluster by then, where the master has never been, do not count: it does not know that they left.
+    Members that are in another cluster by then do not count, for the master does not know that they left: their list is of a
+    lineage where the master has never been, or does not hold the master.
     """
 
     name = "latest table"
@@ -248,7 +249,10 @@ class LatestTable(Invariant):
         ours = self._tables.by_incarnation.get(record.uuid)
         for member in master.view.members if master.view else ():
             follower = self._tables.incarnations.by_uuid.get(member.uuid)
-            if follower is not None and follower.view is not None and follower.view.lineage not in master.reached:
+            view = follower.view if follower is not None else None
+            if view is not None and (
+                view.lineage not in master.reached or all(one.uuid != record.uuid for one in view.members)
+            ):
                 continue
             theirs = self._tables.by_incarnation.get(member.uuid)
             for partition, row in theirs.rows.items() if theirs else ():

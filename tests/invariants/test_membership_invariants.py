@@ -240,6 +240,17 @@ PLANTED: dict[str, tuple[str, tuple[Happened, ...]]] = {
         (*FORMED, *CLAIMED_BY_B[:-2], installed(B, 4, B, lineage="M", cause="mastership claim")),
     ),
     "a claim out of nowhere": ("claim soundness", (*FORMED, (B, ClaimFinished(4, "M", (), ())))),
+    "a claim that asks nobody whom an answer names": (
+        "claim completeness",
+        (
+            *FORMED,
+            installed(C, 4, A, B, C, D),
+            installed(D, 4, A, B, C, D),
+            *CLAIM_OF_B[:-1],
+            (B, ClaimAnswered(C.address, "accepted", 4, "")),
+            (B, ClaimFinished(5, "M", (C.address,), ())),
+        ),
+    ),
     "a claim of one who trusts an older member": (
         "oldest leads",
         (*FORMED, *suspects(C, A), (C, ClaimStarted(3, (A.address,), (B.address,)))),

@@ -230,6 +230,15 @@ def a_claimant_counts_from_its_own_version(patch: Patch) -> None:
     patch.setattr(mastership_claim, "_conclude", conclude)
 
 
+def a_claimant_asks_no_member_that_an_answer_names(patch: Patch) -> None:
+    def ask(state: Membership, now: int, claim: Any) -> None:
+        if not claim.asked:
+            sound(state, now, claim)
+
+    sound = mastership_claim._ask_newly_known
+    patch.setattr(mastership_claim, "_ask_newly_known", ask)
+
+
 def only_the_master_counts_as_older(patch: Patch) -> None:
     patch.setattr(MemberList, "older_than", lambda self, address: self.members[:1])
 
@@ -337,6 +346,7 @@ MUTATIONS = (
     Mutation("claim soundness", a_claimant_takes_refusers_along, "lost master"),
     Mutation("claim soundness", a_claimant_leaves_followers_out, "dead master"),
     Mutation("claim soundness", a_claimant_counts_from_its_own_version, "slave behind"),
+    Mutation("claim completeness", a_claimant_asks_no_member_that_an_answer_names, "slave behind"),
     Mutation("oldest leads", only_the_master_counts_as_older, "dead master"),
     Mutation("oldest leads", a_slave_removes_whom_it_suspects, "lost master"),
     Mutation("lineage", a_claimant_takes_refusers_along_and_they_obey_everybody, "lost master, one behind"),

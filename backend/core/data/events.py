@@ -52,7 +52,7 @@ class BackupOutOfStep(Struct, frozen=True, tag_field="kind", tag="backup-out-of-
 
 
 class BackupInStep(Struct, frozen=True, tag_field="kind", tag="backup-in-step"):
-    """The backup has taken over the owner's partition as a whole."""
+    """The backup has all that its owner has: by a whole copy, by a migration, or as the owner has found in a comparison."""
 
     partition: int
     owner: Address

@@ -32,7 +32,7 @@ class MapService:
     def before(self, now: int, event: MigrationEvent) -> None:
         """Whole copies of the partition end here: the migration brings the data, or the owner looks after it later."""
         self._state.data.staged.pop(event.partition, None)
-        replica_sync.forget(self._state, now, event.partition)
+        replica_sync.end_copies(self._state, event.partition)
         replica_sending.stop(self._state, event.partition)
 
     def begin_copy(self, partition: int) -> StoreCursor:
@@ -63,6 +63,7 @@ class MapService:
         assert staging is not None and staging.complete, "a migration was committed before all its data had come"
         if staging.store is not None:
             data.stores[event.partition] = staging.store
+        replica_sync.on_migrated_here(self._state, now, event.partition)
 
     def rollback(self, now: int, event: MigrationEvent) -> None:
         """What was staged goes; the store, if there was one, is what it was."""
@@ -76,7 +77,7 @@ class MapService:
             replica_sending.stop(state, partition)
             backups.end_owning(state, now, partition)
         if index <= 0:
-            replica_sync.forget(state, now, partition)
+            replica_sync.forget(state, partition)
             data.early.pop(partition, None)
         if index == -1:
             data.stores.pop(partition, None)

@@ -206,6 +206,8 @@ class Data:
     """By partition, where this member is a backup: writes that have overtaken others, by the stamps that they wait for."""
     outgoing: dict[tuple[int, str], Outgoing] = field(default_factory=dict)
     """By partition and receiving incarnation."""
+    out_of_step: dict[int, None] = field(default_factory=dict)
+    """Partitions of which this backup is known to lack something, until it is known to have all (chapter `replica_sync`)."""
     stale: dict[int, None] = field(default_factory=dict)
     """Partitions of which this backup wants a whole copy; the first come are the first served."""
     incoming: dict[int, Incoming] = field(default_factory=dict)

@@ -43,7 +43,7 @@ def request(state: Membership, now: int, wanted: ClusterState) -> None:
     """An operator wants another state. A slave passes it on to its master."""
     if isinstance(state.doing, Leading):
         begin_change(state, state.doing, now, ClusterStanding(wanted))
-    elif isinstance(state.doing, Following) and state.master is not None and state.master not in state.suspicions:
+    elif isinstance(state.doing, Following) and state.master is not None and not state.suspects(state.master):
         state.state_change_request = StateChangeRequest(wanted, now + state.settings.state_lease_us, state.next_token())
         _pass_on(state, now, state.master, state.state_change_request)
     else:

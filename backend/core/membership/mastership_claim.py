@@ -14,7 +14,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import ClaimEndCause, Reason
 from quarterdeck.backend.core.events import ClaimAbandoned, ClaimAnswered, ClaimFinished, ClaimStarted
 from quarterdeck.backend.core.membership import cluster_state
-from quarterdeck.backend.core.membership.facts import BecameMaster, SuspectedFact
+from quarterdeck.backend.core.membership.facts import BecameMaster, SuspectedFact, SuspicionEnded
 from quarterdeck.backend.core.membership.failure_detection import suspicion
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import Peer, detector
 from quarterdeck.backend.core.membership.failure_detection.observer_pause import await_confirmations, discount_own_pause
@@ -41,24 +41,32 @@ def on_suspected(state: Membership, now: int, fact: SuspectedFact) -> None:
         _start_if_due(state, now)
 
 
+def on_suspicion_ended(state: Membership, now: int, fact: SuspicionEnded) -> None:
+    """Ask a member that this claimant trusts again, as if it had never suspected it."""
+    if state.claim is not None:
+        _ask_newly_known(state, now, state.claim)
+
+
 def _start_if_due(state: Membership, now: int) -> None:
     """Claim mastership if every older member is suspected and no claim is running."""
     members = state.members
     if members is None or not isinstance(state.doing, Following):
         return
     older = members.older_than(state.address)
-    if not all(member.address in state.suspicions for member in older):
+    if not all(member.uuid in state.suspicions for member in older):
         return
     claim = Claim(
         _from_on(members, state.address), now + state.settings.mastership_claim_timeout_us, state.next_token()
     )
     state.doing = claim
     latest = max(
-        (one.because for one in state.suspicions.values() if one.because), key=lambda one: one.seq, default=None
+        (held.evidence.because for held in state.suspicions.values() if held.evidence.because),
+        key=lambda because: because.seq,
+        default=None,
     )
     state.follow(now, state.address, Reason("suspects-older", "it suspects every older member", latest))
-    asked = tuple(address for address in state.peers if address not in state.suspicions)
-    state.record(now, ClaimStarted(members.version, tuple(sorted(state.suspicions)), asked), latest)
+    asked = tuple(address for address in state.peers if not state.suspects(address))
+    state.record(now, ClaimStarted(members.version, state.suspected_addresses, asked), latest)
     claim.started = state.latest_record
     _ask_newly_known(state, now, claim)
     state.timers.set(CLAIM, now + FIRST_ASK_AGAIN_US)
@@ -181,7 +189,7 @@ def _why_refuse(state: Membership, claimant: Address, request: MastershipClaim) 
     trusted = [
         older.address
         for older in members.older_than(claimant)
-        if older.address != state.address and older.address not in state.suspicions
+        if older.uuid != state.uuid and older.uuid not in state.suspicions
     ]
     if trusted:
         return _refusal(request, f"it does not suspect {', '.join(trusted)}, older than the claimant", retry=True)
@@ -207,7 +215,7 @@ def _outstanding(state: Membership, claim: Claim) -> list[Address]:
         for address, uuid in claim.asked.items()
         if address not in claim.accepted
         and address not in claim.refused
-        and address not in state.suspicions
+        and uuid not in state.suspicions
         and known.get(address) == uuid
     ]
 
@@ -215,7 +223,7 @@ def _outstanding(state: Membership, claim: Claim) -> list[Address]:
 def _ask_newly_known(state: Membership, now: int, claim: Claim) -> None:
     for member in claim.latest.members:
         is_new = claim.asked.get(member.address) != member.uuid
-        if is_new and member.address not in state.suspicions and member.address != state.address:
+        if is_new and member.uuid not in state.suspicions and member.address != state.address:
             claim.asked[member.address] = member.uuid
             if member.address in claim.accepted | claim.refused:
                 state.record(
@@ -242,7 +250,7 @@ def _conclude(state: Membership, now: int, claim: Claim) -> None:
         or (
             member.address in claim.accepted
             and claim.asked[member.address] == member.uuid
-            and member.address not in state.suspicions
+            and member.uuid not in state.suspicions
         )
     )
     version = claim.latest.version + 1

@@ -67,7 +67,7 @@ REACTIONS: dict[type, tuple[Reaction, ...]] = {
     ListReceived: (list_updates.on_list_received,),
     EvidenceFound: (suspicion.on_evidence,),
     SuspectedFact: (link_probes.on_suspected, mastership_claim.on_suspected),
-    SuspicionEnded: (heartbeat_ring.on_suspicion_ended,),
+    SuspicionEnded: (heartbeat_ring.on_suspicion_ended, mastership_claim.on_suspicion_ended),
     Removed: (
         disconnection_reports.on_removed,
         admission.on_removed,

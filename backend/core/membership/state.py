@@ -6,7 +6,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from typing import Self
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.causes import Evidence, MasterCause, Reason, RecordId, UnreachableCause
+from quarterdeck.backend.core.causes import Evidence, HeldSuspicion, MasterCause, Reason, RecordId, UnreachableCause
 from quarterdeck.backend.core.cluster_profile import ClusterStanding
 from quarterdeck.backend.core.effects import Halt, Happened, Reconnect, Transmit
 from quarterdeck.backend.core.events import FORM, Event, MasterChanged, MergeVerdict, Record
@@ -82,8 +82,8 @@ class Membership(Process):
     master: Address | None = None
     members: MemberList | None = None
     peers: dict[Address, Peer] = field(default_factory=dict)
-    suspicions: dict[Address, Evidence] = field(default_factory=dict)
-    """Whom this member suspects, and the evidence; `because` is the record of the suspicion itself."""
+    suspicions: dict[str, HeldSuspicion] = field(default_factory=dict)
+    """The suspected incarnations, by uuid: what is known of an address says nothing about the next incarnation there."""
     probing: dict[Address, ProbeSchedule] = field(default_factory=dict)
     asking_to_join: dict[Address, JoinRequest] = field(default_factory=dict)
     """Who has asked while an admission was under way."""
@@ -210,6 +210,16 @@ class Membership(Process):
     def merge(self) -> MergeUndertaking | None:
         """The merge of its cluster that this master has under way."""
         return self.doing.merge if type(self.doing) is Leading else None
+
+    def suspects(self, address: Address) -> bool:
+        """Return whether this member suspects the incarnation that its list has at `address`."""
+        peer = self.peers.get(address)
+        return peer is not None and peer.uuid in self.suspicions
+
+    @property
+    def suspected_addresses(self) -> tuple[Address, ...]:
+        """The addresses of the suspected incarnations, in order."""
+        return tuple(sorted(held.address for held in self.suspicions.values()))
 
     def beliefs_changed(self) -> None:
         """The list, the master or the suspicions are not what they were: what was made of them is out of date."""

@@ -306,6 +306,8 @@ def on_backup_check(state: MemberState, now: int, sender: Address, message: Back
                 state, now, check.partition, "other-digest", "its data has another digest than the owner's"
             )
         else:
+            if store.stamp == check.stamp:
+                replica_sync.on_equal(state, now, check.partition, sender)
             positions.append((check.partition, store.stamp))
     if positions or not_yet:
         state.send(sender, BackupAck(state.uuid, tuple(positions), tuple(not_yet)))

@@ -35,21 +35,50 @@ def request_copy(state: MemberState, now: int, partition: int, cause: OutOfStepC
     if owner is None or partition in state.data.stale or partition in state.data.incoming:
         return
     state.data.stale[partition] = None
-    state.record(now, BackupOutOfStep(partition, owner.address, reason, cause))
+    if partition not in state.data.out_of_step:
+        state.data.out_of_step[partition] = None
+        state.record(now, BackupOutOfStep(partition, owner.address, reason, cause))
     _begin_some(state, now)
 
 
-def forget(state: MemberState, now: int, partition: int) -> None:
-    """The partition migrates, or is no backup here any more: nothing of it is wanted now."""
+def confirm_in_step(state: MemberState, now: int, partition: int, owner: Address) -> None:
+    """Note that this backup has all that its owner has, whatever has brought it: a copy, a migration, or the owner's word."""
+    if partition in state.data.out_of_step:
+        del state.data.out_of_step[partition]
+        store = state.data.stores[partition]
+        state.record(now, BackupInStep(partition, owner, store.entries, store.bytes))
+
+
+def on_migrated_here(state: MemberState, now: int, partition: int) -> None:
+    """A migration has brought the whole partition, to which its owner accepts no writes meanwhile."""
+    owner = _owner(state, partition)
+    if owner is not None:
+        confirm_in_step(state, now, partition, owner.address)
+
+
+def on_equal(state: MemberState, now: int, partition: int, owner: Address) -> None:
+    """The owner has asked, and this replica is what its own is. A copy that is wanted still decides by itself."""
+    if partition not in state.data.stale and partition not in state.data.incoming:
+        confirm_in_step(state, now, partition, owner)
+
+
+def end_copies(state: MemberState, partition: int) -> None:
+    """Want no whole copy of a partition that migrates, or whose owner has changed. It may still be out of step."""
     state.data.stale.pop(partition, None)
     state.data.incoming.pop(partition, None)
+
+
+def forget(state: MemberState, partition: int) -> None:
+    """Forget a partition that is no backup here any more."""
+    end_copies(state, partition)
+    state.data.out_of_step.pop(partition, None)
 
 
 def on_table_changed(state: MemberState, now: int) -> None:
     """Copies from somebody who is no owner any more have come to nothing; the new owner will look after its backups."""
     for partition, incoming in list(state.data.incoming.items()):
         if _owner(state, partition) != incoming.owner:
-            forget(state, now, partition)
+            end_copies(state, partition)
     _begin_some(state, now)
 
 
@@ -65,7 +94,7 @@ def on_sync_chunk(state: MemberState, now: int, sender: Address, chunk: SyncChun
         try:
             complete = incoming.staging.take(chunk.payload, state.data.stores.get(chunk.partition))
         except (msgspec.DecodeError, ValueError) as problem:
-            forget(state, now, chunk.partition)
+            end_copies(state, chunk.partition)
             request_copy(state, now, chunk.partition, "copy-damaged", f"the last copy was no good: {problem}")
             return
         if complete:
@@ -90,9 +119,8 @@ def _finish(state: MemberState, now: int, partition: int, incoming: Incoming) ->
         if staged is not None:
             data.stores[partition] = staged
             measuring.note_change(state, now, partition)
-        store = data.stores[partition]
-        state.record(now, BackupInStep(partition, incoming.owner.address, store.entries, store.bytes))
-        state.send(incoming.owner.address, BackupAck(state.uuid, ((partition, store.stamp),)))
+        confirm_in_step(state, now, partition, incoming.owner.address)
+        state.send(incoming.owner.address, BackupAck(state.uuid, ((partition, data.stores[partition].stamp),)))
     _begin_some(state, now)
 
 

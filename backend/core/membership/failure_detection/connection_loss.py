@@ -20,7 +20,7 @@ CONNECTION = "connection:"
 def on_unreachable(state: Membership, now: int, address: Address, reason: str) -> None:
     """Count a fault. Those that come while the next try is due already are the same one."""
     peer = state.peers.get(address)
-    if peer is None or address in state.suspicions or state.timers.is_set(CONNECTION + address):
+    if peer is None or peer.uuid in state.suspicions or state.timers.is_set(CONNECTION + address):
         return
     peer.faults += 1
     if peer.faults > state.settings.connection_max_faults:
@@ -37,7 +37,7 @@ def on_connection_timer(state: Membership, now: int, address: Address) -> None:
     A heartbeat that came meanwhile may have been on its way when its sender died, so the link is tried all the same.
     """
     peer = state.peers.get(address)
-    if peer is not None and address not in state.suspicions:
+    if peer is not None and peer.uuid not in state.suspicions:
         link_probes.probe(state, address, peer.uuid)
 
 

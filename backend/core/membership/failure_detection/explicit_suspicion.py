@@ -40,7 +40,7 @@ def on_stray_heartbeat(state: Membership, doing: Doing, now: int, sender: Addres
     stranger = ListMetadata(sender, beat.uuid, beat.master, beat.version)
     if isinstance(doing, Leading):
         send(state, now, stranger, "heartbeat-of-stranger")
-    elif isinstance(doing, Following) and state.master is not None and state.master not in state.suspicions:
+    elif isinstance(doing, Following) and state.master is not None and not state.suspects(state.master):
         state.record(now, ComplaintSent(state.master, sender))
         state.send(state.master, HeartbeatComplaint(state.metadata(), stranger))
 

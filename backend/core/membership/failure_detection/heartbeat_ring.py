@@ -26,8 +26,8 @@ def watched_peers(state: Membership, now: int) -> dict[Address, Peer]:
         return state.peers
     if not state.watch_is_current:
         chosen = [*_next_unsuspected(state, forward=True)]
-        chosen += [master for master in _known_master(state) if master not in chosen and master not in state.suspicions]
-        chosen += [address for address in state.suspicions if address in state.first_hand_suspects]
+        chosen += [master for master in _known_master(state) if master not in chosen and not state.suspects(master)]
+        chosen += [held.address for held in state.suspicions.values() if held.address in state.first_hand_suspects]
         before, state.watched = state.watched, {address: state.peers[address].uuid for address in chosen}
         for address, uuid in state.watched.items():
             if before.get(address) != uuid:
@@ -47,7 +47,8 @@ def receivers(state: Membership) -> Iterator[tuple[Address, Peer]]:
         chosen: Iterator[Address] = iter(state.peers)
     else:
         chosen = iter(dict.fromkeys([*_next_unsuspected(state, forward=False), *_known_master(state)]))
-    return ((address, state.peers[address]) for address in chosen if address not in state.suspicions)
+    peers = ((address, state.peers[address]) for address in chosen)
+    return ((address, peer) for address, peer in peers if peer.uuid not in state.suspicions)
 
 
 def findings(state: Membership, now: int, silent: dict[Address, Evidence]) -> dict[Address, Evidence]:
@@ -96,7 +97,8 @@ def on_installed(state: Membership, now: int, fact: Installed) -> None:
 def first_hand(state: Membership) -> tuple[Address, ...]:
     """Whom this member suspects by its own evidence; what it was only told of, others report themselves."""
     told = state.settings.heartbeat_topology == "ring"
-    return tuple(sorted(state.first_hand_suspects & state.suspicions.keys() if told else state.suspicions))
+    suspected = state.suspected_addresses
+    return tuple(address for address in suspected if address in state.first_hand_suspects) if told else suspected
 
 
 def report_findings(state: Membership, now: int) -> None:
@@ -105,10 +107,10 @@ def report_findings(state: Membership, now: int) -> None:
         return
     for address in sorted(state.first_hand_suspects):
         peer = state.peers.get(address)
-        if peer is None or address not in state.suspicions:
+        if peer is None or peer.uuid not in state.suspicions:
             state.first_hand_suspects.discard(address)
         else:
-            found = state.suspicions[address]
+            found = state.suspicions[peer.uuid].evidence
             report = FailureReport(address, peer.uuid, False, found.text, found.cause, found.silence_us)
             _tell(state, report)
 
@@ -127,7 +129,7 @@ def on_failure_report(state: Membership, doing: Doing, now: int, sender: Address
         return
     if report.withdrawn:
         suspicion.clear(state, now, report.suspect, "report-withdrawn", f"{sender} hears of it again")
-    elif report.suspect not in state.suspicions and not _hears(state, now, report.suspect):
+    elif peer.uuid not in state.suspicions and not _hears(state, now, report.suspect):
         if report.suspect not in state.reported_silent:
             told = f"{sender} reports: {report.reason}"
             state.reported_silent[report.suspect] = Evidence(report.cause, told, report.silence, sender)
@@ -160,10 +162,10 @@ def _next_unsuspected(state: Membership, *, forward: bool) -> Iterator[Address]:
         ring.reverse()
     left = state.settings.ring_successors
     for address in ring:
-        if left and address not in state.suspicions:
+        if left and not state.suspects(address):
             left -= 1
             yield address
 
 
 def _tell(state: Membership, report: FailureReport) -> None:
-    state.send_all(tuple(address for address in state.peers if address not in state.suspicions), report)
+    state.send_all(tuple(address for address in state.peers if not state.suspects(address)), report)

@@ -108,7 +108,7 @@ def _look_for_silence(state: Membership, now: int) -> None:
     until_us = NEVER
     late_after_us = state.late_after_us
     for address, peer in heartbeat_ring.watched_peers(state, now).items():
-        if address in state.suspicions:
+        if peer.uuid in state.suspicions:
             continue
         detector = peer.detector
         silent_us = detector.silent_from_us()

@@ -70,7 +70,7 @@ def on_suspected(state: Membership, now: int, fact: SuspectedFact) -> None:
 
 def on_probe_timer(state: Membership, now: int) -> None:
     """Probe the suspects that are due; those that are suspected no more are forgotten."""
-    for address in [one for one in state.probing if one not in state.suspicions]:
+    for address in [suspect for suspect in state.probing if not state.suspects(suspect)]:
         del state.probing[address]
     for address, probing in state.probing.items():
         if probing.next_us <= now:

@@ -37,7 +37,7 @@ def on_confirmation_timer(state: Membership, now: int) -> None:
         }
         if silent:
             state.tell(EvidenceFound(silent))
-    elif isinstance(state.doing, Following) and state.master in state.peers and state.master not in state.suspicions:
+    elif isinstance(state.doing, Following) and state.master in state.peers and not state.suspects(state.master):
         state.send(state.master, MasterConfirmation(state.metadata(), state.peers[state.master].uuid))
     state.timers.set(CONFIRMATION, now + state.settings.master_confirmation_interval_us)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.causes import ClearanceCause, Evidence
+from quarterdeck.backend.core.causes import ClearanceCause, Evidence, HeldSuspicion
 from quarterdeck.backend.core.events import MemberRemoved, SuspicionCleared, SuspicionRaised
 from quarterdeck.backend.core.membership.facts import (
     EvidenceFound,
@@ -33,14 +33,12 @@ def on_evidence(state: Membership, now: int, fact: EvidenceFound) -> None:
     if state.is_master:
         _remove(state, now, known)
         return
-    newly = tuple(address for address in known if address not in state.suspicions)
+    newly = tuple(address for address in known if not state.suspects(address))
     for address in newly:
-        found = known[address]
-        raised = SuspicionRaised(
-            address, state.peers[address].uuid, found.text, found.cause, found.silence_us, found.reporter
-        )
+        found, uuid = known[address], state.peers[address].uuid
+        raised = SuspicionRaised(address, uuid, found.text, found.cause, found.silence_us, found.reporter)
         state.record(now, raised, found.because)
-        state.suspicions[address] = found._replace(because=state.latest_record)
+        state.suspicions[uuid] = HeldSuspicion(address, found._replace(because=state.latest_record))
     state.beliefs_changed()
     state.tell(SuspectedFact(newly))
 
@@ -50,14 +48,15 @@ def clear(state: Membership, now: int, address: Address, cause: ClearanceCause, 
 
     A member older than the accepted master stays suspected: mastership has moved on and heartbeats do not bring it back.
     """
-    if address not in state.suspicions:
+    if not state.suspects(address):
         return True
     if not may_clear(state, address):
         return False
-    raised = state.suspicions.pop(address)
+    uuid = state.peers[address].uuid
+    raised = state.suspicions.pop(uuid)
     state.beliefs_changed()
-    state.record(now, SuspicionCleared(address, state.peers[address].uuid, reason, cause), raised.because)
-    state.tell(SuspicionEnded(address, state.peers[address].uuid))
+    state.record(now, SuspicionCleared(address, uuid, reason, cause), raised.evidence.because)
+    state.tell(SuspicionEnded(address, uuid))
     return True
 
 
@@ -71,7 +70,7 @@ def may_clear(state: Membership, address: Address) -> bool:
 def on_link_proven(state: Membership, now: int, fact: LinkProven) -> None:
     """Two members that suspect one another send no heartbeats: the reply to a probe ends that."""
     peer = state.peers.get(fact.address)
-    if fact.knows_us and fact.address in state.suspicions and peer is not None and peer.uuid == fact.uuid:
+    if fact.knows_us and state.suspects(fact.address) and peer is not None and peer.uuid == fact.uuid:
         if clear(state, now, fact.address, "probe-reply", "its reply to a probe proves the link both ways"):
             peer.detector.restart(now)
 

@@ -135,7 +135,7 @@ def _remove_peer(state: Membership, now: int, address: Address) -> None:
     """Forget a peer; while no joins are allowed, it is missing rather than gone."""
     peer = state.peers.pop(address)
     state.left[peer.uuid] = now
-    state.suspicions.pop(address, None)
+    state.suspicions.pop(peer.uuid, None)
     state.probing.pop(address, None)
     if not allows_joins(state.standing.state):
         state.missing.add(address)
