@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from quarterdeck.backend.hazelcast.logs.lines.line_ends import end_of_last_line
+from quarterdeck.backend.hazelcast.logs.lines.file_splits import end_of_last_line
 from quarterdeck.backend.hazelcast.logs.reader import log_files, may_be_log
 from quarterdeck.backend.journal.files import (
     OPEN_SUFFIX,

@@ -56,7 +56,7 @@ def _length_of_message(lines: list[str]) -> int:
     assembler = MessageAssembler(ClockContext())
     offset = 0
     for number, line in enumerate(lines):
-        for found in assembler.take(offset, number, line):
+        for found in assembler.add_line(offset, number, line):
             if isinstance(found, Message) and not found.number:
                 return len("".join(lines[: found.lines]).rstrip().splitlines())
         offset += len(line.encode())

@@ -1,6 +1,6 @@
-"""Members whose clocks are in different zones that their logs do not name: the lists that several of them log tell by how much.
+"""Members whose clocks are in different zones that their logs do not name: lists that several of them log show by how much.
 
-A version of a master's list is installed by everybody within moments. Where the logs of two members have it hours apart, their
+All members install a version of a master's list within moments. Where the logs of two members have it hours apart, their
 clocks differ by these hours, and all zones differ from each other by quarters of an hour.
 """
 
@@ -16,28 +16,31 @@ from quarterdeck.backend.core.properties import SECOND_US
 
 QUARTER_US = 900 * SECOND_US
 TOLERANCE_US = 90 * SECOND_US
-"""By how much clocks of one zone may differ, and a list come late."""
+"""By how much clocks of one zone may differ, and a list may come late."""
 APART_US = 1800 * SECOND_US
-"""Between logs of one run that have nothing in common there is not so long a silence."""
+"""Logs of one run that have nothing in common lie no further apart than this."""
 
 
 class ClockReading(Struct):
-    """What one member's logs tell of its clock."""
+    """What one member's logs show of its clock."""
 
     zoned: bool = False
     first_us: int | None = None
     last_us: int | None = None
     lists: dict[str, tuple[int, str, int]] = {}
-    """By what names a list: when it was logged first, the file and the line."""
+    """By the name of a list: when it was logged first, the file and the line."""
 
 
 class AlignedClock(Struct, frozen=True):
-    """A member whose clock was read in another zone than it was written in, or may have been: then `ahead_us` is None."""
+    """A member whose clock was read in another zone than it was written in.
+
+    `ahead_us` is None for one that may have been.
+    """
 
     run: str
     member: str
     ahead_us: int | None
-    """By how much its times were ahead of those of the others, before they were put right."""
+    """By how much its times were ahead of those of the others, before they were corrected."""
     lists: int
     file: str
     line: int
@@ -46,32 +49,32 @@ class AlignedClock(Struct, frozen=True):
 
 
 def align_clocks(run: str, readings: Mapping[str, ClockReading]) -> list[AlignedClock]:
-    """By how much the clocks of the members of a run are ahead of most of them, or of those whose zone is told."""
+    """Return the members whose clocks are ahead of most clocks of the run, or of those whose zone is known."""
     ahead = _relative(readings)
-    told = [member for member in ahead if readings[member].zoned]
-    common = ahead[told[0]] if told else Counter(ahead.values()).most_common(1)[0][0] if ahead else 0
+    zoned = [member for member in ahead if readings[member].zoned]
+    common = ahead[zoned[0]] if zoned else Counter(ahead.values()).most_common(1)[0][0] if ahead else 0
     aligned = [
         _aligned(run, member, readings, us - common)
         for member, us in ahead.items()
         if us != common and not readings[member].zoned
     ]
-    shifts = {one.member: one.ahead_us or 0 for one in aligned}
+    shifts = {clock.member: clock.ahead_us or 0 for clock in aligned}
     spans = [
-        (one.first_us - shifts.get(member, 0), (one.last_us or one.first_us) - shifts.get(member, 0))
-        for member, one in readings.items()
-        if member in ahead and one.first_us is not None
+        (reading.first_us - shifts.get(member, 0), (reading.last_us or reading.first_us) - shifts.get(member, 0))
+        for member, reading in readings.items()
+        if member in ahead and reading.first_us is not None
     ]
-    for member, one in readings.items():
-        if member in ahead or one.zoned or one.first_us is None or not spans:
+    for member, reading in readings.items():
+        if member in ahead or reading.zoned or reading.first_us is None or not spans:
             continue
         begins, ends = min(span[0] for span in spans), max(span[1] for span in spans)
-        if one.first_us > ends + APART_US or (one.last_us or one.first_us) < begins - APART_US:
+        if reading.first_us > ends + APART_US or (reading.last_us or reading.first_us) < begins - APART_US:
             aligned.append(_aligned(run, member, readings, None))
     return aligned
 
 
 def _relative(readings: Mapping[str, ClockReading]) -> dict[str, int]:
-    """By how much the clock of each member is ahead of the first one's, of those that have lists in common."""
+    """Return by how much each member's clock is ahead of the first one's, for members that have lists in common."""
     ahead: dict[str, int] = {}
     members = sorted(
         (name for name in readings if readings[name].lists), key=lambda name: (not readings[name].zoned, name)
@@ -91,12 +94,12 @@ def _relative(readings: Mapping[str, ClockReading]) -> dict[str, int]:
     return ahead
 
 
-def _difference(one: ClockReading, other: ClockReading) -> int | None:
-    """By how many quarters of an hour the other clock is ahead, in microseconds; None where nothing tells it."""
-    common = one.lists.keys() & other.lists.keys()
+def _difference(reading: ClockReading, other: ClockReading) -> int | None:
+    """Return how far the other clock is ahead, in quarters of an hour (as microseconds); None without common lists."""
+    common = reading.lists.keys() & other.lists.keys()
     if not common:
         return None
-    apart_us = round(median(other.lists[name][0] - one.lists[name][0] for name in common))
+    apart_us = round(median(other.lists[name][0] - reading.lists[name][0] for name in common))
     quarters = round(apart_us / QUARTER_US) * QUARTER_US
     return quarters if abs(apart_us - quarters) <= TOLERANCE_US else 0
 

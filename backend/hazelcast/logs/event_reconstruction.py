@@ -1,11 +1,11 @@
 """Makes records of what one member logged in all its incarnations; they are of the same kinds as in our own journals.
 
-Each incarnation begins with `MemberWitnessed`, which says what logs tell of it at all. What a log does not tell within that, and
-what stands there instead:
+Each incarnation begins with `MemberWitnessed`, which says what logs contain of it at all. What a log does not contain within
+that, and what stands there instead:
 
 * `Member.join_version` is 0 and `Member.zone` empty: printed lists have neither.
 * `ListInstalled.lineage` is the uuid of the list's first member. The product has no lineages, but its master is always the first
-  of the list, and an incarnation that has become master stays it until it ends, for it can only cease by a merge, which gives
+  of the list, and an incarnation that has become master remains so until it ends, for it can only cease by a merge, which gives
   it a new uuid. So the lists of one lineage are exactly those that one master made, and `author` is that master.
 * Lists printed without a version (before 3.9) count from 1 within an incarnation, in a lineage of its own: nothing is
   concluded from comparing them with those of others.
@@ -14,9 +14,9 @@ what stands there instead:
   lineages that it names get ``#2``.
 * `MemberStarted.join_list` is empty. `ExplicitSuspicionReceived.heeded` is whether the suspicion is logged next, in the same
   thread where threads are logged.
-* A claimant does not log the answers that it gets. Whoever is on the list of its claim has accepted, and the version in
+* A claimant does not log the answers that it gets. The members on the list of its claim have accepted, and the version in
   `ClaimAnswered` is 0.
-* A removal for which the master gives no reason has that of the connection to the member that was given up just before.
+* A removal for which the master gives no reason has that of the connection to the member that was closed just before.
 * Nothing is recorded of partition tables and single migrations: no message names the version of a table. How many migrations a
   master planned and completed is in the run's story (`observations.story`).
 """
@@ -26,6 +26,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from hashlib import sha256
+from math import inf
+
+from msgspec import structs
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import (
@@ -54,10 +57,11 @@ from quarterdeck.backend.hazelcast.logs.parsed_messages import (
     ParsedMessage,
 )
 
-LOGS_TELL: tuple[Aspect, ...] = ("suspicions", "claims", "merge-verdicts", "losses", "cluster-state")
-"""What a log tells of an incarnation that it shows from its start, beside its lists."""
-_PART_TELLS: tuple[Aspect, ...] = LOGS_TELL[:-1]
-"""Only changes of the cluster's state are logged, so one that is older than the log is not known."""
+LOGGED_ASPECTS: tuple[Aspect, ...] = ("suspicions", "claims", "merge-verdicts", "losses", "cluster-state")
+"""What a log shows of an incarnation that it has from its start, beside its lists.
+
+Of another one the last is unknown: only changes of the cluster's state are logged, and the last may be older than the log.
+"""
 UNKNOWN_UUID_PREFIX = "unknown-"
 _REST_US = 6 * SECOND_US
 """How long before a gap in heartbeats a member may have begun to start or merge."""
@@ -66,7 +70,7 @@ MAX_PENDING_EVENTS = 4096
 
 
 class EventReconstruction:
-    """Takes what one member logged, in order, and gives records. Call `end` when nothing more comes."""
+    """Makes records of what one member logged, in order. Call `end` when no more messages come."""
 
     def __init__(self, run: str, member: str, run_began_us: int) -> None:
         self._run = run
@@ -83,15 +87,15 @@ class EventReconstruction:
         self._start_emitted = False
         self._merging_to: Address | None = None
         self._stopping = ""
-        self._is_speaking = False
+        self._has_logged = False
         self._next_uuid = ""
-        self._resting_us: int | None = None
+        self._rested_us = -inf
         """When it last started, merged, or was about to."""
 
-    def take(self, at_us: int, utc: int, parsed: ParsedMessage, thread: str = "") -> Iterator[Record]:
-        """What was logged at `utc`, by a `thread` if that is known; `at_us` is the same without the steps back of a clock.
+    def apply(self, at_us: int, utc: int, parsed: ParsedMessage, thread: str = "") -> Iterator[Record]:
+        """Apply a message and yield its records. `utc` and `at_us` are in microseconds since 1970.
 
-        Both in microseconds since 1970.
+        `at_us` is the time of the message without the steps back of a clock; `thread` logged it, if that is known.
         """
         self._now, self._utc = max(self._now, at_us - self._began), utc
         for event in self._state.resolve_pending_suspicion(parsed, thread, self._now):
@@ -111,31 +115,28 @@ class EventReconstruction:
                 self._stopping = self._stopping or reason
             case LoggedMergeOrder(target=target):
                 self._merging_to = target
-            case LoggedUuidReset(previous=previous, next=following):
+            case LoggedUuidReset(previous=previous, next=next_uuid):
                 if not self._uuid and not self._next_uuid:
                     yield from self._learn_uuid(previous)
-                yield from self._change_uuid(following)
+                yield from self._change_uuid(next_uuid)
             case LoggedMemberList():
                 yield from self._list(parsed)
-            case LoggedClockJump(gap_us=gap) if self._has_rested(gap):
+            case LoggedClockJump(gap_us=gap) if self._rested_us + _REST_US >= self._now - gap:
                 pass  # nothing jumped: it sent no heartbeats while it started or merged
             case _:
-                for event in self._state.take(parsed, thread, self._now):
+                for event in self._state.events_of(parsed, thread, self._now):
                     yield from self._emit(event)
         if isinstance(parsed, LoggedStart | LoggedLifecycle | LoggedUuidReset):
-            self._resting_us = self._now
-        self._is_speaking = True
-
-    def _has_rested(self, gap_us: int) -> bool:
-        return self._resting_us is not None and self._now - gap_us - _REST_US <= self._resting_us
+            self._rested_us = self._now
+        self._has_logged = True
 
     @property
     def uuid(self) -> str:
-        """That of the present incarnation, as far as it is known."""
+        """The uuid of the present incarnation, as far as it is known."""
         return self._uuid
 
     def end(self, until_us: int = 0, gone: str = "") -> Iterator[Record]:
-        """Nothing more is known of the member, which logged until `until_us`: the last incarnation gets its end.
+        """End the last incarnation of the member, which logged until `until_us`.
 
         `gone` says why the member is held to be gone, if it is.
         """
@@ -147,10 +148,8 @@ class EventReconstruction:
             yield from self._emit(ConnectionChanged("gone", gone))
         yield from self._close()
 
-    # Incarnations
-
     def _start(self, merged_from: str) -> Iterator[Record]:
-        if self._is_speaking:
+        if self._has_logged:
             yield from self._close()
         self._start_emitted = True
         yield from self._emit(MemberStarted(self._state.address, False, (), merged_from))
@@ -161,13 +160,13 @@ class EventReconstruction:
         self._stopping = ""
 
     def _close(self) -> Iterator[Record]:
-        """The incarnation is over; what waits for its uuid will not learn it any more."""
+        """End the incarnation. Events that wait for its uuid get a substitute."""
         yield from self._stop()
         if self._pending:
             yield from self._learn_uuid(self._next_uuid or self._substitute_uuid())
         self._incarnations += 1
         self._uuid = self._next_uuid = ""
-        self._start_emitted = self._is_speaking = False
+        self._start_emitted = self._has_logged = False
         self._merging_to = None
         self._state = IncarnationState(self._state.address)
 
@@ -176,20 +175,20 @@ class EventReconstruction:
         return f"{UNKNOWN_UUID_PREFIX}{sha256(text.encode(errors='replace')).hexdigest()[:16]}"
 
     def _learn_uuid(self, uuid: str) -> Iterator[Record]:
-        """The uuid of the incarnation is known: what has waited for it can be recorded."""
+        """Record what has waited for the uuid of the incarnation."""
         self._uuid = uuid
         self._seen[uuid] += 1
         self._state.reuse_count = self._seen[uuid]
         pending, self._pending = self._pending, []
         if not self._seqs[uuid]:
             now, utc, first = pending[0] if pending else (self._now, self._utc, None)
-            is_whole = isinstance(first, MemberStarted)
-            yield self._record(now, utc, MemberWitnessed(("logs",), LOGS_TELL if is_whole else _PART_TELLS))
+            aspects = LOGGED_ASPECTS if isinstance(first, MemberStarted) else LOGGED_ASPECTS[:-1]
+            yield self._record(now, utc, MemberWitnessed(("logs",), aspects))
         for now, utc, event in pending:
             yield self._record(now, utc, event)
 
     def _change_uuid(self, uuid: str) -> Iterator[Record]:
-        """The process goes on as another incarnation: after a merge, or because its data was thrown away."""
+        """Continue as another incarnation: after a merge, or because the member's data was discarded."""
         before, target = self._uuid or self._next_uuid, self._merging_to
         if target is not None:
             yield from self._emit(MemberMerging(target, uuid))
@@ -198,8 +197,6 @@ class EventReconstruction:
         yield from self._close()
         yield from self._start(before if target is not None else "")
         self._next_uuid = uuid
-
-    # Lists
 
     def _list(self, printed: LoggedMemberList) -> Iterator[Record]:
         this = next((member for member in printed.members if member.this), None)
@@ -213,7 +210,7 @@ class EventReconstruction:
         master = members[0].address
         change = self._state.change_of(members)
         if self._state.master != master:
-            yield from self._emit(MasterChanged(master, self._state.reason_for(master)))
+            yield from self._emit(MasterChanged(master, f"{master} is the first of the list"))
         self._state.install(lineage, version, members)
         yield from self._emit(ListInstalled(version, lineage, master, members, master, "unknown", change))
 
@@ -222,16 +219,16 @@ class EventReconstruction:
         if self._uuid and uuid != self._uuid and this.uuid:
             yield from self._change_uuid(uuid)
         if not self._uuid:
-            self._pending = [(now, utc, _with_lite(event, this.lite)) for now, utc, event in self._pending]
+            if this.lite:
+                self._pending = [
+                    (now, utc, structs.replace(event, lite=True) if isinstance(event, MemberStarted) else event)
+                    for now, utc, event in self._pending
+                ]
             yield from self._learn_uuid(uuid)
 
     def _listed(self, member: MemberMention) -> Member:
-        uuid = member.uuid
-        if not uuid:
-            uuid = self._uuid if member.this else f"{UNKNOWN_UUID_PREFIX}{member.address}"
-        return Member(member.address, uuid, 0, member.lite)
-
-    # Records
+        known = member.uuid or (self._uuid if member.this else f"{UNKNOWN_UUID_PREFIX}{member.address}")
+        return Member(member.address, known, 0, member.lite)
 
     def _emit(self, event: Event) -> Iterator[Record]:
         if self._uuid:
@@ -244,9 +241,3 @@ class EventReconstruction:
     def _record(self, now: int, utc: int, event: Event) -> Record:
         self._seqs[self._uuid] += 1
         return Record(self._run, self._member, self._uuid, self._seqs[self._uuid], now, utc, event, form=FORM)
-
-
-def _with_lite(event: Event, lite: bool) -> Event:
-    if isinstance(event, MemberStarted) and lite:
-        return MemberStarted(event.address, True, event.join_list, event.merged_from)
-    return event

@@ -1,4 +1,4 @@
-"""What a member believes during one incarnation, as far as its log tells, and the events that follow from each message."""
+"""What a member believes during one incarnation, as far as its log shows, and the events that follow from each message."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from quarterdeck.backend.core.events import (
     SuspicionRaised,
 )
 from quarterdeck.backend.core.membership.views.identity import Member
-from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
+from quarterdeck.backend.core.partitions.events import PartitionLost
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs.parsed_messages import (
     LoggedClaimAcceptance,
@@ -38,18 +38,13 @@ from quarterdeck.backend.hazelcast.logs.parsed_messages import (
     LoggedClockJump,
     LoggedConnectionFailure,
     LoggedDetection,
-    LoggedDisconnectionReport,
     LoggedExplicitSuspicion,
     LoggedJoinFailure,
     LoggedJoinRequest,
     LoggedLifecycle,
-    LoggedListRejection,
     LoggedMergeAbandonment,
     LoggedMergeStart,
-    LoggedMergeVerdict,
-    LoggedPartitionLoss,
     LoggedRemoval,
-    LoggedStateChange,
     LoggedSuspicion,
     LoggedSuspicionCleared,
     MemberMention,
@@ -58,7 +53,7 @@ from quarterdeck.backend.hazelcast.logs.parsed_messages import (
 
 _EXPLICIT = "explicit suspicion"
 _HEEDED_WITHIN_US = SECOND_US
-"""How long after a request to be suspected the suspicion may be logged, where no thread tells whether it is that one's."""
+"""How long after a request to be suspected the suspicion may be logged, where no thread shows that it belongs to the request."""
 _NEIGHBOURS_US = SECOND_US
 """How long before a removal the loss of a connection explains it."""
 _CAUSES: tuple[tuple[str, SuspicionCause], ...] = (
@@ -72,7 +67,7 @@ _CAUSES: tuple[tuple[str, SuspicionCause], ...] = (
 
 
 class _Ask(NamedTuple):
-    """A request to be suspected, of which it is not known yet whether it is heeded."""
+    """A request to be suspected that may yet be heeded."""
 
     sender: Address
     thread: str
@@ -80,7 +75,7 @@ class _Ask(NamedTuple):
 
 
 def suspicion_cause(reason: str) -> SuspicionCause:
-    """The cause of a suspicion or removal for which a log gives this reason."""
+    """Return the cause of a suspicion or removal for which a log gives this reason."""
     text = reason.lower()
     return next((cause for words, cause in _CAUSES if words in text), "unknown")
 
@@ -96,7 +91,7 @@ def _heeds(parsed: ParsedMessage | None, sender: Address) -> bool:
 
 
 def lineage_of(master_uuid: str, reuse_count: int) -> str:
-    """The lineage of the lists that a master made, for the `reuse_count`-th incarnation under its uuid."""
+    """Return the lineage of the lists that a master made, for the `reuse_count`-th incarnation under its uuid."""
     return master_uuid if reuse_count == 1 else f"{master_uuid}#{reuse_count}"
 
 
@@ -112,7 +107,6 @@ class IncarnationState:
         self._version_of_list: tuple[str, int] | None = None
         self._suspects: dict[tuple[Address, str], str] = {}
         self._hint = ""
-        self._master_reason = ""
         self._asks: list[_Ask] = []
         self._failures: dict[Address, tuple[int, str]] = {}
         self._claim_asked: tuple[Address, ...] = ()
@@ -120,12 +114,10 @@ class IncarnationState:
         self._last_verdicts: dict[Address, MergeVerdict] = {}
         self._join_asks: dict[Address, int] = {}
 
-    # Lists
-
     def version_and_lineage_of(
         self, version: int | None, members: tuple[Member, ...], own_uuid: str
     ) -> tuple[int, str]:
-        """Version and lineage of a list."""
+        """Return version and lineage of a printed list."""
         if version is not None:
             return version, lineage_of(members[0].uuid, self.reuse_count)
         lineage = f"unversioned/{own_uuid}"
@@ -134,40 +126,30 @@ class IncarnationState:
         return (before if same else before + 1), lineage
 
     def is_new(self, lineage: str, version: int, members: tuple[Member, ...]) -> bool:
-        """The product prints a list again now and then; only one that says something else is a new one."""
+        """Return whether a list differs from the present one. The product prints a list again now and then."""
         return self._version_of_list != (lineage, version) or self._members != members
 
     def install(self, lineage: str, version: int, members: tuple[Member, ...]) -> None:
-        """The member has this list from now on."""
+        """Make this the member's list."""
         self._version_of_list = (lineage, version)
         self._members = members
         self.master = members[0].address
-        self._hint = self._master_reason = ""
+        self._hint = ""
         listed = {(member.address, member.uuid) for member in members}
         self._suspects = {suspect: why for suspect, why in self._suspects.items() if suspect in listed}
 
     def change_of(self, members: tuple[Member, ...]) -> str:
-        """In words, what the list changes, and what was said shortly before that explains it."""
+        """Say what a list changes, and what was logged shortly before that explains it."""
         if not self._members:
-            return self._hint or "the first list of this life"
+            return self._hint or "the first list of this incarnation"
         before, after = set(self._members), set(members)
         joined = ", ".join(member.address for member in members if member not in before)
         left = ", ".join(member.address for member in self._members if member not in after)
         changes = [f"joined: {joined}"] * bool(joined) + [f"left: {left}"] * bool(left)
-        return "; ".join([*([self._hint] if self._hint else []), *changes]) or "another version of the same members"
-
-    def reason_for(self, master: Address) -> str:
-        """In words, why the member follows `master` now."""
-        return self._master_reason or f"{master} is the first of the list"
-
-    @property
-    def _is_master(self) -> bool:
-        return self.master is not None and self.master == self.address
-
-    # Messages
+        return "; ".join([self._hint] * bool(self._hint) + changes) or "another version of the same members"
 
     def resolve_pending_suspicion(self, parsed: ParsedMessage | None, thread: str, now: int) -> Iterator[Event]:
-        """What became of requests to be suspected: who heeds one logs the suspicion next, in the same thread."""
+        """Yield what became of requests to be suspected: a member that heeds one logs the suspicion next, in the same thread."""
         for asked in list(self._asks):
             is_same = asked.thread == thread or not (asked.thread and thread)
             if is_same and _heeds(parsed, asked.sender):
@@ -179,11 +161,11 @@ class IncarnationState:
                 self._asks.remove(asked)
                 yield ExplicitSuspicionReceived(asked.sender, False, "no suspicion follows in the log")
 
-    def take(self, parsed: ParsedMessage, thread: str, now: int) -> Iterator[Event]:
-        """The events that `parsed` makes, which a `thread` said at `now`."""
+    def events_of(self, parsed: ParsedMessage, thread: str, now: int) -> Iterator[Event]:
+        """Yield the events of a message that a `thread` logged at `now`."""
         match parsed:
             case LoggedDetection(suspect=suspect, reason=reason):
-                if self._is_master:  # the others log the suspicion itself
+                if self.master == self.address:  # the others log the suspicion itself
                     yield from self._suspect(suspect, reason)
             case LoggedSuspicion(suspect=suspect, reason=reason):
                 yield from self._suspect(suspect, reason)
@@ -197,10 +179,6 @@ class IncarnationState:
                 self._failures[endpoint] = (now, reason)
             case LoggedRemoval(member=member, reason=reason):
                 yield from self._remove(member, reason, now)
-            case LoggedDisconnectionReport(reporter=reporter, suspects=suspects):
-                yield DisconnectionReported(reporter.address, tuple(one.address for one in suspects))
-            case LoggedListRejection(sender=sender, reason=reason):
-                yield ListRejected(0, sender, reason)
             case LoggedJoinRequest(master=master):
                 self._join_asks[master] = self._join_asks.get(master, 0) + 1
                 yield JoinRequested(master, self._join_asks[master])
@@ -208,14 +186,12 @@ class IncarnationState:
                 yield JoinFailed({self.address: reason})
             case LoggedClaimStart() | LoggedClaimRequest() | LoggedClaimFinish() | LoggedClaimAcceptance():
                 yield from self._claim(parsed)
-            case LoggedMergeVerdict() | LoggedMergeStart() | LoggedMergeAbandonment() | LoggedLifecycle():
+            case MergeVerdict() | LoggedMergeStart() | LoggedMergeAbandonment() | LoggedLifecycle():
                 yield from self._merge(parsed)
-            case LoggedStateChange(state=state, reason=reason):
-                yield ClusterStateChanged(state, reason)
             case LoggedClockJump(gap_us=gap):
                 yield ObserverPaused(gap)
-            case LoggedPartitionLoss(partition=partition):
-                yield PartitionLost(partition, ALL_LOST)
+            case DisconnectionReported() | ListRejected() | ClusterStateChanged() | PartitionLost():
+                yield parsed
             case _:
                 pass
 
@@ -238,11 +214,10 @@ class IncarnationState:
         yield MemberRemoved(*place, known, suspicion_cause(known))
 
     def _identity_of(self, member: MemberMention) -> tuple[Address, str]:
-        """Address and uuid of a member; where the message names no uuid, the one on the list."""
+        """Return address and uuid of a member; where the message names no uuid, the one on the list."""
         if member.uuid:
             return member.address, member.uuid
-        listed = (one.uuid for one in self._members if one.address == member.address)
-        return member.address, next(listed, "")
+        return member.address, next((known.uuid for known in self._members if known.address == member.address), "")
 
     def _claim(self, parsed: ParsedMessage) -> Iterator[Event]:
         match parsed:
@@ -255,9 +230,9 @@ class IncarnationState:
                 self._claim_asked = _addresses(asked)
                 yield ClaimStarted(version, _addresses(suspected), _addresses(asked))
             case LoggedClaimFinish(version=version, members=members):
-                staying = tuple(one.address for one in members)
-                uuid = next((one.uuid for one in members if one.address == self.address), "")
-                left_out = tuple(one for one in self._claim_asked if one not in staying)
+                staying = tuple(member.address for member in members)
+                uuid = next((member.uuid for member in members if member.address == self.address), "")
+                left_out = tuple(member for member in self._claim_asked if member not in staying)
                 for accepting in staying[1:]:
                     yield ClaimAnswered(accepting, "accepted", 0, "it is on the list of the claim")
                 yield ClaimFinished(version, lineage_of(uuid, self.reuse_count), staying[1:], left_out)
@@ -269,11 +244,10 @@ class IncarnationState:
 
     def _merge(self, parsed: ParsedMessage) -> Iterator[Event]:
         match parsed:
-            case LoggedMergeVerdict(remote=remote, decision=decision, rule=rule, why=why):
-                verdict = MergeVerdict(remote, decision, rule, why)
-                if self._last_verdicts.get(remote) != verdict:
-                    self._last_verdicts[remote] = verdict
-                    yield verdict
+            case MergeVerdict(remote=remote):
+                if self._last_verdicts.get(remote) != parsed:
+                    self._last_verdicts[remote] = parsed
+                    yield parsed
             case LoggedMergeStart(target=target):
                 self._merge_target = target
                 yield MergeStarted(target, tuple(member.address for member in self._members))

@@ -1,24 +1,25 @@
-"""Logs that are still written: read once, and then on as they grow. Files may be rotated, cut off, or come to be later.
+"""Logs that are still written: read once, and then on as they grow. Files may be rotated, cut off, or appear later.
 
-What is new of all files at one look is told in the order of time. A message is told when the next one begins, or when its
-file has not grown from one look to the next.
+What is new in all files at one look comes in the order of time. A message is complete when the next one begins, or when its file
+has not grown from one look to the next.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from io import SEEK_END
 from pathlib import Path
 from typing import BinaryIO
 
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.hazelcast.logs.lines.line_ends import end_of_last_line
+from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage, MessageInterpreter
+from quarterdeck.backend.hazelcast.logs.lines.file_splits import end_of_last_line
 from quarterdeck.backend.hazelcast.logs.lines.message_assembly import ClockContext, Message, MessageAssembler
 from quarterdeck.backend.hazelcast.logs.lines.timestamps import DAY_US
-from quarterdeck.backend.hazelcast.logs.log_set import LogSet, MemberMessage
+from quarterdeck.backend.hazelcast.logs.log_set import LogSet
 from quarterdeck.backend.hazelcast.logs.observations.story import LogStory, stories_of
 from quarterdeck.backend.hazelcast.logs.reader import NoLogs, log_files
 from quarterdeck.backend.hazelcast.logs.run_reader import (
+    HeardMessage,
     LineNotes,
     LogLine,
     News,
@@ -33,18 +34,17 @@ from quarterdeck.backend.hazelcast.logs.split_parser import (
     EventMessage,
     LogOptions,
     SplitSummary,
-    take_message,
+    classify_message,
     zone_of,
 )
-from quarterdeck.backend.hazelcast.logs.told_messages import MessageTeller, ToldMessage, in_order
 
 READ_AT_ONCE = 8 << 20
-MOST_RETOLD = 20_000
-"""As long as there are so few messages, what is observed in them is looked for anew after each look."""
+MAX_REPEATED = 20_000
+"""Up to so many messages, all of them are searched for observations again after each look."""
 
 
 def follow_run(path: Path, options: LogOptions | None, wait: Callable[[], bool]) -> Iterator[News]:
-    """As `read_run`, and then on. `wait` lets time pass between two looks, and says when to stop.
+    """Read the logs of a run as `read_run` does, and go on. `wait` waits between two looks, and returns whether to stop.
 
     Raises `NoLogs` when there is no file, `OSError` for what cannot be read, `ValueError` for an option that is wrong.
     """
@@ -52,7 +52,7 @@ def follow_run(path: Path, options: LogOptions | None, wait: Callable[[], bool])
 
 
 class _GrowingFile:
-    """A file, or what stands in its place since it was rotated; what it says is taken up to its last whole line."""
+    """A file, or what took its place since it was rotated, read up to its last whole line."""
 
     def __init__(self, file: Path, options: LogOptions, *, index: int = 0, lines_before: int = 0) -> None:
         self.file, self.index = str(file), index
@@ -67,41 +67,40 @@ class _GrowingFile:
         self._clock = ClockContext(zone_of(options, self.file), self.modified_us)
         self._assembler = MessageAssembler(self._clock)
 
-    def skim(self, options: LogOptions, told: Callable[[int], None]) -> Iterator[EventMessage]:
-        """What it says so far."""
+    def skim(self, options: LogOptions, on_read: Callable[[int], None]) -> Iterator[HeardMessage]:
+        """Yield the messages that it has so far."""
         self.offset = end_of_last_line(self.source)
-        for found in skim(self.file, self.modified_us, options, told, self.offset):
+        for found in skim(self.file, self.modified_us, options, on_read, self.offset):
             if isinstance(found, EventMessage):
-                yield found
+                yield self.file, self.index, found
             else:
                 self.summary = found
         self.lines = self.summary.lines
         last = self.summary.last_dateless
         self._assembler = MessageAssembler(self._clock, midnights=last // DAY_US if last is not None else 0)
 
-    @property
-    def size(self) -> int:
-        return self.source.seek(0, SEEK_END)
-
-    def grown(self) -> Iterator[EventMessage]:
-        """What it says since; a message is complete when the file has not grown since the last look."""
+    def grown(self) -> Iterator[HeardMessage]:
+        """Yield the messages added since; the last one is complete when the file has not grown since the last look."""
         self.source.seek(self.offset)
         text = self.source.read(READ_AT_ONCE)
         text = text[: text.rfind(b"\n") + 1]
         if not text:
-            yield from self._taken(self._assembler.end())
+            yield from self._classified(self._assembler.end())
         for line in text.splitlines(keepends=True):
-            yield from self._taken(self._assembler.take(self.offset, self.lines, line.decode("utf-8", "replace")))
+            yield from self._classified(
+                self._assembler.add_line(self.offset, self.lines, line.decode("utf-8", "replace"))
+            )
             self.offset += len(line)
             self.lines += 1
         self.summary.lines = self.lines
 
-    def _taken(self, found: Iterator[object]) -> Iterator[EventMessage]:
+    def _classified(self, found: Iterator[object]) -> Iterator[HeardMessage]:
         for message in found:
             if isinstance(message, Message):
                 message.number -= self.lines_before
-                made = take_message(message, self.summary)
-                yield from (one for one in made if isinstance(one, EventMessage))
+                for made in classify_message(message, self.summary):
+                    if isinstance(made, EventMessage):
+                        yield self.file, self.index, made
 
 
 class _Following:
@@ -109,14 +108,14 @@ class _Following:
         self._path, self._options = path, options
         self._files: dict[tuple[int, int], _GrowingFile] = {}
         self._packed: list[SplitSummary] = []
-        self._told: list[ToldMessage] = []
+        self._messages: list[InterpretedMessage] = []
         self._notes = LineNotes()
         self._story = LogStory(options.run)
         self._whole = LogSet([], options)
-        self._teller: MessageTeller | None = None
+        self._interpreter: MessageInterpreter | None = None
 
     def news(self, wait: Callable[[], bool]) -> Iterator[News]:
-        heard: list[tuple[str, int, EventMessage]] = []
+        heard: list[HeardMessage] = []
         read: list[int] = []
         files = log_files([self._path])
         total = sum(file.stat().st_size for file in files)
@@ -130,26 +129,25 @@ class _Following:
             else:
                 growing = _GrowingFile(file, self._options)
                 self._files[growing.identity] = growing
-                heard += [(str(file), 0, one) for one in growing.skim(self._options, read.append)]
+                heard += growing.skim(self._options, read.append)
             yield ReadProgress(sum(read), total)
         self._renew()
-        yield from self._tell(placed_messages(heard, self._whole))
+        yield from self._interpret(heard)
         while not wait():
-            heard = [*self._look()]
-            if heard:
-                yield from self._tell(placed_messages(heard, self._whole))
+            if heard := [*self._look()]:
+                yield from self._interpret(heard)
 
-    def _look(self) -> Iterator[tuple[str, int, EventMessage]]:
-        """What all files say since the last look."""
+    def _look(self) -> Iterator[HeardMessage]:
+        """Yield what was added to all files since the last look."""
         self._find_new()
         for growing in list(self._files.values()):
-            heard = [(growing.file, growing.index, one) for one in growing.grown()]
+            heard = list(growing.grown())
             if heard and not self._whole.knows(growing.file, growing.index):
                 self._renew()
             yield from heard
 
     def _find_new(self) -> None:
-        """Files that were cut off, that stand in the place of others, or that are new."""
+        """Find files that were cut off, that took the place of others, or that are new."""
         try:
             files = log_files([self._path])
         except NoLogs:  # between two files
@@ -171,19 +169,17 @@ class _Following:
     def _renew(self) -> None:
         self._whole = LogSet([*self._packed, *(growing.summary for growing in self._files.values())], self._options)
 
-    def _tell(self, placed: list[MemberMessage]) -> Iterator[News]:
-        placed.sort(key=in_order)
+    def _interpret(self, heard: list[HeardMessage]) -> Iterator[News]:
         found: list[tuple[Record, LogLine]] = []
-        if self._teller is None:
-            self._teller = MessageTeller(self._options.run, self._whole.run_began_us(self._options.run))
-        for message in placed:
-            for told in self._teller.take(message):
-                self._told.append(told)
-                found += self._notes.lines_of(told)
-        found.sort(key=lambda one: one[0].at)
+        if self._interpreter is None:
+            self._interpreter = MessageInterpreter(self._options.run, self._whole.run_began_us(self._options.run))
+        for placed in placed_messages(heard, self._whole):
+            for message in self._interpreter.interpret(placed):
+                self._messages.append(message)
+                found += self._notes.lines_of(message)
+        found.sort(key=lambda noted: noted[0].at)
         if found:
             yield RecordsRead([record for record, _ in found], [line for _, line in found])
-        if len(self._told) <= MOST_RETOLD:
-            stories = list(stories_of(self._told, self._whole))
-            self._story = stories[0] if stories else self._story
-        yield RunRead(self._story, self._told[-1].at if self._told else 0)
+        if len(self._messages) <= MAX_REPEATED:
+            self._story = next(stories_of(self._messages, self._whole), self._story)
+        yield RunRead(self._story, self._messages[-1].at if self._messages else 0)

@@ -1,4 +1,4 @@
-"""All log files together: line numbers, members and times that only become known when every split has been parsed."""
+"""All log files together: line numbers, members and times that are known only when every split has been parsed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ AMBIGUOUS_MEMBER = "it does not say which member speaks, and several speak in th
 
 
 class MemberMessage(Struct, frozen=True):
-    """A message of one member of one run, with everything that gives it its place among the others."""
+    """A message of one member of one run, with all that gives it its place among the others."""
 
     run: str
     member: str
@@ -40,7 +40,7 @@ class MemberMessage(Struct, frozen=True):
 
 
 class LogSet:
-    """The summaries of all splits, put together: line numbers, members, times without a date.
+    """The summaries of all splits together: line numbers, members, and times without a date completed.
 
     Raises `ValueError` for an option that is wrong.
     """
@@ -59,7 +59,7 @@ class LogSet:
         self._clocks: dict[str, dict[str, ClockReading]] = {}
         self.aligned_clocks: list[AlignedClock] = []
         by_file: dict[str, list[SplitSummary]] = {}
-        for summary in sorted(summaries, key=lambda one: (one.file, one.index)):
+        for summary in sorted(summaries, key=lambda split: (split.file, split.index)):
             by_file.setdefault(summary.file, []).append(summary)
         for file, parts in by_file.items():
             self._add_file(file, parts)
@@ -88,8 +88,8 @@ class LogSet:
         for stream, state in streams.items():
             self._members[file, stream] = state.only_name
             whole.add(state)
-        nobody = not whole.members and not whole.self_addresses
-        self._members[file, None] = _label(file) if nobody else whole.only_name
+        names_no_member = not whole.members and not whole.self_addresses
+        self._members[file, None] = _label(file) if names_no_member else whole.only_name
         self._read_clock(file, parts, whole)
 
     def _read_clock(self, file: str, parts: list[SplitSummary], whole: StreamState) -> None:
@@ -107,89 +107,85 @@ class LogSet:
                     reading.lists[name] = min(seen, reading.lists.get(name, seen))
 
     def _clock_of(self, file: str) -> str:
-        """Whose clock wrote the times of a file: that of its member, or of all who speak there."""
+        """Return whose clock wrote the times of a file: its member's, or that of all who log there."""
         return self._members[file, None] or file
 
     def _align(self) -> None:
         """Put the times of a run on one clock, and find when each run begins and ends."""
         for run, readings in self._clocks.items():
             self.aligned_clocks += align_clocks(run, readings)
-        ahead = {(one.run, one.member): one.ahead_us or 0 for one in self.aligned_clocks}
+        ahead = {(clock.run, clock.member): clock.ahead_us or 0 for clock in self.aligned_clocks}
         for file, us in self._file_us.items():
             run = self.run_of(file)
             self._ahead_us[file] = ahead.get((run, self._clock_of(file)), 0)
             self._file_us[file] = us = us - self._ahead_us[file]
             self._run_us[run] = min(self._run_us.get(run, us), us)
         for run, readings in self._clocks.items():
-            lasts = [one.last_us - ahead.get((run, member), 0) for member, one in readings.items() if one.last_us]
+            lasts = [clock.last_us - ahead.get((run, member), 0) for member, clock in readings.items() if clock.last_us]
             self._run_ended_us[run] = max(lasts, default=0)
 
     def _dated(self, file: str, us: int, offset: SplitOffset) -> int:
         return to_utc(LogTime(us + offset.dateless_us), zone_of(self._options, file) or UTC, None)
 
     def run_of(self, file: str) -> str:
-        """The run to which the messages of a file belong."""
+        """Return the run to which the messages of a file belong."""
         return self._options.run or Path(file).parent.name or "logs"
 
     def run_began_us(self, run: str) -> int:
-        """The earliest time in the run: where its clock begins."""
+        """Return the earliest time in the run: where its clock begins."""
         return self._run_us.get(run, 0)
 
     def run_ended_us(self, run: str) -> int:
-        """How long the logs of the run go on, in microseconds on its clock."""
+        """Return when the logs of the run end, in microseconds on its clock."""
         return max(0, self._run_ended_us.get(run, 0) - self.run_began_us(run))
 
-    def spoke_until_us(self, run: str) -> dict[str, int]:
-        """When each member of the run spoke last, on its clock, as far as times with a date tell."""
-        ahead = {one.member: one.ahead_us or 0 for one in self.aligned_clocks if one.run == run}
+    def last_logged_us(self, run: str) -> dict[str, int]:
+        """Return when each member of the run logged last, on the run's clock, as far as times with a date show."""
+        ahead = {clock.member: clock.ahead_us or 0 for clock in self.aligned_clocks if clock.run == run}
         began = self.run_began_us(run)
         return {
-            member: one.last_us - ahead.get(member, 0) - began
-            for member, one in self._clocks.get(run, {}).items()
-            if one.last_us is not None
+            member: clock.last_us - ahead.get(member, 0) - began
+            for member, clock in self._clocks.get(run, {}).items()
+            if clock.last_us is not None
         }
 
     def line_number(self, file: str, index: int, number: int) -> int:
-        """The number of a line in its file, from 1."""
+        """Return the number of a line in its file, from 1."""
         return self._offsets[file, index].lines + number + 1
 
     def knows(self, file: str, index: int) -> bool:
-        """Whether the split is one of those that were put together."""
+        """Return whether this split is one of the set."""
         return (file, index) in self._offsets
 
     def place(self, file: str, index: int, message: EventMessage) -> MemberMessage | None:
-        """Where a message belongs; None when its line does not say who speaks and several members speak in the file."""
+        """Place a message; None when its line does not name the member and several members log to the file."""
         member = message.member or self._members.get((file, message.stream)) or self._members.get((file, None))
         if not member:
             return None
         if message.dateless:
             utc = at = self._dated(file, message.utc, self._offsets[file, index])
         else:
-            utc, at = (
-                message.utc,
-                max(message.high, self._highs.get((file, index, message.stream, message.member), message.high)),
-            )
-        run, began = self.run_of(file), self._file_us[file]
+            utc = message.utc
+            at = max(message.high, self._highs.get((file, index, message.stream, message.member), message.high))
         ahead_us = self._ahead_us.get(file, 0)
-        utc, at = utc - ahead_us, at - ahead_us
-        line = self.line_number(file, index, message.number)
         return MemberMessage(
-            run, member, at, utc, began, file, message.offset, message.logger, message.text, message.thread, line
-        )
+            self.run_of(file), member, at - ahead_us, utc - ahead_us, self._file_us[file], file, message.offset,
+            message.logger, message.text, message.thread, self.line_number(file, index, message.number),
+        )  # fmt: skip
 
 
 class SplitOffset(Struct, frozen=True):
-    """What comes before a split: `lines` lines, and what its times without a date need to be whole."""
+    """What comes before a split: `lines` lines, and what completes its times without a date."""
 
     lines: int
     dateless_us: int
 
 
 def split_offsets(splits: Sequence[SplitCounts], first_day_us: int | None, modified_us: int) -> list[SplitOffset]:
-    """For the splits of one file, in order, what each has to add to its numbers and times.
+    """Return, for the splits of one file in order, what each has to add to its numbers and times.
 
-    `first_day_us` is the midnight before the first message; where it is None, the last message is held to have been logged
-    on the day on which the file was last written.
+    `first_day_us` is the midnight before the first message; where it is None, the last message counts as logged on the day on
+    which the file was last written.
     """
     lines = 0
     last: int | None = None
@@ -217,13 +213,13 @@ def _first_day_us(options: LogOptions) -> int | None:
 
 
 def _label(file: str) -> str:
-    """What people would call the member of a file that names nobody."""
+    """Return a name for the member of a file that names no member."""
     name = Path(file).name.removesuffix(".gz")
     return name.partition(".")[0] or name
 
 
 def total_counts(summaries: Sequence[SplitSummary]) -> Mapping[str, dict[str, tuple[int, int]]]:
-    """By file, for each kind of message, how many there are and how many lines they fill."""
+    """Return by file, for each kind of message, how many there are and how many lines they fill."""
     totals: dict[str, dict[str, tuple[int, int]]] = {}
     for summary in summaries:
         counts = totals.setdefault(summary.file, {})

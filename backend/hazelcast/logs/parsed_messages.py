@@ -1,6 +1,7 @@
 """What a message of the product means, as far as our events have a word for it; everything else is `NoEvent`.
 
-Each class is named after the event that it becomes. `incarnation_state` and `event_reconstruction` make these events.
+A message that says all that an event needs is parsed to that event. The others have classes here, named after the event that
+`incarnation_state` or `event_reconstruction` makes of them.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from typing import Literal
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.cluster_profile import ClusterState
+from quarterdeck.backend.core.events import ClusterStateChanged, DisconnectionReported, ListRejected, MergeVerdict
+from quarterdeck.backend.core.partitions.events import PartitionLost
 
 Subject = Literal[
     "life", "joining", "membership", "suspicion", "claim", "disconnection", "merge", "state", "partitions", "connections",
@@ -36,20 +38,20 @@ class LoggedStart(Struct, frozen=True):
 
 
 class LoggedLifecycle(Struct, frozen=True):
-    """The member has reached a state of its life."""
+    """The member has reached a state of its lifecycle."""
 
     state: str
-    """STARTING, STARTED, SHUTTING_DOWN, SHUTDOWN, MERGING, MERGED, MERGE_FAILED and whatever else there may be."""
+    """STARTING, STARTED, SHUTTING_DOWN, SHUTDOWN, MERGING, MERGED, MERGE_FAILED and others."""
 
 
 class LoggedShutdown(Struct, frozen=True):
-    """The process is going to end; it may not live to log SHUTDOWN."""
+    """The process is going to end; it may end before it logs SHUTDOWN."""
 
     reason: str
 
 
 class LoggedJoinFailure(Struct, frozen=True):
-    """The member gives up to join."""
+    """The member gives up joining."""
 
     reason: str
 
@@ -61,28 +63,21 @@ class LoggedJoinRequest(Struct, frozen=True):
 
 
 class LoggedUuidReset(Struct, frozen=True):
-    """The member takes a new uuid: it merges, or its data was thrown away."""
+    """The member gets a new uuid: it merges, or its data was discarded."""
 
     previous: str
     next: str
 
 
 class LoggedMemberList(Struct, frozen=True):
-    """A block ``Members {size:3, ver:3} […]``; the text of before 3.9 has no version."""
+    """A block ``Members {size:3, ver:3} […]``; before 3.9 it has no version."""
 
     version: int | None
     members: tuple[MemberMention, ...]
 
 
-class LoggedListRejection(Struct, frozen=True):
-    """The member does not accept a member list."""
-
-    sender: Address
-    reason: str
-
-
 class LoggedRemoval(Struct, frozen=True):
-    """The master removes a member; with a reason, it is going to."""
+    """The master removes a member, or, if a reason is given, is going to."""
 
     member: MemberMention
     reason: str = ""
@@ -103,23 +98,16 @@ class LoggedSuspicion(Struct, frozen=True):
 
 
 class LoggedSuspicionCleared(Struct, frozen=True):
-    """A member is not suspected any more."""
+    """A member is no longer suspected."""
 
     suspect: MemberMention
     reason: str
 
 
 class LoggedExplicitSuspicion(Struct, frozen=True):
-    """A member asks to be suspected: it does not know this one."""
+    """A member asks this one to suspect it, because it does not know this one."""
 
     sender: Address
-
-
-class LoggedDisconnectionReport(Struct, frozen=True):
-    """A member reports to the master whom it cannot reach."""
-
-    reporter: MemberMention
-    suspects: tuple[MemberMention, ...]
 
 
 class LoggedClaimStart(Struct, frozen=True):
@@ -143,29 +131,20 @@ class LoggedClaimFinish(Struct, frozen=True):
 
 
 class LoggedClaimRefusal(Struct, frozen=True):
-    """The member does not accept another one's claim."""
+    """The member refuses the claim of another one."""
 
     claimant: Address
     reason: str
 
 
 class LoggedClaimAcceptance(Struct, frozen=True):
-    """The member accepts another one's claim."""
+    """The member accepts the claim of another one."""
 
     claimant: Address
 
 
-class LoggedMergeVerdict(Struct, frozen=True):
-    """The decision which of two clusters merges into the other."""
-
-    remote: Address
-    decision: Literal["local-merges", "remote-merges", "cannot-merge"]
-    rule: str
-    why: str
-
-
 class LoggedSearchRedirected(Struct, frozen=True):
-    """A master of another cluster asked this member, which is none, and is told where this cluster's master is."""
+    """The master of another cluster asked this member, which is no master and answers with the address of its own."""
 
     searcher: Address
 
@@ -177,7 +156,7 @@ class LoggedMergeStart(Struct, frozen=True):
 
 
 class LoggedMergeOrder(Struct, frozen=True):
-    """This member is told to merge."""
+    """The master orders this member to merge."""
 
     target: Address
 
@@ -188,22 +167,15 @@ class LoggedMergeAbandonment(Struct, frozen=True):
     reason: str
 
 
-class LoggedStateChange(Struct, frozen=True):
-    """The cluster changes its state."""
-
-    state: ClusterState
-    reason: str
-
-
 class LoggedClockJump(Struct, frozen=True):
-    """The clock jumped, so that heartbeats count from now."""
+    """The clock jumped, so the failure detector counts from now on."""
 
     gap_us: int
     is_backwards: bool = False
 
 
 class LoggedConnectionFailure(Struct, frozen=True):
-    """The member gives up its connection to another one."""
+    """The member closes its connection to another one."""
 
     endpoint: Address
     reason: str
@@ -216,23 +188,17 @@ class LoggedMigrationPlan(Struct, frozen=True):
 
 
 class LoggedMigrationsDone(Struct, frozen=True):
-    """All migrations that the master had planned have ended; 0 of each where it does not say how many."""
+    """All migrations that the master had planned have ended; 0 of each if it does not say how many."""
 
     planned: int = 0
     completed: int = 0
 
 
-class LoggedPartitionLoss(Struct, frozen=True):
-    """All replicas of a partition are lost."""
-
-    partition: int
-
-
 ParsedMessage = (
     NoEvent | LoggedStart | LoggedLifecycle | LoggedShutdown | LoggedJoinFailure | LoggedJoinRequest | LoggedUuidReset
-    | LoggedMemberList | LoggedListRejection | LoggedRemoval | LoggedDetection | LoggedSuspicion
-    | LoggedSuspicionCleared | LoggedExplicitSuspicion | LoggedDisconnectionReport | LoggedClaimStart
-    | LoggedClaimRequest | LoggedClaimFinish | LoggedClaimAcceptance | LoggedMergeVerdict | LoggedMergeStart
-    | LoggedMergeOrder | LoggedMergeAbandonment | LoggedStateChange | LoggedClockJump | LoggedPartitionLoss
-    | LoggedClaimRefusal | LoggedSearchRedirected | LoggedConnectionFailure | LoggedMigrationPlan | LoggedMigrationsDone
+    | LoggedMemberList | ListRejected | LoggedRemoval | LoggedDetection | LoggedSuspicion | LoggedSuspicionCleared
+    | LoggedExplicitSuspicion | DisconnectionReported | LoggedClaimStart | LoggedClaimRequest | LoggedClaimFinish
+    | LoggedClaimAcceptance | LoggedClaimRefusal | MergeVerdict | LoggedMergeStart | LoggedMergeOrder
+    | LoggedMergeAbandonment | LoggedSearchRedirected | ClusterStateChanged | LoggedClockJump | PartitionLost
+    | LoggedConnectionFailure | LoggedMigrationPlan | LoggedMigrationsDone
 )  # fmt: skip

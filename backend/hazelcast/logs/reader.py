@@ -1,4 +1,4 @@
-"""A few log files to records, in plain Python: all that they make is held in memory. For much, see `reader`."""
+"""Reads a few log files to records, in plain Python, with all that they make in memory. For many, see `backend.pipeline.logs`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.hazelcast.logs.interpretation import interpret_messages, log_order
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import plan_splits
 from quarterdeck.backend.hazelcast.logs.log_set import AMBIGUOUS_MEMBER, LogSet, MemberMessage, total_counts
 from quarterdeck.backend.hazelcast.logs.observations.story import LogStory, records_and_stories
@@ -17,7 +18,6 @@ from quarterdeck.backend.hazelcast.logs.split_parser import (
     SplitSummary,
     parse_split,
 )
-from quarterdeck.backend.hazelcast.logs.told_messages import in_order, tell_messages
 
 SPLIT_BYTES = 32 << 20
 
@@ -28,7 +28,7 @@ class NoLogs(ValueError):
 
 @dataclass(frozen=True)
 class QuarantinedEntry:
-    """A line, or message, that made no record because nobody knows what it means."""
+    """A line, or message, that made no record because its meaning is unknown."""
 
     file: Path
     line: int
@@ -38,21 +38,23 @@ class QuarantinedEntry:
 
 @dataclass(frozen=True)
 class LogRecords:
-    """What the logs told. `counts`: by file and kind of message, the messages and their lines; together they are all lines."""
+    """What the logs contain. `counts`: by file and kind of message, the messages and their lines; together they are all lines."""
 
     records: list[Record]
     quarantine: list[QuarantinedEntry]
     counts: dict[str, dict[str, tuple[int, int]]]
     stories: tuple[LogStory, ...] = ()
-    """Of each run what is observed in it; see `observations`."""
+    """What is observed in each run; see `observations`."""
 
 
 def log_files(paths: Iterable[Path]) -> list[Path]:
-    """The files at `paths`; of a directory all files in it and below that may be logs. Raises `NoLogs`."""
+    """Return the files at `paths`; of a directory all files in it and below that may be logs. Raises `NoLogs`."""
     files: list[Path] = []
     for path in paths:
         if path.is_dir():
-            found = [one for one in sorted(path.rglob("*")) if one.is_file() and may_be_log(one)]
+            found = [
+                found_file for found_file in sorted(path.rglob("*")) if found_file.is_file() and may_be_log(found_file)
+            ]
         else:
             found = [path] if path.is_file() else []
         if not found:
@@ -62,13 +64,13 @@ def log_files(paths: Iterable[Path]) -> list[Path]:
 
 
 def may_be_log(file: PurePath) -> bool:
-    """Whether a file found in a directory is worth reading: not hidden, no journal, no table, no archive."""
+    """Return whether a file found in a directory is worth reading: not hidden, no journal, no table, no archive."""
     suffixes = (".jsonl", ".parquet", ".crc", ".open", ".zip", ".tar", ".tgz", ".xml", ".yaml", ".yml", ".html")
     return not file.name.startswith((".", "_")) and not file.name.endswith(suffixes)
 
 
 def read_logs(paths: Sequence[Path], options: LogOptions | None = None, split_bytes: int = SPLIT_BYTES) -> LogRecords:
-    """All records of the logs at `paths`, by run and member, and everything that made none.
+    """Read all records of the logs at `paths`, by run and member, and everything that made none.
 
     Raises `NoLogs`, `OSError`, or `ValueError` for an option that is wrong.
     """
@@ -86,23 +88,23 @@ def read_logs(paths: Sequence[Path], options: LogOptions | None = None, split_by
                 summaries.append(found)
     whole = LogSet(summaries, options)
     placed: list[MemberMessage] = []
-    for file, index, one in heard:
-        place = whole.place(file, index, one)
+    for file, index, message in heard:
+        place = whole.place(file, index, message)
         if place is None:
-            kept.append((file, index, QuarantinedMessage(one.number, one.text, AMBIGUOUS_MEMBER)))
+            kept.append((file, index, QuarantinedMessage(message.number, message.text, AMBIGUOUS_MEMBER)))
         else:
             placed.append(place)
     quarantine = [
-        QuarantinedEntry(Path(file), whole.line_number(file, index, one.number), one.text, one.reason)
-        for file, index, one in kept
+        QuarantinedEntry(Path(file), whole.line_number(file, index, message.number), message.text, message.reason)
+        for file, index, message in kept
     ]
-    quarantine.sort(key=lambda aside: (aside.file, aside.line))
+    quarantine.sort(key=lambda entry: (entry.file, entry.line))
     records: list[Record] = []
     stories: list[LogStory] = []
-    for told in records_and_stories(tell_messages(sorted(placed, key=in_order), whole), whole):
-        if isinstance(told, LogStory):
-            stories.append(told)
+    for made in records_and_stories(interpret_messages(sorted(placed, key=log_order), whole), whole):
+        if isinstance(made, LogStory):
+            stories.append(made)
         else:
-            records.append(told)
-    records.sort(key=lambda one: (one.run, one.member))
+            records.append(made)
+    records.sort(key=lambda message: (message.run, message.member))
     return LogRecords(records, quarantine, dict(total_counts(summaries)), tuple(stories))

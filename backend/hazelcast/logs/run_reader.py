@@ -1,6 +1,6 @@
-"""The logs of one run, read for its events only: the records in the order of time, each with the line that told it.
+"""The logs of one run, read for its events only: the records in the order of time, each with its line.
 
-All that matters is held in memory, once: of a gigabyte of logs that is little. `read_run` tells of its progress, then the
+All that matters is held in memory, once: of a gigabyte of logs that is little. `read_run` yields its progress, then the
 records, then the story.
 """
 
@@ -12,13 +12,13 @@ from pathlib import Path
 from msgspec import Struct, structs
 
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage, interpret_messages, log_order
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import FileSplit
 from quarterdeck.backend.hazelcast.logs.log_set import LogSet, MemberMessage
 from quarterdeck.backend.hazelcast.logs.observations.story import LogStory, stories_of
 from quarterdeck.backend.hazelcast.logs.reader import NoLogs, log_files
 from quarterdeck.backend.hazelcast.logs.skimming import skim
 from quarterdeck.backend.hazelcast.logs.split_parser import EventMessage, LogOptions, SplitSummary, parse_split
-from quarterdeck.backend.hazelcast.logs.told_messages import ToldMessage, in_order, tell_messages
 
 RECORDS_AT_ONCE = 4_000
 _PENDING = 4_096
@@ -37,7 +37,7 @@ class LogLine(Struct, frozen=True, array_like=True):
 
 
 class ReadProgress(Struct, frozen=True, tag=True):
-    """So many of all bytes are read. Those of a packed file count as they are unpacked."""
+    """How many of all bytes are read. Those of a packed file count as they are unpacked."""
 
     done: int
     total: int
@@ -51,24 +51,26 @@ class RecordsRead(Struct, frozen=True, tag=True):
 
 
 class RunRead(Struct, frozen=True, tag=True):
-    """Nothing more comes: what the logs tell beyond their records, and until when they go."""
+    """The end of a run: what its logs show beyond their records, and when they end."""
 
     story: LogStory
     end_us: int
 
 
 News = ReadProgress | RecordsRead | RunRead
+HeardMessage = tuple[str, int, EventMessage]
+"""A message with its file and the index of its split."""
 
 
 def read_run(path: Path, options: LogOptions | None = None) -> Iterator[News]:
-    """All that the logs at `path` tell of one run: a file, or a directory.
+    """Read all that the logs at `path`, a file or a directory, show of one run.
 
-    Raises `NoLogs` where nobody is understood as a member, or several runs are in one directory; `OSError` for what cannot be
-    read; `ValueError` for an option that is wrong.
+    Raises `NoLogs` where no member is recognised, or several runs are in one directory; `OSError` for what cannot be read;
+    `ValueError` for an option that is wrong.
     """
     options = named(path, options or LogOptions())
     files = log_files([path])
-    heard: list[tuple[str, int, EventMessage]] = []
+    heard: list[HeardMessage] = []
     summaries: list[SplitSummary] = []
     read: list[int] = []
     total = sum(file.stat().st_size for file in files)
@@ -83,19 +85,25 @@ def read_run(path: Path, options: LogOptions | None = None) -> Iterator[News]:
                 read.clear()
     _check(path, summaries)
     whole = LogSet(summaries, options)
-    yield from _told(placed_messages(heard, whole), whole, options.run)
+    noted: list[tuple[Record, LogLine]] = []
+    stories = list(stories_of(_noted(interpret_messages(placed_messages(heard, whole), whole), noted), whole))
+    noted.sort(key=lambda pair: pair[0].at)
+    for start in range(0, len(noted), RECORDS_AT_ONCE):
+        some = noted[start : start + RECORDS_AT_ONCE]
+        yield RecordsRead([record for record, _ in some], [line for _, line in some])
+    yield RunRead(stories[0] if stories else LogStory(options.run), whole.run_ended_us(options.run))
 
 
 def named(path: Path, options: LogOptions) -> LogOptions:
-    """The options with a name for the run: that of the directory, if they have none."""
+    """Return the options with a name for the run: that of the directory, if they have none."""
     if options.run:
         return options
     place = path.resolve()
     return structs.replace(options, run=(place.name if place.is_dir() else place.parent.name) or "logs")
 
 
-def placed_messages(heard: list[tuple[str, int, EventMessage]], whole: LogSet) -> list[MemberMessage]:
-    """The messages in order, by file and split; `heard` is emptied, so that each is held once."""
+def placed_messages(heard: list[HeardMessage], whole: LogSet) -> list[MemberMessage]:
+    """Place messages and sort them; `heard` is emptied, so that each is held once."""
     heard.reverse()
     placed: list[MemberMessage] = []
     while heard:
@@ -103,41 +111,36 @@ def placed_messages(heard: list[tuple[str, int, EventMessage]], whole: LogSet) -
         place = whole.place(file, index, message)
         if place is not None:
             placed.append(place)
-    placed.sort(key=in_order)
+    placed.sort(key=log_order)
     return placed
 
 
-def _told(placed: list[MemberMessage], whole: LogSet, run: str) -> Iterator[News]:
-    found: list[tuple[Record, LogLine]] = []
-    stories = list(stories_of(_noted(tell_messages(placed, whole), found), whole))
-    found.sort(key=lambda one: one[0].at)
-    for start in range(0, len(found), RECORDS_AT_ONCE):
-        some = found[start : start + RECORDS_AT_ONCE]
-        yield RecordsRead([record for record, _ in some], [line for _, line in some])
-    yield RunRead(stories[0] if stories else LogStory(run), whole.run_ended_us(run))
-
-
-def _noted(told: Iterable[ToldMessage], found: list[tuple[Record, LogLine]]) -> Iterator[ToldMessage]:
-    """The same, with all records and their lines put into `found`."""
+def _noted(messages: Iterable[InterpretedMessage], found: list[tuple[Record, LogLine]]) -> Iterator[InterpretedMessage]:
+    """Yield the messages, and append all their records and lines to `found`."""
     notes = LineNotes()
-    for message in told:
+    for message in messages:
         found += notes.lines_of(message)
         yield message
 
 
 class LineNotes:
-    """Finds the line of each record, which may be known only when a later message is read: that which was logged at its time."""
+    """Finds the line of each record.
+
+    A record may become known with a later message; its line is that which was logged at its time.
+    """
 
     def __init__(self) -> None:
         self._waiting: dict[str, dict[int, LogLine]] = {}
         """By member and time, the lines whose records may still come."""
 
-    def lines_of(self, message: ToldMessage) -> list[tuple[Record, LogLine]]:
-        """The records of a message, each with its line."""
+    def lines_of(self, message: InterpretedMessage) -> list[tuple[Record, LogLine]]:
+        """Return the records of a message, each with its line."""
         place = message.place
         line = LogLine(place.file, place.line, place.offset)
         earlier = self._waiting.setdefault(place.member, {})
-        found = [(one, line if one.utc == place.utc else earlier.get(one.utc, line)) for one in message.records]
+        found = [
+            (record, line if record.utc == place.utc else earlier.get(record.utc, line)) for record in message.records
+        ]
         if message.records or len(earlier) > _PENDING:
             earlier.clear()
         earlier.setdefault(place.utc, line)
@@ -145,22 +148,22 @@ class LineNotes:
 
 
 def check_logs(path: Path, options: LogOptions | None = None) -> None:
-    """Look at the beginnings of the files, before all is read: whether members log there, and of how many runs.
+    """Check the beginnings of the files, before all is read: that members log there, and of one run only.
 
     Raises `NoLogs` as `read_run` does.
     """
     options = named(path, options or LogOptions())
     files = log_files([path])
     summaries = [
-        one
+        found
         for file in files
-        for one in parse_split(FileSplit(str(file), 0, 0, LOOKED_AT_BYTES, file.stat().st_mtime_ns // 1000), options)
-        if isinstance(one, SplitSummary)
+        for found in parse_split(FileSplit(str(file), 0, 0, LOOKED_AT_BYTES, file.stat().st_mtime_ns // 1000), options)
+        if isinstance(found, SplitSummary)
     ]
     if not any(map(_is_understood, summaries)):
         for file in files:  # perhaps only their beginnings say nothing
-            found = skim(str(file), file.stat().st_mtime_ns // 1000, options, lambda _: None)
-            if any(isinstance(one, EventMessage) for one in found):
+            skimmed = skim(str(file), file.stat().st_mtime_ns // 1000, options, lambda _: None)
+            if any(isinstance(found, EventMessage) for found in skimmed):
                 return
     _check(path, summaries)
 
@@ -170,7 +173,7 @@ def _is_understood(summary: SplitSummary) -> bool:
 
 
 def _check(path: Path, summaries: Sequence[SplitSummary]) -> None:
-    """Raises `NoLogs` where nothing is understood, and where the directory holds several runs."""
+    """Raise `NoLogs` where no member is recognised, and where the directory holds several runs."""
     if not any(map(_is_understood, summaries)):
         raise NoLogs(f"{path}: nothing in it is what a member of a Hazelcast cluster logs, and it is not a journal")
     members: dict[str, set[str]] = {}
@@ -182,10 +185,9 @@ def _check(path: Path, summaries: Sequence[SplitSummary]) -> None:
     seen: set[str] = set()
     for folder in folders:
         if seen & members[folder]:
-            named = ", ".join(folders[:RUNS_NAMED]) + (
-                f" and {len(folders) - RUNS_NAMED} more" * (len(folders) > RUNS_NAMED)
-            )
             raise NoLogs(
-                f"{path}: one member logs in several folders, so they are taken for several runs; name one of {named}"
+                f"{path}: one member logs in several folders, so they are taken for several runs; name one of "
+                + ", ".join(folders[:RUNS_NAMED])
+                + f" and {len(folders) - RUNS_NAMED} more" * (len(folders) > RUNS_NAMED)
             )
         seen |= members[folder]

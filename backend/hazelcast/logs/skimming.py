@@ -1,10 +1,10 @@
 """Reads a log file for its events only: of a gigabyte few lines matter, and only these are parsed.
 
-A line matters when it has one of the `SIGNS`. Its message is parsed from its first line to its last. The beginning and the end
-of a file are read whole, to learn who speaks there, when, and in which layout. Nothing is said of lines that are not
-understood: that is the business of `split_parser`, which reads everything.
+A line matters when it has one of the `EVENT_SIGNS`. Its message is parsed from its first line to its last. The beginning and the
+end of a file are read whole, to learn which members log there, when, and in which layout. Lines that are not understood are
+ignored here; `split_parser`, which reads everything, reports them.
 
-Files whose times have no date, that are no UTF-8, or whose objects of JSON go over several lines are read whole.
+Files whose times have no date, that are not UTF-8, or whose JSON objects go over several lines are read whole.
 """
 
 from __future__ import annotations
@@ -23,38 +23,38 @@ from quarterdeck.backend.hazelcast.logs.lines.file_splits import (
     encoding_of,
     opened,
 )
-from quarterdeck.backend.hazelcast.logs.lines.layout import MessageHead, parse_head
+from quarterdeck.backend.hazelcast.logs.lines.layout import parse_head
 from quarterdeck.backend.hazelcast.logs.lines.message_assembly import (
     JSON_OPENS,
     ClockContext,
     Message,
     MessageAssembler,
 )
-from quarterdeck.backend.hazelcast.logs.patterns.signs import SIGNS
+from quarterdeck.backend.hazelcast.logs.patterns.matching import EVENT_SIGNS
 from quarterdeck.backend.hazelcast.logs.split_parser import (
     EventMessage,
     LogOptions,
     QuarantinedMessage,
     SplitSummary,
+    classify_message,
     parse_split,
-    take_message,
     zone_of,
 )
 
 BLOCK_BYTES = 8 << 20
 """What is held of a file at a time, beside what is carried over from the block before."""
 CARRIED_BYTES = 1 << 19
-"""Before and behind each place so much is in sight: lines of one message do not lie further apart."""
+"""So much is in sight before and after each place: lines of one message do not lie further apart."""
 END_BYTES = 1 << 16
-"""Of the beginning of a file, and of its end, so much is read whole."""
+"""So much of the beginning of a file, and of its end, is read whole."""
 MOST_LINES_BACK = 200
-"""So many lines before one the first line of its message is looked for."""
+"""In so many lines before one the first line of its message is searched."""
 
 MOST_REMEMBERED = 100_000
-"""So many messages are known as given, before those that are out of sight are forgotten."""
+"""So many messages are known as yielded before those that are out of sight are forgotten."""
 
-Told = Callable[[int], None]
-"""Told how many bytes more were read."""
+OnRead = Callable[[int], None]
+"""Receives how many more bytes were read."""
 
 
 class _Line(Struct, frozen=True):
@@ -65,9 +65,9 @@ class _Line(Struct, frozen=True):
 
 
 def skim(
-    file: str, modified_us: int, options: LogOptions, told: Told, until: int = ENDLESS
+    file: str, modified_us: int, options: LogOptions, on_read: OnRead, until: int = ENDLESS
 ) -> Iterator[EventMessage | SplitSummary]:
-    """Every message of a file that makes events, as `parse_split` gives them for the whole file, and at the end its summary.
+    """Yield every message of a file that makes events, as `parse_split` does for the whole file, and at the end its summary.
 
     Of a file that is still written, only what stands before `until` is read.
     Raises `OSError` when the file cannot be read.
@@ -81,8 +81,8 @@ def skim(
     summary = SplitSummary(file, 0, modified_us)
     with opened(file) as source:
         skimmer = _Skimmer(ClockContext(zone_of(options, file), modified_us), summary)
-        for message in skimmer.messages(source, told, until):
-            for found in take_message(message, summary):
+        for message in skimmer.messages(source, on_read, until):
+            for found in classify_message(message, summary):
                 if isinstance(found, EventMessage):
                     yield found
     summary.lines = skimmer.lines
@@ -90,7 +90,7 @@ def skim(
 
 
 def _is_odd(file: str) -> bool:
-    """Whether only a reader of everything understands the file."""
+    """Return whether the file has to be read whole."""
     if encoding_of(file):
         return True
     try:
@@ -102,10 +102,9 @@ def _is_odd(file: str) -> bool:
     if any(line.strip() in JSON_OPENS for line in lines):
         return True
     carried = map(strip_envelope, lines)
-    heads = ((line, parse_head(line)) for line in carried)
     return any(
-        head is not None and head.stamp is not None and head.stamp.lacks == "date" and line.collected is None
-        for line, head in heads
+        (first := parse_head(line)) and first.stamp and first.stamp.lacks == "date" and not line.collected
+        for line in carried
     )
 
 
@@ -124,15 +123,15 @@ class _Skimmer:
         self._latest: set[int] = set()
         """Where messages begin that were given lately."""
 
-    def messages(self, source: BinaryIO, told: Told, until: int) -> Iterator[Message]:
-        """Every message that matters, in the order in which they are found."""
+    def messages(self, source: BinaryIO, on_read: OnRead, until: int) -> Iterator[Message]:
+        """Yield every message that matters, in the order in which they are found."""
         done = 0
         while True:
             try:
                 block = source.read(min(BLOCK_BYTES, until - self._began - len(self._text)))
             except UNREADABLE:
                 block = b""  # packed and torn here
-            told(len(block))
+            on_read(len(block))
             kept = max(0, len(self._text) - 2 * CARRIED_BYTES)
             self._drop(kept)
             done = max(0, done - kept)
@@ -155,7 +154,7 @@ class _Skimmer:
             self._numbered -= count
 
     def _between(self, start: int, end: int, *, is_last: bool) -> Iterator[Message]:
-        """The messages of the lines that matter, and of the beginning and the end of the file all."""
+        """Yield the messages of the lines that matter, and all messages of the beginning and the end of the file."""
         if not self._began and not start:
             head = self._line_at(min(len(self._text), END_BYTES)).end
             yield from self._whole(0, head)
@@ -164,7 +163,7 @@ class _Skimmer:
         if is_last:
             tail = max(start, self._first_line_of(self._line_at(max(0, end - END_BYTES))).start)
         previous = -1
-        for place in self._signs(start, tail):
+        for place in merge(*(self._places(sign, start, tail) for sign in EVENT_SIGNS)):
             if place >= previous:
                 line = self._line_at(place)
                 previous = line.end
@@ -172,11 +171,8 @@ class _Skimmer:
         if is_last:
             yield from self._whole(tail, end)
 
-    def _signs(self, start: int, end: int) -> Iterator[int]:
-        return merge(*(self._places(sign, start, end) for sign in SIGNS))
-
     def _places(self, sign: bytes, start: int, end: int) -> Iterator[int]:
-        """Where a sign begins between two places."""
+        """Yield where a sign begins between two places."""
         last = end + len(sign) - 1
         place = self._text.find(sign, start, last)
         while place >= 0:
@@ -184,7 +180,7 @@ class _Skimmer:
             place = self._text.find(sign, place + len(sign), last)
 
     def _whole(self, start: int, end: int) -> Iterator[Message]:
-        """Every message that begins between two places."""
+        """Yield every message that begins between two places."""
         assembler = MessageAssembler(self._clock)
         line = self._first_line_of(self._line_at(start)) if start else self._line_at(0)
         while line.start < len(self._text):
@@ -195,12 +191,16 @@ class _Skimmer:
         yield from self._given(assembler.end(), start, end)
 
     def _given(self, found: Iterator[object], start: int, end: int) -> Iterator[Message]:
-        for one in found:
-            if isinstance(one, Message) and start <= one.offset - self._began < end and self._is_new(one.offset):
-                yield one
+        for message in found:
+            if (
+                isinstance(message, Message)
+                and start <= message.offset - self._began < end
+                and self._is_new(message.offset)
+            ):
+                yield message
 
     def _message_of(self, line: _Line) -> Iterator[Message]:
-        """The message to which a line belongs, if it was not given yet."""
+        """Yield the message to which a line belongs, if it was not yielded yet."""
         first = self._first_line_of(line)
         offset = self._began + first.start
         if not self._is_new(offset):
@@ -213,18 +213,18 @@ class _Skimmer:
                     yield found
                     return
             here = self._line_at(here.end)
-        yield from (one for one in assembler.end() if isinstance(one, Message) and one.offset == offset)
+        yield from (found for found in assembler.end() if isinstance(found, Message) and found.offset == offset)
 
     def _is_new(self, offset: int) -> bool:
         if offset in self._latest:
             return False
         if len(self._latest) > MOST_REMEMBERED:
-            self._latest = {one for one in self._latest if one > offset - 2 * CARRIED_BYTES}
+            self._latest = {known for known in self._latest if known > offset - 2 * CARRIED_BYTES}
         self._latest.add(offset)
         return True
 
     def _first_line_of(self, line: _Line) -> _Line:
-        """The line with which the message of a line begins: one that tells a time, in the same stream."""
+        """Return the first line of a line's message: one that has a time, in the same stream."""
         here, carried = line, self._carried(line)
         stream = carried.stream if carried.wrapped else None
         found: _Line | None = None
@@ -233,7 +233,7 @@ class _Skimmer:
             if head is not None:
                 if found is not None:
                     return here if head.awaits_level else found
-                if _has_time(head, carried):
+                if head.stamp is not None or carried.collected is not None:
                     return here
                 found = here
             elif found is not None:
@@ -256,16 +256,12 @@ class _Skimmer:
 
     def _fed(self, assembler: MessageAssembler, line: _Line) -> Iterator[object]:
         text = self._text[line.start : line.end].decode("utf-8", "replace")
-        return assembler.take(self._began + line.start, self._number_of(line.start), text)
+        return assembler.add_line(self._began + line.start, self._number_of(line.start), text)
 
     def _number_of(self, place: int) -> int:
-        """How many lines there are before a place in sight."""
+        """Return how many lines there are before a place in sight."""
         if place >= self._numbered:
             self.lines += self._text.count(b"\n", self._numbered, place)
             self._numbered = place
             return self.lines
         return self.lines - self._text.count(b"\n", place, self._numbered)
-
-
-def _has_time(head: MessageHead, carried: EnvelopedLine) -> bool:
-    return head.stamp is not None or carried.collected is not None

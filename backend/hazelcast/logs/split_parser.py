@@ -27,10 +27,10 @@ _MAX_LISTS = 256
 
 
 class LogOptions(Struct, frozen=True):
-    """What the logs do not tell.
+    """What the logs do not contain.
 
     `run`: the name of the run; without it each directory is one. `zone`: of times without one (IANA name or ``+02:00``); without
-    it, it is concluded from when a container engine or syslog got the line, or held to be UTC. For some files only:
+    it, the zone is concluded from when a container engine or syslog got the line, or is UTC. For some files only:
     ``h4.log=+02:00,h5.log=Asia/Kolkata``.
     `date`: ``2026-11-21``, the day of the first message in files whose times have no date; without it the last message is of the
     day on which the file was last written.
@@ -52,14 +52,14 @@ class EventMessage(Struct, frozen=True):
     """The latest time of this member in this stream so far, in this split."""
     dateless: bool
     member: str
-    """From the line itself; empty when it names nobody."""
+    """From the line itself; empty when it names no member."""
     logger: str
     text: str
     thread: str = ""
 
 
 class QuarantinedMessage(Struct, frozen=True):
-    """A line, or message, that nobody understands. `number` counts from the first line of the split, from 0."""
+    """A line, or message, that no pattern fits. `number` counts from the first line of the split, from 0."""
 
     number: int
     text: str
@@ -67,7 +67,7 @@ class QuarantinedMessage(Struct, frozen=True):
 
 
 class StreamState(Struct):
-    """What is known of one stream of a file: who speaks there, and when."""
+    """What is known of one stream of a file: which members log there, and when."""
 
     members: list[str] = field(default_factory=list)
     self_addresses: list[str] = field(default_factory=list)
@@ -77,16 +77,16 @@ class StreamState(Struct):
     zoned: bool = False
     """Some of its times have a zone."""
     lists: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """By what names a member list in the whole cluster, when it was first logged here, and the number of the line."""
+    """By what names a member list in the whole cluster: when it was first logged here, and the number of the line."""
 
     @property
     def only_name(self) -> str | None:
-        """Who speaks there, if only one does."""
+        """The only member that logs there, or None."""
         names = self.members or self.self_addresses
         return names[0] if len(names) == 1 else None
 
     def add(self, more: StreamState) -> None:
-        """Take in what another split tells of the stream, but for `lists`, whose lines are those of a split."""
+        """Add what is known from another split of the stream, except `lists`, whose lines are those of a split."""
         self.zoned |= more.zoned
         self.members += [name for name in more.members if name not in self.members]
         self.self_addresses += [name for name in more.self_addresses if name not in self.self_addresses]
@@ -109,13 +109,13 @@ class SplitSummary(Struct):
     streams: dict[str, StreamState] = field(default_factory=dict)
 
     def count(self, what: str, lines: int) -> None:
-        """One more message of this kind."""
+        """Count one more message of this kind."""
         messages, so_far = self.counts.get(what, (0, 0))
         self.counts[what] = (messages + 1, so_far + lines)
 
 
 def parse_split(split: FileSplit, options: LogOptions) -> Iterator[EventMessage | QuarantinedMessage | SplitSummary]:
-    """Everything of `split` that matters, and at the end its summary, which counts every line exactly once.
+    """Yield everything of `split` that matters, and at the end its summary, which counts every line exactly once.
 
     Raises `OSError` when the file cannot be read.
     """
@@ -129,7 +129,7 @@ def parse_split(split: FileSplit, options: LogOptions) -> Iterator[EventMessage 
                 is_quarantined = True
                 yield QuarantinedMessage(found.number, found.text, found.reason)
         else:
-            yield from take_message(found, summary)
+            yield from classify_message(found, summary)
     summary.lines = counts.lines
     summary.first_dateless, summary.last_dateless = counts.first_dateless, counts.last_dateless
     is_whole = split.start == 0 and split.end == ENDLESS
@@ -139,7 +139,7 @@ def parse_split(split: FileSplit, options: LogOptions) -> Iterator[EventMessage 
 
 
 def zone_of(options: LogOptions, file: str = "") -> tzinfo | None:
-    """The zone of times in `file` that name none, if it is given. Raises `ValueError` for one that is wrong."""
+    """Return the zone of times in `file` that name none, if it is given. Raises `ValueError` for one that is wrong."""
     zone = None
     for part in options.zone.split(",") if options.zone else []:
         name, is_of_file, zone_name = part.strip().rpartition("=")
@@ -149,8 +149,8 @@ def zone_of(options: LogOptions, file: str = "") -> tzinfo | None:
     return zone
 
 
-def take_message(message: Message, summary: SplitSummary) -> Iterator[EventMessage | QuarantinedMessage]:
-    """What one message makes, if anything; `summary` counts it and learns who speaks, and when."""
+def classify_message(message: Message, summary: SplitSummary) -> Iterator[EventMessage | QuarantinedMessage]:
+    """Yield what one message makes, if anything. `summary` counts it and learns which member logs, and when."""
     if not (message.ours or message.logger in PRODUCT_LOGGERS):
         summary.count("foreign", message.lines)
         return

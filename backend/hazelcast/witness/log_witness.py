@@ -64,7 +64,7 @@ class LogWitness:
 
     def take(self, line: str) -> Iterator[Logged]:
         """The events of the messages that end before `line`."""
-        for found in self._assembler.take(self._offset, self._number, line):
+        for found in self._assembler.add_line(self._offset, self._number, line):
             if isinstance(found, Message):
                 yield from self._message(found)
         self._offset += len(line.encode(errors="replace")) + 1
@@ -82,7 +82,7 @@ class LogWitness:
         if member is None or matched is None or message.utc is None or message.dateless:
             return
         life = self._members.setdefault(member, EventReconstruction("logs", member, 0))
-        for record in life.take(message.utc, message.utc, matched.parsed, message.thread):
+        for record in life.apply(message.utc, message.utc, matched.parsed, message.thread):
             yield Logged(member, record.uuid, record.utc, record.event)
 
 

@@ -29,6 +29,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import DataType, IntegerType, LongType, StringType, StructField, StructType
 
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.hazelcast.logs.interpretation import interpret_messages
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import FileSplit, plan_splits
 from quarterdeck.backend.hazelcast.logs.log_set import AMBIGUOUS_MEMBER, LogSet, MemberMessage, total_counts
 from quarterdeck.backend.hazelcast.logs.observations.story import LogStory, records_and_stories
@@ -40,7 +41,6 @@ from quarterdeck.backend.hazelcast.logs.split_parser import (
     SplitSummary,
     parse_split,
 )
-from quarterdeck.backend.hazelcast.logs.told_messages import tell_messages
 from quarterdeck.backend.pipeline.judging.spark_judge import contents
 from quarterdeck.backend.pipeline.schemas import RECORD, columns_of
 from quarterdeck.backend.pipeline.spark.error_output import exit_with_task
@@ -242,7 +242,7 @@ def _place_messages(log_set: LogSet) -> Any:
 def _tell_runs(log_set: LogSet) -> Any:
     def tell(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         placed = (MemberMessage(*row) for row in _columns(batches, *_PLACED.names))
-        told = records_and_stories(tell_messages(placed, log_set), log_set)
+        told = records_and_stories(interpret_messages(placed, log_set), log_set)
         yield from _batches(((type(one).__name__, _json(one)) for one in told), TOLD)
 
     return tell

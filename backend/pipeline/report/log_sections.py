@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from quarterdeck.backend.hazelcast.logs.observations.observation import Observation
 from quarterdeck.backend.hazelcast.logs.observations.partitions import MigrationRound
-from quarterdeck.backend.hazelcast.logs.observations.verdicts import VerdictCount
+from quarterdeck.backend.hazelcast.logs.observations.separation import VerdictCount
 from quarterdeck.backend.pipeline.audit_result import AuditResult
 from quarterdeck.backend.pipeline.report.limits import ReportLimits
 from quarterdeck.backend.pipeline.report.model import Cut, MergeVerdict, Observed, Round

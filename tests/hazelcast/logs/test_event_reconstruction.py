@@ -51,7 +51,7 @@ def told(*texts: str, member: str = A) -> list[Record]:
     for second, text in enumerate(texts):
         matched = match_message(text)
         assert matched is not None, text
-        records += reconstruction.take(second * 1_000_000, second * 1_000_000, matched.parsed)
+        records += reconstruction.apply(second * 1_000_000, second * 1_000_000, matched.parsed)
     return records + list(reconstruction.end())
 
 

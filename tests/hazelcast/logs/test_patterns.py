@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import ClusterStateChanged, DisconnectionReported, ListRejected, MergeVerdict
+from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
 from quarterdeck.backend.hazelcast.logs.parsed_messages import (
     LoggedClaimAcceptance,
     LoggedClaimFinish,
@@ -15,31 +17,25 @@ from quarterdeck.backend.hazelcast.logs.parsed_messages import (
     LoggedClockJump,
     LoggedConnectionFailure,
     LoggedDetection,
-    LoggedDisconnectionReport,
     LoggedExplicitSuspicion,
     LoggedLifecycle,
-    LoggedListRejection,
     LoggedMemberList,
     LoggedMergeAbandonment,
     LoggedMergeOrder,
     LoggedMergeStart,
-    LoggedMergeVerdict,
     LoggedMigrationPlan,
     LoggedMigrationsDone,
-    LoggedPartitionLoss,
     LoggedRemoval,
     LoggedSearchRedirected,
     LoggedShutdown,
     LoggedStart,
-    LoggedStateChange,
     LoggedSuspicion,
     LoggedSuspicionCleared,
     LoggedUuidReset,
     MemberMention,
     NoEvent,
 )
-from quarterdeck.backend.hazelcast.logs.patterns.matching import match_message
-from quarterdeck.backend.hazelcast.logs.patterns.signs import SIGNS
+from quarterdeck.backend.hazelcast.logs.patterns.matching import EVENT_SIGNS, match_message
 
 ONE, TWO, THREE = Address("127.0.0.1:5701"), Address("127.0.0.1:5702"), Address("127.0.0.1:5703")
 U1 = "4bb937f2-abbd-46b0-b09a-86d1fcfb96ec"
@@ -114,10 +110,10 @@ MESSAGES: list[tuple[str, Struct]] = [
     ),
     (
         f"Received suspected members: [{M2}, {M3}] from {M1}",
-        LoggedDisconnectionReport(MemberMention(ONE, U1), (MemberMention(TWO, U2), MemberMention(THREE, U3))),
+        DisconnectionReported(ONE, (TWO, THREE)),
     ),
-    (f"Received suspected members: [] from {M2}", LoggedDisconnectionReport(MemberMention(TWO, U2), ())),
-    (f"Not updating members because caller: [127.0.0.1]:5701 {NOT_MASTER}", LoggedListRejection(ONE, NOT_MASTER)),
+    (f"Received suspected members: [] from {M2}", DisconnectionReported(TWO, ())),
+    (f"Not updating members because caller: [127.0.0.1]:5701 {NOT_MASTER}", ListRejected(0, ONE, NOT_MASTER)),
     ("Starting mastership claim process...", LoggedClaimStart()),
     (
         f"Local MembersView{{version=5, members=[{INFO1}, {INFO2}, {INFO3}]}} with suspected members: [{M1}] "
@@ -153,7 +149,7 @@ MESSAGES: list[tuple[str, Struct]] = [
         "Changing cluster state from ClusterState{state=ACTIVE, lock=LockGuard{lockOwner=[127.0.0.1]:5702, lockOwnerId='x', "
         "lockExpiryTime=1795263451144}} to ClusterStateChange{type=class com.hazelcast.cluster.ClusterState, newState=FROZEN}, "
         "initiator: [127.0.0.1]:5702, transient: false",
-        LoggedStateChange("FROZEN", "changed from ACTIVE, initiated by [127.0.0.1]:5702"),
+        ClusterStateChanged("FROZEN", "changed from ACTIVE, initiated by [127.0.0.1]:5702"),
     ),
     (
         "Resetting heartbeat timestamps because of huge system clock jump! Clock-Jump: -289351 ms, Heartbeat-Timeout: 60000 ms",
@@ -181,7 +177,7 @@ MESSAGES: list[tuple[str, Struct]] = [
         "be sent to the request source ([10.78.0.3]:5701)",
         LoggedSearchRedirected(Address("10.78.0.3:5701")),
     ),
-    ("partitionId=271 is completely lost!", LoggedPartitionLoss(271)),
+    ("partitionId=271 is completely lost!", PartitionLost(271, ALL_LOST)),
 ]  # fmt: skip
 
 
@@ -214,7 +210,7 @@ JUDGEMENTS = [
 @pytest.mark.parametrize(("text", "remote", "decision", "rule"), JUDGEMENTS)
 def test_a_judgement_keeps_its_words(text: str, remote: Address, decision: str, rule: str) -> None:
     matched = match_message(text)
-    assert matched is not None and isinstance(matched.parsed, LoggedMergeVerdict)
+    assert matched is not None and isinstance(matched.parsed, MergeVerdict)
     assert (matched.parsed.remote, matched.parsed.decision, matched.parsed.rule) == (remote, decision, rule)
     assert matched.parsed.why == text
 
@@ -230,7 +226,7 @@ def test_a_message_means_one_thing(text: str, parsed: Struct) -> None:
 def test_a_message_that_may_make_an_event_has_a_sign_of_it(text: str, parsed: Struct) -> None:
     """Else whoever reads logs for their events would not look at it."""
     if not isinstance(parsed, MAKES_NO_EVENT):
-        assert any(sign in text.encode() for sign in SIGNS)
+        assert any(sign in text.encode() for sign in EVENT_SIGNS)
 
 
 @pytest.mark.parametrize(

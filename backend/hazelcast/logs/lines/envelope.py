@@ -1,7 +1,7 @@
-"""What carries a line of a log: container engines, syslog, collectors. Taken off until the line itself is left.
+"""What carries a line of a log: container engines, syslog, collectors. It is removed until the line itself is left.
 
-A wrapping may tell from whom the line is (its `stream`) and when it was collected. Lines of several streams may alternate in one
-file; each stream is put together by itself.
+An envelope may say where the line comes from (its `stream`) and when it was collected. Lines of several streams may alternate
+in one file; each stream is put together by itself.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ class EnvelopedLine(NamedTuple):
     text: str
     stream: str = ""
     collected: LogTime | None = None
-    """When the carrier says that it got the line."""
+    """When the carrier got the line."""
     partial: bool = False
-    """The line goes on in the next one of this stream."""
+    """The line continues in the next one of this stream."""
     wrapped: bool = False
     logger: str = ""
     structured: bool = False
@@ -58,7 +58,7 @@ _STREAM_KEYS = ("container_name", "pod", "pod_name", "host.name", "hostname", "h
 
 
 def strip_envelope(line: str) -> EnvelopedLine:
-    """`line`, without its end of line, without colours and without whatever carries it. Never raises."""
+    """Return `line` without its end of line, colours and whatever carries it. Never raises."""
     text = line.rstrip("\r\n")
     if "\x1b" in text:
         text = _ANSI.sub("", text)
@@ -96,7 +96,7 @@ def strip_envelope(line: str) -> EnvelopedLine:
 
 
 def _inside(text: str, stream: str, collected: LogTime | None, *, partial: bool = False) -> EnvelopedLine:
-    """What a carrier carried; one carrier may be inside another."""
+    """Return what a carrier carried; one carrier may be inside another."""
     if text[:1] in ("{", "<") or (not collected and text[:1].isdigit()):
         inner = strip_envelope(text)
         if inner.wrapped:
@@ -116,7 +116,7 @@ def _unwrap_syslog(text: str) -> EnvelopedLine:
 
 
 def _after_syslog_time(text: str) -> EnvelopedLine | None:
-    """Time, host, tag: as RFC 3164 and its many relatives have it. Without a tag it is none of them."""
+    """Return what follows time, host and tag as in RFC 3164 and its relatives; None without a tag."""
     time = _SYSLOG_TIME.match(text)
     if time is None:
         return None
@@ -128,12 +128,11 @@ def _after_syslog_time(text: str) -> EnvelopedLine | None:
 
 
 def _unescaped(text: str) -> str:
-    """Control characters as syslog daemons write them, back again."""
     return _ESCAPED.sub(lambda found: _ESCAPES[found[1]], text) if "#0" in text else text
 
 
 def _unwrap_json(text: str) -> EnvelopedLine:
-    """One JSON object: the json-file of a container engine, or a logging library's own JSON layout."""
+    """Read one JSON object: the json-file of a container engine, or a logging library's own JSON layout."""
     try:
         fields = json.loads(text.rstrip(" ,]") if text[-1:] in ",]" else text)
     except (ValueError, RecursionError):

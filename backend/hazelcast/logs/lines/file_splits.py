@@ -1,7 +1,7 @@
-"""Files in byte ranges, each read by itself: whatever the ranges are, every line is read once and no message is cut.
+"""Files in byte ranges, each read by itself: wherever the ranges end, every line is read once and no message is cut.
 
-The reader of a range begins `LOOK_BACK_BYTES` before it, to learn which messages are open where it begins, and goes on behind
-its end until its own last messages are complete. It gives the messages, and the lines that belong to none, whose first byte
+The reader of a range begins `LOOK_BACK_BYTES` before it, to learn which messages are open where it begins, and continues after
+its end until its own last messages are complete. It yields the messages, and the lines that belong to none, whose first byte
 lies within the range.
 """
 
@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import tzinfo
+from io import SEEK_END
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -26,15 +27,16 @@ from quarterdeck.backend.hazelcast.logs.lines.message_assembly import (
 )
 
 MAX_LINE_BYTES = 1 << 20
-"""Bytes of one line that are read; the rest of it is passed over."""
+"""Bytes of one line that are read; the rest of it is skipped."""
 ENDLESS = 1 << 62
 TORN = "the packed file is torn here; what follows is not there"
 _BYTE_ORDER_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 UNREADABLE = (EOFError, zlib.error, gzip.BadGzipFile)
-"""What reading a packed file that is torn raises."""
+"""What reading a packed file raises where the file is torn."""
+_BLOCK_BYTES = 64 * 1024
 _LOOKED_AT = 64
 _LOOKED_AT_LEAST = 8
-"""How many bytes at the beginning of a file, and how many characters at least, tell its encoding."""
+"""How many bytes at the beginning of a file, and how many characters at least, show its encoding."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class SplitCounts:
 
 
 def plan_splits(files: Iterable[Path], bytes_each: int) -> list[FileSplit]:
-    """Splits of about `bytes_each` bytes that cover `files`. Raises `OSError` for files that cannot be seen."""
+    """Return splits of about `bytes_each` bytes that cover `files`. Raises `OSError` for files that cannot be seen."""
     splits: list[FileSplit] = []
     for file in files:
         seen = file.stat()
@@ -77,7 +79,7 @@ def plan_splits(files: Iterable[Path], bytes_each: int) -> list[FileSplit]:
 
 
 def read_split(split: FileSplit, zone: tzinfo | None, counts: SplitCounts) -> Iterator[Message | UnassignedLine]:
-    """Every message of `split`, and every line that belongs to none. Numbers count from its first line.
+    """Yield every message of `split`, and every line that belongs to none. Numbers count from its first line.
 
     `counts` is complete at the end.
     """
@@ -106,14 +108,14 @@ def _found(
                 break
         elif offset >= split.start:
             counts.lines += 1
-        yield from assembly.take(offset, number if offset >= split.start else -1, line.decode("utf-8", "replace"))
+        yield from assembly.add_line(offset, number if offset >= split.start else -1, line.decode("utf-8", "replace"))
         if offset >= split.start:
             number += 1
     yield from assembly.end()
 
 
 def _lines(source: BinaryIO, began: int) -> Iterator[tuple[int, bytes | None]]:
-    """The lines of `source` with the offset of each, from the first that begins at `began` or later.
+    """Yield the lines of `source` with the offset of each, from the first that begins at `began` or later.
 
     None for a line: the source is packed and torn there.
     """
@@ -139,7 +141,7 @@ def _lines(source: BinaryIO, began: int) -> Iterator[tuple[int, bytes | None]]:
 
 
 def _passed_over(source: BinaryIO) -> int:
-    """Skip to behind the next end of line; how many bytes that was."""
+    """Skip past the next end of line. Return how many bytes that was."""
     passed = 0
     while piece := source.readline(MAX_LINE_BYTES):
         passed += len(piece)
@@ -149,12 +151,25 @@ def _passed_over(source: BinaryIO) -> int:
 
 
 def opened(file: str) -> BinaryIO:
-    """The bytes of a file, unpacked, as UTF-8. Raises `OSError`."""
+    """Open a file for its bytes, unpacked, as UTF-8. Raises `OSError`."""
     source = _unpacked(file)
     encoding = encoding_of(file)
     if encoding:
         return cast(BinaryIO, codecs.EncodedFile(source, "utf-8", encoding, errors="replace"))
     return source
+
+
+def end_of_last_line(file: BinaryIO) -> int:
+    """Return the offset after the last end of line, or 0 without one. Moves the file's position."""
+    end = file.seek(0, SEEK_END)
+    while end:
+        begin = max(0, end - _BLOCK_BYTES)
+        file.seek(begin)
+        place = file.read(end - begin).rfind(b"\n")
+        if place >= 0:
+            return begin + place + 1
+        end = begin
+    return 0
 
 
 def _unpacked(file: str) -> BinaryIO:
@@ -164,7 +179,7 @@ def _unpacked(file: str) -> BinaryIO:
 
 
 def encoding_of(file: str) -> str:
-    """UTF-16 in its kinds where a file is written in it; else empty. Windows PowerShell writes whatever it redirects so."""
+    """Return the kind of UTF-16 of a file, else "". Windows PowerShell writes whatever it redirects so."""
     try:
         with _unpacked(file) as source:
             head = source.read(_LOOKED_AT)

@@ -1,8 +1,8 @@
-"""The layout of one line: whether a message begins with it, when it was said, by which member, and what it says.
+"""The layout of one line: whether a message begins with it, when it was logged, by which member, and its text.
 
-Nothing here is configured. A line begins a message when it begins with a time (thread, level and logger stand somewhere behind
+Nothing here is configured. A line begins a message when it begins with a time (thread, level and logger stand somewhere after
 it, in any order), or with a level and a time, or when it carries the product's own prefix, ``[host]:port [cluster] [version]``.
-Every other line goes on with the message before it.
+Every other line continues the message before it.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ class MessageHead(NamedTuple):
     member: Address | None = None
     """From the product's prefix."""
     ours: bool = False
-    """The product said it, not another library in the same file."""
+    """The product logged it, not another library in the same file."""
     logger: str = ""
     """The last part of the logger's name, such as ClusterService."""
     awaits_level: bool = False
     """The product's default layout: level and message stand in the next line."""
     thread: str = ""
-    """The thread of the product that speaks, where the layout has it."""
+    """The product's thread that logged it, where the layout has it."""
 
 
 _ANY_LEVEL = "|".join(sorted(LEVELS, key=lambda word: (-len(word), word)))
@@ -40,7 +40,7 @@ _PREFIX = re.compile(
     re.ASCII,
 )
 _CLIENT = re.compile(r"hz\.client\S* \[")
-"""What a client says that shares the file: it has the product's loggers and is no member."""
+"""What a client that shares the file logs: it has the product's loggers and is no member."""
 _DEFAULT_SECOND = re.compile(r"([A-ZÀ-Ý]{4,13}): ?")
 _DEFAULT_FIRST = re.compile(r" ([\w$.]+)(?: ([\w$<>.]+))?\s*$")
 _LEADING_LEVEL = re.compile(rf"[\[(]?({_ANY_LEVEL})\s*[\])]?\s*[:|-]?\s*")
@@ -55,10 +55,10 @@ _PREFIX_WITHIN = 600
 
 
 def parse_head(line: EnvelopedLine) -> MessageHead | None:
-    """The message that begins with `line`, or None when it only goes on with another one. Never raises."""
+    """Return the message that begins with `line`, or None when the line only continues another one. Never raises."""
     text = line.text
     if line.structured:
-        return _structured(line)
+        return _said(line.collected, text, logger=_last_part(line.logger), known_ours=_is_ours(line.logger))
     if not text or text[0] == "\t" or text[0] in "]}":
         return None
     start = 0
@@ -71,11 +71,14 @@ def parse_head(line: EnvelopedLine) -> MessageHead | None:
         return _without_leading_time(line)
     if stamp.end >= len(text):
         return None
-    return _dated(text, stamp)
+    bare = None if stamp.lacks else _DEFAULT_FIRST.fullmatch(text, stamp.end)
+    if bare and "." in bare[1]:
+        return MessageHead(stamp, "", ours=_is_ours(bare[1]), logger=_last_part(bare[1]), awaits_level=True)
+    return _said(stamp, text[stamp.end :])
 
 
 def second_half(head: MessageHead, text: str) -> MessageHead:
-    """`head` of the default layout, completed by the line below it."""
+    """Complete `head` of the default layout by the line below it."""
     found = _DEFAULT_SECOND.match(text)
     message = text[found.end() :] if found and found[1] in LEVELS else text
     return _said(head.stamp, message, logger=head.logger, known_ours=head.ours)
@@ -83,22 +86,15 @@ def second_half(head: MessageHead, text: str) -> MessageHead:
 
 @lru_cache(maxsize=4096)
 def to_address(host: str, port: str) -> Address | None:
-    """The canonical address of a host and a port from a log; None when there is no such port."""
+    """Return the canonical address of a host and a port from a log, or None when there is no such port."""
     try:
         return make_address(host, parse_port(port, port))
     except BadAddress:
         return None
 
 
-def _dated(text: str, stamp: LogTime) -> MessageHead:
-    bare = None if stamp.lacks else _DEFAULT_FIRST.fullmatch(text, stamp.end)
-    if bare and "." in bare[1]:
-        return MessageHead(stamp, "", ours=_is_ours(bare[1]), logger=_last_part(bare[1]), awaits_level=True)
-    return _said(stamp, text[stamp.end :])
-
-
 def _without_leading_time(line: EnvelopedLine) -> MessageHead | None:
-    """A level first, and perhaps a time then; or nothing but the product's prefix."""
+    """Parse a line that begins with a level, and perhaps a time then, or with the product's prefix alone."""
     text = line.text
     leading = _LEADING_LEVEL.match(text)
     if leading:
@@ -111,12 +107,8 @@ def _without_leading_time(line: EnvelopedLine) -> MessageHead | None:
     return None
 
 
-def _structured(line: EnvelopedLine) -> MessageHead:
-    return _said(line.collected, line.text, logger=_last_part(line.logger), known_ours=_is_ours(line.logger))
-
-
 def _said(stamp: LogTime | None, rest: str, *, logger: str = "", known_ours: bool = False) -> MessageHead:
-    """Take `rest`, what stands behind the time, apart: at the product's prefix if it has one, else at a separator.
+    """Split `rest`, what follows the time, at the product's prefix if it has one, else at a separator.
 
     Where the `logger` is known, it stands elsewhere, and all of `rest` is message.
     """
@@ -138,7 +130,7 @@ def _said(stamp: LogTime | None, rest: str, *, logger: str = "", known_ours: boo
 
 @lru_cache(maxsize=4096)
 def _speaker(before: str) -> tuple[str, bool, str]:
-    """What stands before a message: the last part of the logger's name, whether the product said it, and its thread."""
+    """Return the last part of the logger's name, whether it is the product's, and the thread."""
     threads = _THREAD.search(before)
     thread = threads[0] if threads else ""
     loggers = _LOGGER.findall(before)
@@ -149,7 +141,7 @@ def _speaker(before: str) -> tuple[str, bool, str]:
 
 
 def _at_separator(rest: str) -> tuple[str, str]:
-    """What stands before the message, and the message, when only the logger's name or a separator parts them."""
+    """Return what stands before the message, and the message, where only a logger or a separator divides them."""
     fields = _FIELDS.match(rest)
     if fields and rest[0] == "|":
         return fields[0], rest[fields.end() :]

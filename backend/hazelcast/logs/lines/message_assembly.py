@@ -1,8 +1,8 @@
 """Lines to messages: each line goes to exactly one message, or stands alone.
 
 A message owns the lines that follow its first one in the same stream, up to the next beginning of a message there, but none
-that lies more than `MAX_MESSAGE_BYTES` behind its first. Nothing else that earlier lines say reaches farther. So whoever knows
-the `LOOK_BACK_BYTES` before a place knows whose lines stand there: a file may be cut anywhere and read in parts (see
+that lies more than `MAX_MESSAGE_BYTES` after its first. Nothing else in earlier lines matters. So the `LOOK_BACK_BYTES` before a
+place are enough to know to which messages the lines there belong: a file may be cut anywhere and read in parts (see
 `file_splits`).
 """
 
@@ -19,7 +19,7 @@ from quarterdeck.backend.hazelcast.logs.lines.timestamps import DAY_US, LogTime,
 
 MAX_MESSAGE_BYTES = 1 << 20
 LOOK_BACK_BYTES = 3 * MAX_MESSAGE_BYTES
-"""Whether a line begins a message may hang on a line so far before it, and the stream of that one on a third."""
+"""Whether a line begins a message may depend on a line so far before it, and the stream of that one on a third."""
 MAX_MESSAGE_CHARACTERS = 1 << 18
 """Characters of a message that are kept; what is longer is counted, not kept."""
 
@@ -90,7 +90,7 @@ class _PartialLine:
 
 @dataclass(slots=True)
 class _PrintedJson:
-    """An object of JSON that goes over many lines, as people print it."""
+    """A JSON object over many lines, as people print it."""
 
     offset: int
     number: int
@@ -99,16 +99,15 @@ class _PrintedJson:
 
 JSON_OPENS = frozenset(("{", "[{", "[ {", ",{", ", {", "[\ufeff{", "\ufeff{"))
 MAX_JSON_BYTES = 1 << 17
-"""An object that is longer is none."""
-
+"""What is longer is no JSON object."""
 NO_HEAD = "no message before it that it could go on with"
 
 
 class MessageAssembler:
-    """Takes the lines of a file in order and gives messages and strays, each when it is complete."""
+    """Puts the lines of a file, in order, together to messages. Each is yielded when it is complete."""
 
     def __init__(self, clock: ClockContext, midnights: int = 0) -> None:
-        """`midnights`: how many have passed since the file began, where times have no date."""
+        """Begin. `midnights`: how many have passed since the file began, where times have no date."""
         self._clock = clock
         self._open: dict[str, _OpenMessage] = {}
         self._pieces: dict[str, _PartialLine] = {}
@@ -119,12 +118,13 @@ class MessageAssembler:
         self._last_times: dict[str, tuple[int, int, bool]] = {}
 
     def open_offsets(self) -> list[int]:
-        """Where the messages and the cut lines begin that are still open."""
-        printed = [self._json.offset] if self._json else []
-        return printed + [one.offset for part in (self._open, self._pieces) for one in part.values()]
+        """Return where the messages and the cut lines begin that are still open."""
+        offsets = [self._json.offset] if self._json else []
+        offsets += [message.offset for message in self._open.values()]
+        return offsets + [pieces.offset for pieces in self._pieces.values()]
 
-    def take(self, offset: int, number: int, line: str) -> Iterator[Message | UnassignedLine]:
-        """The line at byte `offset`, `number` lines behind the first of this reading."""
+    def add_line(self, offset: int, number: int, line: str) -> Iterator[Message | UnassignedLine]:
+        """Add the line at byte `offset`, `number` lines after the first of this reading."""
         printed = self._json
         if line.strip() in JSON_OPENS:
             yield from self._not_json()
@@ -136,13 +136,13 @@ class MessageAssembler:
         printed.lines.append(line)
         if is_end_of_object(line, printed.lines[0]):
             self._json = None
-            whole = " ".join(one.strip() for one in printed.lines)
+            whole = " ".join(part.strip() for part in printed.lines)
             yield from self._line(printed.offset, printed.number, whole.lstrip("[, "), len(printed.lines))
         elif offset - printed.offset > MAX_JSON_BYTES:
             yield from self._not_json()
 
     def _not_json(self) -> Iterator[Message | UnassignedLine]:
-        """What began like an object of JSON is none: its lines are lines like others."""
+        """Give up a JSON object that does not end: its lines are lines like others."""
         printed, self._json = self._json, None
         if printed is not None:
             offset = printed.offset
@@ -180,12 +180,12 @@ class MessageAssembler:
         yield from self._whole_line(stream, pieces.offset, pieces.number, line, len(pieces.texts))
 
     def end(self) -> Iterator[Message | UnassignedLine]:
-        """What is still open when nothing more comes."""
+        """Yield what is still open when no more lines come."""
         yield from self._not_json()
         for stream, pieces in sorted(self._pieces.items(), key=lambda item: item[1].offset):
             yield from self._joined(stream, pieces)
-        for one_stream in sorted(self._open, key=lambda name: self._open[name].offset):
-            yield self._closed(one_stream, self._open[one_stream])
+        for stream, opened in sorted(self._open.items(), key=lambda item: item[1].offset):
+            yield self._closed(stream, opened)
         self._open.clear()
 
     def _whole_line(
@@ -222,23 +222,21 @@ class MessageAssembler:
             standing.lines += count
             _keep(standing, f"{first}\n{further}" if further else first)
 
-    def _closed(self, stream: str, one: _OpenMessage) -> Message:
-        head = one.head
-        utc, dateless = self._utc(stream, one.offset, head.stamp or one.collected, one.collected)
-        text = "\n".join((head.message, *one.rest)) if one.rest else head.message
+    def _closed(self, stream: str, opened: _OpenMessage) -> Message:
+        head = opened.head
+        utc, dateless = self._utc(stream, opened.offset, head.stamp or opened.collected, opened.collected)
+        text = "\n".join((head.message, *opened.rest)) if opened.rest else head.message
+        stamps = (head.stamp, opened.collected)
+        is_zoned = self._clock.zone is not None or any(stamp is not None and stamp.zoned for stamp in stamps)
         return Message(
-            one.offset, one.number, stream, one.lines, utc, dateless, head.ours, head.member, head.logger, text,
-            head.thread, self._is_zoned(one),
+            opened.offset, opened.number, stream, opened.lines, utc, dateless, head.ours, head.member, head.logger, text,
+            head.thread, is_zoned,
         )  # fmt: skip
-
-    def _is_zoned(self, one: _OpenMessage) -> bool:
-        stamps = (one.head.stamp, one.collected)
-        return self._clock.zone is not None or any(stamp is not None and stamp.zoned for stamp in stamps)
 
     def _utc(
         self, stream: str, offset: int, stamp: LogTime | None, collected: LogTime | None
     ) -> tuple[int | None, bool]:
-        """The time of a message; one without is held to have been said when the message before it was."""
+        """Return the time of a message; one without a time has that of the message before it."""
         if stamp is None:
             said, utc, dateless = self._last_times.get(stream, (0, None, False))
             return (utc, dateless) if offset - said < MAX_MESSAGE_BYTES else (None, False)
@@ -250,9 +248,7 @@ class MessageAssembler:
             self._time_of_day = stamp.us
             utc = stamp.us + self._midnights * DAY_US
         else:
-            if (
-                stamp.lacks == "date" and known is not None
-            ):  # on the day on which it was collected, give or take half a day
+            if stamp.lacks == "date" and known is not None:  # collected within half a day
                 stamp = LogTime(stamp.us + round((known - stamp.us) / DAY_US) * DAY_US)
             elif stamp.lacks == "year":
                 stamp = LogTime(with_year(stamp.us, self._clock.modified_us))
@@ -262,12 +258,12 @@ class MessageAssembler:
 
 
 def is_end_of_object(line: str, first: str) -> bool:
-    """Whether `line` closes the object that `first` opened: it begins with its brace, no deeper than that one."""
+    """Return whether `line` closes the object that `first` opened: with a brace that is indented no deeper."""
     text = line.lstrip()
     return text[:1] == "}" and len(line) - len(text) <= len(first) - len(first.lstrip())
 
 
-def _keep(one: _OpenMessage, text: str) -> None:
-    if one.kept < MAX_MESSAGE_CHARACTERS:
-        one.rest.append(text[: MAX_MESSAGE_CHARACTERS - one.kept])
-        one.kept += len(text) + 1
+def _keep(opened: _OpenMessage, text: str) -> None:
+    if opened.kept < MAX_MESSAGE_CHARACTERS:
+        opened.rest.append(text[: MAX_MESSAGE_CHARACTERS - opened.kept])
+        opened.kept += len(text) + 1

@@ -1,6 +1,6 @@
 """Times as logs write them.
 
-A time may lack its zone, its year, or its whole date; what is lacking is said, and filled in from what else is known.
+A time may lack its zone, its year, or its whole date. `LogTime` says what it lacks; that is filled in from what else is known.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from quarterdeck.backend.core.properties import SECOND_US
 DAY_US = 86_400 * SECOND_US
 _HALF_HOUR_US = 1800 * SECOND_US
 _CLOCKS_APART_US = 60 * SECOND_US
-"""By how much a line may seem to be collected before it was said."""
+"""By how much a line may seem to be collected before it was logged."""
 _MAX_OFFSET_US = 15 * 3600 * SECOND_US
 _EPOCH = date(1970, 1, 1).toordinal()
 
@@ -60,14 +60,14 @@ _EPOCH_MILLIS = re.compile(r"(1\d{9})(?:\.?(\d{3})(\d{3})?)?(?!\d)", re.ASCII)
 
 
 def parse_time(text: str, start: int = 0) -> LogTime | None:
-    """The time that stands in `text` at `start`, or None when there is none or it is impossible."""
+    """Return the time that stands in `text` at `start`, or None when there is none or it is impossible."""
     first = text[start : start + 1]
     try:
         if first.isdecimal():
             return _numeric(text, start)
         if first.isalpha():
             return _with_month_name(text, start)
-    except (ValueError, OverflowError):
+    except (ValueError, OverflowError, KeyError):  # KeyError: no such month
         return None
     return None
 
@@ -131,11 +131,7 @@ def _month(text: str) -> int:
     if text[0].isdigit():
         return int(text.rstrip("月"))
     lower = text.lower()
-    return _MONTHS.get(lower) or _MONTHS.get(lower[:3]) or _no_month(text)
-
-
-def _no_month(text: str) -> int:
-    raise ValueError(f"{text!r} is no month")
+    return _MONTHS.get(lower) or _MONTHS[lower[:3]]
 
 
 def _clock(parts: list[str | None] | tuple[str | None, ...]) -> int:
@@ -146,11 +142,8 @@ def _clock(parts: list[str | None] | tuple[str | None, ...]) -> int:
     return (int(hours or 0) * 3600 + int(minutes or 0) * 60 + int(seconds or 0)) * SECOND_US + micros
 
 
-# What is lacking, filled in
-
-
 def zone_named(name: str) -> tzinfo:
-    """The zone of an IANA name, ``UTC`` or an offset such as ``+02:00``. Raises `ValueError` with a hint."""
+    """Return the zone of an IANA name, ``UTC`` or an offset such as ``+02:00``. Raises `ValueError` with a hint."""
     if found := re.fullmatch(r"([+-])(\d\d):?(\d\d)", name):
         minutes = int(found[2]) * 60 + int(found[3])
         return timezone(timedelta(minutes=minutes if found[1] == "+" else -minutes))
@@ -173,10 +166,10 @@ def _offset_us(zone: tzinfo, minute: int) -> int:
 
 
 def to_utc(stamp: LogTime, zone: tzinfo | None, collected: int | None) -> int:
-    """`stamp` as UTC microseconds.
+    """Convert `stamp` to UTC microseconds.
 
-    Where no zone is known, a time that was collected a moment later, at a known UTC time, tells its zone by the difference; what
-    has not even that is held to be UTC.
+    Where no zone is known, but the line was collected a moment later at a known UTC time, the difference gives the zone; else the
+    time counts as UTC.
     """
     if stamp.zoned:
         return stamp.us
@@ -190,7 +183,7 @@ def to_utc(stamp: LogTime, zone: tzinfo | None, collected: int | None) -> int:
 
 
 def with_year(us: int, modified_us: int) -> int:
-    """A time of 1972 moved to the last year in which it is not later than a day after `modified_us`."""
+    """Move a time of 1972 to the last year in which it is not later than a day after `modified_us`."""
     moment = datetime(1970, 1, 1) + timedelta(microseconds=us)
     latest = datetime(1970, 1, 1) + timedelta(microseconds=max(modified_us, 0) + DAY_US)
     for year in range(latest.year, latest.year - 5, -1):

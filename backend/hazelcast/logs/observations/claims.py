@@ -1,4 +1,4 @@
-"""Claims of the mastership that not everybody accepts, or that never end."""
+"""Claims of the mastership that some members do not accept, or that never end."""
 
 from __future__ import annotations
 
@@ -7,91 +7,74 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from quarterdeck.backend.core.events import ClaimFinished
+from quarterdeck.backend.hazelcast.logs import parsed_messages
+from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
-    EvidenceLines,
+    Evidence,
     LogEnds,
     Observation,
-    has_ended,
     lasted,
     listed,
-    records_of_kind,
+    observation,
     times,
 )
-from quarterdeck.backend.hazelcast.logs.parsed_messages import (
-    LoggedClaimFinish,
-    LoggedClaimRefusal,
-    LoggedClaimStart,
-    LoggedStart,
-)
-from quarterdeck.backend.hazelcast.logs.told_messages import ToldMessage
 
 
 @dataclass
 class _Claimant:
-    first: ToldMessage | None = None
-    last: ToldMessage | None = None
+    messages: list[InterpretedMessage] = field(default_factory=list)
+    """Those that show trouble with its claims."""
     refusers: set[str] = field(default_factory=set)
     left_out: set[str] = field(default_factory=set)
     reasons: Counter[str] = field(default_factory=Counter)
     unfinished: int = 0
-    evidence: EvidenceLines = field(default_factory=EvidenceLines)
-
-    def add(self, told: ToldMessage) -> None:
-        """The message tells of trouble with a claim of this member."""
-        self.first, self.last = self.first or told, told
-        self.evidence.add(told)
 
 
 class ClaimsNotAccepted:
-    """Collects, for each claimant, who refused, who was left out, and claims without an end."""
+    """Collects, for each claimant, the members that refused, those left out, and claims without an end."""
 
-    def __init__(self, run: str) -> None:
-        self._run = run
+    def __init__(self) -> None:
         self._claimants: dict[str, _Claimant] = {}
-        self._open: dict[str, ToldMessage] = {}
+        self._open: dict[str, InterpretedMessage] = {}
 
-    def take(self, told: ToldMessage) -> None:
-        """One more message."""
-        member = told.place.member
-        match told.parsed:
-            case LoggedClaimStart():
-                self._open[member] = told
-            case LoggedClaimFinish():
+    def add(self, message: InterpretedMessage) -> None:
+        """Take one more message into account."""
+        member = message.member
+        match message.parsed:
+            case parsed_messages.LoggedClaimStart():
+                self._open[member] = message
+            case parsed_messages.LoggedClaimFinish():
                 self._open.pop(member, None)
-            case LoggedClaimRefusal(claimant=claimant, reason=reason):
-                found = self._claimant(str(claimant))
+            case parsed_messages.LoggedClaimRefusal(claimant=claimant, reason=reason):
+                found = self._claimants.setdefault(str(claimant), _Claimant())
                 found.refusers.add(member)
                 found.reasons[reason] += 1
-                found.add(told)
-            case LoggedStart():
+                found.messages.append(message)
+            case parsed_messages.LoggedStart():
                 self._give_up(member)
             case _:
                 pass
-        if has_ended(told):
+        if message.ends_incarnation:
             self._give_up(member)
-        for _, finished in records_of_kind(told, ClaimFinished):
+        for finished in message.events(ClaimFinished):
             if finished.left_out:
-                found = self._claimant(member)
+                found = self._claimants.setdefault(member, _Claimant())
                 found.left_out |= {str(address) for address in finished.left_out}
-                found.add(told)
-
-    def _claimant(self, address: str) -> _Claimant:
-        return self._claimants.setdefault(address, _Claimant())
+                found.messages.append(message)
 
     def _give_up(self, member: str) -> None:
         began = self._open.pop(member, None)
         if began is not None:
-            self._claimant(member).unfinished += 1
-            self._claimant(member).add(began)
+            claimant = self._claimants.setdefault(member, _Claimant())
+            claimant.unfinished += 1
+            claimant.messages.append(began)
 
     def end(self, ends: LogEnds) -> Iterable[Observation]:
-        """For each claimant what became of its claims."""
+        """Return for each claimant what became of its claims."""
         still_open = dict(self._open)
         for member in still_open:
             self._give_up(member)
         for claimant, found in self._claimants.items():
-            if found.first is None or found.last is None:
-                continue
             parts = []
             if found.refusers:
                 parts.append(f"refused by {listed(sorted(found.refusers))}")
@@ -101,21 +84,17 @@ class ClaimsNotAccepted:
                 waited = f" for {lasted(ends.of(claimant) - still_open[claimant].at)}" if claimant in still_open else ""
                 parts.append(f"not finished {times(found.unfinished)}{waited}")
             said = "; ".join(f"“{reason}” {times(count)}" for reason, count in found.reasons.most_common(3))
-            yield Observation(
-                kind="claim-not-accepted",
-                run=self._run,
-                start_us=found.first.at,
-                end_us=found.last.at,
-                is_open=claimant in still_open,
-                members=tuple(sorted({claimant, *found.refusers, *found.left_out})),
-                headline=f"the mastership claim of {claimant} was {listed(parts)}",
-                detail=f"Those who refused said: {said}." if said else "Nobody says why.",
+            yield observation(
+                "claim-not-accepted",
+                sorted({claimant, *found.refusers, *found.left_out}),
+                f"the mastership claim of {claimant} was {listed(parts)}",
+                detail=f"Those who refused said: {said}." if said else "No member says why.",
                 cause="The claimant and the others do not agree who is alive: the network is broken in parts, or a member that "
                 "was removed still takes itself for one.",
-                remedy="Whoever is left out ends in a cluster of its own and merges later. Look at the network between the "
-                "claimant and those who refused or did not answer.",
-                evidence=found.evidence.kept,
-                evidence_lines=found.evidence.count,
-                start_utc=found.first.place.utc,
-                end_utc=found.last.place.utc,
+                remedy="A member that is left out ends in a cluster of its own and merges later. Look at the network between "
+                "the claimant and those who refused or did not answer.",
+                evidence=Evidence(found.messages),
+                first=found.messages[0],
+                last=found.messages[-1],
+                is_open=claimant in still_open,
             )

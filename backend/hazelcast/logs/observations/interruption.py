@@ -1,4 +1,4 @@
-"""Members that stood still or whose clock was set, and members that were started again."""
+"""Members that stood still, whose clock was set or is in another zone, and members that were started again."""
 
 from __future__ import annotations
 
@@ -6,14 +6,19 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from msgspec import structs
+
 from quarterdeck.backend.core.events import ObserverPaused, SuspicionRaised
+from quarterdeck.backend.hazelcast.logs.clock_alignment import AlignedClock
+from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
-    EvidenceLines,
+    Evidence,
+    EvidenceLine,
     LogEnds,
     Observation,
     lasted,
     listed,
-    records_of_kind,
+    observation,
     times,
 )
 from quarterdeck.backend.hazelcast.logs.parsed_messages import (
@@ -22,134 +27,151 @@ from quarterdeck.backend.hazelcast.logs.parsed_messages import (
     LoggedShutdown,
     LoggedStart,
 )
-from quarterdeck.backend.hazelcast.logs.told_messages import ToldMessage
 
-ACCUSATIONS = 256
-"""Of one member, the last ones that are compared with its next jump."""
+MAX_ACCUSATIONS = 256
+"""Suspicions of one member, the last ones, that are compared with its next jump."""
 
 
 @dataclass
 class _Jumps:
-    first: ToldMessage
-    last: ToldMessage
+    first: InterpretedMessage
+    last: InterpretedMessage
     gaps_us: list[int] = field(default_factory=list)
     is_backwards: bool = False
     accusers: set[str] = field(default_factory=set)
-    lines: EvidenceLines = field(default_factory=EvidenceLines)
+    evidence: Evidence = field(default_factory=Evidence)
+
+    def accuse(self, accusation: InterpretedMessage) -> None:
+        self.accusers.add(accusation.member)
+        self.evidence.add(accusation)
 
 
 class ClockJumps:
-    """Collects the jumps that a member notices itself. Those after a merge or a start are none: its heartbeats rested."""
+    """Collects the jumps of time that members notice themselves.
 
-    def __init__(self, run: str) -> None:
-        self._run = run
+    Those after a merge or a start do not count: a member sends no heartbeats meanwhile.
+    """
+
+    def __init__(self) -> None:
         self._members: dict[str, _Jumps] = {}
-        self._accusations: dict[str, deque[ToldMessage]] = {}
+        self._accusations: dict[str, deque[InterpretedMessage]] = {}
 
-    def take(self, told: ToldMessage) -> None:
-        """One more message."""
-        for _, raised in records_of_kind(told, SuspicionRaised):
+    def add(self, message: InterpretedMessage) -> None:
+        """Take one more message into account."""
+        for raised in message.events(SuspicionRaised):
             suspect = str(raised.suspect)
             jumped = self._members.get(suspect)
-            if jumped is not None and told.at <= jumped.last.at + jumped.gaps_us[-1]:
-                self._accuse(jumped, told)
+            if jumped is not None and message.at <= jumped.last.at + jumped.gaps_us[-1]:
+                jumped.accuse(message)
             else:
-                self._accusations.setdefault(suspect, deque(maxlen=ACCUSATIONS)).append(told)
-        for _, paused in records_of_kind(told, ObserverPaused):
-            member = told.place.member
-            found = self._members.setdefault(member, _Jumps(told, told))
-            found.last = told
+                self._accusations.setdefault(suspect, deque(maxlen=MAX_ACCUSATIONS)).append(message)
+        for paused in message.events(ObserverPaused):
+            found = self._members.setdefault(message.member, _Jumps(message, message))
+            found.last = message
             found.gaps_us.append(paused.gap)
-            found.lines.add(told)
-            found.is_backwards |= isinstance(told.parsed, LoggedClockJump) and told.parsed.is_backwards
-            for accusation in self._accusations.pop(member, ()):
-                if told.at - 2 * paused.gap <= accusation.at:
-                    self._accuse(found, accusation)
-
-    def _accuse(self, found: _Jumps, accusation: ToldMessage) -> None:
-        found.accusers.add(accusation.place.member)
-        found.lines.add(accusation)
+            found.evidence.add(message)
+            found.is_backwards |= isinstance(message.parsed, LoggedClockJump) and message.parsed.is_backwards
+            for accusation in self._accusations.pop(message.member, ()):
+                if message.at - 2 * paused.gap <= accusation.at:
+                    found.accuse(accusation)
 
     def end(self, ends: LogEnds) -> Iterable[Observation]:
-        """For each member all its jumps, and who held it for dead meanwhile."""
+        """Return for each member all its jumps, and which members suspected it meanwhile."""
         for member, found in self._members.items():
             gaps = listed([lasted(gap) for gap in found.gaps_us])
-            accusers = found.accusers
+            accusers = sorted(found.accusers)
             most = lasted(max(found.gaps_us))
             often = f" {times(len(found.gaps_us))}, at most" if len(found.gaps_us) > 1 else ""
             what = "stood still" if accusers else "stood still, or its clock was set forward,"
             if found.is_backwards and not accusers:
                 what = "had its clock set back"
-            blamed = f"; {listed(sorted(accusers))} held it for dead meanwhile" if accusers else ""
-            first, last = found.first, found.last
-            yield Observation(
-                kind="clock-jump",
-                run=self._run,
-                start_us=first.at - found.gaps_us[0],
-                end_us=last.at,
-                is_open=False,
-                members=(member, *sorted(accusers)),
-                headline=f"{member} {what}{often} for {most}{blamed}",
+            blamed = f"; {listed(accusers)} held it for dead meanwhile" if accusers else ""
+            jumps = observation(
+                "clock-jump",
+                (member, *accusers),
+                f"{member} {what}{often} for {most}{blamed}",
                 detail=f"It noticed {times(len(found.gaps_us))} that time had jumped, by {gaps}, "
                 "and let all heartbeats count from then on.",
                 cause="A long pause of garbage collection, a frozen virtual machine or container, or a clock that was set.",
                 remedy="Look at the log of the garbage collector and at the host at these times; let clocks be slewed, not set.",
-                evidence=found.lines.kept,
-                evidence_lines=found.lines.count,
-                start_utc=first.place.utc,
-                end_utc=last.place.utc,
+                evidence=found.evidence,
+                first=found.first,
+                last=found.last,
             )
+            yield structs.replace(jumps, start_us=found.first.at - found.gaps_us[0])
 
 
 class Restarts:
     """Counts the starts of every member whose log begins before them."""
 
-    def __init__(self, run: str) -> None:
-        self._run = run
-        self._speaks: set[str] = set()
+    def __init__(self) -> None:
+        self._has_logged: set[str] = set()
         self._is_stopping: set[str] = set()
-        self._starts: dict[str, list[ToldMessage]] = {}
-        self._silent: dict[str, int] = {}
+        self._starts: dict[str, list[InterpretedMessage]] = {}
+        self._silent = 0
+        """Starts before which the log says nothing of an end."""
 
-    def take(self, told: ToldMessage) -> None:
-        """One more message."""
-        member = told.place.member
-        match told.parsed:
+    def add(self, message: InterpretedMessage) -> None:
+        """Take one more message into account."""
+        member = message.member
+        match message.parsed:
             case LoggedStart():
-                if member in self._speaks:
-                    self._starts.setdefault(member, []).append(told)
-                    if member not in self._is_stopping:
-                        self._silent[member] = self._silent.get(member, 0) + 1
+                if member in self._has_logged:
+                    self._starts.setdefault(member, []).append(message)
+                    self._silent += member not in self._is_stopping
                 self._is_stopping.discard(member)
             case LoggedShutdown() | LoggedLifecycle(state="SHUTTING_DOWN" | "SHUTDOWN"):
                 self._is_stopping.add(member)
             case _:
                 pass
-        self._speaks.add(member)
+        self._has_logged.add(member)
 
     def end(self, ends: LogEnds) -> Iterable[Observation]:
-        """All restarts of the run together."""
+        """Return all restarts of the run together."""
         if not self._starts:
             return
-        starts = sorted((one for many in self._starts.values() for one in many), key=lambda one: one.at)
-        lines = EvidenceLines(starts)
-        silent = sum(self._silent.values())
-        told = [f"{member} {times(len(many))}" for member, many in sorted(self._starts.items())]
-        goodbye = f" ({silent} without a goodbye)" if silent else ""
-        yield Observation(
-            kind="restart",
-            run=self._run,
-            start_us=starts[0].at,
-            end_us=starts[-1].at,
-            is_open=False,
-            members=tuple(sorted(self._starts)),
-            headline=f"started again: {listed(told)}{goodbye}",
-            detail=f"{len(starts)} starts in the middle of a log; before {silent} of them the log says nothing of an end.",
+        starts = sorted((start for many in self._starts.values() for start in many), key=lambda start: start.at)
+        counts = [f"{member} {times(len(many))}" for member, many in sorted(self._starts.items())]
+        goodbye = f" ({self._silent} without a goodbye)" if self._silent else ""
+        yield observation(
+            "restart",
+            sorted(self._starts),
+            f"started again: {listed(counts)}{goodbye}",
+            detail=f"{len(starts)} starts in the middle of a log; before {self._silent} of them the log says nothing of an end.",
             cause="A restart by hand or by a supervisor; without a goodbye the process was killed or crashed.",
             remedy="After a crash look at the end of the log before each start, and for hs_err files and the kernel's "
             "out-of-memory killer. Stop members gracefully, one after the other, once the cluster is safe.",
-            evidence=lines.kept,
-            evidence_lines=lines.count,
-            start_utc=starts[0].place.utc,
-            end_utc=starts[-1].place.utc,
+            evidence=Evidence(starts),
+            first=starts[0],
+            last=starts[-1],
         )
+
+
+def zone_observation(clock: AlignedClock, began_us: int) -> Observation:
+    """Return how a member's clock was corrected, or that its zone is unknown. The run's clock began at `began_us`."""
+    shift_us = clock.ahead_us or 0
+    start, end = clock.first_us - shift_us, clock.last_us - shift_us
+    if clock.ahead_us is None:
+        headline = f"the clock of {clock.member} may be in another zone: its log has nothing in common with the others"
+        detail = "Its times lie more than half an hour before or after theirs, and no member list stands in both."
+    else:
+        way = "ahead of" if clock.ahead_us > 0 else "behind"
+        headline = f"the clock of {clock.member} is {lasted(abs(clock.ahead_us))} {way} the others, and was put right"
+        detail = f"Concluded from {clock.lists} member lists that it logged, and others too."
+    name = clock.file.rpartition("/")[2] or "FILE"
+    return Observation(
+        kind="zones-differ",
+        run=clock.run,
+        start_us=max(0, start - began_us),
+        end_us=max(0, end - began_us),
+        is_open=False,
+        members=(clock.member,),
+        headline=headline,
+        detail=detail,
+        cause="The members run in different time zones, and the layout of their logs writes no zone.",
+        remedy=f"Give its zone if this is wrong, as with --zone {name}=+05:30, or let the layout write the zone.",
+        evidence=(EvidenceLine(clock.file, clock.line, start, clock.member, "the first list that it logged"),),
+        evidence_lines=clock.lists,
+        start_utc=start,
+        end_utc=end,
+    )

@@ -1,4 +1,4 @@
-"""Members that were removed and never came back, although nobody had stopped them: killed, crashed, frozen or cut off."""
+"""Members that were removed and never came back, although they were not stopped: killed, crashed, frozen or cut off."""
 
 from __future__ import annotations
 
@@ -8,130 +8,114 @@ from dataclasses import dataclass, field
 from quarterdeck.backend.core.causes import SuspicionCause
 from quarterdeck.backend.core.events import ListInstalled, MemberMerging, MemberRemoved, SuspicionRaised
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
-    EvidenceLines,
+    Evidence,
     LogEnds,
     Observation,
-    has_ended,
     lasted,
-    records_of_kind,
+    observation,
 )
+from quarterdeck.backend.hazelcast.logs.observations.readmission import REMOVAL_REASONS
 from quarterdeck.backend.hazelcast.logs.parsed_messages import LoggedStart
-from quarterdeck.backend.hazelcast.logs.told_messages import ToldMessage
 
 SAME_MOMENT_US = 2 * SECOND_US
-"""Who says nothing later than this after its removal has ended with it: logs tell time in seconds, and clocks differ."""
-
-_IN_SHORT: dict[SuspicionCause, str] = {
-    "disconnected": "partial disconnection",
-    "no-heartbeat": "silence",
-    "no-confirmation": "silence",
-    "no-connection": "no connection",
-}
+"""A member that logs nothing later than this after its removal ended with it: log times have seconds, and clocks differ."""
 
 
 @dataclass
-class _Removal:
+class _Loss:
     """How an address got off the lists of others."""
 
-    first: ToldMessage
+    first: InterpretedMessage
     was_master: bool
     version: int
     next_master: str
     cause: SuspicionCause
     missing_on: set[str] = field(default_factory=set)
     """Members whose list had it and has it no more."""
-    evidence: EvidenceLines = field(default_factory=EvidenceLines)
+    evidence: Evidence = field(default_factory=Evidence)
 
 
 class LostMembers:
-    """Follows who gets off whose list; back is who stands again on a list that had lost it."""
+    """Follows which members leave whose list; one is back when it is again on a list that had lost it."""
 
-    def __init__(self, run: str) -> None:
-        self._run = run
+    def __init__(self) -> None:
         self._lists: dict[str, ListInstalled] = {}
-        self._removals: dict[str, _Removal] = {}
-        self._reasons: dict[str, tuple[SuspicionCause, ToldMessage]] = {}
+        self._losses: dict[str, _Loss] = {}
+        self._reasons: dict[str, tuple[SuspicionCause, InterpretedMessage]] = {}
         self._has_stopped: set[str] = set()
 
-    def take(self, told: ToldMessage) -> None:
-        """One more message."""
-        member = told.place.member
-        if isinstance(told.parsed, LoggedStart) or records_of_kind(told, MemberMerging):
+    def add(self, message: InterpretedMessage) -> None:
+        """Take one more message into account."""
+        member = message.member
+        is_start, is_merging = isinstance(message.parsed, LoggedStart), bool(message.events(MemberMerging))
+        if is_start or is_merging:
             self._lists.pop(member, None)
-        if isinstance(told.parsed, LoggedStart):
+        if is_start:
             self._has_stopped.discard(member)
-        elif has_ended(told) and not records_of_kind(told, MemberMerging):
+        elif message.ends_incarnation and not is_merging:
             self._has_stopped.add(member)
-        for _, raised in records_of_kind(told, SuspicionRaised):
-            self._reasons.setdefault(str(raised.suspect), (raised.cause, told))
-        for _, removed in records_of_kind(told, MemberRemoved):
-            self._reasons[str(removed.address)] = removed.cause, told
-        for _, installed in records_of_kind(told, ListInstalled):
-            self._compare(told, self._lists.get(member), installed)
+        for raised in message.events(SuspicionRaised):
+            self._reasons.setdefault(str(raised.suspect), (raised.cause, message))
+        for removed in message.events(MemberRemoved):
+            self._reasons[str(removed.address)] = removed.cause, message
+        for installed in message.events(ListInstalled):
+            self._compare(message, self._lists.get(member), installed)
             self._lists[member] = installed
 
-    def _compare(self, told: ToldMessage, before: ListInstalled | None, new: ListInstalled) -> None:
-        member = told.place.member
-        now = {str(one.address) for one in new.members}
+    def _compare(self, message: InterpretedMessage, before: ListInstalled | None, new: ListInstalled) -> None:
+        member = message.member
+        now = {str(listed.address) for listed in new.members}
         for address in sorted(now):
-            if address in self._removals and (before is None or member in self._removals[address].missing_on):
-                del self._removals[address]
+            if address in self._losses and (before is None or member in self._losses[address].missing_on):
+                del self._losses[address]
                 self._reasons.pop(address, None)
-        for address in sorted({str(one.address) for one in before.members} - now) if before is not None else ():
-            removal = self._removals.get(address)
-            if removal is None:
-                assert before is not None
-                cause, reason = self._reasons.get(address, ("unknown", told))
-                was_master = str(before.master) == address
-                removal = _Removal(told, was_master, new.version, str(new.master), cause)
-                removal.evidence.add(reason)
-                self._removals[address] = removal
-            removal.missing_on.add(member)
-            removal.evidence.add(told)
+        if before is None:
+            return
+        for address in sorted({str(listed.address) for listed in before.members} - now):
+            loss = self._losses.get(address)
+            if loss is None:
+                cause, reason = self._reasons.get(address, ("unknown", message))
+                loss = _Loss(message, str(before.master) == address, new.version, str(new.master), cause)
+                loss.evidence.add(reason)
+                self._losses[address] = loss
+            loss.missing_on.add(member)
+            loss.evidence.add(message)
 
     def end(self, ends: LogEnds) -> Iterable[Observation]:
-        """Those whom nobody who still speaks has on a list."""
-        for address, removal in self._removals.items():
-            silent_from = removal.first.at + SAME_MOMENT_US
-            speaking = {member for member, last_us in ends.members.items() if last_us > silent_from}
-            kept_by = (self._lists[one] for one in speaking - self._has_stopped if one in self._lists)
-            is_gone = address in self._has_stopped or removal.cause == "goodbye"
-            if is_gone or address in speaking or any(_has(one, address) for one in kept_by):
-                continue
-            yield self._observation(address, removal, ends)
+        """Return the members that no member that still logs has on its list."""
+        for address, loss in self._losses.items():
+            silent_from = loss.first.at + SAME_MOMENT_US
+            logging = {member for member, last_us in ends.members.items() if last_us > silent_from}
+            lists = (self._lists[member] for member in logging - self._has_stopped if member in self._lists)
+            is_kept = any(str(listed.address) == address for installed in lists for listed in installed.members)
+            has_left = address in self._has_stopped or loss.cause == "goodbye"
+            if not (has_left or address in logging or is_kept):
+                yield self._lost(address, loss, ends)
 
-    def _observation(self, address: str, removal: _Removal, ends: LogEnds) -> Observation:
-        first = removal.first
-        reason = _IN_SHORT.get(removal.cause, "")
-        why = f" ({reason})" if reason else ""
-        what = "the master " if removal.was_master else ""
-        after = f"; {removal.next_master} led from then on" if removal.was_master else ""
-        last_us = ends.members.get(address)
-        before_us = 0 if last_us is None else max(0, first.at - last_us)
-        when = f"{lasted(before_us)} before" if before_us else "at that moment"
-        own = "Its own log is not among these."
-        if last_us is not None:
+    def _lost(self, address: str, loss: _Loss, ends: LogEnds) -> Observation:
+        first = loss.first
+        why = f" ({REMOVAL_REASONS[loss.cause].words})" if loss.cause in REMOVAL_REASONS else ""
+        what = "the master " if loss.was_master else ""
+        after = f"; {loss.next_master} led from then on" if loss.was_master else ""
+        before_us, own = 0, "Its own log is not among these."
+        if (last_us := ends.members.get(address)) is not None:
+            before_us = max(0, first.at - last_us)
+            when = f"{lasted(before_us)} before" if before_us else "at that moment"
             own = f"Its own log ends {when}, without a word of stopping."
-        return Observation(
-            kind="member-lost",
-            run=self._run,
-            start_us=first.at - before_us,
-            end_us=first.at,
-            is_open=True,
-            members=(address,),
-            headline=f"{what}{address} was removed{why} and did not come back{after}",
-            detail=f"The list of version {removal.version} is the first one without it. {own}",
+        return observation(
+            "member-lost",
+            (address,),
+            f"{what}{address} was removed{why} and did not come back{after}",
+            detail=f"The list of version {loss.version} is the first one without it. {own}",
             cause="Its process was killed (often by the kernel for want of memory) or crashed, its machine stopped, or it has "
             "been frozen or cut off since.",
             remedy="Look for its process: at its exit code, for hs_err files, at the kernel's log for its out-of-memory killer. "
             "Start it again when the cluster is safe; with one backup, a second loss before that loses data.",
-            evidence=removal.evidence.kept,
-            evidence_lines=removal.evidence.count,
-            start_utc=first.place.utc - before_us,
-            end_utc=first.place.utc,
+            evidence=loss.evidence,
+            first=first,
+            last=first,
+            start_us=first.at - before_us,
+            is_open=True,
         )
-
-
-def _has(installed: ListInstalled, address: str) -> bool:
-    return any(str(one.address) == address for one in installed.members)

@@ -1,37 +1,26 @@
-"""What is observed in logs: when, of whom, the lines that show it, and what usually causes and mends it."""
+"""What is observed in logs: when, of which members, the lines that show it, and what usually causes and mends it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, Protocol, TypeVar
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.events import Event, MemberMerging, MemberStopped, Record
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.hazelcast.logs.told_messages import ToldMessage
+from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 
 ObservationKind = Literal[
-    "flapping",
-    "oscillation",
-    "halves-apart",
-    "lone-master",
-    "member-lost",
-    "lasting-suspicion",
-    "mutual-suspicion",
-    "clock-jump",
-    "claim-not-accepted",
-    "restart",
-    "partition-lost",
-    "migration-storm",
-    "zones-differ",
-]
+    "flapping", "oscillation", "halves-apart", "lone-master", "member-lost", "lasting-suspicion", "mutual-suspicion",
+    "clock-jump", "claim-not-accepted", "restart", "partition-lost", "migration-storm", "zones-differ",
+]  # fmt: skip
 
 MAX_EVIDENCE = 12
 """Lines of evidence that are kept of one observation: the first ones, and the last."""
-_TEXT_CHARACTERS = 200
+MAX_QUOTED = 200
+"""Characters of a message that are quoted."""
 
-_Kind = TypeVar("_Kind", bound=Event)
+_Item = TypeVar("_Item")
 
 
 class EvidenceLine(Struct, frozen=True):
@@ -70,75 +59,101 @@ class Observation(Struct, frozen=True):
 
 
 class LogEnds(Struct, frozen=True):
-    """How long the logs of a run go on, and those of each member, on the run's clock."""
+    """Where the logs of a run end, and those of each member, on the run's clock."""
 
     end_us: int
     members: dict[str, int] = {}
 
     def of(self, *members: str) -> int:
-        """When the last of these members spoke last; the end of all logs where nothing is known of them."""
-        return max((self.members[one] for one in members if one in self.members), default=self.end_us)
+        """Return when the last of these members logged last; the end of all logs if none of them is known."""
+        return max((self.members[name] for name in members if name in self.members), default=self.end_us)
 
 
 class Observer(Protocol):
-    """Looks for one kind of trouble in what the members of one run say, message by message in the order of time."""
+    """Looks for one kind of trouble in what the members of one run log, message by message in the order of time."""
 
-    def take(self, told: ToldMessage) -> None:
-        """One more message."""
+    def add(self, message: InterpretedMessage) -> None:
+        """Take one more message into account."""
 
     def end(self, ends: LogEnds) -> Iterable[Observation]:
-        """Nothing more comes: what was observed."""
+        """Return what was observed when no more messages come."""
 
 
-class EvidenceLines:
-    """Collects the lines that show something, and keeps a few of them."""
+class Evidence:
+    """The lines that show an observation: how many there are, the first ones, and the last."""
 
-    def __init__(self, lines: Iterable[ToldMessage] = ()) -> None:
+    def __init__(self, messages: Iterable[InterpretedMessage] = ()) -> None:
         self.count = 0
-        self._first: list[EvidenceLine] = []
-        self._last: EvidenceLine | None = None
-        for line in lines:
-            self.add(line)
+        self.lines: list[EvidenceLine] = []
+        for message in messages:
+            self.add(message)
 
-    def add(self, told: ToldMessage) -> None:
-        """The message shows it."""
+    def add(self, message: InterpretedMessage) -> None:
+        """Add the line of a message."""
         self.count += 1
-        line = evidence_line(told)
-        if len(self._first) < MAX_EVIDENCE - 1:
-            self._first.append(line)
+        place = message.place
+        line = EvidenceLine(place.file, place.line, place.utc, place.member, quoted(message))
+        if len(self.lines) == MAX_EVIDENCE:
+            self.lines[-1] = line
         else:
-            self._last = line
+            self.lines.append(line)
 
-    @property
-    def kept(self) -> tuple[EvidenceLine, ...]:
-        """The first lines, and the last."""
-        return (*self._first, *([self._last] if self._last else []))
-
-
-def evidence_line(told: ToldMessage) -> EvidenceLine:
-    """Where a message stands, and how it begins."""
-    place = told.place
-    text = " ".join(place.text.split())[:_TEXT_CHARACTERS]
-    return EvidenceLine(place.file, place.line, place.utc, place.member, text)
+    @classmethod
+    def joined(cls, parts: Sequence[Evidence]) -> Evidence:
+        """Return all lines of these together."""
+        whole = cls()
+        whole.lines = [line for part in parts for line in part.lines]
+        whole.count = sum(part.count for part in parts)
+        return whole
 
 
-def records_of_kind(told: ToldMessage, kind: type[_Kind]) -> list[tuple[Record, _Kind]]:
-    """The records of a message whose events are of a kind."""
-    return [(record, record.event) for record in told.records if isinstance(record.event, kind)]
+def observation(
+    kind: ObservationKind,
+    members: Iterable[str],
+    headline: str,
+    *,
+    detail: str,
+    cause: str,
+    remedy: str,
+    evidence: Evidence,
+    first: InterpretedMessage,
+    last: InterpretedMessage,
+    start_us: int | None = None,
+    end_us: int | None = None,
+    is_open: bool = False,
+) -> Observation:
+    """Make an observation that lasts from the `first` message to the `last`, or from `start_us` and to `end_us`."""
+    start_us = first.at if start_us is None else start_us
+    end_us = last.at if end_us is None else end_us
+    return Observation(
+        kind, first.place.run, start_us, end_us, is_open, tuple(members), headline, detail, cause, remedy,
+        tuple(evidence.lines), evidence.count, first.place.utc + start_us - first.at, last.place.utc + end_us - last.at,
+    )  # fmt: skip
 
 
-def has_ended(told: ToldMessage) -> bool:
-    """Whether the member's incarnation ends here: it stops, or goes on as another one after a merge."""
-    return any(isinstance(record.event, MemberMerging | MemberStopped) for record in told.records)
+def consecutive_groups(items: Iterable[_Item], belongs: Callable[[list[_Item], _Item], bool]) -> list[list[_Item]]:
+    """Split items, in their order, into groups: each item joins the last group if it belongs there."""
+    groups: list[list[_Item]] = []
+    for item in items:
+        if groups and belongs(groups[-1], item):
+            groups[-1].append(item)
+        else:
+            groups.append([item])
+    return groups
+
+
+def quoted(message: InterpretedMessage) -> str:
+    """Return the beginning of a message, in one line."""
+    return " ".join(message.place.text.split())[:MAX_QUOTED]
 
 
 def times(count: int) -> str:
-    """How often, in words."""
+    """Say how often: once, twice, 3 times."""
     return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
 def lasted(us: int) -> str:
-    """A span of time in words, in two units at most."""
+    """Say how long, in two units at most."""
     if us < 10 * SECOND_US:
         return f"{us / SECOND_US:.1f} s"
     seconds = round(us / SECOND_US)
@@ -152,7 +167,7 @@ def lasted(us: int) -> str:
 
 
 def listed(names: Sequence[str], most: int = 6) -> str:
-    """Names in words: all of them, or the first and how many more."""
+    """List names in words: all of them, or the first and how many more."""
     if len(names) > most:
         return f"{', '.join(names[:most])} and {len(names) - most} more"
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

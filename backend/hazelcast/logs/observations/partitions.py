@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from msgspec import Struct
 
 from quarterdeck.backend.core.events import MemberRemoved
+from quarterdeck.backend.core.partitions.events import PartitionLost
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
-    EvidenceLines,
+    Evidence,
     LogEnds,
     Observation,
+    consecutive_groups,
     lasted,
     listed,
-    records_of_kind,
+    observation,
 )
-from quarterdeck.backend.hazelcast.logs.parsed_messages import (
-    LoggedMigrationPlan,
-    LoggedMigrationsDone,
-    LoggedPartitionLoss,
-)
-from quarterdeck.backend.hazelcast.logs.told_messages import ToldMessage
+from quarterdeck.backend.hazelcast.logs.parsed_messages import LoggedMigrationPlan, LoggedMigrationsDone
 
 TOGETHER_US = 60 * SECOND_US
 """What happens within such a time belongs together."""
@@ -46,122 +44,90 @@ class MigrationRound(Struct, frozen=True):
 class LoggedRounds:
     """Pairs what a master plans with the message that all is done."""
 
-    def __init__(self, run: str) -> None:
-        self._run = run
-        self._open: dict[str, ToldMessage] = {}
+    def __init__(self) -> None:
+        self._open: dict[str, tuple[InterpretedMessage, int]] = {}
+        """By master, the plan and its number of migrations."""
         self.rounds: list[MigrationRound] = []
-        self._lines: list[ToldMessage] = []
+        self._plans: list[tuple[InterpretedMessage, int]] = []
 
-    def take(self, told: ToldMessage) -> None:
-        """One more message."""
-        master = told.place.member
-        match told.parsed:
-            case LoggedMigrationPlan():
-                self._close(master, None)
-                self._open[master] = told
-            case LoggedMigrationsDone():
-                self._close(master, told)
+    def add(self, message: InterpretedMessage) -> None:
+        """Take one more message into account."""
+        match message.parsed:
+            case LoggedMigrationPlan(planned=planned):
+                self._close(message.member, None, None)
+                self._open[message.member] = message, planned
+            case LoggedMigrationsDone(completed=completed):
+                self._close(message.member, message.at, completed or None)
             case _:
                 pass
 
-    def _close(self, master: str, done: ToldMessage | None) -> None:
-        began = self._open.pop(master, None)
-        if began is None or not isinstance(began.parsed, LoggedMigrationPlan):
-            return
-        completed = None
-        if done is not None and isinstance(done.parsed, LoggedMigrationsDone):
-            completed = done.parsed.completed or None
-        end = done.at if done else None
-        place = began.place
-        planned = began.parsed.planned
-        self.rounds.append(MigrationRound(self._run, master, began.at, end, planned, completed, place.file, place.line))
-        self._lines.append(began)
+    def _close(self, master: str, end_us: int | None, completed: int | None) -> None:
+        if (plan := self._open.pop(master, None)) is not None:
+            began, planned = plan
+            place = began.place
+            self.rounds.append(
+                MigrationRound(place.run, master, began.at, end_us, planned, completed, place.file, place.line)
+            )
+            self._plans.append(plan)
 
     def end(self, ends: LogEnds) -> Iterable[Observation]:
-        """Times with many rounds of many migrations."""
+        """Return the times with many rounds of many migrations."""
         for master in list(self._open):
-            self._close(master, None)
-        for storm in _together(self._lines):
-            planned = [one.parsed.planned for one in storm if isinstance(one.parsed, LoggedMigrationPlan)]
-            if len(storm) >= ROUNDS_OF_STORM and sum(planned) >= MIGRATIONS_OF_STORM:
-                yield self._storm(storm, planned)
-
-    def _storm(self, storm: list[ToldMessage], planned: list[int]) -> Observation:
-        first, last = storm[0], storm[-1]
-        masters = sorted({one.place.member for one in storm})
-        lines = EvidenceLines(storm)
-        counts = listed([str(count) for count in planned])
-        return Observation(
-            kind="migration-storm",
-            run=self._run,
-            start_us=first.at,
-            end_us=last.at,
-            is_open=False,
-            members=tuple(masters),
-            headline=f"{sum(planned)} migrations in {len(storm)} rounds within {lasted(last.at - first.at)}",
-            detail=f"{listed(masters)} planned {counts} migrations, each time because the members had changed.",
-            cause="Members come and go in quick succession, so replicas are moved that will soon be moved back.",
-            remedy="Let the cluster become safe between two restarts. For planned work set the cluster state to NO_MIGRATION; "
-            "a greater hazelcast.wait.seconds.before.join gathers those who join together.",
-            evidence=lines.kept,
-            evidence_lines=lines.count,
-            start_utc=first.place.utc,
-            end_utc=last.place.utc,
-        )
+            self._close(master, None, None)
+        plans = sorted(self._plans, key=lambda plan: plan[0].at)
+        for storm in consecutive_groups(plans, lambda group, plan: plan[0].at - group[-1][0].at <= TOGETHER_US):
+            messages, planned = [plan[0] for plan in storm], [plan[1] for plan in storm]
+            if len(storm) < ROUNDS_OF_STORM or sum(planned) < MIGRATIONS_OF_STORM:
+                continue
+            first, last = messages[0], messages[-1]
+            masters = sorted({message.member for message in messages})
+            counts = listed([str(count) for count in planned])
+            yield observation(
+                "migration-storm",
+                masters,
+                f"{sum(planned)} migrations in {len(storm)} rounds within {lasted(last.at - first.at)}",
+                detail=f"{listed(masters)} planned {counts} migrations, each time because the members had changed.",
+                cause="Members come and go in quick succession, so replicas are moved that will soon be moved back.",
+                remedy="Let the cluster become safe between two restarts. For planned work set the cluster state to "
+                "NO_MIGRATION; a greater hazelcast.wait.seconds.before.join gathers those who join together.",
+                evidence=Evidence(messages),
+                first=first,
+                last=last,
+            )
 
 
 class PartitionsLost:
-    """Collects lost partitions, and who was removed just before."""
+    """Collects lost partitions, and the members that were removed just before."""
 
-    def __init__(self, run: str) -> None:
-        self._run = run
-        self._lost: list[ToldMessage] = []
+    def __init__(self) -> None:
+        self._lost: list[InterpretedMessage] = []
         self._removed: list[tuple[int, str]] = []
 
-    def take(self, told: ToldMessage) -> None:
-        """One more message."""
-        if isinstance(told.parsed, LoggedPartitionLoss):
-            self._lost.append(told)
-        for _, removed in records_of_kind(told, MemberRemoved):
-            self._removed.append((told.at, str(removed.address)))
+    def add(self, message: InterpretedMessage) -> None:
+        """Take one more message into account."""
+        if isinstance(message.parsed, PartitionLost):
+            self._lost.append(message)
+        self._removed += [(message.at, str(removed.address)) for removed in message.events(MemberRemoved)]
 
     def end(self, ends: LogEnds) -> Iterable[Observation]:
-        """The losses that belong together."""
-        for group in _together(self._lost):
+        """Return the losses, those that belong together as one."""
+        lost = sorted(self._lost, key=lambda message: message.at)
+        for group in consecutive_groups(lost, lambda group, message: message.at - group[-1].at <= TOGETHER_US):
             first, last = group[0], group[-1]
-            ids = sorted({one.parsed.partition for one in group if isinstance(one.parsed, LoggedPartitionLoss)})
-            since = first.at - TOGETHER_US
-            gone = sorted({address for at, address in self._removed if since <= at <= last.at})
-            lines = EvidenceLines(group)
+            ids = sorted({message.parsed.partition for message in group if isinstance(message.parsed, PartitionLost)})
+            gone = sorted({address for at, address in self._removed if first.at - TOGETHER_US <= at <= last.at})
             many = "partition" if len(ids) == 1 else "partitions"
             after = f" after {listed(gone)} had left" if gone else ""
-            yield Observation(
-                kind="partition-lost",
-                run=self._run,
-                start_us=first.at,
-                end_us=last.at,
-                is_open=False,
-                members=(*sorted({one.place.member for one in group}), *gone),
-                headline=f"{len(ids)} {many} lost with all replicas{after}",
-                detail=f"Lost: {listed([str(one) for one in ids], 20)}. They go on, empty.",
+            yield observation(
+                "partition-lost",
+                (*sorted({message.member for message in group}), *gone),
+                f"{len(ids)} {many} lost with all replicas{after}",
+                detail=f"Lost: {listed([str(partition) for partition in ids], 20)}. They go on, empty.",
                 cause="More members left at once than there are backups, or all replicas were on one host; a lone half of a "
                 "split loses what it has no replica of.",
                 remedy="Load the data again from its source. More backups, and partition groups by host or zone, keep "
                 "replicas apart.",
-                evidence=lines.kept,
-                evidence_lines=lines.count,
-                start_utc=first.place.utc,
-                end_utc=last.place.utc,
+                evidence=Evidence(group),
+                first=first,
+                last=last,
             )
-
-
-def _together(lines: list[ToldMessage]) -> Iterator[list[ToldMessage]]:
-    """The lines in order, parted where a long time lies between two."""
-    group: list[ToldMessage] = []
-    for one in sorted(lines, key=lambda line: line.at):
-        if group and one.at - group[-1].at > TOGETHER_US:
-            yield group
-            group = []
-        group.append(one)
-    if group:
-        yield group

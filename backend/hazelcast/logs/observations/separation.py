@@ -1,36 +1,38 @@
-"""Clusters that lead themselves apart from each other: halves of a split, or one master alone; and what they say of merging."""
+"""Clusters with masters of their own apart from each other: halves of a split, or one master alone; and merge verdicts."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Literal
 
-from quarterdeck.backend.core.events import ListInstalled, MemberMerging, MemberStopped
+from msgspec import Struct
+
+from quarterdeck.backend.core.events import ListInstalled, MemberMerging, MemberStopped, MergeVerdict
+from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
-    EvidenceLines,
+    Evidence,
     LogEnds,
     Observation,
-    ObservationKind,
     lasted,
     listed,
-    records_of_kind,
+    observation,
+    quoted,
     times,
 )
 from quarterdeck.backend.hazelcast.logs.parsed_messages import (
     LoggedLifecycle,
     LoggedMergeAbandonment,
     LoggedMergeStart,
-    LoggedMergeVerdict,
     LoggedSearchRedirected,
     LoggedStart,
 )
-from quarterdeck.backend.hazelcast.logs.told_messages import ToldMessage
 
-_MEETING = LoggedMergeVerdict | LoggedMergeStart | LoggedMergeAbandonment | LoggedSearchRedirected
-_QUOTED = 200
+_Situation = Literal["abandoned", "cannot", "waiting", "redirected", "unmet", "merged", "ended"]
+"""Why the sides stay apart, or how that ended."""
 
-_CAUSES: dict[str, tuple[str, str]] = {
+_CAUSES: dict[_Situation, tuple[str, str]] = {
     "abandoned": (
         "A merge was begun and given up: the losing side could not freeze its state, because migrations were pending or the "
         "state was locked.",
@@ -70,6 +72,44 @@ _CAUSES: dict[str, tuple[str, str]] = {
 }
 
 
+class VerdictCount(Struct):
+    """How often a member logged the same verdict on a remote master. Times are on the run's clock."""
+
+    run: str
+    member: str
+    remote: str
+    decision: str
+    """local-merges, remote-merges or cannot-merge."""
+    rule: str
+    times: int
+    first_us: int
+    last_us: int
+    why: str
+    """Its last words."""
+    file: str
+    line: int
+    """Where the last ones stand."""
+
+
+class VerdictCounts:
+    """Counts every line with a merge verdict; in a journal a verdict is an event only when it changes."""
+
+    def __init__(self) -> None:
+        self.counts: dict[tuple[str, str, str, str], VerdictCount] = {}
+
+    def add(self, message: InterpretedMessage) -> None:
+        """Take one more message into account."""
+        if not isinstance(message.parsed, MergeVerdict):
+            return
+        place, verdict = message.place, message.parsed
+        key = (place.member, str(verdict.remote), verdict.decision, verdict.rule)
+        count = self.counts.setdefault(
+            key, VerdictCount(place.run, *key, 0, message.at, message.at, verdict.why, place.file, place.line)
+        )
+        count.times += 1
+        count.last_us, count.why, count.file, count.line = message.at, verdict.why, place.file, place.line
+
+
 @dataclass
 class _Side:
     lineage: str
@@ -79,192 +119,186 @@ class _Side:
 
 @dataclass
 class _Words:
-    """What a side said of merging while it was apart."""
+    """What a side logged of merging while it was apart."""
 
-    verdicts: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """By decision and remote, lines."""
+    decisions: Counter[str] = field(default_factory=Counter)
     abandoned: int = 0
     redirected: int = 0
-    last: ToldMessage | None = None
+    last: InterpretedMessage | None = None
 
     @property
     def lines(self) -> int:
         """How often it met the other side's master, or else was asked for its own."""
-        return sum(self.verdicts.values()) + self.abandoned or self.redirected
+        return self.decisions.total() + self.abandoned or self.redirected
 
 
 @dataclass
-class _Separation:
-    start: ToldMessage
+class _Apart:
+    """A time during which clusters were apart."""
+
+    start: InterpretedMessage
     sides: list[_Side]
     words: dict[str, _Words] = field(default_factory=dict)
-    evidence: EvidenceLines = field(default_factory=EvidenceLines)
-    end: ToldMessage | None = None
+    evidence: Evidence = field(default_factory=Evidence)
+    end: InterpretedMessage | None = None
     has_merged: bool = False
+
+    def situation(self) -> _Situation:
+        """Return why the sides stay apart, or how that ended."""
+        if self.end is not None:
+            return "merged" if self.has_merged else "ended"
+        words = self.words.values()
+        decisions = {decision for of_side in words for decision in of_side.decisions}
+        if any(of_side.abandoned for of_side in words):
+            return "abandoned"
+        if decisions & {"local-merges", "remote-merges"}:
+            return "waiting"
+        if decisions:
+            return "cannot"
+        return "redirected" if any(of_side.redirected for of_side in words) else "unmet"
 
 
 class Separation:
-    """Follows which lists are in use; clusters are apart while their lists have nobody in common."""
+    """Follows which lists are in use; clusters are apart while their lists have no member in common."""
 
-    def __init__(self, run: str) -> None:
-        self._run = run
+    def __init__(self) -> None:
         self._lists: dict[str, ListInstalled] = {}
         self._companions: dict[str, set[str]] = {}
         self._met: set[frozenset[str]] = set()
-        self._episode: _Separation | None = None
-        self._done: list[_Separation] = []
+        self._episode: _Apart | None = None
+        self._done: list[_Apart] = []
 
-    def take(self, told: ToldMessage) -> None:
-        """One more message."""
-        member = told.place.member
+    def add(self, message: InterpretedMessage) -> None:
+        """Take one more message into account."""
+        member, parsed = message.member, message.parsed
         changed = False
-        if records_of_kind(told, MemberMerging):
+        is_merging = bool(message.events(MemberMerging))
+        if is_merging and self._episode is not None:
+            self._episode.has_merged = True
+        ended = isinstance(parsed, LoggedStart) or parsed == LoggedLifecycle("SHUTDOWN")
+        if is_merging or ended or message.events(MemberStopped):
             changed = self._lists.pop(member, None) is not None
-            if self._episode is not None:
-                self._episode.has_merged = True
-        ended = isinstance(told.parsed, LoggedStart) or told.parsed == LoggedLifecycle("SHUTDOWN")
-        if ended or records_of_kind(told, MemberStopped):
-            changed = self._lists.pop(member, None) is not None or changed
-        if isinstance(told.parsed, LoggedMergeVerdict):
-            self._met.add(frozenset((member, str(told.parsed.remote))))
-        for record, installed in records_of_kind(told, ListInstalled):
-            self._lists[record.member] = installed
-            addresses = [str(one.address) for one in installed.members]
+        if isinstance(parsed, MergeVerdict):
+            self._met.add(frozenset((member, str(parsed.remote))))
+        for installed in message.events(ListInstalled):
+            self._lists[member] = installed
+            addresses = [str(listed.address) for listed in installed.members]
             for address in addresses:
                 self._companions.setdefault(address, set()).update(addresses)
             changed = True
         if changed:
-            self._compare(told)
-        if self._episode is not None and isinstance(told.parsed, _MEETING):
-            self._hear(self._episode, told)
+            self._compare(message)
+        if self._episode is not None:
+            self._add_words(self._episode, message)
 
     def _sides(self) -> list[_Side]:
-        """The clusters that lead themselves: of each lineage in use the newest list."""
+        """Return the clusters with masters of their own: the newest list of each lineage in use."""
         newest: dict[str, ListInstalled] = {}
         for installed in self._lists.values():
             known = newest.get(installed.lineage)
             if known is None or known.version < installed.version:
                 newest[installed.lineage] = installed
         return [
-            _Side(lineage, str(one.master), frozenset(str(member.address) for member in one.members))
-            for lineage, one in sorted(newest.items())
+            _Side(lineage, str(view.master), frozenset(str(member.address) for member in view.members))
+            for lineage, view in sorted(newest.items())
         ]
 
-    def _compare(self, told: ToldMessage) -> None:
-        sides = self._sides()
+    def _compare(self, message: InterpretedMessage) -> None:
+        sides, episode = self._sides(), self._episode
         apart = [
             side
             for side in sides
             if any(not side.members & other.members and self._have_met(side, other) for other in sides)
         ]
         if len(apart) < 2:
-            if self._episode is not None:
-                self._episode.end = told
-                self._episode.evidence.add(told)
-                self._done.append(self._episode)
+            if episode is not None:
+                episode.end = message
+                episode.evidence.add(message)
+                self._done.append(episode)
                 self._episode = None
-        elif self._episode is None:
-            self._episode = _Separation(told, apart)
-            self._episode.evidence.add(told)
-        elif apart != self._episode.sides:
-            self._episode.sides = apart
-            self._episode.evidence.add(told)
+        elif episode is None:
+            self._episode = _Apart(message, apart, evidence=Evidence([message]))
+        elif apart != episode.sides:
+            episode.sides = apart
+            episode.evidence.add(message)
 
-    def _have_met(self, one: _Side, other: _Side) -> bool:
-        if any(self._companions.get(member, set()) & other.members for member in one.members):
+    def _have_met(self, side: _Side, other: _Side) -> bool:
+        if any(self._companions.get(member, set()) & other.members for member in side.members):
             return True
-        return any(frozenset((a, b)) in self._met for a in one.members for b in other.members)
+        return any(frozenset((a, b)) in self._met for a in side.members for b in other.members)
 
-    def _hear(self, episode: _Separation, told: ToldMessage) -> None:
-        side = next((one for one in episode.sides if told.place.member in one.members), None)
+    def _add_words(self, episode: _Apart, message: InterpretedMessage) -> None:
+        parsed = message.parsed
+        if not isinstance(parsed, MergeVerdict | LoggedMergeStart | LoggedMergeAbandonment | LoggedSearchRedirected):
+            return
+        side = next((side for side in episode.sides if message.member in side.members), None)
         if side is None:
             return
         words = episode.words.setdefault(side.lineage, _Words())
-        if words.last is None or not isinstance(told.parsed, LoggedSearchRedirected):
-            words.last = told
-        match told.parsed:
-            case LoggedMergeVerdict(remote=remote, decision=decision):
-                words.verdicts[decision, str(remote)] += 1
+        if words.last is None or not isinstance(parsed, LoggedSearchRedirected):
+            words.last = message
+        match parsed:
+            case MergeVerdict(decision=decision):
+                words.decisions[decision] += 1
             case LoggedMergeAbandonment():
                 words.abandoned += 1
             case LoggedSearchRedirected():
                 words.redirected += 1
-            case _:
+            case LoggedMergeStart():
                 pass
-        episode.evidence.add(told)
+        episode.evidence.add(message)
 
     def end(self, ends: LogEnds) -> Iterable[Observation]:
-        """Every time that clusters were apart; those of the same clusters together."""
-        episodes = [*self._done, *([self._episode] if self._episode else [])]
-        alike: dict[frozenset[frozenset[str]], list[_Separation]] = {}
-        for one in episodes:
-            alike.setdefault(frozenset(side.members for side in one.sides), []).append(one)
+        """Return every time that clusters were apart; those of the same clusters together."""
+        alike: dict[frozenset[frozenset[str]], list[_Apart]] = {}
+        for episode in (*self._done, *([self._episode] if self._episode else [])):
+            alike.setdefault(frozenset(side.members for side in episode.sides), []).append(episode)
         for group in alike.values():
-            yield self._observation(group, ends)
+            yield _observed(group, ends)
 
-    def _observation(self, group: list[_Separation], logs: LogEnds) -> Observation:
-        first, last = group[0], group[-1]
-        ends = [one.end.at if one.end else _last_known_us(one, logs) for one in group]
-        apart_us = sum(end - one.start.at for one, end in zip(group, ends, strict=True))
-        sides = sorted(last.sides, key=lambda side: (-len(side.members), side.master))
-        lone = next((side for side in sides if len(side.members) == 1), None)
-        is_lone = lone is not None and len(sides[0].members) > 1
-        kind: ObservationKind = "lone-master" if is_lone else "halves-apart"
+
+def _observed(group: list[_Apart], logs: LogEnds) -> Observation:
+    first, last = group[0], group[-1]
+    ends = [episode.end.at if episode.end else _last_known_us(episode, logs) for episode in group]
+    apart_us = sum(end - episode.start.at for episode, end in zip(group, ends, strict=True))
+    sides = sorted(last.sides, key=lambda side: (-len(side.members), side.master))
+    lone = next((side for side in sides if len(side.members) == 1 < len(sides[0].members)), None)
+    often = f"{times(len(group))}, " if len(group) > 1 else ""
+    until = ", until the logs end" if last.end is None else ""
+    if lone is not None:
+        others = sum(len(side.members) for side in sides) - 1
+        headline = f"{lone.master} led itself alone against {others} others: {often}{lasted(apart_us)}{until}"
+    else:
         names = [f"{side.master} ({len(side.members)} members)" for side in sides]
-        often = f"{times(len(group))}, " if len(group) > 1 else ""
-        until = ", until the logs end" if last.end is None else ""
-        if is_lone and lone is not None:
-            others = sum(len(side.members) for side in sides) - 1
-            headline = f"{lone.master} led itself alone against {others} others: {often}{lasted(apart_us)}{until}"
-        else:
-            headline = f"{listed(names)} were apart: {often}{lasted(apart_us)}{until}"
-        cause, remedy = _CAUSES[_situation(last)]
-        evidence = [line for one in group for line in one.evidence.kept]
-        return Observation(
-            kind=kind,
-            run=self._run,
-            start_us=first.start.at,
-            end_us=ends[-1],
-            is_open=last.end is None,
-            members=tuple(sorted({member for side in sides for member in side.members})),
-            headline=headline,
-            detail=" ".join(_last_words(last, sides)),
-            cause=cause,
-            remedy=remedy,
-            evidence=tuple(evidence),
-            evidence_lines=sum(one.evidence.count for one in group),
-            start_utc=first.start.place.utc,
-            end_utc=first.start.place.utc + ends[-1] - first.start.at,
-        )
+        headline = f"{listed(names)} were apart: {often}{lasted(apart_us)}{until}"
+    cause, remedy = _CAUSES[last.situation()]
+    return observation(
+        "lone-master" if lone is not None else "halves-apart",
+        sorted({member for side in sides for member in side.members}),
+        headline,
+        detail=" ".join(_last_words(last, sides)),
+        cause=cause,
+        remedy=remedy,
+        evidence=Evidence.joined([episode.evidence for episode in group]),
+        first=first.start,
+        last=first.start,
+        end_us=ends[-1],
+        is_open=last.end is None,
+    )
 
 
-def _last_known_us(episode: _Separation, logs: LogEnds) -> int:
-    """Until when it is known that all sides were there: the logs of one may end long before those of another."""
+def _last_known_us(episode: _Apart, logs: LogEnds) -> int:
+    """Return until when all sides are known to exist: the logs of one may end long before those of another."""
     return max(episode.start.at, min(logs.of(*side.members) for side in episode.sides))
 
 
-def _situation(episode: _Separation) -> str:
-    """Why the sides stayed apart, or how it ended."""
-    if episode.end is not None:
-        return "merged" if episode.has_merged else "ended"
-    words = list(episode.words.values())
-    decisions = {decision for one in words for decision, _ in one.verdicts}
-    if any(one.abandoned for one in words):
-        return "abandoned"
-    if decisions & {"local-merges", "remote-merges"}:
-        return "waiting"
-    if decisions:
-        return "cannot"
-    return "redirected" if any(one.redirected for one in words) else "unmet"
-
-
-def _last_words(episode: _Separation, sides: list[_Side]) -> Iterator[str]:
-    """For each side, what it said of merging, how often, and its last word."""
+def _last_words(episode: _Apart, sides: list[_Side]) -> Iterator[str]:
+    """Say for each side what it logged of merging, how often, and its last words."""
     yield "; ".join(f"{side.master} led {listed(sorted(side.members))}" for side in sides) + "."
     for side in sides:
         words = episode.words.get(side.lineage)
         if words is None or words.last is None:
             yield f"The side of {side.master} said nothing of merging."
-            continue
-        text = " ".join(words.last.place.text.split())[:_QUOTED]
-        yield f"The side of {side.master} spoke of merging {times(words.lines)}; its last word: “{text}”."
+        else:
+            said = f"The side of {side.master} spoke of merging {times(words.lines)}"
+            yield f"{said}; its last word: “{quoted(words.last)}”."

@@ -1,4 +1,4 @@
-"""All that is observed in the logs of a run, from what its members said in the order of time."""
+"""All that is observed in the logs of a run, from what its members logged in the order of time."""
 
 from __future__ import annotations
 
@@ -8,21 +8,19 @@ from itertools import groupby
 from msgspec import Struct
 
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.log_set import LogSet
 from quarterdeck.backend.hazelcast.logs.observations.claims import ClaimsNotAccepted
-from quarterdeck.backend.hazelcast.logs.observations.interruption import ClockJumps, Restarts
+from quarterdeck.backend.hazelcast.logs.observations.interruption import ClockJumps, Restarts, zone_observation
 from quarterdeck.backend.hazelcast.logs.observations.lost_members import LostMembers
 from quarterdeck.backend.hazelcast.logs.observations.observation import LogEnds, Observation, ObservationKind, Observer
 from quarterdeck.backend.hazelcast.logs.observations.partitions import LoggedRounds, MigrationRound, PartitionsLost
 from quarterdeck.backend.hazelcast.logs.observations.readmission import Readmissions
-from quarterdeck.backend.hazelcast.logs.observations.separation import Separation
+from quarterdeck.backend.hazelcast.logs.observations.separation import Separation, VerdictCount, VerdictCounts
 from quarterdeck.backend.hazelcast.logs.observations.suspicion import LastingSuspicion, MutualSuspicion
-from quarterdeck.backend.hazelcast.logs.observations.verdicts import VerdictCount, VerdictCounts
-from quarterdeck.backend.hazelcast.logs.observations.zones import zone_observation
-from quarterdeck.backend.hazelcast.logs.told_messages import ToldMessage
 
 IN_HEADLINE = 6
-"""Observations that are told in one line."""
+"""Observations that are named in one line."""
 
 _EXPLAINS: dict[ObservationKind, tuple[ObservationKind, ...]] = {
     "flapping": ("mutual-suspicion", "lone-master"),
@@ -34,7 +32,7 @@ _EXPLAINS: dict[ObservationKind, tuple[ObservationKind, ...]] = {
 
 
 class LogStory(Struct, frozen=True):
-    """What the logs of one run tell beyond its records."""
+    """What the logs of one run show beyond its records."""
 
     run: str
     observations: tuple[Observation, ...] = ()
@@ -42,66 +40,49 @@ class LogStory(Struct, frozen=True):
     verdicts: tuple[VerdictCount, ...] = ()
 
 
-class StoryTeller:
-    """Takes what the members of one run say, in the order of time. Call `end` when nothing more comes."""
-
-    def __init__(self, run: str) -> None:
-        self._run = run
-        self._rounds = LoggedRounds(run)
-        self._verdicts = VerdictCounts(run)
-        membership = (Readmissions, Separation, LostMembers, LastingSuspicion, MutualSuspicion, ClaimsNotAccepted)
-        kinds = (*membership, ClockJumps, Restarts, PartitionsLost)
-        self._observers: list[Observer] = [*(kind(run) for kind in kinds), self._rounds]
-        self._last_us = 0
-
-    def take(self, told: ToldMessage) -> None:
-        """One more message."""
-        self._last_us = max(self._last_us, told.at)
-        self._verdicts.take(told)
-        for observer in self._observers:
-            observer.take(told)
-
-    def end(self, ends: LogEnds, clocks: Iterable[Observation] = ()) -> LogStory:
-        """All observations, by the time at which they begin. `clocks`: what was observed of the members' clocks."""
-        if ends.end_us < self._last_us:
-            ends = LogEnds(self._last_us, ends.members)
-        found = [*clocks, *(one for observer in self._observers for one in observer.end(ends))]
-        found.sort(key=lambda one: (one.start_us, one.kind, one.members))
-        told = tuple(one for one in found if not any(_explains(other, one) for other in found))
-        return LogStory(self._run, told, tuple(self._rounds.rounds), tuple(self._verdicts.counts.values()))
+def stories_of(messages: Iterable[InterpretedMessage], whole: LogSet) -> Iterator[LogStory]:
+    """Yield the story of each run, from messages in `interpretation.log_order`."""
+    return (found for found in records_and_stories(messages, whole) if isinstance(found, LogStory))
 
 
-def stories_of(told: Iterable[ToldMessage], whole: LogSet) -> Iterator[LogStory]:
-    """The story of each run, from messages in order (see `told_messages.in_order`)."""
-    return (one for one in records_and_stories(told, whole) if isinstance(one, LogStory))
-
-
-def records_and_stories(told: Iterable[ToldMessage], whole: LogSet) -> Iterator[Record | LogStory]:
-    """The same, and before the story of each run its records, as they become known."""
-    for run, messages in groupby(told, key=lambda one: one.place.run):
-        teller = StoryTeller(run)
-        for message in messages:
-            teller.take(message)
+def records_and_stories(messages: Iterable[InterpretedMessage], whole: LogSet) -> Iterator[Record | LogStory]:
+    """Yield the records of each run as they become known, then its story."""
+    for run, of_run in groupby(messages, key=lambda message: message.place.run):
+        rounds, verdicts = LoggedRounds(), VerdictCounts()
+        observers: list[Observer] = [
+            Readmissions(), Separation(), LostMembers(), LastingSuspicion(), MutualSuspicion(), ClaimsNotAccepted(),
+            ClockJumps(), Restarts(), PartitionsLost(), rounds,
+        ]  # fmt: skip
+        end_us = whole.run_ended_us(run)
+        for message in of_run:
+            end_us = max(end_us, message.at)
+            verdicts.add(message)
+            for observer in observers:
+                observer.add(message)
             yield from message.records
+        ends = LogEnds(end_us, whole.last_logged_us(run))
         began_us = whole.run_began_us(run)
-        clocks = [zone_observation(one, began_us) for one in whole.aligned_clocks if one.run == run]
-        yield teller.end(LogEnds(whole.run_ended_us(run), whole.spoke_until_us(run)), clocks)
+        found = [zone_observation(clock, began_us) for clock in whole.aligned_clocks if clock.run == run]
+        found += [observation for observer in observers for observation in observer.end(ends)]
+        found.sort(key=lambda observation: (observation.start_us, observation.kind, observation.members))
+        kept = tuple(observation for observation in found if not any(_explains(other, observation) for other in found))
+        yield LogStory(run, kept, tuple(rounds.rounds), tuple(verdicts.counts.values()))
 
 
 def headline(observations: Sequence[Observation]) -> str:
-    """All of them in one line; empty when there are none."""
+    """Name all of them in one line; empty when there are none."""
     if not observations:
         return ""
     count = f"{len(observations)} observation{'s' if len(observations) > 1 else ''}"
-    told = [one.headline for one in observations[:IN_HEADLINE]]
-    if more := len(observations) - len(told):
-        told.append(f"and {more} more")
-    return f"{count}: {'; '.join(told)}"
+    named = [observation.headline for observation in observations[:IN_HEADLINE]]
+    if more := len(observations) - len(named):
+        named.append(f"and {more} more")
+    return f"{count}: {'; '.join(named)}"
 
 
-def _explains(greater: Observation, one: Observation) -> bool:
-    if one.kind not in _EXPLAINS.get(greater.kind, ()) or one.is_open:
+def _explains(greater: Observation, smaller: Observation) -> bool:
+    if smaller.kind not in _EXPLAINS.get(greater.kind, ()) or smaller.is_open:
         return False
     slack = greater.end_us - greater.start_us
-    is_within = greater.start_us - slack <= one.start_us and one.end_us <= greater.end_us + slack
-    return is_within and bool(set(greater.members) & set(one.members))
+    is_within = greater.start_us - slack <= smaller.start_us and smaller.end_us <= greater.end_us + slack
+    return is_within and bool(set(greater.members) & set(smaller.members))

@@ -2,185 +2,163 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from quarterdeck.backend.core.events import (
+    DisconnectionReported,
     ListInstalled,
     MemberRemoved,
     SuspicionCleared,
     SuspicionRaised,
 )
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
-    EvidenceLines,
+    Evidence,
     LogEnds,
     Observation,
-    has_ended,
     lasted,
     listed,
-    records_of_kind,
+    observation,
     times,
 )
-from quarterdeck.backend.hazelcast.logs.parsed_messages import LoggedDisconnectionReport, LoggedStart
-from quarterdeck.backend.hazelcast.logs.told_messages import ToldMessage
+from quarterdeck.backend.hazelcast.logs.parsed_messages import LoggedStart
 
 LASTING_US = 15 * SECOND_US
 """A suspicion is followed by a removal or by a heartbeat, normally within seconds."""
 
-_Place = tuple[str, str, str]
-"""Who suspects, whom, and the suspect's uuid."""
+_Pair = tuple[str, str, str]
+"""Which member suspects, which one, and the suspect's uuid."""
 
 
-@dataclass
-class _Spell:
+class _Spell(NamedTuple):
     observer: str
     suspect: str
-    start_us: int
-    start_utc: int
+    raised: InterpretedMessage
+    ended: InterpretedMessage | None
     end_us: int
-    is_open: bool
-    lines: tuple[ToldMessage, ...]
+
+    @property
+    def lasted_us(self) -> int:
+        return self.end_us - self.raised.at
 
 
 class LastingSuspicion:
-    """Follows every suspicion until it is withdrawn, the suspect is off the list, or the life of the observer ends."""
+    """Follows each suspicion until it is withdrawn, the suspect is off the list, or the observer's incarnation ends."""
 
-    def __init__(self, run: str) -> None:
-        self._run = run
-        self._open: dict[_Place, ToldMessage] = {}
+    def __init__(self) -> None:
+        self._open: dict[_Pair, InterpretedMessage] = {}
         self._spells: list[_Spell] = []
 
-    def take(self, told: ToldMessage) -> None:
-        """One more message."""
-        member = told.place.member
-        if isinstance(told.parsed, LoggedStart) or has_ended(told):
-            for place in [one for one in self._open if one[0] == member]:
-                self._close(place, told)
-        for _, raised in records_of_kind(told, SuspicionRaised):
-            self._open.setdefault((member, str(raised.suspect), raised.suspect_uuid), told)
-        for _, cleared in records_of_kind(told, SuspicionCleared):
-            self._close((member, str(cleared.suspect), cleared.suspect_uuid), told)
-        for _, removed in records_of_kind(told, MemberRemoved):
-            self._close((member, str(removed.address), removed.removed_uuid), told)
-        for _, installed in records_of_kind(told, ListInstalled):
-            listed_now = {(str(one.address), one.uuid) for one in installed.members}
-            for place in [one for one in self._open if one[0] == member and one[1:] not in listed_now]:
-                self._close(place, told)
+    def add(self, message: InterpretedMessage) -> None:
+        """Take one more message into account."""
+        member = message.member
+        if isinstance(message.parsed, LoggedStart) or message.ends_incarnation:
+            for pair in [pair for pair in self._open if pair[0] == member]:
+                self._close(pair, message)
+        for raised in message.events(SuspicionRaised):
+            self._open.setdefault((member, str(raised.suspect), raised.suspect_uuid), message)
+        for cleared in message.events(SuspicionCleared):
+            self._close((member, str(cleared.suspect), cleared.suspect_uuid), message)
+        for removed in message.events(MemberRemoved):
+            self._close((member, str(removed.address), removed.removed_uuid), message)
+        for installed in message.events(ListInstalled):
+            listed_now = {(str(listed.address), listed.uuid) for listed in installed.members}
+            for pair in [pair for pair in self._open if pair[0] == member and pair[1:] not in listed_now]:
+                self._close(pair, message)
 
-    def _close(self, place: _Place, told: ToldMessage) -> None:
-        raised = self._open.pop(place, None)
-        if raised is not None and told.at - raised.at >= LASTING_US:
-            lines = (raised, told)
-            self._spells.append(_Spell(*place[:2], raised.at, raised.place.utc, told.at, is_open=False, lines=lines))
+    def _close(self, pair: _Pair, ended: InterpretedMessage | None, end_us: int = 0) -> None:
+        raised = self._open.pop(pair, None)
+        if raised is not None:
+            spell = _Spell(*pair[:2], raised, ended, ended.at if ended else end_us)
+            if spell.lasted_us >= LASTING_US:
+                self._spells.append(spell)
 
     def end(self, ends: LogEnds) -> Iterable[Observation]:
-        """Pairs that suspect each other, then suspects with all who suspect them."""
-        for place, raised in self._open.items():
-            end_us = ends.of(place[0])
-            if end_us - raised.at >= LASTING_US:
-                spell = _Spell(*place[:2], raised.at, raised.place.utc, end_us, is_open=True, lines=(raised,))
-                self._spells.append(spell)
-        pairs = {(one.observer, one.suspect) for one in self._spells}
-        mutual = {frozenset(pair) for pair in pairs if pair[::-1] in pairs}
+        """Return pairs that suspect each other, and suspects with all that suspect them."""
+        for pair in list(self._open):
+            self._close(pair, None, ends.of(pair[0]))
+        pairs = {(spell.observer, spell.suspect) for spell in self._spells}
         groups: dict[tuple[str, ...], list[_Spell]] = {}
-        for one in self._spells:
-            both = frozenset((one.observer, one.suspect))
-            key = tuple(sorted(both)) if both in mutual else (one.suspect,)
-            groups.setdefault(key, []).append(one)
+        for spell in self._spells:
+            is_mutual = (spell.suspect, spell.observer) in pairs
+            key = tuple(sorted((spell.observer, spell.suspect))) if is_mutual else (spell.suspect,)
+            groups.setdefault(key, []).append(spell)
         for key, spells in groups.items():
-            yield self._observation(key, spells)
-
-    def _observation(self, key: tuple[str, ...], spells: list[_Spell]) -> Observation:
-        start, end = min(one.start_us for one in spells), max(one.end_us for one in spells)
-        observers = sorted({one.observer for one in spells})
-        longest = lasted(max(one.end_us - one.start_us for one in spells))
-        is_open = any(one.is_open for one in spells)
-        until = ", until the logs end" if is_open else ""
-        if len(key) == 2:
-            headline = f"{listed(key)} suspected each other for {longest}{until}, and both stayed on the list"
-        else:
-            headline = f"{listed(observers)} suspected {key[0]} for {longest}{until}, and it stayed on the list"
-        lines = EvidenceLines(sorted((line for one in spells for line in one.lines), key=lambda line: line.at))
-        spoken = "; ".join(
-            f"{one.observer} suspected {one.suspect} for {lasted(one.end_us - one.start_us)}" for one in spells[:10]
-        )
-        return Observation(
-            kind="lasting-suspicion",
-            run=self._run,
-            start_us=start,
-            end_us=end,
-            is_open=is_open,
-            members=tuple(sorted({*key, *observers})),
-            headline=headline,
-            detail=f"{spoken}.",
-            cause="These members do not reach each other while the master reaches both. With "
-            "hazelcast.partial.member.disconnection.resolution.heartbeat.count at 0 (its default) nobody resolves that: "
-            "calls between them fail or wait.",
-            remedy="Mend the link between them. To have the master remove one of them, set that property to 3 or more.",
-            evidence=lines.kept,
-            evidence_lines=lines.count,
-            start_utc=min(one.start_utc for one in spells),
-            end_utc=min(one.start_utc for one in spells) + end - start,
-        )
+            yield _observed(key, spells)
 
 
-@dataclass
-class _Removals:
-    removed: dict[str, int] = field(default_factory=dict)
-    others: set[str] = field(default_factory=set)
-    evidence: EvidenceLines = field(default_factory=EvidenceLines)
-    first: ToldMessage | None = None
-    last: ToldMessage | None = None
+def _observed(key: tuple[str, ...], spells: list[_Spell]) -> Observation:
+    first = min((spell.raised for spell in spells), key=lambda message: message.at)
+    observers = sorted({spell.observer for spell in spells})
+    is_open = any(spell.ended is None for spell in spells)
+    for_long = f"for {lasted(max(spell.lasted_us for spell in spells))}{', until the logs end' if is_open else ''}"
+    if len(key) == 2:
+        headline = f"{listed(key)} suspected each other {for_long}, and both stayed on the list"
+    else:
+        headline = f"{listed(observers)} suspected {key[0]} {for_long}, and it stayed on the list"
+    lines = [line for spell in spells for line in (spell.raised, spell.ended) if line is not None]
+    each = (f"{spell.observer} suspected {spell.suspect} for {lasted(spell.lasted_us)}" for spell in spells[:10])
+    return observation(
+        "lasting-suspicion",
+        sorted({*key, *observers}),
+        headline,
+        detail=f"{'; '.join(each)}.",
+        cause="These members do not reach each other while the master reaches both. With "
+        "hazelcast.partial.member.disconnection.resolution.heartbeat.count at 0 (its default) no member resolves that: "
+        "calls between them fail or wait.",
+        remedy="Mend the link between them. To have the master remove one of them, set that property to 3 or more.",
+        evidence=Evidence(sorted(lines, key=lambda line: line.at)),
+        first=first,
+        last=first,
+        end_us=max(spell.end_us for spell in spells),
+        is_open=is_open,
+    )
 
 
 class MutualSuspicion:
     """Collects the removals by which a master ends a partial disconnection, and the reports that led to them."""
 
-    def __init__(self, run: str) -> None:
-        self._run = run
-        self._found = _Removals()
-        self._reports: list[ToldMessage] = []
+    def __init__(self) -> None:
+        self._reports: list[InterpretedMessage] = []
+        self._removals: list[InterpretedMessage] = []
+        self._removed: Counter[str] = Counter()
+        self._others: set[str] = set()
+        self._evidence = Evidence()
 
-    def take(self, told: ToldMessage) -> None:
-        """One more message."""
-        if isinstance(told.parsed, LoggedDisconnectionReport):
-            self._reports.append(told)
-        for _, removed in records_of_kind(told, MemberRemoved):
+    def add(self, message: InterpretedMessage) -> None:
+        """Take one more message into account."""
+        if isinstance(message.parsed, DisconnectionReported):
+            self._reports.append(message)
+        for removed in message.events(MemberRemoved):
             if removed.cause != "disconnected":
                 continue
-            found = self._found
-            for report in self._reports:
-                found.evidence.add(report)
-                if isinstance(report.parsed, LoggedDisconnectionReport):
-                    found.others.add(str(report.parsed.reporter.address))
-                    found.others |= {str(one.address) for one in report.parsed.suspects}
+            for line in self._reports:
+                self._evidence.add(line)
+                if isinstance(report := line.parsed, DisconnectionReported):
+                    self._others |= {str(address) for address in (report.reporter, *report.suspects)}
             self._reports.clear()
-            found.removed[str(removed.address)] = found.removed.get(str(removed.address), 0) + 1
-            found.evidence.add(told)
-            found.first, found.last = found.first or told, told
+            self._removed[str(removed.address)] += 1
+            self._removals.append(message)
+            self._evidence.add(message)
 
     def end(self, ends: LogEnds) -> Iterable[Observation]:
-        """All such removals together."""
-        found = self._found
-        if found.first is None or found.last is None:
+        """Return all such removals together."""
+        if not self._removals:
             return
-        names, others = sorted(found.removed), sorted(found.others - set(found.removed))
+        names, others = sorted(self._removed), sorted(self._others - self._removed.keys())
         whom = f", who disagreed with {listed(others)} about who is alive" if others else ""
-        yield Observation(
-            kind="mutual-suspicion",
-            run=self._run,
-            start_us=found.first.at,
-            end_us=found.last.at,
-            is_open=False,
-            members=(*names, *others),
-            headline=f"{listed(names)} removed {times(sum(found.removed.values()))} by mutual suspicion"
+        yield observation(
+            "mutual-suspicion",
+            (*names, *others),
+            f"{listed(names)} removed {times(self._removed.total())} by mutual suspicion"
             + (f" with {listed(others)}" if others else ""),
             detail=f"The master removed {listed(names)}{whom}. It keeps the greatest set of members that reach each other.",
             cause="The link between these members is broken in one direction or both, while the master reaches all of them.",
             remedy="Mend that link before the removed member comes back: otherwise it is removed again.",
-            evidence=found.evidence.kept,
-            evidence_lines=found.evidence.count,
-            start_utc=found.first.place.utc,
-            end_utc=found.last.place.utc,
+            evidence=self._evidence,
+            first=self._removals[0],
+            last=self._removals[-1],
         )

@@ -16,10 +16,22 @@ _PATTERNS = (
     *split_brain.PATTERNS,
     *partitions_and_connections.PATTERNS,
 )
-_QUIET = re.compile(
-    r"(?:processors=|Initialized new cluster connection|Connection\[|Connecting to /|Could not connect to: )"
-)
-_READ = 1 << 18
+EVENT_SIGNS = tuple(sign.encode() for pattern in _PATTERNS for sign in pattern.signs)
+EVENT_SIGNS = tuple(sorted(sign for sign in set(EVENT_SIGNS) if not any(o != sign and o in sign for o in EVENT_SIGNS)))
+"""Pieces of text without which no line begins, continues or ends a message that makes an event."""
+
+_QUIET: dict[str, Subject] = {
+    "processors=": "other",
+    "Initialized new cluster connection": "connections",
+    "Connection[": "connections",
+    "Connecting to /": "connections",
+    "Could not connect to: ": "connections",
+}
+"""Frequent messages that make no event, by how they begin; they are recognised before all patterns."""
+_IS_QUIET = re.compile("|".join(map(re.escape, _QUIET)))
+_CHATTY = frozenset({"HealthMonitor", "TcpServerConnection", "TcpServerConnector", "TcpServerConnectionErrorHandler"})
+"""Loggers whose messages, but for lost connections, make no event."""
+_MAX_MATCHED = 1 << 18
 """Characters of a message in which a pattern is looked for."""
 
 
@@ -31,10 +43,10 @@ class PatternMatch(NamedTuple):
 
 
 def match_message(text: str, logger: str = "") -> PatternMatch | None:
-    """What a message of the product with this text means, or None when no pattern fits. Never raises."""
-    text = text.lstrip()[:_READ] if text[:1].isspace() else text[:_READ]
-    if _QUIET.match(text):
-        return PatternMatch("other" if text.startswith("p") else "connections", NoEvent())
+    """Return what a message of the product with this text means, or None when no pattern fits. Never raises."""
+    text = text.lstrip()[:_MAX_MATCHED] if text[:1].isspace() else text[:_MAX_MATCHED]
+    if quiet := _IS_QUIET.match(text):
+        return PatternMatch(_QUIET[quiet[0]], NoEvent())
     if logger in _CHATTY and not text.startswith(CONNECTION_FAILURE):
         return PatternMatch(SUBJECT_OF_LOGGER[logger], NoEvent())
     for log_pattern in _PATTERNS:
@@ -47,6 +59,3 @@ def match_message(text: str, logger: str = "") -> PatternMatch | None:
                     continue
     subject = SUBJECT_OF_LOGGER.get(logger)
     return PatternMatch(subject, NoEvent()) if subject else None
-
-
-_CHATTY = frozenset({"HealthMonitor", "TcpServerConnection", "TcpServerConnector", "TcpServerConnectionErrorHandler"})

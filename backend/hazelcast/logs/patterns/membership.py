@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 
+from quarterdeck.backend.core.events import ListRejected
 from quarterdeck.backend.hazelcast.logs.parsed_messages import (
     LoggedJoinFailure,
     LoggedJoinRequest,
     LoggedLifecycle,
-    LoggedListRejection,
     LoggedMemberList,
     LoggedRemoval,
     LoggedShutdown,
     LoggedStart,
     LoggedUuidReset,
-    MemberMention,
     NoEvent,
     ParsedMessage,
 )
@@ -37,19 +36,17 @@ _ENTRY = re.compile(r"^\s*(?P<member>Member .*?)\s*$", re.MULTILINE)
 
 
 def _list(found: re.Match[str]) -> ParsedMessage:
-    """A whole block. One that is cut short, or whose size is not that of its lines, says nothing."""
+    """Parse a whole block. Raises `PatternMismatch` for one that is cut short or whose size is not that of its lines."""
     block = _BLOCK.search(found.string)
     if block is None:
         raise PatternMismatch("a member list without its end")
-    members: list[MemberMention] = []
-    for entry in _ENTRY.finditer(block["body"]):
-        members.append(mentioned_member(entry["member"]))
+    members = tuple(mentioned_member(entry["member"]) for entry in _ENTRY.finditer(block["body"]))
     if len(members) != int(block["size"] or block["old_size"]) or not members:
         raise PatternMismatch("a member list whose size is not that of its lines")
     version = block["version"]
     if not version and not any(member.this for member in members):
         return NoEvent()  # as clients in the same process print it
-    return LoggedMemberList(int(version) if version else None, tuple(members))
+    return LoggedMemberList(int(version) if version else None, members)
 
 
 def _removal(found: re.Match[str]) -> ParsedMessage:
@@ -57,8 +54,11 @@ def _removal(found: re.Match[str]) -> ParsedMessage:
 
 
 PATTERNS: list[LogPattern] = [
-    log_pattern("membership", "Members ", r"\s*Members (?:\{size:|\[\d)", _list),
-    log_pattern("life", " is ", rf"({ADDRESS}) is ([A-Z][A-Z_]+)\.?\s*$", lambda found: LoggedLifecycle(found[2])),
+    log_pattern("membership", "Members ", r"\s*Members (?:\{size:|\[\d)", _list, ("Members {size", "Members [")),
+    log_pattern(
+        "life", " is ", rf"({ADDRESS}) is ([A-Z][A-Z_]+)\.?\s*$", lambda found: LoggedLifecycle(found[2]),
+        (" is START", " is SHUT", " is MERG"),
+    ),
     log_pattern("life", " starting at ", rf"[^\n]*\d[^\n]* starting at {ADDRESS}", lambda _: LoggedStart()),
     log_pattern(
         "life", "Resetting local member UUID",
@@ -90,12 +90,12 @@ PATTERNS: list[LogPattern] = [
     log_pattern(
         "membership", "Not updating members because caller",
         rf"Not updating members because caller: ({ADDRESS}) (is not known master: [^\n]*)",
-        lambda found: LoggedListRejection(address(found[1]), found[2]),
+        lambda found: ListRejected(0, address(found[1]), found[2]),
     ),
     log_pattern(
         "membership", "Not updating members received",
         rf"Not updating members received from caller: ({ADDRESS}) (because [^\n]*)",
-        lambda found: LoggedListRejection(address(found[1]), found[2].strip()),
+        lambda found: ListRejected(0, address(found[1]), found[2].strip()),
     ),
     known(
         "life",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
 from quarterdeck.backend.hazelcast.logs.parsed_messages import (
     LoggedClockJump,
     LoggedConnectionFailure,
     LoggedMigrationPlan,
     LoggedMigrationsDone,
-    LoggedPartitionLoss,
     Subject,
 )
 from quarterdeck.backend.hazelcast.logs.patterns.pattern import ADDRESS, LogPattern, address, known, log_pattern
@@ -24,7 +24,7 @@ PATTERNS: list[LogPattern] = [
     log_pattern(
         "partitions", "is completely lost",
         r"partitionId=(\d{1,6}) is completely lost",
-        lambda found: LoggedPartitionLoss(int(found[1])),
+        lambda found: PartitionLost(int(found[1]), ALL_LOST),
     ),
     log_pattern(
         "partitions", "Repartitioning cluster data",

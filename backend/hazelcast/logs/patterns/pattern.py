@@ -1,4 +1,4 @@
-"""How messages are recognised: each pattern has a meaning. Also the pieces that many patterns share."""
+"""How messages are recognised: each pattern has a meaning; and the pieces that many patterns share."""
 
 from __future__ import annotations
 
@@ -37,29 +37,35 @@ class LogPattern:
     needle: str
     pattern: re.Pattern[str]
     meaning: Callable[[re.Match[str]], ParsedMessage]
+    signs: tuple[str, ...] = ()
+    """Pieces of text, one of which stands in a line of every such message that makes an event."""
 
 
 def log_pattern(
-    subject: Subject, needle: str, pattern: str, meaning: Callable[[re.Match[str]], ParsedMessage]
+    subject: Subject,
+    needle: str,
+    pattern: str,
+    meaning: Callable[[re.Match[str]], ParsedMessage],
+    signs: tuple[str, ...] = (),
 ) -> LogPattern:
-    """The messages that contain `needle` and fit `pattern`, and what they mean."""
-    return LogPattern(subject, needle, re.compile(pattern, re.DOTALL), meaning)
+    """Make a pattern of messages that may make an event. Give `signs` where `needle` is common in other lines."""
+    return LogPattern(subject, needle, re.compile(pattern, re.DOTALL), meaning, signs or (needle,))
 
 
 def known(subject: Subject, beginnings: str) -> LogPattern:
-    """Messages that begin like one of these lines, and make no event. A ``*`` stands for a member or an address."""
+    """Make a pattern of messages that begin like one of these lines and make no event. ``*`` is a member or an address."""
     lines = [line.strip() for line in beginnings.strip().splitlines()]
     pattern = "|".join(re.escape(line).replace(r"\*", MEMBER) for line in lines)
     return LogPattern(subject, "", re.compile(rf"(?:{pattern})"), lambda _: NoEvent())
 
 
 def address(text: str) -> Address:
-    """The address in a piece that `ADDRESS` or `MEMBER` matched. Raises `PatternMismatch`."""
+    """Return the address in a piece that `ADDRESS` or `MEMBER` matched. Raises `PatternMismatch`."""
     return mentioned_member(text).address
 
 
 def mentioned_member(text: str) -> MemberMention:
-    """The member in a piece that `MEMBER` matched. Raises `PatternMismatch`."""
+    """Return the member in a piece that `MEMBER` matched. Raises `PatternMismatch`."""
     found = _MEMBER.match(text)
     member = _named(found) if found else None
     if member is None:
@@ -68,13 +74,13 @@ def mentioned_member(text: str) -> MemberMention:
 
 
 def mentioned_members(text: str) -> tuple[MemberMention, ...]:
-    """Every member in `text`, be it printed as a member or as the product prints it inside views."""
+    """Return every member in `text`, printed as a member or as the product prints it inside views."""
     pattern = _INFO if "MemberInfo{" in text else _MEMBER
     return tuple(member for found in pattern.finditer(text) if (member := _named(found)) is not None)
 
 
 def view(text: str) -> tuple[int, tuple[MemberMention, ...]]:
-    """Version and members of the first ``MembersView{…}`` in `text`. Raises `PatternMismatch`."""
+    """Return version and members of the first ``MembersView{…}`` in `text`. Raises `PatternMismatch`."""
     flat = text.replace("\n", "")
     place = flat.find("MembersView{")
     found = _VIEW.match(flat, place) if place >= 0 else None

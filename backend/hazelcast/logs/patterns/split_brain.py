@@ -6,13 +6,12 @@ import re
 from typing import Literal, cast
 
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES, ClusterState
+from quarterdeck.backend.core.events import ClusterStateChanged, MergeVerdict
 from quarterdeck.backend.hazelcast.logs.parsed_messages import (
     LoggedMergeAbandonment,
     LoggedMergeOrder,
     LoggedMergeStart,
-    LoggedMergeVerdict,
     LoggedSearchRedirected,
-    LoggedStateChange,
     NoEvent,
     ParsedMessage,
 )
@@ -34,7 +33,6 @@ _RULES = (
 
 
 def _rule(why: str) -> str:
-    """The rule of ours that says the same; ``unknown`` when none is recognised."""
     if "same data member count" in why:
         return "address"
     return next((rule for sign, rule in _RULES if sign in why), "unknown")
@@ -42,7 +40,7 @@ def _rule(why: str) -> str:
 
 def _judged(decision: Literal["local-merges", "remote-merges", "cannot-merge"], found: re.Match[str]) -> ParsedMessage:
     why = found["why"].strip(" ,")
-    return LoggedMergeVerdict(address(found["remote"]), decision, _rule(why), found[0].strip())
+    return MergeVerdict(address(found["remote"]), decision, _rule(why), found[0].strip())
 
 
 def _state(found: re.Match[str]) -> ParsedMessage:
@@ -51,7 +49,7 @@ def _state(found: re.Match[str]) -> ParsedMessage:
         return NoEvent()
     before, after = found["before"], cast(ClusterState, name)
     initiator = f", initiated by {found['initiator']}" if found["initiator"] else ""
-    return LoggedStateChange(after, f"changed from {before}{initiator}")
+    return ClusterStateChanged(after, f"changed from {before}{initiator}")
 
 
 PATTERNS: list[LogPattern] = [

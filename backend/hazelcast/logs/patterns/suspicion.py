@@ -1,10 +1,10 @@
-"""Patterns of messages about suspicion, mastership claims and partial disconnections (Hazelcast: heartbeats and suspicion and
-mastership claim and partial disconnections)."""
+"""Patterns of messages about suspicion, mastership claims and partial disconnections."""
 
 from __future__ import annotations
 
 import re
 
+from quarterdeck.backend.core.events import DisconnectionReported
 from quarterdeck.backend.hazelcast.logs.parsed_messages import (
     LoggedClaimAcceptance,
     LoggedClaimFinish,
@@ -12,7 +12,6 @@ from quarterdeck.backend.hazelcast.logs.parsed_messages import (
     LoggedClaimRequest,
     LoggedClaimStart,
     LoggedDetection,
-    LoggedDisconnectionReport,
     LoggedExplicitSuspicion,
     LoggedRemoval,
     LoggedSuspicion,
@@ -97,7 +96,9 @@ PATTERNS: list[LogPattern] = [
     log_pattern(
         "disconnection", "Received suspected members",
         rf"Received suspected members: (\[.*\]) from ({MEMBER})\s*$",
-        lambda found: LoggedDisconnectionReport(mentioned_member(found[2]), mentioned_members(found[1])),
+        lambda found: DisconnectionReported(
+            address(found[2]), tuple(member.address for member in mentioned_members(found[1]))
+        ),
     ),
     log_pattern(
         "disconnection", "because it has disconnected from some",

@@ -173,9 +173,9 @@ def test_migrations_are_counted_and_three_rounds_at_once_are_a_storm() -> None:
 def test_members_that_were_killed_are_lost() -> None:
     """A slave and then the master. One that was told to end, and one that came back by a merge, are not."""
     slave, master = story("formation-and-crash").observations
-    assert slave.headline == "10.77.0.5:5701 was removed (no connection) and did not come back"
+    assert slave.headline == "10.77.0.5:5701 was removed (lost connection) and did not come back"
     assert master.headline == (
-        "the master 10.77.0.1:5701 was removed (no connection) and did not come back; 10.77.0.2:5701 led from then on"
+        "the master 10.77.0.1:5701 was removed (lost connection) and did not come back; 10.77.0.2:5701 led from then on"
     )
     assert "Its own log ends at that moment, without a word of stopping." in master.detail
     assert (slave.kind, slave.is_open, master.evidence[0].member) == ("member-lost", True, "10.77.0.2:5701")

@@ -1,0 +1,113 @@
+"""What the members of a run logged, in the order of time: what each message means and the records that it makes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from typing import TypeVar
+
+from msgspec import Struct
+
+from quarterdeck.backend.core.events import Event, MemberMerging, MemberRemoved, MemberStopped, Record
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.hazelcast.logs.event_reconstruction import EventReconstruction
+from quarterdeck.backend.hazelcast.logs.log_set import LogSet, MemberMessage
+from quarterdeck.backend.hazelcast.logs.parsed_messages import NoEvent, ParsedMessage
+from quarterdeck.backend.hazelcast.logs.patterns.matching import match_message
+
+_REMOVED_BEFORE_US = 5 * SECOND_US
+"""A removed member that goes on without the others logs something within this time."""
+_Kind = TypeVar("_Kind", bound=Event)
+
+
+class InterpretedMessage(Struct, frozen=True):
+    """A message of a member with its place, what it means, and the records that became known with it."""
+
+    place: MemberMessage
+    at: int
+    """Microseconds on the run's clock."""
+    parsed: ParsedMessage
+    records: tuple[Record, ...]
+
+    @property
+    def member(self) -> str:
+        """The address of the member that logged it."""
+        return self.place.member
+
+    def events(self, kind: type[_Kind]) -> list[_Kind]:
+        """Return the recorded events of this kind."""
+        return [record.event for record in self.records if isinstance(record.event, kind)]
+
+    @property
+    def ends_incarnation(self) -> bool:
+        """Whether the member stops here, or goes on as another incarnation after a merge."""
+        return any(isinstance(record.event, MemberMerging | MemberStopped) for record in self.records)
+
+
+def log_order(placed: MemberMessage) -> tuple[str, int, int, str, int]:
+    """Sort by run, then by time; at the same time older files come first, and each file keeps its order."""
+    return placed.run, placed.at_us, placed.file_us, placed.file, placed.offset
+
+
+def interpret_messages(placed: Iterable[MemberMessage], whole: LogSet) -> Iterator[InterpretedMessage]:
+    """Interpret messages that are in `log_order`. Those of one member are in the order in which it logged them."""
+    for run, messages in groupby(placed, key=lambda message: message.run):
+        interpreter = MessageInterpreter(run, whole.run_began_us(run))
+        for message in messages:
+            yield from interpreter.interpret(message)
+        yield from interpreter.end(whole.last_logged_us(run))
+
+
+class MessageInterpreter:
+    """Interprets what the members of one run logged, in order. Call `end` when no more messages come.
+
+    Logs that were copied, or written to two files at once, repeat everything: a repeated message counts once.
+    """
+
+    def __init__(self, run: str, began_us: int) -> None:
+        self._run = run
+        self._began_us = began_us
+        self._members: dict[str, EventReconstruction] = {}
+        self._lasts: dict[str, MemberMessage] = {}
+        self._removals: dict[str, tuple[int, str]] = {}
+        """By incarnation, when it was removed last, and by which member."""
+        self._at_us: int | None = None
+        self._files: dict[tuple[str, str], dict[str, int]] = {}
+        """By member and text of messages at `_at_us`: how often each file has it."""
+
+    def interpret(self, message: MemberMessage) -> Iterator[InterpretedMessage]:
+        """Yield the message with its records, or nothing when another file had it already or no pattern fits."""
+        if self._is_repeated(message):
+            return
+        matched = match_message(message.text, message.logger)
+        if matched is None:
+            return
+        member = self._members.get(message.member)
+        if member is None:
+            member = self._members[message.member] = EventReconstruction(self._run, message.member, self._began_us)
+        records = tuple(member.apply(message.at_us, message.utc, matched.parsed, message.thread))
+        for record in records:
+            if isinstance(record.event, MemberRemoved):
+                self._removals[record.event.removed_uuid] = (message.at_us, message.member)
+        self._lasts[message.member] = message
+        yield InterpretedMessage(message, message.at_us - self._began_us, matched.parsed, records)
+
+    def end(self, last_logged_us: Mapping[str, int]) -> Iterator[InterpretedMessage]:
+        """Yield what is known of each member when no more messages come. `last_logged_us`: when it logged last."""
+        for name, member in self._members.items():
+            last = self._lasts[name]
+            at_us = last.at_us - self._began_us
+            until_us = self._began_us + max(last_logged_us.get(name, 0), at_us)
+            removal = self._removals.get(member.uuid)
+            gone = ""
+            if removal is not None and removal[0] >= until_us - _REMOVED_BEFORE_US:
+                gone = f"its log ends here, and {removal[1]} removed it"
+            yield InterpretedMessage(last, at_us, NoEvent(), tuple(member.end(until_us, gone)))
+
+    def _is_repeated(self, message: MemberMessage) -> bool:
+        if message.at_us != self._at_us:
+            self._at_us = message.at_us
+            self._files.clear()
+        files = self._files.setdefault((message.member, message.text), {})
+        files[message.file] = times = files.get(message.file, 0) + 1
+        return not all(times > others for file, others in files.items() if file != message.file)
