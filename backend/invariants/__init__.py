@@ -1,12 +1,12 @@
-"""Invariants of membership, partitions and data, checked record by record (Cluster Service Consistency Improvements and Avoid
-Data Loss on Migration).
+"""Invariants of membership, partitions and data, checked record by record.
 
-Each invariant remembers what it needs; what it returns names the records that contradict each other. Lists are compared only
-within an incarnation (a uuid) or within a lineage: after a split both halves rightly publish one version with different content.
-What cannot be seen at once, such as that a list reaches everybody on it, is checked when the run is concluded.
+They are the theorems of Cluster Service Consistency Improvements and Avoid Data Loss on Migration. Each invariant remembers what
+it needs; what it returns names the records that contradict each other. Lists are compared only within an incarnation (a uuid) or
+within a lineage: after a split both halves rightly publish one version with different content. What cannot be seen at once, such
+as that a list reaches every member on it, is checked when the run is concluded.
 
 Records must come in an order in which no effect stands before its cause, as a simulated run and a cluster in one process
-tell them.
+record them.
 """
 
 from quarterdeck.backend.invariants.incarnations import RunIncarnations

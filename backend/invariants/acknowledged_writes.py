@@ -68,14 +68,14 @@ class Register:
         self.by_value = {None: list(self.writes)}
 
     def begin(self, record: Record, event: CallStarted, now: int) -> Write:
-        """A write of this key is under way."""
+        """Add a write of this key that is under way."""
         write = Write(event.value if event.operation == "put" else None, record, now)
         self.writes.append(write)
         self.by_value.setdefault(write.value, []).append(write)
         return write
 
     def finish(self, record: Record, event: CallFinished, call: OpenCall, now: int, lost_at: float) -> Violation | None:
-        """The call has ended. Whatever was written until `lost_at` may be lost."""
+        """End a call and judge its answer. What was written until `lost_at` may be lost."""
         self.partition = event.partition
         if event.operation == "get":
             self.problem = event.problem
@@ -91,7 +91,7 @@ class Register:
         return found
 
     def _judge(self, record: Record, event: CallFinished, call: OpenCall, now: int, lost_at: float) -> Violation | None:
-        """The answer of every kind of call says what was there before."""
+        """Judge the answer of a call, which says for every operation what was there before."""
         value = event.value if event.found else None
         # Done on one side of a split, its answer lost, a write may come back with that side's data while it is tried on.
         done_before = call.began <= lost_at
@@ -114,7 +114,7 @@ class Register:
         return Violation(NoLostWrite.name, text, (later.record, record))
 
     def count_survivor(self, event: CallFinished, call: OpenCall, at_risk: int, lost_at: float) -> None:
-        """The call found what had to be there: a write that could have been lost since it was done, `at_risk`, was not."""
+        """Mark the write that the call has found, if it could have been lost since it was done (`at_risk`) and had to survive."""
         value = event.value if event.found else None
         for write in reversed(self.by_value.get(value, ())):
             if write is not call.write:
@@ -123,7 +123,7 @@ class Register:
                 return
 
     def _certainly_replaced(self, write: Write, call: OpenCall, lost_at: float) -> Write | None:
-        """A write that began when `write` was done, was done when `call` began, and cannot have been lost."""
+        """Return a write that began after `write` was done, was done when `call` began, and cannot have been lost."""
         asked_again = write.began < lost_at < write.ended
         done = write.ended if asked_again else write.done
         for later in reversed(self.writes):
@@ -144,9 +144,9 @@ class JudgedWrites(Struct, frozen=True):
     """Those that may be lost, as members were divided or more of them lost at once than there were backups."""
 
 
-def together(several: Iterable[JudgedWrites]) -> JudgedWrites:
-    """What was judged in several runs."""
-    counts = [(one.acknowledged, one.survived, one.unjudged) for one in several]
+def together(judged: Iterable[JudgedWrites]) -> JudgedWrites:
+    """Add up what was judged in several runs."""
+    counts = [(one.acknowledged, one.survived, one.unjudged) for one in judged]
     return JudgedWrites(*map(sum, zip(*counts, strict=True))) if counts else JudgedWrites(0, 0, 0)
 
 
@@ -191,7 +191,7 @@ class NoLostWrite(Invariant):
         }
 
     def written(self) -> list[Key]:
-        """Every map and key that anybody wanted to write, in the order of their first use."""
+        """List every map and key that a client wanted to write, in the order of their first use."""
         return [key for key, register in self._registers.items() if len(register.writes) > 1]
 
     def reads_under_way(self, uuid: str) -> int:
@@ -199,13 +199,13 @@ class NoLostWrite(Invariant):
         return sum(call.write is None for (caller, _, _), call in self._calls.items() if caller == uuid)
 
     def unreadable(self) -> Iterator[str]:
-        """The written keys whose latest read ended with a problem, and that problem."""
+        """Yield the written keys whose latest read ended with a problem, each with that problem."""
         for name, key in self.written():
             if problem := self._registers[name, key].problem:
                 yield f"{key} of {name}: {problem}"
 
     def excused(self) -> list[tuple[int, int]]:
-        """The partitions that lost as many holders as they had replicas, each time with how many times that happened to it."""
+        """Return the partitions that lost as many holders as they had replicas, each with how often that happened."""
         return [(partition, len(times)) for partition, times in self._excused.items()]
 
     def why_uncertain(self) -> str:

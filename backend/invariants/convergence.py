@@ -28,14 +28,15 @@ FEW_SPARE_GROUPS = 3
 
 
 class Convergence(Invariant):
-    """Within a stated bound after the last fault heals there is one cluster, with one view and one table, which is balanced and
-    safe."""
+    """Within a stated bound after the last fault heals, one cluster has one view and one table, balanced and safe."""
 
     name = "convergence"
 
     def __init__(self, tables: PartitionTables, bound_us: int | None = None) -> None:
-        """`bound_us`: how long it may take; by default as long as the documented settings allow, which no other ones exceed by
-        much."""
+        """Set the bound within which the members must converge.
+
+        `bound_us` is how long it may take; by default as long as the documented settings allow, which others hardly exceed.
+        """
         self._tables = tables
         self._bound_us = bound_us
         self._known: dict[str, Record] = {}
@@ -62,7 +63,7 @@ class Convergence(Invariant):
         yield PendingObligation(Violation(self.name, why, (shown,)), self._begins_us or 0, tuple(alive), bound_us)
 
     def _why_not(self, alive: Sequence[IncarnationHistory]) -> str:
-        """The first thing that is not as it should be; empty when all is."""
+        """Return the first thing that is not as it should be; empty when all is."""
         for one in alive:
             if one.view is None:
                 return f"{one.label} belongs to no cluster"
@@ -99,13 +100,13 @@ class Convergence(Invariant):
 
 @cache
 def documented_bound_us(members: int) -> int:
-    """How long so many members may take with the documented settings."""
+    """Return how long so many members may take with the documented settings."""
     settings = Settings.of()
     return convergence_bound_us(settings, members) + table_bound_us(settings)
 
 
 def _listed_at(one: IncarnationHistory) -> int:
-    """When it installed its list; before everybody else who has none."""
+    """Return when the incarnation installed its list; -1 when it has none."""
     return -1 if one.view_record is None else one.view_record.at
 
 

@@ -21,13 +21,13 @@ PHI_TIMEOUTS = 5
 
 
 def convergence_bound_us(settings: Settings, members: int) -> int:
-    """Within this time after the last fault is healed, `members` members are one cluster. Whole milliseconds, in us."""
+    """Return within which time after the last fault heals `members` members are one cluster, in whole milliseconds as µs."""
     terms = convergence_terms_us(settings, members)
     return int(MARGIN * CLOCK_SLACK * sum(terms.values())) // MILLISECOND_US * MILLISECOND_US
 
 
 def convergence_terms_us(settings: Settings, members: int) -> dict[str, int]:
-    """The parts of the bound by name, each what its step takes at worst, one after another."""
+    """Return the parts of the bound by name: what each step takes at worst, one after another."""
     detection = settings.max_no_heartbeat_us + 2 * settings.heartbeat_interval_us
     if settings.failure_detector == "phi-accrual":
         detection *= PHI_TIMEOUTS
@@ -69,7 +69,7 @@ def convergence_terms_us(settings: Settings, members: int) -> dict[str, int]:
 
 
 def table_bound_us(settings: Settings) -> int:
-    """Within this time after the members became one cluster, their data is safe and evenly spread. Whole milliseconds, in us."""
+    """Return within which time one cluster has its data safe and evenly spread, in whole milliseconds as µs."""
     terms = {
         # A migration whose participant was gone is given up, and another begins after the longest pause.
         "migrations": 2 * settings.migration_timeout_us + MOST_PAUSES * FAILURE_PAUSE_US,

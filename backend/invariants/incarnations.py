@@ -28,7 +28,7 @@ from quarterdeck.backend.core.membership.views.identity import Member
 
 
 class IncarnationHistory:
-    """One uuid: where it lives, what it believes and believed just before, whom it suspects."""
+    """What the records show of one uuid: where it lives, what it believes and believed just before, whom it suspects."""
 
     __slots__ = (
         *("address", "before", "before_record", "ended", "label", "merge_target", "merged_from", "paused", "reached"),
@@ -59,11 +59,11 @@ class IncarnationHistory:
         """The incarnations that it suspects, and since which record."""
 
     def is_author_of(self, event: ListInstalled) -> bool:
-        """Whether this incarnation made the list itself, as a master does."""
+        """Return whether this incarnation made the list itself, as a master does."""
         return event.author == self.address
 
     def older(self) -> tuple[Member, ...]:
-        """The members before it on its list."""
+        """Return the members before it on its list."""
         members = self.view.members if self.view else ()
         return members[: next((place for place, one in enumerate(members) if one.uuid == self.uuid), 0)]
 
@@ -85,7 +85,7 @@ class RunIncarnations:
         self._blocked_since: dict[tuple[str, str], Record] = {}
 
     def rules(self) -> Mapping[type, Callable[[Record, Any], None]]:
-        """What is taken in of each kind of event."""
+        """Return what is learnt from each kind of event."""
         return {
             ListInstalled: self._install,
             SuspicionRaised: self._suspect,
@@ -100,11 +100,11 @@ class RunIncarnations:
         }
 
     def of(self, record: Record) -> IncarnationHistory:
-        """The incarnation whose record it is. One of which nothing is known so far is as it was born, and still unknown."""
+        """Return the incarnation of this record; an unknown one is as it was born, and stays unknown."""
         return self.by_uuid.get(record.uuid) or IncarnationHistory(record.member, record.uuid)
 
     def _begun(self, record: Record) -> IncarnationHistory:
-        """The same; one that was never seen to start begins with this record."""
+        """Return the incarnation of this record; one that was never seen to start begins with it."""
         incarnation = self.by_uuid.get(record.uuid)
         if incarnation is None:
             incarnation = self.by_uuid[record.uuid] = IncarnationHistory(record.member, record.uuid)
@@ -112,17 +112,17 @@ class RunIncarnations:
         return incarnation
 
     def has_disturbed_link(self, one: IncarnationHistory) -> bool:
-        """Whether any link from or to the member is not as it should be."""
+        """Return whether any link from or to the member is disturbed."""
         return any(one.label in link for link in self._conditions)
 
     def blocked_since(self, one: IncarnationHistory, other: IncarnationHistory) -> Record | None:
-        """The record that blocked the link between two incarnations, in either direction; None while messages pass both ways."""
+        """Return the record that blocked the link between two incarnations, in either direction, or None while it is open."""
         there = self._blocked_since.get((one.label, other.label))
         back = self._blocked_since.get((other.label, one.label))
         return min(filter(None, (there, back)), key=lambda record: record.at, default=None)
 
     def disturbance(self, parties: Iterable[IncarnationHistory]) -> str:
-        """What keeps these incarnations from talking to one another now; empty when nothing does."""
+        """Return what keeps these incarnations from talking to one another now; empty when nothing does."""
         parties = tuple(dict.fromkeys(parties))
         for incarnation in parties:
             if incarnation.paused:

@@ -54,17 +54,17 @@ class WorkShare(Struct, frozen=True):
     count: int
 
     def owns(self, key: str) -> bool:
-        """Whether the key is in this share."""
+        """Return whether the key is in this share."""
         return share_of(key, self.count) == self.number
 
 
 def share_of(key: str, count: int) -> int:
-    """In which of `count` shares a key is."""
+    """Return the number of the share, of `count`, that a key is in."""
     return crc32(key.encode()) % count
 
 
 def key_of(record: Record, divided_by: Key) -> str:
-    """The key of a record; empty where it has none."""
+    """Return the key of a record; empty where it has none."""
     if divided_by == "incarnation":
         return record.uuid
     event: Any = record.event
@@ -83,13 +83,13 @@ class Invariant(ABC):
 
     @classmethod
     def statement(cls) -> str:
-        """The invariant in words, for whoever reads what an audit found: the first paragraph of what its class says of itself."""
+        """Return the invariant in words, for readers of an audit: the first paragraph of its class's docstring."""
         return " ".join((getdoc(cls) or cls.name).partition("\n\n")[0].split())
 
     @abstractmethod
     def rules(self) -> Mapping[type, Rule]:
-        """Which kinds of events it wants to see, and what it does with each."""
+        """Return which kinds of events it wants to see, and what it does with each."""
 
     def pending_obligations(self) -> Iterable[PendingObligation]:
-        """What is owed at this moment; nothing for an invariant that is settled record by record."""
+        """Return what is owed at this moment; nothing for an invariant that is settled record by record."""
         return ()

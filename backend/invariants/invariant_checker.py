@@ -74,8 +74,13 @@ class InvariantChecker:
     def __init__(
         self, names: Collection[str] | None = None, *, convergence_us: int | None = None, share: WorkShare | None = None
     ) -> None:
-        """`names`: only the invariants of these names are checked; by default all but convergence, which a simulated run proves
-        while it goes on. `convergence_us`: see `Convergence`. `share`: of those that may be divided, only this one is told."""
+        """Choose the invariants to check.
+
+        Args:
+            names: The names of the invariants to check. By default all but convergence, which a simulated run proves as it goes on.
+            convergence_us: See `Convergence`.
+            share: Of the invariants that may be divided, judge only this share of the keys.
+        """
         self._incarnations = RunIncarnations()
         self.tables = PartitionTables(self._incarnations)
         self.writes = NoLostWrite(self.tables)
@@ -95,17 +100,17 @@ class InvariantChecker:
         self._rules = {kind: tuple(rules_of_kind) for kind, rules_of_kind in rules.items()}
 
     def is_relevant(self, kind: type) -> bool:
-        """Whether events of this class make any difference."""
+        """Return whether events of this class make any difference."""
         return kind in self._rules
 
     def observe(self, record: Record) -> None:
-        """Take in the next record of the run."""
+        """Judge the next record of the run."""
         for rule in self._rules.get(type(record.event), ()):
             if found := rule(record, record.event):
                 self.violations.append(found)
 
     def conclude(self, at_us: int, bound_us: int) -> Conclusion:
-        """The verdict at `at_us`. Changes nothing, so the run may go on and be concluded again.
+        """Return the verdict at `at_us`. It changes nothing, so the run may go on and be concluded again.
 
         What is owed is a violation when it has been owed for more than `bound_us`, nothing was done to the cluster for as
         long, and neither a pause nor the condition of a link troubles those who owe it; it is left open otherwise.
@@ -127,7 +132,7 @@ class InvariantChecker:
 
 
 def _of_share(invariant: Invariant, share: WorkShare | None) -> Mapping[type, Rule]:
-    """The rules of the invariant, of which nothing is heard that concerns other shares."""
+    """Return the rules of the invariant, without violations that concern other shares."""
     if share is None or invariant.divided_by == "run":
         return invariant.rules()
 
@@ -147,7 +152,7 @@ def _after(violation: Violation, calm_us: int) -> Violation:
 
 
 def membership_invariants(incarnations: RunIncarnations) -> tuple[Invariant, ...]:
-    """Every invariant of membership. `incarnations` must be shown each record before they are."""
+    """Make every invariant of membership. `incarnations` must see each record before they do."""
     return (
         Numbering(),
         ViewIntegrity(),
@@ -173,7 +178,7 @@ def membership_invariants(incarnations: RunIncarnations) -> tuple[Invariant, ...
 
 
 def partition_invariants(tables: PartitionTables) -> tuple[Invariant, ...]:
-    """Every invariant of the partition table and of migrations. `tables` must be shown each record before they are."""
+    """Make every invariant of the partition table and of migrations. `tables` must see each record before they do."""
     return (
         TableMonotone(tables),
         TableContent(tables),
@@ -190,7 +195,7 @@ def partition_invariants(tables: PartitionTables) -> tuple[Invariant, ...]:
 
 
 class Numbering(Invariant):
-    """The records of a life count from 1 without gaps, and its time never goes back."""
+    """The records of an incarnation count from 1 without gaps, and its time never goes back."""
 
     name = "numbering"
     divided_by = "incarnation"

@@ -27,7 +27,7 @@ class ListInvariant(Invariant):
 
 
 class ViewIntegrity(ListInvariant):
-    """Every list that a member installs contains this very life of it (M3)."""
+    """Every list that a member installs contains this very incarnation of it (M3)."""
 
     name = "view integrity"
     divided_by = "incarnation"
@@ -39,7 +39,7 @@ class ViewIntegrity(ListInvariant):
 
 
 class VersionMonotone(ListInvariant):
-    """Within one life the version only grows, also from one lineage to another (M1')."""
+    """Within one incarnation the version only grows, also from one lineage to another (M1')."""
 
     name = "version"
     divided_by = "incarnation"
@@ -141,7 +141,7 @@ class ViewOrder(ListInvariant):
         return found
 
     def _opposite(self, record: Record, view: View, other: dict[View, Record]) -> Violation | None:
-        """The violation if the journey `other` holds `view` before a view that this incarnation installed before it."""
+        """Return the violation if `other` holds `view` before a view that this incarnation installed before it."""
         places = {one: place for place, one in enumerate(other)}
         for earlier, own in self._journeys[record.uuid].items():
             if places.get(view, len(places)) < places.get(earlier, -1):

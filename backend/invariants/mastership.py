@@ -1,5 +1,7 @@
-"""How mastership passes: claims, what they are made of, and the lineages that they found (Cluster Service Consistency
-Improvements, Mastership Claim Process)."""
+"""How mastership passes: claims, what they are made of, and the lineages that they found.
+
+The rules are those of Cluster Service Consistency Improvements, Mastership Claim Process.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,7 @@ class _OpenClaims:
 class ClaimSoundness(Invariant):
     """A claim ends newer than every list answered, with the claimant and just those who accepted (M9).
 
-    Who accepted may be missing only when the claimant suspects it by then or the newest list answered does not hold it.
+    A member that accepted may be missing only when the claimant suspects it by then or the newest list answered does not hold it.
     """
 
     name = "claim soundness"
@@ -185,7 +187,7 @@ class ClaimCompleteness(Invariant):
 
 
 class OldestLeads(Invariant):
-    """Whoever leads was the oldest of its list, or suspected all who were older when it claimed mastership (M6)."""
+    """A master was the oldest of its list, or suspected all who were older when it claimed mastership (M6)."""
 
     name = "oldest leads"
 
@@ -220,7 +222,7 @@ class OldestLeads(Invariant):
 
 
 class LineageChange(Invariant):
-    """Within a life the lineage changes only by a claim: one's own, or one that this life accepted (M1')."""
+    """Within an incarnation the lineage changes only by a claim: one's own, or one that it accepted (M1')."""
 
     name = "lineage"
 
@@ -254,10 +256,10 @@ class LineageChange(Invariant):
 
 
 class MergedVersion(Invariant):
-    """A life that merged into another cluster begins there with a greater version than its old life ended with (M1').
+    """An incarnation that merged into another cluster begins there with a greater version than it had before the merge (M1').
 
     Only a winner that still leads has promised that. If it died meanwhile, or does not answer, the incarnation that merges joins
-    whoever it finds, and that cluster may be younger than its own was.
+    the cluster that it finds, which may be younger than its own was.
     """
 
     name = "merged version"

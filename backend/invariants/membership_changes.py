@@ -1,5 +1,7 @@
-"""Who joins and who is removed: a list changes within its lineage only with a reason that its master recorded
-(Hazelcast: joining and member list and heartbeats and suspicion)."""
+"""Joins and removals: a list changes within its lineage only with a reason that its master recorded.
+
+See Hazelcast: joining and member list, heartbeats and suspicion.
+"""
 
 from __future__ import annotations
 

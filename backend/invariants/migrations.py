@@ -21,8 +21,7 @@ class OneDecision(Invariant):
     """A migration is committed for everybody or for nobody, masters and participants, and no master decides it twice.
 
     What a destination did that is gone does not count: the others decided without it (Avoid Data Loss on Migration, 2.1). Two
-    halves of a split
-    decide for themselves, so nothing is said once the members were divided.
+    halves of a split decide for themselves, so nothing is said once the members were divided.
     """
 
     name = "one decision"
@@ -123,7 +122,7 @@ class CommitOrder(Invariant):
 
 
 class OneAtATime(Invariant):
-    """Nobody takes part in two migrations of one partition at a time (Avoid Data Loss on Migration, 2.1)."""
+    """No member takes part in two migrations of one partition at a time (Avoid Data Loss on Migration, 2.1)."""
 
     name = "one at a time"
     divided_by = "incarnation"

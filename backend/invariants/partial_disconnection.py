@@ -1,5 +1,7 @@
-"""Partial disconnections: who is kept, and who may not come back yet (Partial Member Disconnection Resolution; Decisions: Equal
-cliques and Readmission)."""
+"""Partial disconnections: which members stay, and which may not come back yet.
+
+The rules are those of Partial Member Disconnection Resolution; Decisions: Equal cliques and Readmission.
+"""
 
 from __future__ import annotations
 
@@ -83,13 +85,12 @@ class FullyConnected(Invariant):
 
 
 class NoFlapping(Invariant):
-    """Whom a master removed for a partial disconnection stays out while its link to a member is still blocked (M17), and
-    nobody whose own links are sound is removed again and again.
+    """A member that a master removed for a partial disconnection stays out while a link of it is blocked (M17).
 
-    It has to prove its links before it comes back. So only links that were blocked all the time since the proof could begin are
-    held against the master: since the incarnation that joins began, or since the removal when that incarnation came with a merge.
-    Who is removed over and over with sound links pays for somebody else, who does not get lists, say (Decisions: Unacknowledged
-    lists).
+    No member whose own links are sound is removed again and again. A removed member has to prove its links before it comes back.
+    So only links that were blocked all the time since the proof could begin are held against the master: since the incarnation
+    that joins began, or since the removal when that incarnation came with a merge. A member that is removed over and over with
+    sound links pays for another one, which does not get lists, say (Decisions: Unacknowledged lists).
     """
 
     name = "no flapping"
@@ -164,7 +165,7 @@ class NoFlapping(Invariant):
 
 
 def _flaw(event: DisconnectionResolved, members: Sequence[Member], conflicts: set[Conflict]) -> str | None:
-    """What is wrong with a decision, in words."""
+    """Return what is wrong with a decision, in words."""
     if sorted((*event.keep, *event.remove)) != sorted(member.address for member in members):
         return "decided about others than its members"
     for one, other in combinations(event.keep, 2):
@@ -186,12 +187,12 @@ def _flaw(event: DisconnectionResolved, members: Sequence[Member], conflicts: se
 
 
 def _worth(members: Sequence[Member]) -> tuple[int, int]:
-    """Data members and members in total."""
+    """Return the number of data members, and of members in total."""
     return sum(not member.lite for member in members), len(members)
 
 
 def _possible(disputed: Sequence[Member], conflicts: set[Conflict]) -> Iterator[tuple[Member, ...]]:
-    """Every choice of members without a conflict between any two."""
+    """Yield every choice of members without a conflict between any two."""
     for size in range(len(disputed) + 1):
         for chosen in combinations(disputed, size):
             if not any(frozenset((a.address, b.address)) in conflicts for a, b in combinations(chosen, 2)):

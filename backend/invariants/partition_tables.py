@@ -1,7 +1,7 @@
-"""The partition tables of all members and the migrations of all masters, as the records of a run show them (Avoid Data Loss on
-Migration).
+"""The partition tables of all members and the migrations of all masters, as the records of a run show them.
 
-Shared by the invariants about partitions and by the expectations of scenarios. Everything comes from the records.
+See Avoid Data Loss on Migration. Shared by the invariants about partitions and by the expectations of scenarios. Everything
+comes from the records.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ from quarterdeck.backend.picture.fold.safety import Unsafety
 
 
 class PartitionRow(NamedTuple):
-    """One partition as an incarnation believes it to stand: the incarnations that hold it, by replica index, None where
-    nobody is."""
+    """One partition as an incarnation believes it to stand: its holders by replica index, None for an empty slot."""
 
     version: int
     holders: tuple[str | None, ...]
@@ -100,7 +99,7 @@ class PartitionTables:
         """The incarnations that bring entries along from the cluster that they have left, with their labels."""
 
     def rules(self) -> Mapping[type, Callable[[Record, Any], None]]:
-        """What is taken in of each kind of event."""
+        """Return what is learnt from each kind of event."""
         return {
             TableChanged: self._change,
             MigrationsPlanned: self._plan,
@@ -120,11 +119,11 @@ class PartitionTables:
         return bool(self.by_incarnation)
 
     def greatest_version(self, uuids: Iterable[str]) -> int:
-        """The greatest table version that one of these incarnations has; 0 when none has a table."""
+        """Return the greatest table version that one of these incarnations has; 0 when none has a table."""
         return max((self.by_incarnation[uuid].version for uuid in uuids if uuid in self.by_incarnation), default=0)
 
     def alive(self) -> Iterator[IncarnationHistory]:
-        """The incarnations that are members of a cluster and have not ended."""
+        """Return the incarnations that are members of a cluster and have not ended."""
         return (
             incarnation
             for incarnation in self.incarnations.by_uuid.values()
@@ -132,15 +131,15 @@ class PartitionTables:
         )
 
     def why_not_safe(self) -> str:
-        """What keeps the data from being safe now, in words; empty when nothing does.
+        """Return what keeps the data from being safe now, in words; empty when nothing does.
 
         It is safe when one master leads, nothing is planned or running, every row is as full as it can be with holders that
-        live, and everybody has the master's table. A cluster without a table has nothing to lose.
+        live, and all members have the master's table. A cluster without a table has nothing to lose.
         """
         return next((reason for _, reason in self.unsafety()), "")
 
     def unsafety(self) -> Iterator[tuple[Unsafety, str]]:
-        """All that keeps the data from being safe now, each in a word and in words."""
+        """Yield all that keeps the data from being safe now, each in a word and in words."""
         alive = {incarnation.uuid: incarnation for incarnation in self.alive()}
         masters = self._masters()
         if len(masters) != 1:
@@ -155,7 +154,7 @@ class PartitionTables:
             yield "replica-missing", reason
 
     def imbalance(self, *, within_groups: bool = False) -> Imbalance | None:
-        """How unevenly the one master's table spreads replicas over the members that may hold data; None without a table.
+        """Return how unevenly the one master's table spreads replicas over the members that may hold data; None without a table.
 
         Groups of one size share alike. Where they differ in size, members may be compared `within_groups` only.
         """
@@ -181,25 +180,25 @@ class PartitionTables:
         return worst
 
     def one_master(self) -> IncarnationHistory | None:
-        """The only master among those alive; None when there are several, or none."""
+        """Return the only master among those alive; None when there are several, or none."""
         masters = self._masters()
         return masters[0] if len(masters) == 1 else None
 
     def is_without_table(self) -> bool:
-        """Whether one master leads and nobody alive has a table: data was never used, or not since all began anew."""
+        """Return whether one master leads and no living member has a table: data was never used, or not since all began anew."""
         return self.one_master() is not None and all(one.uuid not in self.by_incarnation for one in self.alive())
 
     def is_gone(self, uuid: str) -> bool:
-        """Whether the incarnation has ended."""
+        """Return whether the incarnation has ended."""
         return uuid in self._gone
 
     def label(self, uuid: str) -> str:
-        """The member's label, or the uuid itself when the incarnation is not known."""
+        """Return the member's label, or the uuid itself when the incarnation is not known."""
         incarnation = self.incarnations.by_uuid.get(uuid)
         return incarnation.label if incarnation is not None else uuid
 
     def names(self, holders: Iterable[str | None]) -> str:
-        """Holders of a row by replica index, for people."""
+        """Return the holders of a row by replica index, for people."""
         return ", ".join("-" if uuid is None else self.label(uuid) for uuid in holders)
 
     # Why it is not safe
@@ -239,9 +238,9 @@ class PartitionTables:
         return [one for one in self.alive() if one.view is not None and one.view.master == one.address]
 
     def _grouped(self, master: IncarnationHistory) -> list[GroupedMember]:
-        """The members that may hold data, each with its group: no group has two replicas of a partition.
+        """Return the members that may hold data, each with its group: no group has two replicas of a partition.
 
-        Nobody, where a journal tells groups that cannot be read: then nothing is known of them.
+        The list is empty where a journal names groups that cannot be read: then nothing is known of them.
         """
         data = [member for member in master.view.members if not member.lite] if master.view else []
         kind, patterns = (master.settings.get(f"quarterdeck.partition.{name}", "") for name in ("group.type", "groups"))

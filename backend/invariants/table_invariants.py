@@ -1,5 +1,4 @@
-"""The partition table: its versions only grow, have one content and one author, and its rows make sense (seed
-004, 1)."""
+"""The partition table: its versions only grow, have one content and one author, and its rows make sense (seed 004, 1)."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from quarterdeck.backend.invariants.partition_tables import IncarnationTable, Pa
 
 
 class TableMonotone(Invariant):
-    """Within a life the version of a partition only grows, and the table's version is the sum of them."""
+    """Within an incarnation the version of a partition only grows, and the table's version is the sum of them."""
 
     name = "table version"
     divided_by = "incarnation"
@@ -93,7 +92,7 @@ class TableContent(Invariant):
 
 
 class TableAuthor(Invariant):
-    """Whoever changes its table takes the change from the master that it follows, or is master itself."""
+    """A member that changes its table takes the change from the master that it follows, or is master itself."""
 
     name = "table author"
 
@@ -141,7 +140,7 @@ class TableSteps(Invariant):
 
 
 def _step_problem(before: PartitionRow | None, row: PartitionRow, event: TableChanged) -> str:
-    """What is wrong with a step from `before` to `row`; empty when nothing is."""
+    """Return what is wrong with a step from `before` to `row`; empty when nothing is."""
     grown = row.version - (before.version if before else 0)
     if event.cause == "arranged":
         return "" if before is None or before.replicas == 0 else "it was arranged before"
@@ -158,9 +157,9 @@ def _step_problem(before: PartitionRow | None, row: PartitionRow, event: TableCh
 
 
 class RowSanity(Invariant):
-    """Every row is of one width, names nobody twice, and has an owner before it has backups.
+    """Every row is of one width, names no member twice, and has an owner before it has backups.
 
-    At the master, whoever gets a slot stands on the list and may hold data.
+    At the master, a member that gets a slot stands on the list and may hold data.
     """
 
     name = "row"

@@ -22,7 +22,7 @@ class OpenQuestion:
     """The greatest list of a running member when it was asked."""
 
     def truth(self, picture: Picture, invariant_checker: InvariantChecker, recent: Sequence[Record]) -> RightAnswer:
-        """The right answer as things stand. `recent` are the records since the last action."""
+        """Return the right answer as things stand. `recent` are the records since the last action."""
         if self.ask.right is None:
             return RightAnswer(self.ask, self.ask.answer or "")
         return RightAnswer(self.ask, self._read(self.ask.right, picture, invariant_checker, recent))
@@ -83,12 +83,12 @@ class RightAnswer:
 
 
 def opened_question(ask: ScenarioQuestion, picture: Picture) -> OpenQuestion:
-    """The question as it is asked at this moment."""
+    """Open the question as it is asked at this moment."""
     return OpenQuestion(ask, greatest_list(picture))
 
 
 def greatest_list(picture: Picture) -> tuple[str, ...]:
-    """The longest list of a running member; of several the one of the member that started first."""
+    """Return the longest list of a running member; of several the one of the member that started first."""
     return max((list_labels(picture, belief) for belief in running(picture).values()), key=len, default=())
 
 

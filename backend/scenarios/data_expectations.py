@@ -23,7 +23,7 @@ NO_TABLE: dict[Unsafety, str] = {"no-table": "nobody has a partition table"}
 def data_missing(
     expect: Expect, picture: Picture, invariant_checker: InvariantChecker, records: Sequence[Record]
 ) -> str:
-    """What `expect` says of partitions and data and does not hold, in words; empty when all of it does."""
+    """Return what `expect` says of partitions and data and does not hold, in words; empty when all of it does."""
     return "; ".join(_missing(expect, picture, invariant_checker, records))
 
 
@@ -70,7 +70,7 @@ def why_not_safe(picture: Picture, tables: PartitionTables) -> Iterator[tuple[Un
 
 
 def why_not_balanced(tables: PartitionTables, *, leniently: bool = False) -> str:
-    """What keeps the one master's table from being balanced, in words; empty when it is.
+    """Return what keeps the one master's table from being balanced, in words; empty when it is.
 
     With hardly more members, or groups of them, than replicas, balance may take exchanges within rows that would give up a copy
     for a while, and are not made (Avoid Data Loss on Migration, 3.2.1). Checked `leniently`, such a table is balanced enough, and

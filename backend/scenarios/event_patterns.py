@@ -35,7 +35,7 @@ EventPatterns = Annotated[tuple[EventPattern, ...], BeforeValidator(_as_patterns
 
 
 def event_text(pattern: EventPattern) -> str:
-    """An event pattern in a few words."""
+    """Return an event pattern in a few words."""
     rest = ", ".join(f"{name.replace('-', ' ')} {value}" for name, value in pattern.items() if name != "kind")
     return f"event {pattern.get('kind')}{f' ({rest})' if rest else ''}"
 
@@ -58,7 +58,7 @@ def events_missing(
 
 
 def forbidden_event(patterns: Iterable[EventPattern], picture: Picture, records: Iterable[Record]) -> str:
-    """The first record that one of `patterns` means, in words; empty when there is none."""
+    """Return the first record that one of `patterns` matches, in words; empty when there is none."""
     for record in records:
         if any(matches(pattern, picture, record) for pattern in patterns):
             return f"{_kind(record)} happened to {record.member} at {record.at / SECOND_US:.3f} s; expected never"
@@ -92,7 +92,7 @@ def _kind(record: Record) -> str:
 def pattern_problems(
     pattern: EventPattern, members: Sequence[str], *, counted: bool
 ) -> Iterator[tuple[tuple[str, ...], str]]:
-    """What is wrong with a pattern: the field, none when it is the whole, and the problem with a hint."""
+    """Yield what is wrong with a pattern: the field, or none for the whole pattern, and the problem with a hint."""
     if "kind" not in pattern:
         yield (), f"names no kind; add kind: one of {', '.join(EVENT_KINDS)}"
         return

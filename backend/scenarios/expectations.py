@@ -29,12 +29,12 @@ def evaluate(expect: Expect, picture: Picture, records: Sequence[Record], refusa
 
 
 def running(picture: Picture) -> dict[str, MemberBelief]:
-    """The members whose process lives and moves, by label: the paused, the stopped and the killed are left out."""
+    """Return the members whose process lives and moves, by label: the paused, the stopped and the killed are left out."""
     return {label: belief for label, belief in picture.members.items() if belief.status in ("joining", "member")}
 
 
 def list_labels(picture: Picture, belief: MemberBelief) -> tuple[str, ...]:
-    """A member's list as labels, oldest first."""
+    """Return a member's list as labels, oldest first."""
     return tuple(picture.label_of(member.address) for member in belief.members)
 
 

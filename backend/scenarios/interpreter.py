@@ -212,7 +212,7 @@ def conclude(
     fingerprint: str,
     source: Literal["simulated", "live"],
 ) -> Outcome:
-    """The outcome of a run that is over."""
+    """Make the outcome of a run that is over."""
     violations = tuple(run_state.invariant_checker.violations)
     return Outcome(
         passed=all(step.met for step in steps) and not violations,

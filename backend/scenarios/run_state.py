@@ -80,7 +80,10 @@ class RunState:
         self._counted_from = len(self.recent) if expect.since == "here" else 0
 
     def missing(self, expect: Expect) -> str:
-        """What of `expect` does not hold now, in words; empty when all of it does. Reads no keys: see `writes_missing`."""
+        """Return what of `expect` does not hold now, in words; empty when all of it does.
+
+        It reads no keys: see `writes_missing`.
+        """
         records = self.recent[self._counted_from :]
         of_members = evaluate(expect, self.picture, records, self.refusal).missing
         of_data = data_missing(expect, self.picture, self.invariant_checker, records)
@@ -91,11 +94,11 @@ class RunState:
         return bool(forbidden_event(expect.never, self.picture, self.recent[self._counted_from :]))
 
     def asked(self, ask: ScenarioQuestion) -> OpenQuestion:
-        """A question of a scenario, asked now."""
+        """Open a question of a scenario now."""
         return opened_question(ask, self.picture)
 
     def answer(self, question: OpenQuestion) -> RightAnswer:
-        """The right answer to a question that was asked before, as things stand."""
+        """Return the right answer, as things stand, to a question that was asked before."""
         return question.truth(self.picture, self.invariant_checker, self.recent)
 
     def writes_missing(self) -> str:
@@ -103,11 +106,11 @@ class RunState:
         return writes_missing(self.invariant_checker)
 
     def reader(self) -> MemberBelief | None:
-        """The incarnation to read everything through; None while nobody can be asked."""
+        """Return the incarnation to read everything through; None while no member can be asked."""
         return next((belief for belief in running(self.picture).values() if belief.status == "member"), None)
 
     def reads_of_everything(self, reader: MemberBelief) -> list[CallMap]:
-        """Calls that read every key that was ever written."""
+        """Return calls that read every key that was ever written."""
         return [CallMap(reader.label, Get(name, key)) for name, key in self.invariant_checker.writes.written()]
 
     def is_reading(self, reader: MemberBelief) -> bool:
@@ -124,7 +127,7 @@ class RunState:
         )
 
     def beliefs(self) -> dict[str, MemberOutcome]:
-        """What each running member believes now."""
+        """Return what each running member believes now."""
         return {
             label: MemberOutcome(
                 self.picture.label_of(belief.master) if belief.master else None,

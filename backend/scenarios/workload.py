@@ -17,7 +17,7 @@ PlannedCall = tuple[int, CallMap]
 
 
 def planned_calls(load: LoadAction, began_us: int, name: str, seed: int) -> Iterator[PlannedCall]:
-    """The calls of a workload that began at `began_us`, in order of time. `name` stands in every value that is put."""
+    """Yield the calls of a workload that began at `began_us`, in order of time. `name` stands in every value that is put."""
     draws = Random(f"{seed}/load {name}")
     interval_us = SECOND_US / load.rate
     for number in range(int(load.lasting_us / interval_us)):
@@ -51,7 +51,7 @@ class Workloads:
         self._next = next(self._planned, None)
 
     def due(self, until_us: int) -> PlannedCall | None:
-        """The next call, if it is due by `until_us`; it is then taken out."""
+        """Remove and return the next call if it is due by `until_us`."""
         found = self._next
         if found is None or found[0] > until_us:
             return None

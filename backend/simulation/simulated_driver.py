@@ -108,7 +108,7 @@ def simulate(scenario: Scenario, seed: int, journal: RecordSink | None = None, *
 
 
 def _follow_schedule(scenario: Scenario, seed: int, run_state: RunState, run: str) -> Outcome:
-    """The same for a scenario that says which message arrives when: the seed is that of its workloads only."""
+    """Run a scenario that says which message arrives when: the seed is that of its workloads only."""
     model = Model(
         run,
         scenario.title,

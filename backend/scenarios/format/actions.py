@@ -215,7 +215,7 @@ class Delay(ScenarioModel):
 
 
 def _model(description: CommandDescription, base: type[ScenarioModel], arguments: Iterable[Argument]) -> Any:
-    """The model of a command whose `arguments` are written one by one."""
+    """Make the model of a command whose `arguments` are written one by one."""
     of_command = msgspec.structs.fields(description.operation or description.command)
     defaults: dict[str, Any] = {one.name: one.default for one in of_command if one.default is not msgspec.NODEFAULT}
     if description.operation is not None:
@@ -228,7 +228,7 @@ def _model(description: CommandDescription, base: type[ScenarioModel], arguments
 
 
 def _form(description: CommandDescription) -> Any:
-    """The type of what stands in a scenario behind the name of a command."""
+    """Return the type of what stands in a scenario behind the name of a command."""
     if description.target == "everything":
         return LinksToHeal
     if description.target == "groups":
@@ -309,7 +309,7 @@ class ScenarioAction(CommandActions):
         return self.name.replace("_", "-")
 
     def commands(self, is_running: Callable[[str], bool]) -> Iterator[Command]:
-        """The operator's commands that this action consists of; none for `wait`, `wait-until-safe` and `load`.
+        """Yield the operator's commands of this action; none for `wait`, `wait-until-safe` and `load`.
 
         A restart kills the member only when `is_running` says so at the moment the command is asked for.
         """
@@ -327,7 +327,7 @@ class ScenarioAction(CommandActions):
             yield from map(description.make, _arguments(description, what))
 
     def text(self) -> str:
-        """The action in one line, for people."""
+        """Return the action in one line, for people."""
         what: Any = getattr(self, self.name)
         match self.word:
             case "load":

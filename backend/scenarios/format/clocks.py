@@ -34,12 +34,12 @@ class Clock:
             self._times_us.append(at_us)
 
     def local_us(self, time_us: int) -> int:
-        """What the clock shows at `time_us`."""
+        """Return what the clock shows at `time_us`."""
         place = bisect_right(self._times_us, time_us) - 1
         return self._shown_us[place] + (time_us - self._times_us[place]) * self._rate_millionths // MILLION
 
     def time_us(self, local_us: int) -> int:
-        """The first time at which the clock shows `local_us` or more; `NEVER` for `NEVER`."""
+        """Return the first time at which the clock shows `local_us` or more; `NEVER` for `NEVER`."""
         if local_us >= NEVER:
             return NEVER
         place = max(0, bisect_right(self._shown_us, local_us) - 1)

@@ -30,7 +30,7 @@ class Latency:
             raise ValueError("messages take some time: least must be above nothing, and most no less than least")
 
     def sample_us(self, draw: float) -> int:
-        """The time of a message, from a draw evenly spread over [0, 1)."""
+        """Return the time of a message, from a draw evenly spread over [0, 1)."""
         match self.model:
             case "uniform":
                 return self.least_us + int(draw * (self.most_us - self.least_us))

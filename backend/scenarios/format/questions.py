@@ -25,7 +25,7 @@ Partition = Annotated[int, Field(ge=0)]
 
 
 def words_of(answer: str) -> Words:
-    """What an answer says, whatever its order and its commas."""
+    """Return the words of an answer, whatever their order and its commas."""
     return frozenset(word for word in re.split(r"[\s,]+", answer.lower()) if word and word not in FILLERS)
 
 
@@ -114,6 +114,6 @@ class ScenarioQuestion(ScenarioModel):
         return self
 
     def text_of_choice(self, answer: str) -> str:
-        """The choice whose letter `answer` is; any other answer is what it says itself."""
+        """Return the choice whose letter `answer` is; any other answer stands for itself."""
         place = LETTERS.find(answer.strip().lower().rstrip(".)")) if len(answer.strip().rstrip(".)")) == 1 else -1
         return self.choices[place] if 0 <= place < len(self.choices) else answer.strip()

@@ -42,12 +42,20 @@ class BadScenario(BadDocument):
 
 
 def load_scenario(path: Path) -> Scenario:
-    """The scenario in the file `path`. Raises `BadScenario`."""
+    """Read the scenario in the file `path`.
+
+    Raises:
+        BadScenario: It cannot be read, or is no scenario.
+    """
     return read_scenario(text_of(path, BadScenario), str(path))
 
 
 def read_scenario(text: str, file: str) -> Scenario:
-    """The scenario that `text` holds; `file` names it in errors. Raises `BadScenario`."""
+    """Read the scenario that `text` holds; `file` names it in errors.
+
+    Raises:
+        BadScenario: The text is no scenario.
+    """
     document = YamlDocument(text, file, BadScenario)
     data = document.fields("is not a scenario; write title, members and steps as keys")
     problems: list[Problem]
@@ -68,7 +76,7 @@ def read_scenario(text: str, file: str) -> Scenario:
 
 
 def _field(place: FieldPath) -> str:
-    """A place as people read it; steps are counted from 1, as in outcomes."""
+    """Return a place as people read it; steps are counted from 1, as in outcomes."""
     if len(place) >= 2 and place[0] == "steps" and isinstance(place[1], int):
         rest = _field(place[2:])
         return f"step {place[1] + 1}{', ' + rest if rest else ''}"
@@ -79,7 +87,7 @@ def _field(place: FieldPath) -> str:
 
 
 def known_in_scenarios(place: FieldPath) -> tuple[str, Iterable[str]]:
-    """What an unknown name at this place of a scenario could have been meant to be."""
+    """Return what an unknown name at this place of a scenario could have been meant to be."""
     return _noun(place), _names(_model_around(place))
 
 

@@ -111,12 +111,12 @@ class Expect(ScenarioModel):
         return "the last action" if self.since == "action" else "this step began"
 
     def text(self) -> str:
-        """The expectation in one line, for people."""
+        """Return the expectation in one line, for people."""
         within = f"within {duration_text(self.within_us)}: " if self.within_us is not None else ""
         return within + self.fact()
 
     def fact(self) -> str:
-        """What is expected, without how long it may take."""
+        """Return what is expected, without how long it may take."""
         parts = [f"{one}'s list is {', '.join(view)}" for one, view in self.views.items()]
         parts += [f"{one}'s list is {', '.join(view)} in this order" for one, view in self.order.items()]
         parts += [f"{one} follows {master}" for one, master in self.masters.items()]
@@ -153,8 +153,7 @@ class Expect(ScenarioModel):
 
 
 class ScenarioStep(ScenarioModel):
-    """One of: something to say, a question to the trainee, something to do, what happens next, something to expect; or, at
-    the end, free play."""
+    """One step: something to say, to ask the trainee, to do or to expect, what happens next, or, at the end, free play."""
 
     say: str | None = None
     ask: ScenarioQuestion | None = None
@@ -177,7 +176,7 @@ class ScenarioStep(ScenarioModel):
         return self.do is None and self.schedule is None and self.expect is None
 
     def summary(self) -> tuple[str, str]:
-        """What kind of step it is, as it is written, and its text in one line."""
+        """Return what kind of step it is, as it is written, and its text in one line."""
         if self.say is not None:
             return "say", " ".join(self.say.split())
         if self.ask is not None:
@@ -206,7 +205,7 @@ class LatencySettings(ScenarioModel):
         return self
 
     def latency(self) -> Latency:
-        """The model for the simulated network."""
+        """Return the model for the simulated network."""
         return Latency(self.model, self.least_us, self.typical_us, self.most_us)
 
 
@@ -224,7 +223,7 @@ class ClockSettings(ScenarioModel):
     jumps: tuple[Jump, ...] = ()
 
     def clock(self) -> Clock:
-        """The clock for the simulated member."""
+        """Return the clock for the simulated member."""
         return Clock(self.rate, {jump.at_us: jump.by_us for jump in self.jumps})
 
 
@@ -240,9 +239,11 @@ NOT_WITH_SCHEDULE = frozenset({"member_settings", "cluster_names", "lite", "zone
 
 
 class Scenario(ScenarioModel):
-    """A whole scenario. `members` start in this order, but for those that are `late`: they wait for a `start` step.
-    Those that are `lite` hold no data. `zones` names where members stand, for groups that are zone-aware. What
-    `member_settings` and `cluster_names` say of a member holds in each of its incarnations.
+    """A whole scenario.
+
+    `members` start in this order, but for those that are `late`: they wait for a `start` step. Those that are `lite` hold no
+    data. `zones` names where members stand, for groups that are zone-aware. `member_settings` and `cluster_names` hold for a
+    member in each of its incarnations.
 
     `join_lists` holds only those that do not list everybody. `latency` and `clocks` are for simulated runs: live members
     have the network and the clock of their machine. With `addresses` or a schedule it runs simulated only. Messages of the kinds
@@ -287,7 +288,7 @@ class Scenario(ScenarioModel):
         return following is not None and following.expect is not None and following.expect.refused is not None
 
     def only_simulated(self) -> str:
-        """What of it no live cluster can do, in words; empty when all of it can be played live."""
+        """Return what of it no live cluster can do, in words; empty when all of it can be played live."""
         if self.has_schedule:
             return "it has a schedule, and no real network follows one"
         if self.addresses:
@@ -299,10 +300,18 @@ class Scenario(ScenarioModel):
         return ""
 
     def timing(self) -> Settings:
-        """The training preset with the scenario's settings on top. Raises `BadProperty`."""
+        """Return the training preset with the scenario's settings on top.
+
+        Raises:
+            BadProperty: A setting is unknown or has a bad value.
+        """
         return Settings.of(self.settings, preset="training")
 
     def settings_of(self) -> dict[str, Settings]:
-        """The settings of the members that have some of their own, by label. Raises `BadProperty`."""
+        """Return the settings of the members that have some of their own, by label.
+
+        Raises:
+            BadProperty: A setting is unknown or has a bad value.
+        """
         common = self.timing()
         return {label: common.with_properties(values) for label, values in self.member_settings.items()}

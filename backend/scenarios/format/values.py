@@ -30,7 +30,7 @@ def parse_duration(value: object) -> int:
 
 
 def duration_text(duration_us: int) -> str:
-    """A duration in the longest unit that divides it, as a scenario file would have it."""
+    """Return a duration in the longest unit that divides it, as a scenario file would have it."""
     unit = next(unit for unit in ("h", "m", "s", "ms", "us") if duration_us % UNIT_US[unit] == 0)
     return f"{duration_us // UNIT_US[unit]}{unit}" if duration_us else "0s"
 
@@ -49,7 +49,10 @@ def _well_formed_label(label: str) -> str:
 
 
 def _join_entry(entry: str, info: ValidationInfo) -> str:
-    """A label, or an address. A host without a port has to look like one, so that a mistaken label is told as that."""
+    """Check an entry of a join list: a label or an address.
+
+    A host without a port has to look like one, so that a mistaken label is reported as that.
+    """
     labels = (info.context or {}).get("labels")
     if labels is None or entry in labels:
         return entry
@@ -65,12 +68,16 @@ def _join_entry(entry: str, info: ValidationInfo) -> str:
 
 
 def one_or_many(value: object) -> object:
-    """What may stand without a list when it is alone, in one."""
+    """Return a single text as a list of one."""
     return [value] if isinstance(value, str) else value
 
 
 def without_repeats(labels: tuple[str, ...]) -> tuple[str, ...]:
-    """The same labels. Raises ValueError when one is there twice."""
+    """Return the same labels.
+
+    Raises:
+        ValueError: A label is there twice.
+    """
     for place, label in enumerate(labels):
         if label in labels[:place]:
             raise ValueError(f"{label!r} stands there twice; name each member once")
@@ -100,7 +107,11 @@ def _known_message(kind: str) -> str:
 
 
 def plain_value(value: object) -> object:
-    """The same value. Raises ValueError when it is a list or a mapping."""
+    """Return the same value.
+
+    Raises:
+        ValueError: It is a list or a mapping.
+    """
     if not isinstance(value, str | int | float | bool):
         raise ValueError(f"{value!r} is not a single value; write a text, a number or true/false")
     return value

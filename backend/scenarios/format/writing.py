@@ -20,19 +20,23 @@ LINE_WIDTH = 118
 
 
 def scenario_tree(scenario: Scenario) -> dict[str, Any]:
-    """The scenario in plain types, as a file holds it; only what was said is in it."""
+    """Return the scenario in plain types, as a file holds it; only what was said is in it."""
     tree: dict[str, Any] = scenario.model_dump(mode="json", by_alias=True, exclude_unset=True)
     return tree
 
 
 def scenario_of_tree(tree: dict[str, Any]) -> Scenario:
-    """The opposite of `scenario_tree`. Raises pydantic's ValidationError."""
+    """Make the scenario of such a tree.
+
+    Raises:
+        pydantic.ValidationError: The tree is no scenario.
+    """
     labels = TypeAdapter(Members).validate_python(tree["members"])
     return Scenario.model_validate(tree, context={"labels": labels})
 
 
 def scenario_text(scenario: Scenario) -> str:
-    """The scenario as YAML: one line for each step, as people write them."""
+    """Return the scenario as YAML: one line for each step, as people write them."""
     yaml = YAML(typ="rt")
     yaml.width = LINE_WIDTH
     yaml.indent(mapping=2, sequence=4, offset=2)
@@ -81,7 +85,7 @@ WRITTEN_KINDS: dict[ArgumentKind, Callable[[Any], Any]] = {
 
 
 def _block(value: Any, depth: int) -> Any:
-    """The tree laid out: the scenario's own fields and its steps on lines of their own, the rest in one line each."""
+    """Lay out the tree: the scenario's own fields and its steps on lines of their own, the rest in one line each."""
     laid: Any
     match value:
         case dict():

@@ -114,6 +114,6 @@ class Calm:
 
 
 def reads_of_everything(transitions: Transitions) -> tuple[Get, ...]:
-    """What reads every key that a command of the model writes."""
+    """Return the operations that read every key that a command of the model writes."""
     calls = [command.operation for command in transitions.sequence if isinstance(command, CallMap)]
     return tuple(Get(*key) for key in dict.fromkeys((one.map, one.key) for one in calls if isinstance(one, Put)))

@@ -60,7 +60,11 @@ class Checkpoints:
         """What is written into the next one: a search that goes on has as many processes as it had."""
 
     def latest(self) -> Checkpoint | None:
-        """The one that is there, if there is one. Raises `BadCheckpoint` when it is damaged, or not of this search."""
+        """Return the checkpoint that is there, or None.
+
+        Raises:
+            BadCheckpoint: It is damaged, or not of this search.
+        """
         file = self._folder / MANIFEST
         try:
             manifest = msgspec.json.decode(file.read_bytes(), type=CheckpointManifest)
@@ -109,7 +113,7 @@ class Checkpoints:
             shutil.rmtree(path)
 
     def remove(self) -> None:
-        """The search has come to its end."""
+        """Remove all checkpoints, for the search has come to its end."""
         (self._folder / MANIFEST).unlink(missing_ok=True)
         for path in self._folder.glob("generation-*"):
             shutil.rmtree(path)
@@ -118,13 +122,13 @@ class Checkpoints:
 
 
 def digest_of(text: str) -> str:
-    """A short name for a text."""
+    """Return a short name for a text."""
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 @cache
 def program_digest() -> str:
-    """What tells one state of the program from another: its core, the search, and the Python that runs them."""
+    """Return a digest that tells versions of the program apart: its core, the search, and the Python that runs them."""
     found = hashlib.blake2b(sys.version.encode(), digest_size=16)
     for package in (core, simulation):
         root = Path(package.__path__[0])

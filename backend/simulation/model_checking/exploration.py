@@ -81,9 +81,13 @@ class Explorer:
         by_history: bool = False,
         folder: Path | None = None,
     ) -> None:
-        """The search ends soon after `most_states`. With `by_history` states that were reached by other histories are others.
+        """Prepare a search that ends soon after `most_states`.
 
-        In `folder` it keeps checkpoints and goes on from the one that is there. Raises `BadCheckpoint`.
+        With `by_history` states that were reached by other histories are others. In `folder` it keeps checkpoints and goes on from
+        the one that is there.
+
+        Raises:
+            BadCheckpoint: The checkpoint is damaged, or not of this search.
         """
         self.model = model
         self._most_states = most_states

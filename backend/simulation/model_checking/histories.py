@@ -39,7 +39,7 @@ class Histories:
         self._violations: dict[int, Violation] = {}
 
     def after(self, before: int, records: Iterable[int]) -> int:
-        """The history that goes on from the one `before` with these records."""
+        """Return the history that goes on from the one `before` with these records."""
         relevant = tuple(filter(self._records.is_relevant, records))
         if not relevant:
             return before
@@ -53,11 +53,11 @@ class Histories:
         return number
 
     def violation(self, number: int) -> Violation | None:
-        """What is wrong with it, if anything is."""
+        """Return what is wrong with the history, or None."""
         return self._violations.get(number)
 
     def shown(self, number: int) -> InvariantChecker:
-        """The invariants that have seen all of a history, with what came before the search."""
+        """Return the invariants that have seen all of a history, with what came before the search."""
         parts = []
         while number != BEGINNING:
             number, records = self.known[number]

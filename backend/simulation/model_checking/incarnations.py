@@ -45,7 +45,7 @@ class MemberStepper(Protocol):
 
 
 def number_of(text: str) -> int:
-    """A number for what the text says: the same in every process, and another one for every other text."""
+    """Return a number for the text: the same in every process, and another one for every other text."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest()) >> 1
 
 
@@ -57,7 +57,7 @@ class Inputs:
         self._numbers: dict[str, int] = {}
 
     def number(self, input: object) -> int:
-        """The number of `input`."""
+        """Return the number of `input`."""
         text = repr(input)
         number = self._numbers.get(text)
         if number is None:
@@ -82,7 +82,7 @@ class CountedRandomness:
         self._drawn = 0
 
     def getrandbits(self, bits: int, /) -> int:
-        """The next number of so many bits."""
+        """Return the next number of so many bits."""
         self._drawn += 1
         digest = hashlib.blake2b(f"{self._name}/{self._drawn}".encode()).digest()
         return int.from_bytes(digest) & ((1 << bits) - 1)
@@ -99,7 +99,7 @@ class KnownRecords:
         """By identity. What is known is kept, so that no other record ever has its identity."""
 
     def number(self, record: Record) -> int:
-        """The number of `record`."""
+        """Return the number of `record`."""
         number = self._numbers.get(id(record))
         if number is None:
             number = number_of(f"{record.uuid} {record.at} {record.event}")
@@ -113,7 +113,7 @@ class KnownRecords:
             self._numbers[id(record)] = number
 
     def known_as(self, record: Record) -> Record:
-        """The record that was met first of all those that are the same as this one."""
+        """Return the record that was met first of all those that are equal to this one."""
         return self.known[self.number(record)]
 
     def is_relevant(self, number: int) -> bool:
@@ -153,7 +153,7 @@ class FrozenIncarnations:
         self._started: dict[tuple[str, int, int], SteppedMember] = {}
 
     def start(self, member: MemberConfiguration, life: int, now_us: int) -> SteppedMember:
-        """A new process of `member`, the `life`-th one."""
+        """Start the `life`-th process of `member`."""
         key = (member.label, life, now_us)
         step = self._started.get(key)
         if step is None:
@@ -163,7 +163,7 @@ class FrozenIncarnations:
         return step
 
     def step(self, state: int, now_us: int, number: int) -> SteppedMember:
-        """What the input of this number leads to."""
+        """Return what the input of this number leads to."""
         key = (state, now_us, number)
         step = self._made.get(key)
         if step is None:
@@ -221,13 +221,13 @@ class RunningIncarnations:
         self.machines: list[MemberMachine] = []
 
     def start(self, member: MemberConfiguration, life: int, now_us: int) -> SteppedMember:
-        """A new process of `member`, the `life`-th one."""
+        """Start the `life`-th process of `member`."""
         machine = MemberMachine(member, CountedRandomness(f"{member.label}/{life}"))
         self.machines.append(machine)
         return self._after(len(self.machines) - 1, machine.step(now_us, START))
 
     def step(self, state: int, now_us: int, number: int) -> SteppedMember:
-        """What the input of this number leads to."""
+        """Return what the input of this number leads to."""
         input: Input = self._inputs.known[number]  # type: ignore[assignment]
         try:
             return self._after(state, self.machines[state].step(now_us, input))

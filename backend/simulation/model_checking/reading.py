@@ -99,7 +99,11 @@ class ModelFile(ScenarioModel):
     sizes: dict[int, SizeFile] = {}
 
     def model(self, name: str, members: int | None = None) -> Model:
-        """The model itself, with so many members at first. Raises `NoSuchSize`."""
+        """Make the model with so many members at first.
+
+        Raises:
+            NoSuchSize: The file does not say how the model looks with so many.
+        """
         size = self._size(len(self.members) if members is None else members)
         before = self.before if size.before is None else size.before
         commands = self.commands if size.commands is None else size.commands
@@ -140,14 +144,15 @@ def _known_labels(data: dict[str, Any]) -> list[str]:
 
 
 def shipped_models() -> tuple[str, ...]:
-    """The names of the models that come with the program."""
+    """Return the names of the models that come with the program."""
     return tuple(sorted(path.stem for path in SHIPPED.glob("*.yaml")))
 
 
 def load_model(name: str, members: int | None = None) -> Model:
-    """The shipped model of this name, or the one in the file at this path; with so many members at first.
+    """Load the shipped model of this name, or the one in the file at this path, with so many members at first.
 
-    Raises `BadModel`.
+    Raises:
+        BadModel: There is none, or it cannot be read.
     """
     if name in shipped_models():
         return read_model((SHIPPED / f"{name}.yaml").read_text(), f"{name}.yaml", name, members)
@@ -158,7 +163,11 @@ def load_model(name: str, members: int | None = None) -> Model:
 
 
 def read_model(text: str, file: str, name: str, members: int | None = None) -> Model:
-    """The model that `text` holds; `file` names it in errors. Raises `BadModel`."""
+    """Read the model that `text` holds; `file` names it in errors.
+
+    Raises:
+        BadModel: The text is no model.
+    """
     document = YamlDocument(text, file, BadModel)
     data = document.fields("is no model; write title, members and commands as keys")
     try:
@@ -193,5 +202,5 @@ def _problems(model: Model) -> list[Problem]:
 
 
 def _commands(actions: tuple[ScenarioAction, ...]) -> tuple[Command, ...]:
-    """A restart is a kill and a start: between them the member is down."""
+    """Return the commands of these actions. A restart is a kill and a start: between them the member is down."""
     return tuple(command for action in actions for command in action.commands(lambda _: True))

@@ -58,7 +58,7 @@ class Repetition(Struct, frozen=True):
 
 
 def scheduled(choices: Iterable[Transition], model: Model, inputs: Inputs) -> tuple[ScheduledStep, ...]:
-    """The choices in words."""
+    """Return the choices in words."""
     labels = (*model.labels, "")
     return tuple(
         ScheduledStep(
@@ -102,9 +102,10 @@ Happening = Command | ScheduledChoice | int
 
 
 def happenings(run: ScheduledRun, model: Model, steps: Iterable[ScheduledStep]) -> Iterator[Happening]:
-    """What `run` is told to come to the end of `steps`. Each has to happen before the next one is asked for.
+    """Yield what `run` must do to come to the end of `steps`. Each has to happen before the next one is asked for.
 
-    Raises `ScheduleDoesNotFit`.
+    Raises:
+        ScheduleDoesNotFit: A step cannot be taken in this model.
     """
     run.start_members()
     for command in model.before:
@@ -119,7 +120,11 @@ def happenings(run: ScheduledRun, model: Model, steps: Iterable[ScheduledStep]) 
 
 
 def as_scenario(model: Model, schedule: Schedule) -> Scenario:
-    """A scenario that repeats a schedule, and asks for what it violates. Raises `ScheduleDoesNotFit`."""
+    """Return a scenario that repeats a schedule and asks for what it violates.
+
+    Raises:
+        ScheduleDoesNotFit: A step cannot be taken in this model.
+    """
     run = ScheduledRun(model, lambda record: None)
     steps: list[dict[str, Any]] = [{"say": schedule.text}]
     for told in happenings(run, model, schedule.steps):
@@ -185,7 +190,7 @@ def _happening(run: ScheduledRun, step: ScheduledStep, commands: Iterator[Comman
 
 
 def formed(transitions: Transitions) -> State:
-    """The cluster of the model, formed and left alone, with everything done that comes before the exploration."""
+    """Return the cluster of the model, formed and left alone, with everything done that comes before the exploration."""
     model = transitions.model
     state = transitions.down()
     for label in model.members:

@@ -126,7 +126,7 @@ class ScheduledRun:
         return found[message.which - 1]
 
     def _between(self, source: str, target: str) -> list[MessageInFlight]:
-        """What is on its way between two members, each once, in the order of its text."""
+        """Return what is on its way between two members, each once, in the order of its text."""
         places = (self.labels.index(source), self.labels.index(target))
         found = {one for one in self._state.in_flight if (one.sender, one.receiver) == places}
         return sorted(found, key=lambda one: repr(self._inputs.known[one.content]))

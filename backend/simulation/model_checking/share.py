@@ -139,7 +139,7 @@ class StateShare:
             self._look_at(self._last)
 
     def leave_last_alone(self) -> None:
-        """The search is at its end: see what becomes of the state that was looked at last."""
+        """See at the end of the search what becomes of the state that was looked at last."""
         if self._last is not None:
             self._leave_alone(self._last)
             self._last = None
@@ -205,7 +205,7 @@ class StateShare:
             self._report.broken = Broken(reached.way, violation)
 
     def steps(self, way: bytes) -> tuple[Any, ...]:
-        """The choices of a way in words."""
+        """Return the choices of a way in words."""
         state, choices = self._initial, []
         on_record, self._transitions.on_record = self._transitions.on_record, None
         for place in range(0, len(way), CHOICE_BYTES):
@@ -219,7 +219,7 @@ class StateShare:
     # What other processes hear, and what is kept
 
     def news(self) -> bytes:
-        """What was learnt since this was asked the last time."""
+        """Return what was learnt since this was asked the last time."""
         news = self._learnt(self._told)
         self._told = (
             *(len(self._inputs.known), len(self._incarnations.known)),

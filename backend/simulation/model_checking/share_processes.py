@@ -32,7 +32,7 @@ class ShareProcessPool(Protocol):
         ...
 
     def leave_last_alone(self) -> list[ShareReport]:
-        """The search is at its end: see what becomes of the states that were looked at last."""
+        """See at the end of the search what becomes of the states that were looked at last."""
         ...
 
     def write(self, folder: Path) -> None:

@@ -49,7 +49,7 @@ class SpillingFolder:
         return Path(self._made.name)
 
     def remove(self) -> None:
-        """It is wanted no more."""
+        """Remove the folder with all files in it."""
         if self._made is not None:
             self._made.cleanup()
             self._made = None
@@ -207,7 +207,7 @@ class SpillingQueue(Generic[Entry]):
             self._last = []
 
     def pop(self) -> Entry:
-        """The one that has waited longest."""
+        """Remove and return the entry that has waited longest."""
         self._count -= 1
         if not self._first:
             self._first.extend(self._next_file() if self._files else self._rest())

@@ -31,12 +31,12 @@ MEASURING = "quarterdeck.data.measure.interval.seconds"
 
 
 def settings_of(model: Model) -> Settings:
-    """The settings of all members of a model."""
+    """Return the settings of all members of a model."""
     return Settings.of({MEASURING: 0, **model.properties}, preset="training")
 
 
 def configurations_of(model: Model) -> tuple[MemberConfiguration, ...]:
-    """The members of a model, by place."""
+    """Return the members of a model, by place."""
     return tuple(
         member_configurations(
             *(model.name, model.labels, settings_of(model)),
@@ -84,33 +84,33 @@ class Transitions:
         return State(0, (DOWN,) * count, (0,) * count, (), Spent())
 
     def start(self, state: State, label: str) -> State:
-        """What comes of a new process of the member `label`."""
+        """Return the state after a new process of the member `label` has started."""
         return self._start(state, self._label_places[label])
 
     def ask(self, state: State, place: int, number: int, operation: Operation) -> State:
-        """What comes of a client's operation at the member at `place`."""
+        """Return the state after a client's operation at the member at `place`."""
         return self._step(state, place, self._inputs.number(Call(number, operation, watched=True)))
 
     def read(self, state: State, place: int, reads: Iterable[Operation]) -> State:
-        """What comes of these reads at the member at `place`, when there is time for the answers."""
+        """Return the state after these reads at the member at `place`, with time for the answers."""
         for number, operation in enumerate(reads, start=self._calls(len(self.sequence)) + 1):
             state = self.ask(state, place, number, operation)
         return self.calm(state, state.now_us + self.settings.call_timeout_us)
 
     def execute(self, state: State, command: Command) -> State:
-        """What comes of a command more than the model has. All of its own were carried out before."""
+        """Return the state after a command that the model does not have. All of its own were carried out before."""
         self.sequence = (*self.sequence, command)
         self._links = self._links_after_each_command()
         return self.after(state, Transition("command", DOWN))
 
     def at_beginning(self, state: State) -> State:
-        """The same with nothing spent but commands."""
+        """Return the same state with nothing spent but commands."""
         return state._replace(spent=Spent(commands=state.spent.commands))
 
     # What can happen
 
     def calm_choice(self, state: State, until_us: int) -> Transition | None:
-        """What happens next where nothing goes wrong: a message arrives, or the next clock ticks; None when it does so later."""
+        """Return what happens next where nothing goes wrong, an arrival or a tick; None when that is later than `until_us`."""
         if state.in_flight:
             sender, receiver, content = state.in_flight[0]
             return Transition("deliver", receiver, sender, content)
@@ -119,7 +119,7 @@ class Transitions:
         return Transition("tick", deadlines.index(soonest_us)) if soonest_us <= until_us else None
 
     def calm(self, state: State, until_us: int) -> State:
-        """What becomes of a cluster that is left alone: messages arrive at once, and clocks go on together."""
+        """Return what becomes of a cluster that is left alone: messages arrive at once, and clocks go on together."""
         while (choice := self.calm_choice(state, until_us)) is not None:
             state = self.after(state, choice)
         return state._replace(now_us=until_us)
@@ -164,7 +164,7 @@ class Transitions:
     # What comes of it
 
     def after(self, state: State, choice: Transition) -> State:
-        """The state to which `choice` leads. One of `choices(state)` is expected."""
+        """Return the state to which `choice` leads. It must be one of `choices(state)`."""
         now_us, members, lives, in_flight, spent = state
         kind, place, sender, content = choice
         match kind:
@@ -194,7 +194,7 @@ class Transitions:
                 return self._execute(state._replace(spent=spent._replace(commands=spent.commands + 1)))
 
     def _execute(self, state: State) -> State:
-        """What comes of the last command that was begun. One that is refused changes nothing."""
+        """Return the state after the last command that was begun. One that is refused changes nothing."""
         done = state.spent.commands
         command = self.sequence[done - 1]
         match command:
@@ -221,7 +221,7 @@ class Transitions:
         return sum(isinstance(one, CallMap) for one in self.sequence[:commands])
 
     def healed(self, state: State) -> State:
-        """The same with every link plain and no more commands to come."""
+        """Return the same state with every link plain and no more commands to come."""
         self._record_links(state.now_us, self._links_of(state), self._links[-1])
         return state._replace(spent=state.spent._replace(commands=len(self._links) - 1))
 
@@ -266,7 +266,7 @@ class Transitions:
         return _sending(state, [MessageInFlight(one.receiver, one.sender, self._inputs.number(refused))])
 
     def _arriving(self, one: MessageInFlight) -> int:
-        """What arrives, as the receiver is told of it: news as they are, a message with its sender."""
+        """Return the number of the input that a message becomes at its receiver: news as they are, a message with its sender."""
         key = (one.sender, one.content)
         number = self._arrivals.get(key)
         if number is None:
@@ -302,7 +302,7 @@ class Transitions:
     def _sent(
         self, commands: int, place: int, sent: tuple[Sent, ...]
     ) -> tuple[list[MessageInFlight], list[MessageInFlight]]:
-        """What is on its way, and what arrives at once; nothing of what a link does not let through."""
+        """Divide what is sent into what is on its way and what arrives at once. What a link does not let through is dropped."""
         slow: list[MessageInFlight] = []
         prompt: list[MessageInFlight] = []
         links = self._links[commands]
@@ -317,7 +317,7 @@ class Transitions:
         return slow, prompt
 
     def kind(self, content: int) -> str:
-        """The kind of a message."""
+        """Return the kind of a message."""
         kind = self._kinds.get(content)
         if kind is None:
             message: Message = self._inputs.known[content]  # type: ignore[assignment]
@@ -363,7 +363,7 @@ def _without(in_flight: tuple[MessageInFlight, ...], gone: MessageInFlight) -> t
 
 
 def recorded(transitions: Transitions, run: Callable[[], State]) -> tuple[list[Record], State]:
-    """The records of what `run` does, and the state after it."""
+    """Return the records of what `run` does, and the state after it."""
     records: list[Record] = []
     before, transitions.on_record = transitions.on_record, records.append
     try:

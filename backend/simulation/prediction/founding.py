@@ -45,7 +45,10 @@ class Foundation:
 
 
 def foundation_of(picture: Picture) -> Foundation:
-    """What `picture` tells now, as a value of its own. Who is on several lists belongs to the cluster that they follow."""
+    """Return what `picture` shows now, as a value of its own.
+
+    A member on several lists belongs to the cluster that it follows.
+    """
     clusters: list[tuple[str, ...]] = []
     lite, zones, placed = set(), {}, set()
     addresses = {label: str(belief.address) for label, belief in picture.members.items()}
@@ -86,7 +89,7 @@ def foundation_of(picture: Picture) -> Foundation:
 
 
 def _settings(picture: Picture) -> tuple[dict[str, Settings], bool]:
-    """The settings of each member, as it told them; and whether all did."""
+    """Return the settings that each member reported, and whether all did."""
     found, told = {}, True
     for label, belief in picture.members.items():
         try:

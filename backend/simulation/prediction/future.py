@@ -71,10 +71,13 @@ class Superseded(Exception):
 def predictions(
     snapshot: ClusterSnapshot, commands: Sequence[Command], *, is_wanted: Callable[[], bool] = lambda: True
 ) -> Iterator[FaultPrediction]:
-    """What comes of `commands`, told again and again: soon what came first, in the end what it comes to.
+    """Yield what comes of `commands`, again and again: soon what comes first, in the end the outcome.
 
-    The last one is the outcome, tried in several orders of the messages where the members are few. Raises `CommandRefused` for
-    a command that the cluster refuses, and `Superseded` as soon as `is_wanted` says no.
+    The last one is the outcome, tried in several orders of the messages where the members are few.
+
+    Raises:
+        CommandRefused: The cluster refuses a command.
+        Superseded: `is_wanted` has said no.
     """
     orders = ORDERS if len(snapshot.members) <= SEVERAL_ORDERS_UP_TO else 1
     first: FaultPrediction | None = None
@@ -185,7 +188,7 @@ def _settings_of(world: World) -> tuple[Settings, ...]:
 
 
 def _running(world: World) -> Iterator[tuple[str, Sequence[Address]]]:
-    """The members that run and are not frozen, each with its list."""
+    """Yield the members that run and are not frozen, each with its list."""
     for label, node in world.nodes.items():
         if node.machine is not None and not node.paused:
             yield label, node.machine.inspect().view or ()
@@ -204,7 +207,7 @@ def _untold(snapshot: ClusterSnapshot) -> Iterator[tuple[str, str]]:
 
 
 def _steps(records: Sequence[Record], begin_us: int, labels: Mapping[Address, str]) -> list[PredictedStep]:
-    """The decisive ones among `records`; whom a member removes for one cause within a second is removed in one step."""
+    """Return the decisive ones among `records`. Members that one removes for one cause within a second go in one step."""
     steps: list[PredictedStep] = []
     latest_by: dict[str, int] = {}
     for record in records:

@@ -64,7 +64,7 @@ class DrawnScenario:
 
 
 def draw_scenario(seed: int, sizes: tuple[int, int] = (FEWEST, MOST)) -> DrawnScenario:
-    """The run of `seed` with as many members as lie between the two `sizes`. Equal arguments give equal drawings."""
+    """Draw the run of `seed` with as many members as lie between the two `sizes`. Equal arguments give equal drawings."""
     properties = drawn_properties(_stream(seed, "settings"))
     many = int(properties["hazelcast.partition.count"]) >= MANY_PARTITIONS
     size = members_drawn(seed, sizes)

@@ -56,7 +56,7 @@ class FaultContext:
             yield begins_us, self.length_us if lasts else begins_us + int(timeouts * self.timeout_us)
 
     def one(self) -> str:
-        """A member; every third time one of the two oldest, because that is where mastership is."""
+        """Draw a member; every third time one of the two oldest, because that is where mastership is."""
         return self.draws.choice(self.labels[:2] if self.draws.random() < 1 / 3 else self.labels)
 
     def some(self, most: int | None = None) -> list[str]:
@@ -72,7 +72,7 @@ class FaultContext:
         return [self._in_order(shuffled[low:high]) for low, high in pairwise(borders)]
 
     def ends(self) -> dict[str, Any]:
-        """The ends of some links: one to one, one to all others, or some to all."""
+        """Draw the ends of some links: one to one, one to all others, or some to all."""
         if self.draws.random() < 1 / 3:
             return {"from": list(self.labels), "to": list(self.labels)}
         sources = [self.one()] if self.draws.random() < 0.5 else self.some()
@@ -128,7 +128,7 @@ def _slow_member(context: FaultContext) -> Iterator[PlannedFault]:
 
 
 def _drop_kinds(context: FaultContext) -> Iterator[PlannedFault]:
-    """Filters for one or a few kinds of messages: the rare ones are lost as often as heartbeats."""
+    """Plan filters for one or a few kinds of messages: the rare ones are lost as often as heartbeats."""
     for begins_us, ends_us in context.episodes(longest=6.0):
         links = context.ends()
         kinds = context.draws.sample(list(MESSAGE_KINDS), context.draws.randint(1, 3))
@@ -278,7 +278,7 @@ POINTS = (
 
 
 def _crash_at_point(context: FaultContext) -> Iterator[PlannedFault]:
-    """A member dies in the middle of a protocol, and mostly comes back."""
+    """Plan that a member dies in the middle of a protocol, and mostly comes back."""
     for begins_us, ends_us in context.episodes(most=2):
         label = context.one()
         yield begins_us, {"kill-at": {label: context.draws.choice(POINTS)}}
@@ -287,7 +287,7 @@ def _crash_at_point(context: FaultContext) -> Iterator[PlannedFault]:
 
 
 def _restart(context: FaultContext) -> Iterator[PlannedFault]:
-    """A new incarnation at the same address, at once or one member after another."""
+    """Plan a new incarnation at the same address, at once or one member after another."""
     for begins_us, _ in context.episodes():
         rolling = context.draws.random() < 0.2
         for count, label in enumerate(context.labels if rolling else [context.one()]):
@@ -303,7 +303,7 @@ def _graceful_stop(context: FaultContext) -> Iterator[PlannedFault]:
 
 
 def _join_storm(context: FaultContext) -> Iterator[PlannedFault]:
-    """Some members start late, all at once."""
+    """Plan that some members start late, all at once."""
     late = [label for label in context.some() if label != context.labels[0]]
     if late:
         if context.late is not None:

@@ -72,7 +72,7 @@ def drawn_length_us(draws: Random, timeout_us: int) -> int:
 def fault_steps(
     context: FaultContext, standing: Standing, stream: Callable[[str], Random], faults: list[str]
 ) -> Iterator[StepTree]:
-    """The steps of all faults, and then those that mend what they left behind; their names are added to `faults`.
+    """Yield the steps of all faults, and then those that mend what they left behind; add their names to `faults`.
 
     `stream` has draws for each purpose, so that a change of one kind of fault leaves the others as they are.
     """
@@ -96,7 +96,7 @@ def fault_steps(
 
 
 def wait(duration_us: int) -> StepTree:
-    """A step that waits."""
+    """Return a step that waits."""
     return {"do": {"wait": duration_text(duration_us)}}
 
 
@@ -113,13 +113,13 @@ def _planned(context: FaultContext, stream: Callable[[str], Random]) -> list[tup
 
 
 def _within(plan: Iterable[PlannedFault], name: str, length_us: int) -> Iterator[tuple[int, str, dict[str, Any]]]:
-    """The actions of one plan on whole milliseconds; those beyond the end happen at the end."""
+    """Yield the actions of one plan on whole milliseconds; those beyond the end happen at the end."""
     for at_us, action in plan:
         yield min(at_us, length_us) // MILLISECOND_US * MILLISECOND_US, name, action
 
 
 def _possible(standing: Standing, action: dict[str, Any]) -> dict[str, Any] | None:
-    """What of a planned action can be done as things stand; None when nothing can."""
+    """Return what of a planned action can be done as things stand; None when nothing can."""
     ((word, what),) = action.items()
     if word in ("start", "stop", "kill", "pause", "resume", "restart"):
         whom = [label for label in what if standing.try_to(word, label)]

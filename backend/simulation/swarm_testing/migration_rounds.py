@@ -58,7 +58,7 @@ FAULT_NAMES = {
 
 
 def wait_until_safe() -> StepTree:
-    """A step that waits until all data is safe, or long enough."""
+    """Return a step that waits until all data is safe, or long enough."""
     return {"do": {"wait-until-safe": {"within": duration_text(SETTLE_US)}}}
 
 
@@ -72,7 +72,7 @@ class SwarmRounds:
         self._faults = faults
 
     def beginning(self) -> Iterator[StepTree]:
-        """The first arrangement, with data or before any, and the workload."""
+        """Yield the first arrangement, with data or before any, and the workload."""
         draws, labels = self._draws, list(self._standing.labels)
         if draws.random() < 0.4:
             yield {"do": {"arrange": [labels[0]]}}
@@ -90,7 +90,7 @@ class SwarmRounds:
             yield self._wait(0.1, 3)
 
     def several(self) -> Iterator[StepTree]:
-        """Some rounds, each from safe data to safe data."""
+        """Yield some rounds, each from safe data to safe data."""
         draws = self._draws
         bad_links = draws.random() < BAD_LINKS_PROBABILITY
         for number in range(draws.randint(*ROUNDS)):
@@ -144,7 +144,7 @@ class SwarmRounds:
         yield from self._bring_back(dying)
 
     def _point(self) -> dict[str, Any]:
-        """An event of a migration mostly, of membership now and then; before or after what follows from it."""
+        """Draw an event, of a migration mostly, of membership now and then; before or after what follows from it."""
         points = POINTS if self._draws.random() < 0.15 else MIGRATION_POINTS
         return {"event": self._draws.choice(points), "after": self._draws.random() < 0.5}
 
@@ -170,6 +170,6 @@ class SwarmRounds:
                 yield {"do": {kind: {"from": sources, "to": targets, field: amount}}}
 
     def _wait(self, least_seconds: float, most_seconds: float) -> StepTree:
-        """A time that is more likely short than long."""
+        """Draw a time to wait that is more likely short than long."""
         seconds = least_seconds * (most_seconds / least_seconds) ** self._draws.random()
         return wait(int(seconds * 1000) * MILLISECOND_US)

@@ -43,7 +43,7 @@ def write_shrunk(trial: Trial, sizes: tuple[int, int], folder: Path) -> Path:
 
 
 def shrunk_trial(trial: Trial, scenario: Scenario) -> str:
-    """The file of the smallest scenario found that fails as `trial` did, which was `scenario` tried out."""
+    """Return the file of the smallest scenario found that fails as `trial` did when `scenario` was tried."""
     small = shrink(scenario, fails_alike(trial))
     found = run_trial(small, trial.seed)
     if trial.verdict == "no-convergence" or found.added:

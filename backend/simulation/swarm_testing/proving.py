@@ -24,7 +24,7 @@ SETTLING = "500ms"
 def proving_steps(
     world: World, scenario: Scenario, holding: Collection[str], seed: int, number: int
 ) -> list[dict[str, Any]]:
-    """The steps of the next proof, as a scenario file has them; none when there is nobody whose going would prove anything.
+    """Return the steps of the next proof, as a scenario file has them; none when no member's going would prove anything.
 
     `holding`: the members that hold data.
     """

@@ -59,7 +59,7 @@ SHORT_JOIN_LIST_PROBABILITY = 0.15
 
 
 def drawn_properties(draws: Random) -> dict[str, PropertyValue]:
-    """The properties of a run that are not as in the training preset."""
+    """Draw the properties of a run that are not as in the training preset."""
     interval = draws.choice(INTERVALS_SECONDS)
     chance = draws.random()
     partitions = draws.choice(GREAT_PARTITIONS if chance < GREAT_PROBABILITY else PARTITIONS)

@@ -31,7 +31,7 @@ Tree = dict[str, Any]
 
 
 def shrink(scenario: Scenario, still_fails: Callable[[Scenario], bool], most_attempts: int = MOST_ATTEMPTS) -> Scenario:
-    """The smallest scenario found from which nothing more can be taken so that it `still_fails`.
+    """Return the smallest scenario found that `still_fails` and from which nothing more can be taken.
 
     `still_fails` must hold for `scenario` itself, and answer alike for equal scenarios. The search ends after
     `most_attempts` questions with the smallest one so far.
@@ -56,7 +56,7 @@ def fails_alike(trial: Trial) -> Callable[[Scenario], bool]:
 
 
 def failure_signature(trial: Trial) -> tuple[str, str, str]:
-    """What two failures have in common when they have the same cause, as far as one can tell.
+    """Return what two failures have in common when they have the same cause, as far as one can tell.
 
     A crash is known by the last place that its traceback names, and by the kind of the exception.
     """
@@ -68,7 +68,7 @@ def failure_signature(trial: Trial) -> tuple[str, str, str]:
 
 
 def shrunk_text(trial: Trial, scenario: Scenario) -> str:
-    """The file of a shrunk scenario: how it fails stands above it. `read_scenario` reads it back to an equal one."""
+    """Return the file of a shrunk scenario: how it fails stands above it. `read_scenario` reads it back to an equal one."""
     what = trial.text.strip().splitlines()[-1] if trial.text else ""
     heading = f"# Under seed {trial.seed}: {' '.join(filter(None, (trial.verdict, trial.invariant)))}: {what}"
     text = f"{heading}\n{scenario_text(scenario)}"
@@ -77,8 +77,9 @@ def shrunk_text(trial: Trial, scenario: Scenario) -> str:
 
 
 def with_ending(scenario: Scenario, added: Sequence[Tree] = ()) -> Scenario:
-    """The scenario with what a trial does at its end written out, so that it can also be simulated and played live; and the
-    steps that it `added`, after each of which something had to go on as it should.
+    """Return the scenario with what a trial does at its end written out, so that it can also be simulated and played live.
+
+    So are the steps that the trial `added`, after each of which something had to go on as it should.
     """
     tree = scenario_tree(scenario)
     steps = [step for step in tree["steps"] if "expect" not in step]
@@ -168,7 +169,7 @@ def _fewer_members(search: _Shrinking) -> None:
 
 
 def _without_member(tree: Tree, label: str) -> Tree:
-    """The tree without `label`; actions that then concern nobody are left out."""
+    """Return the tree without `label`; actions that then concern no member are left out."""
     less = _without(deepcopy(tree), label)
     less["steps"] = _joined([step for step in less["steps"] if _has_sense(step)])
     return {name: value for name, value in less.items() if value not in ({}, [])}
@@ -288,7 +289,7 @@ def _shorter(duration_us: int) -> Iterator[str]:
 
 
 def _joined(steps: list[Tree]) -> list[Tree]:
-    """The steps with waits that follow one another made one."""
+    """Return the steps with waits that follow one another made one."""
     joined: list[Tree] = []
     for step in steps:
         before = joined[-1].get("do", {}) if joined else {}

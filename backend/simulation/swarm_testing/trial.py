@@ -154,7 +154,11 @@ class _TrialRun:
         self._added: list[dict[str, Any]] = []
 
     def run(self) -> None:
-        """Raises `Livelock`, and whatever the core raises."""
+        """Play the faults, heal them, and wait for convergence until enough is proven.
+
+        Raises:
+            Livelock: Members keep one another busy for good.
+        """
         steps = tuple(step for step in self._scenario.steps if step.expect is None)
         faults = self._scenario.model_copy(update={"steps": steps})
         Interpreter(faults, self._driver, self._run_state, seed=self._seed).play()
@@ -187,7 +191,7 @@ class _TrialRun:
         self._verdict, self._invariant, self._text = verdict, invariant, text
 
     def trial(self, seed: int) -> Trial:
-        """The outcome. A violated invariant outweighs everything else but a crash."""
+        """Return the outcome. A violated invariant outweighs everything else but a crash."""
         witnesses: tuple[Record, ...] = ()
         violations: Sequence[Violation] = self._run_state.invariant_checker.violations
         if not violations and self._verdict in ("ok", "unknown") and running(self._run_state.picture):
@@ -312,7 +316,7 @@ class _TrialRun:
 
 
 def misplaced_replica(world: World, tables: PartitionTables) -> str:
-    """The first replica that is missing, left over or different from its owner's, in words; empty when none is."""
+    """Return the first replica that is missing, left over or different from its owner's, in words; empty when none is."""
     held: dict[str, dict[int, dict[tuple[str, str], bytes]]] = {}
     for label in world.labels:
         machine = world.machine(label)

@@ -1,3 +1,4 @@
-"""A simulated cluster: one queue of events ordered by virtual time, a network with latency and faults, and members with
-clocks of their own. Heartbeats that change nothing may be left out, and a fingerprint tells whether two runs are equal.
+"""A simulated cluster: events ordered by virtual time, a network with latency and faults, members with clocks of their own.
+
+Heartbeats that change nothing may be left out, and a fingerprint tells whether two runs are equal.
 """

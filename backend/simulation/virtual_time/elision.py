@@ -92,7 +92,7 @@ class Elision:
         return self.is_calm
 
     def heard_since_us(self, now_us: int, timeout_us: int) -> int:
-        """A time at or after which everybody has heard of everybody; looked up anew when it is older than `timeout_us`."""
+        """Return a time since which all members have heard of one another, looked up anew when it is older than `timeout_us`."""
         if self._floor_us + timeout_us <= now_us:
             self._refresh_floor()
         return self._floor_us

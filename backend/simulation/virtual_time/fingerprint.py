@@ -37,7 +37,7 @@ class Fingerprint:
         self._hash.update(self._encode((record.member, record.seq, record.at, event, record.because)))
 
     def _digest_of(self, event: ListInstalled) -> bytes:
-        """The digest of the members of a list. All members install the very same one, which is hashed once only."""
+        """Return the digest of the members of a list. All members install the very same one, which is hashed only once."""
         members, digest = self._latest_list
         if members is not event.members:
             digest = blake2b(self._encode(event.members), digest_size=DIGEST_BYTES).digest()
@@ -50,6 +50,6 @@ class Fingerprint:
         self._numbers.clear()
 
     def hexdigest(self) -> str:
-        """The fingerprint so far."""
+        """Return the fingerprint so far."""
         self.settle()
         return self._hash.hexdigest()

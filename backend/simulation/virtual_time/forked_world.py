@@ -32,9 +32,9 @@ def forked_world(
     on_record: Callable[[Record], None] | None = None,
     on_answer: Callable[[int, Answer], None] | None = None,
 ) -> World:
-    """A world that begins as `snapshot` tells, at the moment of it. Its records are of the run `run`.
+    """Make a world that begins as `snapshot` says, at the moment of it. Its records are of the run `run`.
 
-    A member that told nothing is silent in it: messages to it vanish, and nothing comes from it, until it is killed. A member
+    A member without a state is silent in it: messages to it vanish, and nothing comes from it, until it is killed. A member
     whose clock showed another time than that of the cluster keeps the difference.
     """
     configurations = [msgspec.structs.replace(one, run=run) for one in snapshot.configurations]
@@ -94,7 +94,7 @@ class _Places(dict[Address, SimulatedNode]):
 
 
 def snapshot_of(world: World) -> ClusterSnapshot:
-    """What `world` is now, to go on from. Clocks that run fast or slow go at the right pace in the copy."""
+    """Return what `world` is now, to go on from. Clocks that run fast or slow go at the right pace in the copy."""
     network = world.network
     network.end_calm()
     members, down = [], []

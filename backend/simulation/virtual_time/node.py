@@ -84,7 +84,7 @@ class SimulatedNode:
         self.needs_slow_path = paused or self.clock is not None
 
     def local_us(self, now_us: int) -> int:
-        """What the member's own clock shows."""
+        """Return what the member's own clock shows."""
         return now_us if self.clock is None else self.clock.local_us(now_us)
 
     def end_process(self) -> None:

@@ -166,11 +166,11 @@ class World:
         return tuple(self.nodes)
 
     def machine(self, label: str) -> MemberMachine | None:
-        """The life that runs at `label` now, or None."""
+        """Return the incarnation that runs at `label` now, or None."""
         return self.nodes[label].machine
 
     def fingerprint(self) -> str:
-        """The running hash of all that happened so far."""
+        """Return the running hash of all that happened so far."""
         return self._fingerprint.hexdigest()
 
     def set_latency(self, latency: Latency) -> None:
@@ -237,7 +237,7 @@ class World:
         self._break_connections(node)
 
     def _break_connections(self, killed: SimulatedNode) -> None:
-        """The system closes what a dead process had open, and whoever is still reached by that knows."""
+        """Close what a dead process had open, as its system does; members that are still reached by that learn of it."""
         for other in self.nodes.values():
             condition = self.links.of(killed.label, other.label)
             if other.machine is not None and not (condition and condition.blocked):
@@ -259,7 +259,7 @@ class World:
         self._carry_out(node, machine.step(node.local_us(self.now_us), input))
 
     def _resolved(self, command: SetJoinList) -> SetJoinList:
-        """The same with addresses."""
+        """Return the same command with addresses."""
         resolved = with_addresses(command, self._addresses(), self._settings.join_port_try_count)
         self._network.make_room(map(Address, resolved.addresses))
         return resolved
@@ -366,7 +366,7 @@ class World:
     # What members do
 
     def _deliver(self, node: SimulatedNode, sender: SimulatedNode, content: Receive | PeerUnreachable) -> None:
-        """The slow path: what arrives where nobody runs, at a paused member or one with its own clock, or tells of a failure."""
+        """Deliver on the slow path: to no running member, to a paused one or one with its own clock, or news of a failure."""
         self._network.end_calm()
         machine = node.machine
         if machine is None:
