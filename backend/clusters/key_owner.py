@@ -47,8 +47,8 @@ def key_owner(picture: Picture, text: str, *, hazelcast: bool) -> str:
     except TypeError as problem:
         raise ValueError(f"write owner MAP KEY [{'|'.join(KEY_TYPES)}], in quotes where there are blanks") from problem
     answers = [
-        f"{one.owner or 'nobody'} owns partition {one.partition} with {wanted.key!r}, as {one.master} has it"
-        for one in key_owners(picture, wanted, hazelcast=hazelcast)
+        f"{owner.owner or 'nobody'} owns partition {owner.partition} with {wanted.key!r}, as {owner.master} has it"
+        for owner in key_owners(picture, wanted, hazelcast=hazelcast)
     ]
     if not answers:
         raise ValueError("no master tells a table, so its owner is not known")

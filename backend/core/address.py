@@ -19,7 +19,7 @@ class BadAddress(ValueError):
 
 
 def make_address(host: str, port: int) -> Address:
-    """The canonical address of `host` and `port`."""
+    """Return the canonical address of `host` and `port`."""
     return Address(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
 
 
@@ -60,29 +60,34 @@ def split_host_and_port(text: str) -> tuple[str, str | None]:
 
 
 def parse_port(port_text: str, whole_text: str) -> int:
-    """A port number from 1 to 65535, or `BadAddress` naming `whole_text`."""
+    """Return a port number from 1 to 65535.
+
+    Raises:
+        BadAddress: It is none; the message names `whole_text`.
+    """
     if not (port_text.isascii() and port_text.isdigit()) or not 1 <= int(port_text) <= HIGHEST_PORT:
         raise BadAddress(f"{whole_text!r} has the port {port_text!r}; a port is a number from 1 to {HIGHEST_PORT}")
     return int(port_text)
 
 
 def host_of(address: Address) -> str:
-    """The host without brackets."""
+    """Return the host without brackets."""
     return address.rpartition(":")[0].strip("[]")
 
 
 def port_of(address: Address) -> int:
-    """The port as a number."""
+    """Return the port as a number."""
     return int(address.rpartition(":")[2])
 
 
 def numeric_order(address: Address) -> tuple[str, int]:
-    """Sort key that compares hosts as text and ports as numbers, so 5701 stands before 15701 (Decisions: Tie-break of a
-    merge)."""
+    """Return a sort key that compares hosts as text and ports as numbers: 5701 before 15701 (Decisions: Tie-break of a merge)."""
     return host_of(address), port_of(address)
 
 
 def bracketed(address: Address) -> str:
-    """The form of member-list texts, ``[host]:port`` whatever the host is (Cluster Service Consistency Improvements, User
-    Interaction)."""
+    """Return the form of member-list texts, ``[host]:port`` whatever the host is.
+
+    See Cluster Service Consistency Improvements, User Interaction.
+    """
     return f"[{host_of(address)}]:{port_of(address)}"

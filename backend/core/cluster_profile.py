@@ -52,8 +52,10 @@ class ProfiledMember(Struct, frozen=True, array_like=True):
 
 
 class ClusterProfile(Struct, frozen=True, array_like=True):
-    """The message that two masters exchange (Hazelcast: split-brain join message). `address` is the master's; `members` in order
-    of age."""
+    """The message that two masters exchange (Hazelcast: split-brain join message).
+
+    `address` is the master's; `members` in order of age.
+    """
 
     address: Address
     uuid: str

@@ -79,5 +79,5 @@ class ClusterSnapshot(Struct, frozen=True):
     @property
     def configurations(self) -> tuple[MemberConfiguration, ...]:
         """Of all members that may ever run."""
-        told = (one.configuration for one in self.members)
+        told = (member.configuration for member in self.members)
         return (*told, *(one.configuration for one in self.untold), *self.down)

@@ -47,8 +47,7 @@ class JoinFailed(Struct, frozen=True, tag_field="kind", tag="join-failed"):
 
 
 class AddressUnusable(Struct, frozen=True, tag_field="kind", tag="address-unusable"):
-    """The member looks for others at `address` in vain: its host does not resolve, or whoever is there refuses the member
-    or is none."""
+    """The member looks for others at `address` in vain: the host does not resolve, or refuses it, or is no member."""
 
     address: Address
     reason: str
@@ -405,8 +404,10 @@ class StrangerRefused(Struct, frozen=True, tag_field="kind", tag="stranger-refus
 
 
 class JournalChanged(Struct, frozen=True, tag_field="kind", tag="journal-changed"):
-    """The journal of the member `target` cannot be written, for `failure`, or is written again when there is none; so many of its
-    records are `lost` for ever by then."""
+    """The journal of the member `target` cannot be written, or is written again when `failure` is empty.
+
+    So many of its records are `lost` for ever by then.
+    """
 
     target: str
     failure: str

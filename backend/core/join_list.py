@@ -1,5 +1,7 @@
-"""The TCP-IP join list: the addresses at which a member looks for its cluster (Split-brain Recovery Improvements; Hazelcast:
-network and port)."""
+"""The TCP-IP join list: the addresses at which a member looks for its cluster.
+
+See Split-brain Recovery Improvements; Hazelcast: network and port.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,11 @@ def resolve_join_list(
     base_port: int = DEFAULT_PORT,
     port_try_count: int = DEFAULT_PORT_TRY_COUNT,
 ) -> tuple[Address, ...]:
-    """A join list in which members may stand by their labels, whose `addresses` are given. Raises `BadJoinList`."""
+    """Return a join list in which members may stand by their labels, whose `addresses` are given.
+
+    Raises:
+        BadJoinList: An entry is neither a label nor an address.
+    """
     words = [addresses.get(entry, entry) for entry in entries]
     return parse_join_list(words, base_port=base_port, port_try_count=port_try_count)
 

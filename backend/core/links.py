@@ -41,7 +41,7 @@ class LinkConditions:
         self.conditions: dict[Link, LinkChanged] = {}
 
     def of(self, source: str, target: str) -> LinkChanged | None:
-        """The condition of one link, or None when it is plain."""
+        """Return the condition of one link, or None when it is plain."""
         return self.conditions.get((source, target))
 
     def apply(self, command: LinkCommand) -> tuple[LinkChanged, ...]:
@@ -89,11 +89,11 @@ class LinkConditions:
         return self._set(self._healed(link, ("hold",)) for link in _links(sources, targets, one_way=True))
 
     def _of_kinds(self, link: Link, kinds: Sequence[str], **changed: Any) -> LinkChanged:
-        """The condition with something else done to messages of these kinds, or to all when there are none."""
+        """Return the condition with messages of these kinds, or of all when there are none, treated otherwise."""
         if not kinds:
             return self._with(link, **changed)
         present = self.conditions.get(link)
-        by_kind = {one.kind: one for one in present.of_kinds} if present is not None else {}
+        by_kind = {of_kind.kind: of_kind for of_kind in present.of_kinds} if present is not None else {}
         for kind in kinds:
             by_kind[kind] = msgspec.structs.replace(by_kind.get(kind) or KindCondition(kind), **changed)
         return self._with(link, of_kinds=_worse_than_others(by_kind.values()))
@@ -107,7 +107,7 @@ class LinkConditions:
         for fault in only:
             of_all |= PLAIN[fault]
             of_kinds |= PLAIN_OF_KINDS[fault]
-        worse = _worse_than_others(msgspec.structs.replace(one, **of_kinds) for one in present.of_kinds)
+        worse = _worse_than_others(msgspec.structs.replace(of_kind, **of_kinds) for of_kind in present.of_kinds)
         return msgspec.structs.replace(present, **of_all, of_kinds=worse)
 
     def _with(self, link: Link, **changed: Any) -> LinkChanged:
@@ -143,28 +143,28 @@ PLAIN_OF_KINDS: dict[LinkFault, dict[str, Any]] = {
 
 
 def _worse_than_others(conditions: Iterable[KindCondition]) -> tuple[KindCondition, ...]:
-    return tuple(sorted((one for one in conditions if not one.is_plain), key=lambda one: one.kind))
+    return tuple(sorted((condition for condition in conditions if not condition.is_plain), key=lambda one: one.kind))
 
 
 def conditions_by_kind(link: LinkChanged) -> tuple[KindCondition, ...]:
-    """What a link in this condition does to messages of every kind, but for cuts and drops; then what to single kinds besides."""
+    """Return what a link does to messages of every kind, but for cuts and drops; then what to single kinds besides."""
     return KindCondition("", link.delay, link.delay_up_to, link.loss, link.duplicate), *link.of_kinds
 
 
 def conditions_for(link: LinkChanged, kind: str) -> tuple[KindCondition, ...]:
-    """What of that concerns a message of this kind; first what concerns all."""
+    """Return what of that concerns a message of this kind; first what concerns all."""
     return tuple(one for one in conditions_by_kind(link) if one.kind in ("", kind))
 
 
 def delay_us(condition: KindCondition, randomness: Randomness) -> int:
-    """The delay of one message, drawn when it is drawn from a range."""
+    """Return the delay of one message, drawn when it is given as a range."""
     if condition.delay_up_to <= condition.delay:
         return condition.delay
     return condition.delay + int(randomness() * (condition.delay_up_to - condition.delay))
 
 
 def take_condition(conditions: dict[Link, LinkChanged], changed: LinkChanged) -> None:
-    """A link is now in this condition: `conditions` has it from now on, or has nothing of a link that is plain."""
+    """Set the condition of a link in `conditions`, or forget a link that is plain."""
     if changed.is_plain:
         conditions.pop((changed.source, changed.target), None)
     else:

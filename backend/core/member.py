@@ -127,30 +127,31 @@ class MemberMachine:
         return self.timers.earliest
 
     def inspect(self) -> Inspection:
-        """What this member knows and believes, to be read only; it always shows the present state."""
+        """Return what this member knows and believes, to be read only; it always shows the present state."""
         return self._inspection
 
     def snapshot(self) -> bytes:
-        """Everything that this member has between two steps (chapter `snapshots`)."""
+        """Return everything that this member has between two steps (chapter `snapshots`)."""
         return snapshots.freeze(self._state)
 
     @classmethod
     def restored(
         cls, snapshot: bytes, member_configuration: MemberConfiguration, randomness: Randomness | None = None
     ) -> MemberMachine:
-        """A member that goes on from `snapshot`, which one of the same configuration has made; `randomness` may be another."""
+        """Make a member that goes on from `snapshot`, made by one of the same configuration, with other `randomness` if given."""
         machine = cls.__new__(cls)
         machine._take(snapshots.thaw(snapshot, Context(member_configuration), randomness))
         return machine
 
     def canonical(self, now: int) -> str:
-        """A text that two members share only if they have the same future, from their times `now` on."""
+        """Return a text that two members share only if they have the same future, from their times `now` on."""
         return snapshots.canonical(self._state, now)
 
     def step(self, now: int, input: Input) -> Sequence[Effect]:
-        """Tell the member `input` at the time `now`, and return what it wants done.
+        """Let the member act on `input` at the time `now`, and return what it wants done.
 
-        Raises `CommandRefused` for an order that this member cannot carry out, and then nothing has changed.
+        Raises:
+            CommandRefused: This member cannot carry out the order. Then nothing has changed.
         """
         state = self._state
         if type(input) is Receive:
@@ -177,7 +178,7 @@ class MemberMachine:
 def conclude(state: MemberState, now: int) -> Sequence[Effect]:
     """Let what has changed in this step have its consequences in the other chapters, and return the effects of it all.
 
-    An incarnation that is to end, in a merge or because nothing keeps it any more, ends here, when no handler is at work on it.
+    An incarnation that is to end, in a merge or after a drain, ends here, when no handler is at work on it.
     """
     context = state.context
     if context.facts:
@@ -263,8 +264,10 @@ def _on_call(state: MemberState, now: int, input: Call) -> None:
 
 
 def _on_stop(state: MemberState, now: int, _: StopMember) -> None:
-    """First let the others take over what only this member may hold (Hazelcast: graceful shutdown); asked a second time, do not
-    wait."""
+    """Let the others first take over what only this member may hold; asked a second time, do not wait.
+
+    See Hazelcast: graceful shutdown.
+    """
     if state.partitions.draining_until_us is None and graceful_shutdown.must_drain(state):
         graceful_shutdown.begin_drain(state, now)
     else:
@@ -299,7 +302,7 @@ def _on_search_clusters(state: MemberState, now: int, _: SearchClusters) -> None
 
 
 def _on_set_properties(state: MemberState, now: int, input: SetProperties) -> None:
-    """What is under way goes on as it began, and timers that are set keep their times, but for those of heartbeats."""
+    """Change settings. What is under way goes on as it began, and timers keep their times, but for those of heartbeats."""
     try:
         settings = state.settings.changed_at_runtime(input.properties)
     except BadProperty as problem:

@@ -214,20 +214,32 @@ class Settings:
 
     @classmethod
     def of(cls, properties: Mapping[str, PropertyValue] | None = None, *, preset: Preset = "production") -> Settings:
-        """The preset with `properties` on top. Raises `BadProperty` on the first that cannot be taken."""
+        """Return the preset with `properties` on top.
+
+        Raises:
+            BadProperty: A property cannot be taken; the first is named.
+        """
         settings = cls()
         if preset == "training":
             settings = settings.with_properties({name: kind.training for name, (_, kind) in PROPERTIES.items()})
         return settings.with_properties(properties or {})
 
     def with_properties(self, properties: Mapping[str, PropertyValue]) -> Settings:
-        """These settings with some properties changed. Raises `BadProperty`; nothing is changed then."""
+        """Return these settings with some properties changed.
+
+        Raises:
+            BadProperty: A property cannot be taken. Then nothing is changed.
+        """
         settings = replace(self, **_by_field(properties))
         settings._check_together()
         return settings
 
     def changed_at_runtime(self, properties: Mapping[str, PropertyValue]) -> Settings:
-        """These settings with some properties changed, of those that a running member can change. Raises `BadProperty`."""
+        """Return these settings with some properties changed, of those that a running member can change.
+
+        Raises:
+            BadProperty: A property cannot be changed so.
+        """
         check_changeable(properties)
         return self.with_properties(properties)
 
@@ -245,13 +257,11 @@ class Settings:
         return f"custom {'; '.join(groups)}"
 
     def as_properties(self) -> dict[str, PropertyValue]:
-        """The settings as people write them."""
+        """Return the settings as people write them."""
         return {name: _shown(kind, getattr(self, attribute)) for name, (attribute, kind) in PROPERTIES.items()}
 
     def not_as_documented(self) -> dict[str, str]:
-        """The properties that are not the documented defaults, as text by name: what an incarnation tells of itself as
-        it begins.
-        """
+        """Return the properties that are not the documented defaults, as text by name, as an incarnation reports them."""
         return {name: str(value) for name, value in self.as_properties().items() if value != DOCUMENTED[name]}
 
     def _check_together(self) -> None:
@@ -328,7 +338,7 @@ FLAGS = {"true": True, "false": False, "yes": True, "no": False}
 
 
 def _read(kind: Property, value: PropertyValue) -> PropertyValue:
-    """What `Settings` holds for a value as people write it."""
+    """Return what `Settings` holds for a value as people write it."""
     if kind.unit == "choice":
         if value not in kind.choices:
             raise BadProperty(kind.name, f"{value!r} is not known; write one of {', '.join(kind.choices)}")
@@ -370,7 +380,7 @@ def _read_number(kind: Property, value: PropertyValue) -> PropertyValue:
 
 
 def _shown(kind: Property, value: PropertyValue) -> PropertyValue:
-    """The opposite of `_read`."""
+    """Return a value of `Settings` as people write it."""
     if kind.unit not in SCALES or isinstance(value, str):
         return value
     amount = value / SCALES[kind.unit]

@@ -22,7 +22,7 @@ from quarterdeck.backend.core.state.context import Context
 from quarterdeck.backend.core.state.member_state import MemberState
 from quarterdeck.backend.core.timers import NEVER, Deadline, Instant
 
-KEPT = tuple(one.name for one in fields(MemberState) if one.compare)
+KEPT = tuple(field.name for field in fields(MemberState) if field.compare)
 """All that is state: not the context."""
 
 HISTORY = frozenset({"record_count", "measurements", "written_us"})
@@ -39,9 +39,10 @@ def freeze(state: MemberState) -> bytes:
 
 
 def thaw(frozen: bytes, context: Context, randomness: Randomness | None = None) -> MemberState:
-    """A state of its own, as it was when it was frozen, but for its `randomness` if another one is given.
+    """Return a state of its own, as it was when it was frozen, but for its `randomness` if another one is given.
 
-    Raises `BadSnapshot` for bytes that are none, wherever they come from.
+    Raises:
+        BadSnapshot: The bytes are no snapshot, wherever they come from.
     """
     try:
         kept = _DECODER.decode(frozen)
@@ -57,7 +58,7 @@ def thaw(frozen: bytes, context: Context, randomness: Randomness | None = None) 
 
 
 def _as_declared(declared: Any, value: Any) -> Any:
-    """What msgspec does not make by itself: dictionaries and queues that are emptied from their fronts."""
+    """Return what msgspec does not make by itself: dictionaries and queues that are emptied from their fronts."""
     origin, inner = get_origin(declared), get_args(declared)
     if origin is OrderedDict:
         return OrderedDict(msgspec.convert(value, GenericAlias(dict, inner), dec_hook=_as_declared))
@@ -73,10 +74,10 @@ _DECODER: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(_Kept, dec_hook
 
 
 def canonical(state: MemberState, now: int) -> str:
-    """A text that two states share only if they have the same future, each from its own time `now` on.
+    """Return a text that two states share only if they have the same future, each from its own time `now` on.
 
     Times are relative to `now`; 0 leaves them as they are. Sets have no order; that of a dictionary counts, so that some equal
-    states are told apart.
+    states have different texts.
     """
     return repr(_plain(MemberState)(state, now))
 
@@ -166,10 +167,10 @@ def _tuple(places: tuple[Plain, ...]) -> Plain:
 
 
 def _record(kind: type) -> Plain:
-    """A data class, a struct or a named tuple, by what its fields declare."""
+    """Return a data class, a struct or a named tuple, by what its fields declare."""
     hints = get_type_hints(kind, include_extras=True)
     if is_dataclass(kind):
-        hints = {one.name: hints[one.name] for one in fields(kind) if one.compare and one.name not in HISTORY}
+        hints = {field.name: hints[field.name] for field in fields(kind) if field.compare and field.name not in HISTORY}
     places = tuple((name, _plain(declared)) for name, declared in hints.items())
     if issubclass(kind, Struct) and kind.__struct_config__.frozen and all(one is _unchanged for _, one in places):
         return _unchanged

@@ -37,7 +37,7 @@ class Timers:
         return name in self.deadlines
 
     def deadline_us(self, name: str) -> int | None:
-        """The deadline `name`; None when it is not set."""
+        """Return the deadline `name`; None when it is not set."""
         return self.deadlines.get(name)
 
     def clear(self, name: str) -> None:

@@ -77,7 +77,7 @@ class InvariantChecker:
         """Choose the invariants to check.
 
         Args:
-            names: The names of the invariants to check. By default all but convergence, which a simulated run proves as it goes on.
+            names: The invariants to check; by default all but convergence, which a simulated run proves as it goes on.
             convergence_us: See `Convergence`.
             share: Of the invariants that may be divided, judge only this share of the keys.
         """

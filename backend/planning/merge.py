@@ -125,8 +125,10 @@ def plan_merge(meeting: Meeting, *, explain: bool) -> dict[str, object]:
 
 
 def _decide(meeting: Meeting) -> MergeDecision:
-    """What comes of the meeting. Only masters that have joined come as far as the rules of the merge (Hazelcast: split-brain
-    handler and merge validation)."""
+    """What comes of the meeting.
+
+    Only masters that have joined come as far as the rules of the merge (Hazelcast: split-brain handler and merge validation).
+    """
     local, remote = meeting.local, meeting.remote
     for side in (local, remote):
         if side is not None and not side.joined:

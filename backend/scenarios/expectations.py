@@ -88,7 +88,7 @@ def _healing_missing(expect: Expect, picture: Picture, refusal: str | None) -> I
             yield f"held back: {_names(sorted(held))}; expected {_names(expect.held_back)}"
     for label, wanted in expect.not_merging.items():
         belief = picture.members.get(label)
-        reason = "; ".join(one.reason for one in belief.obstacles.values()) if belief else ""
+        reason = "; ".join(obstacle.reason for obstacle in belief.obstacles.values()) if belief else ""
         if not reason:
             yield f"{label} gave no reason for not merging; expected {wanted!r}"
         elif wanted not in reason:

@@ -38,17 +38,17 @@ class DemoSummary(NamedTuple):
     @property
     def right(self) -> int:
         """How many predictions came true."""
-        return sum(one.right is True for one in self.predictions)
+        return sum(prediction.right is True for prediction in self.predictions)
 
     @property
     def judged(self) -> int:
         """How many predictions could be judged."""
-        return sum(one.right is not None for one in self.predictions)
+        return sum(prediction.right is not None for prediction in self.predictions)
 
     @property
     def missed(self) -> int:
         """How many expectations were not met."""
-        return sum(bool(one.missing) for one in self.expectation_results)
+        return sum(bool(expectation_result.missing) for expectation_result in self.expectation_results)
 
     @property
     def passed(self) -> bool:
@@ -72,14 +72,14 @@ class DemoSummary(NamedTuple):
             "judged": self.judged,
             "seconds": round(self.lasted_us / SECOND_US, 3),
             "refusals": self.refusals,
-            "predictions": [one._asdict() for one in self.predictions],
+            "predictions": [prediction._asdict() for prediction in self.predictions],
             "expectations": [
                 {
-                    "step": one.step,
-                    "text": one.text,
-                    "seconds": round(one.took_us / SECOND_US, 3),
-                    "missing": one.missing,
+                    "step": expectation_result.step,
+                    "text": expectation_result.text,
+                    "seconds": round(expectation_result.took_us / SECOND_US, 3),
+                    "missing": expectation_result.missing,
                 }
-                for one in self.expectation_results
+                for expectation_result in self.expectation_results
             ],
         }

@@ -367,7 +367,7 @@ class Tutor:
         self._pending_expectation, self.missing = None, ""
         self.expectation_results.append(ExpectationResult(waiting.number, text, now_us - waiting.since_us, missing))
         self._tell("missed" if missing else "met", missing or waiting.expect.fact())
-        asked, self._questions = [one._replace(left=one.left - 1) for one in self._questions], []
+        asked, self._questions = [question._replace(left=question.left - 1) for question in self._questions], []
         for one in asked:
             if one.left:
                 self._questions.append(one)

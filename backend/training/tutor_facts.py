@@ -138,10 +138,16 @@ def summary_facts(tutor: Tutor) -> Iterator[Fact]:
     met = len(summary.expectation_results) - summary.missed
     missed = f", {summary.missed} missed" if summary.missed else ""
     yield Fact("", f"{counted(met, 'expectation')} came true{missed}", "bad" if summary.missed else "good")
-    for one in summary.predictions:
-        heading, tone = MARKS[one.right]
-        said = "" if one.right else f"you said {one.said}; it was " if one.said else "left out; it was "
-        yield Fact(heading, f"{one.question} {said}{one.truth}", tone)
+    for prediction in summary.predictions:
+        heading, tone = MARKS[prediction.right]
+        said = (
+            ""
+            if prediction.right
+            else f"you said {prediction.said}; it was "
+            if prediction.said
+            else "left out; it was "
+        )
+        yield Fact(heading, f"{prediction.question} {said}{prediction.truth}", tone)
     for expectation_results in summary.expectation_results:
         if expectation_results.missing:
             yield Fact("✕ missed", f"step {expectation_results.step}: {expectation_results.missing}", "bad")

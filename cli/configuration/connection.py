@@ -223,9 +223,9 @@ def with_connection(command: Callable[..., None]) -> Callable[..., None]:
     parameters = [one for name, one in own.items() if name != "connection"] + list(options.values())
     del connected.__dict__["__wrapped__"]  # typer is to see the new parameters
     connected.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
+        [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
     )
-    connected.__annotations__ = {one.name: one.annotation for one in parameters}
+    connected.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return connected
 
 

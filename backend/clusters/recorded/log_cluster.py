@@ -138,10 +138,18 @@ class LogCluster(PastRun):
 def story_landmarks(story: LogStory) -> list[Landmark]:
     """What is observed, as marks on a strip of time: where each begins, and the rounds of migrations."""
     found = [
-        Landmark(max(0, one.start_us), "observed", "O", "bad" if one.kind in _BAD else "warning", one.headline)
-        for one in story.observations
+        Landmark(
+            max(0, observation.start_us),
+            "observed",
+            "O",
+            "bad" if observation.kind in _BAD else "warning",
+            observation.headline,
+        )
+        for observation in story.observations
     ]
-    return found + [Landmark(one.start_us, "observed", "m", "plain", round_text(one)) for one in story.migrations]
+    return found + [
+        Landmark(migration.start_us, "observed", "m", "plain", round_text(migration)) for migration in story.migrations
+    ]
 
 
 def story_notes(story: LogStory) -> list[str]:

@@ -49,7 +49,7 @@ def import_run(path: Path, root: Path, options: LogOptions, *, follow: bool = Fa
                 case RunRead(story):
                     keep_imported(writer.directory, ImportedLogs(str(path.resolve()), story, lines.columns()))
                     yield f"{counted(written, 'record')} of run {options.run} in {run_directory(root, options.run)}"
-                    yield from (one.headline for one in story.observations if not follow)
+                    yield from (observation.headline for observation in story.observations if not follow)
 
 
 def _wait() -> bool:

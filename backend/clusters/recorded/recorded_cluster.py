@@ -111,7 +111,7 @@ class RecordedCluster(PastRun):
             )
         if self._problems:
             notes.append(f"{counted(self._problems.count_all, 'line')} could not be read, left out:")
-            notes += [f"{one.file.name}:{one.line}: {one.reason}" for one in self._problems]
+            notes += [f"{problem.file.name}:{problem.line}: {problem.reason}" for problem in self._problems]
         if self._others:
             notes.append(f"{counted(self._others, 'record')} of other runs in the same files left out")
         return notes

@@ -40,6 +40,6 @@ def _causes(problem: BaseException | None) -> Iterator[BaseException]:
     while problem is not None:
         yield problem
         if isinstance(problem, BaseExceptionGroup):
-            for one in problem.exceptions:
-                yield from _causes(one)
+            for exception in problem.exceptions:
+                yield from _causes(exception)
         problem = problem.__cause__ or problem.__context__

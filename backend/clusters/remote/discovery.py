@@ -67,17 +67,20 @@ async def discover(client: MemberClient, urls: Sequence[str]) -> list[Discovered
             for one in (*found.values(), *discovered_members)
             if one.facts and one.url in expected
         }
-        for one in discovered_members:
-            is_ours = one.facts is not None and one.facts.cluster_name in names
-            if one.url not in expected and not is_ours:
+        for discovered_member in discovered_members:
+            is_ours = discovered_member.facts is not None and discovered_member.facts.cluster_name in names
+            if discovered_member.url not in expected and not is_ours:
                 continue
-            if one.facts is not None or one.address not in found:
-                found[one.address] = one
-            if one.facts is None:
+            if discovered_member.facts is not None or discovered_member.address not in found:
+                found[discovered_member.address] = discovered_member
+            if discovered_member.facts is None:
                 continue
-            listed = [url_of_other(member.address, one.url, one.address) for member in one.facts.members]
+            listed = [
+                url_of_other(member.address, discovered_member.url, discovered_member.address)
+                for member in discovered_member.facts.members
+            ]
             expected.update(listed)
-            frontier += [*listed, *urls_known_of(one.facts, one.url)]
+            frontier += [*listed, *urls_known_of(discovered_member.facts, discovered_member.url)]
         frontier = [url for url in dict.fromkeys(frontier) if url not in asked and address_in(url) not in found]
         del frontier[max(MAX_PROBED - len(asked), 0) :]
     return list(found.values())

@@ -171,8 +171,11 @@ class RemoteCluster:
             }
 
     def execute(self, command: Command) -> Future[None]:
-        """Ask the members that `command` concerns. The future fails with `CommandRefused` when nothing was done, with
-        `PartiallyDone` when some have done it and some have not."""
+        """Ask the members that `command` concerns.
+
+        The future fails with `CommandRefused` when nothing was done, with `PartiallyDone` when some have done it and some
+        have not.
+        """
         return self._hand_over(lambda: self._carry_out(command))
 
     def call(self, member: str, operation: Operation, *, watched: bool = False) -> Future[Answer]:

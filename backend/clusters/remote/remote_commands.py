@@ -80,7 +80,7 @@ def _body(command: Command, form: HttpForm, members: Mapping[str, CommandTarget]
 def _link_requests(command: Command, form: HttpForm, members: Mapping[str, CommandTarget]) -> list[MemberRequest]:
     """Each member at which links begin is told what becomes of those."""
     if isinstance(command, Heal):
-        reached = [one.label for one in members.values() if not one.why]
+        reached = [member.label for member in members.values() if not member.why]
         if not reached:
             raise CommandRefused("no member is reached")
         return [MemberRequest(label, HttpRequest(form.method, form.path)) for label in reached]
@@ -88,7 +88,10 @@ def _link_requests(command: Command, form: HttpForm, members: Mapping[str, Comma
     for part in _parts(command):
         one_way = {"one_way": True} if hasattr(part, "one_way") else {}
         for source, targets in _targets_by_source(part).items():
-            ends = {"sources": (members[source].address,), "targets": tuple(members[one].address for one in targets)}
+            ends = {
+                "sources": (members[source].address,),
+                "targets": tuple(members[target].address for target in targets),
+            }
             body = msgspec.to_builtins(msgspec.structs.replace(part, **ends, **one_way))
             found.append(MemberRequest(source, HttpRequest(form.method, form.path, body)))
     return found

@@ -29,7 +29,7 @@ class CopiedCluster(SimulatedCluster):
         name: str = "",
         clock_us: Callable[[], int] = monotonic_us,
     ) -> None:
-        labels = tuple(one.label for one in snapshot.configurations)
+        labels = tuple(configuration.label for configuration in snapshot.configurations)
         nothing = Scenario.model_construct(title=f"a copy of {snapshot.name}", members=labels, steps=())
         super().__init__(nothing, seed, name=name or f"{snapshot.name}-copy", begin=snapshot, clock_us=clock_us)
         self.snapshot_taken = snapshot
@@ -42,7 +42,7 @@ class CopiedCluster(SimulatedCluster):
         if self._past is not None:
             records = self._past.drain()
             if records:
-                return [one for one in records if one.at <= self.snapshot_taken.at_us]
+                return [record for record in records if record.at <= self.snapshot_taken.at_us]
             self._past.close()
             self._past = None
         if self._failure:

@@ -41,8 +41,8 @@ def read_copy(folder: Path) -> ClusterSnapshot:
     file = folder / SNAPSHOT_FILE
     try:
         snapshot = _DECODER.decode(file.read_bytes()).snapshot
-        for one in snapshot.members:
-            MemberMachine.restored(one.state, one.configuration)
+        for member in snapshot.members:
+            MemberMachine.restored(member.state, member.configuration)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, BadSnapshot) as problem:
         raise BadCopy(f"{file}: is not a snapshot of this version: {problem}") from problem
     if not snapshot.members:

@@ -108,29 +108,29 @@ class CommandDescription(Struct, frozen=True):
     @property
     def target(self) -> Target:
         """What it is done to."""
-        kinds = {one.kind for one in self.arguments}
+        kinds = {argument.kind for argument in self.arguments}
         return "member" if "member" in kinds else "links" if "members" in kinds else "groups" if kinds else "everything"
 
     @property
     def typed(self) -> tuple[Argument, ...]:
         """The arguments that can be written at the prompt."""
-        return tuple(one for one in self.arguments if one.usage)
+        return tuple(argument for argument in self.arguments if argument.usage)
 
     @property
     def details(self) -> tuple[Argument, ...]:
         """The arguments that do not say to whom or to what it is done."""
-        return tuple(one for one in self.arguments if one.kind not in ("member", "members"))
+        return tuple(argument for argument in self.arguments if argument.kind not in ("member", "members"))
 
     def values(self, command: do.Command) -> dict[str, Any]:
-        """The arguments of `command` by name."""
+        """Return the arguments of `command` by name."""
         operation = getattr(command, "operation", None)
         return {
-            one.name: getattr(operation if hasattr(operation, one.name) else command, one.name)
-            for one in self.arguments
+            argument.name: getattr(operation if hasattr(operation, argument.name) else command, argument.name)
+            for argument in self.arguments
         }
 
     def make(self, values: Mapping[str, Any]) -> do.Command:
-        """The command with these arguments."""
+        """Make the command with these arguments."""
         if self.operation is None:
             return self.command(**values)
         of_operation = {name: value for name, value in values.items() if name != "member"}
@@ -307,22 +307,26 @@ _BY_TYPE = {one.operation or one.command: one for one in CATALOGUE}
 
 
 def description_of(command: do.Command) -> CommandDescription:
-    """The entry of `command`."""
+    """Return the entry of `command`."""
     return _BY_TYPE[type(command.operation) if isinstance(command, do.CallMap) else type(command)]
 
 
 def described(kind: type[do.Command]) -> CommandDescription:
-    """The entry of a type of command that is no call."""
+    """Return the entry of a type of command that is no call."""
     return _BY_TYPE[kind]
 
 
 def members_ended(commands: Iterable[do.Command], *endings: Ending) -> list[str]:
-    """The members that one of `commands` stops, kills or freezes, in order."""
-    return [one.member for one in commands if hasattr(one, "member") and description_of(one).ending in endings]
+    """Return the members that one of `commands` stops, kills or freezes, in order."""
+    return [
+        command.member
+        for command in commands
+        if hasattr(command, "member") and description_of(command).ending in endings
+    ]
 
 
 def commands_of_word(word: str) -> tuple[CommandDescription, ...]:
-    """What a word of the prompt may mean; nothing for a word that the prompt does not offer."""
+    """Return what a word of the prompt may mean; nothing for a word that the prompt does not offer."""
     found = tuple(one for one in CATALOGUE if one.word == word)
     return found if any(one.meaning for one in found) else ()
 

@@ -63,7 +63,11 @@ NamesMembers = TypeVar("NamesMembers", bound=SetJoinList | SuspectMember)
 def with_addresses(
     command: NamesMembers, known: Mapping[str, Address], port_try_count: int = DEFAULT_PORT_TRY_COUNT
 ) -> NamesMembers:
-    """The same with the addresses of members that are `known` in place of their labels. Raises `CommandRefused`."""
+    """Return the same command with the addresses of members that are `known` in place of their labels.
+
+    Raises:
+        CommandRefused: It names a member that is not known.
+    """
     if isinstance(command, SuspectMember):
         try:
             suspect = known.get(command.suspect) or parse_address(command.suspect)

@@ -152,8 +152,10 @@ class MoveMember(Struct, frozen=True, tag_field="do", tag="move"):
 
 
 class SetJoinList(Struct, frozen=True, tag_field="do", tag="set-join-list"):
-    """Edit the TCP-IP join list through `member`; it reaches every member of its cluster (Split-brain Recovery Improvements, User
-    Interaction)."""
+    """Edit the TCP-IP join list through `member`; it reaches every member of its cluster.
+
+    See Split-brain Recovery Improvements, User Interaction.
+    """
 
     member: str
     addresses: tuple[str, ...]

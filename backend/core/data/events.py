@@ -90,12 +90,13 @@ class BackupLag(Struct, frozen=True):
 
 
 class DataMeasured(Struct, frozen=True, tag_field="kind", tag="data-measured"):
-    """What this member stores, and what was asked of it as an owner in the `span` microseconds before: as far as that has changed
-    since it told it last. A member of which nothing is asked tells nothing.
+    """What this member stores, and what was asked of it as an owner in the `span` microseconds before.
+
+    It holds only what has changed since the last such event. A member of which nothing is asked records none.
 
     `rows` holds the partitions that it owns: partition, entries, bytes, reads, writes; then, if some backup lags, how many
-    writes it has not confirmed and how long the oldest of them has waited. A partition alone is not owned here any more. Much
-    that has changed is told in several events of the same instant.
+    writes it has not confirmed and how long the oldest of them has waited. A partition alone is not owned here any more. Many
+    changes are divided into several events of the same instant.
     """
 
     span: int

@@ -50,7 +50,7 @@ DATA_TIMER_HANDLERS: dict[str, tuple[Callable[[MemberState, int], None], ...]] =
 
 
 def on_table_changed(state: MemberState, now: int) -> None:
-    """The member's table is another one now, and every `placed` that follows from it has been said."""
+    """React to another table, after every `placed` that follows from it."""
     if state.partitions.table is None:
         return
     replica_sync.on_table_changed(state, now)
@@ -62,13 +62,13 @@ def on_table_changed(state: MemberState, now: int) -> None:
 
 
 def on_list_changed(state: MemberState, now: int) -> None:
-    """The member has installed another member list."""
+    """React to another member list."""
     anti_entropy.on_list_changed(state, now)
     merging_entries.begin_when_ready(state, now)
 
 
 def on_incarnation_end(state: MemberState, now: int, reason: str, *, for_good: bool) -> None:
-    """This incarnation is about to end, `for_good` unless it merges into another cluster: all calls end with a problem."""
+    """End all calls with a problem: this incarnation is about to end, `for_good` unless it merges into another cluster."""
     map_calls.end_all(state, now, reason)
     if for_good:
         merging_entries.give_up(state, now, reason)

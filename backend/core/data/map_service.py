@@ -30,17 +30,17 @@ class MapService:
         return "map"
 
     def before(self, now: int, event: MigrationEvent) -> None:
-        """Whole copies of the partition end here: the migration brings the data, or the owner looks after it later."""
+        """End whole copies of the partition: the migration brings the data, or the owner looks after it later."""
         self._state.data.staged.pop(event.partition, None)
         replica_sync.end_copies(self._state, event.partition)
         replica_sending.stop(self._state, event.partition)
 
     def begin_copy(self, partition: int) -> StoreCursor:
-        """Nothing of the store is sent."""
+        """Return a cursor before the beginning of the store."""
         return StoreCursor()
 
     def next_chunk(self, partition: int, cursor: StoreCursor, chunk_bytes: int) -> bytes | None:
-        """The next chunk of the store; see `store_transfer`."""
+        """Return the next chunk of the store; see `store_transfer`."""
         return store_transfer.next_chunk(self._state.data.stores[partition], cursor, chunk_bytes)
 
     def receive(self, now: int, event: MigrationEvent, chunk: bytes) -> bool:
@@ -53,7 +53,7 @@ class MapService:
         return staging.take(chunk, data.stores.get(event.partition))
 
     def commit(self, now: int, event: MigrationEvent) -> None:
-        """At the destination what was staged is the store now; at a source that holds nothing any more it goes."""
+        """Adopt what was staged at the destination; drop the store at a source that holds nothing any more."""
         data = self._state.data
         staging = data.staged.pop(event.partition, None)
         if event.endpoint == "source":
@@ -66,7 +66,7 @@ class MapService:
         replica_sync.on_migrated_here(self._state, now, event.partition)
 
     def rollback(self, now: int, event: MigrationEvent) -> None:
-        """What was staged goes; the store, if there was one, is what it was."""
+        """Drop what was staged; the store, if there was one, is what it was."""
         self._state.data.staged.pop(event.partition, None)
 
     def placed(self, now: int, partition: int, before: int, index: int) -> None:
@@ -89,12 +89,12 @@ class MapService:
 
 
 def held_partitions(state: MemberState) -> tuple[int, ...]:
-    """The partitions of which this member holds a store."""
+    """Return the partitions of which this member holds a store."""
     return tuple(sorted(state.data.stores))
 
 
 def entries_of(state: MemberState, partition: int) -> dict[tuple[str, str], bytes]:
-    """By map and key, what this member holds in the partition; nothing if it holds none."""
+    """Return by map and key what this member holds in the partition; nothing if it holds none."""
     store = state.data.stores.get(partition)
     maps = {} if store is None else store.maps
     return {(name, key): entry.value for name, entries in maps.items() for key, entry in entries.items()}

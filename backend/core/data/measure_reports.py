@@ -89,7 +89,7 @@ def _behind(owner_state: OwnerState, now: int) -> int:
 
 
 def _lags(state: MemberState, behind: dict[int, int]) -> dict[Address, _Lag]:
-    """The backups that lag, those with most writes first."""
+    """Return the backups that lag, those with most writes first."""
     found: dict[Address, _Lag] = {}
     for partition, count in behind.items():
         if not count:
@@ -107,7 +107,7 @@ def _lags(state: MemberState, behind: dict[int, int]) -> dict[Address, _Lag]:
 
 
 def _changed_partitions(state: MemberState, now: int, behind: dict[int, int]) -> list[tuple[int, ...]]:
-    """The rows of partitions to be told, by number."""
+    """Return the rows of the partitions to report, by number."""
     everything = _is_everything(state.data.measurements)
     measurements, told = state.data.measurements, state.data.measurements.told_partitions
     rows: list[tuple[int, ...]] = []
@@ -126,7 +126,7 @@ def _changed_partitions(state: MemberState, now: int, behind: dict[int, int]) ->
 
 
 def _changed_maps(measurements: Measurements, maps: dict[str, tuple[int, int]]) -> list[MapMeasured]:
-    """The maps to be told, by name."""
+    """Return the maps to report, by name."""
     changed = []
     everything = _is_everything(measurements)
     for name in sorted(maps.keys() | measurements.told_maps.keys() | measurements.maps.keys()):

@@ -21,7 +21,7 @@ LONGEST_NAME = 200
 
 
 def count_operations(state: MemberState, now: int, partition: int, operations: Sequence[OwnerOperation]) -> None:
-    """This owner has done `operations` on a partition."""
+    """Count `operations` that this owner has done on a partition."""
     if not state.settings.measure_interval_us:
         return
     measurements = state.data.measurements
@@ -41,14 +41,14 @@ def count_operations(state: MemberState, now: int, partition: int, operations: S
 
 
 def count_backup_write(state: MemberState, now: int) -> None:
-    """This backup was sent a write by an owner."""
+    """Count a write that an owner has sent to this backup."""
     if state.settings.measure_interval_us:
         state.data.measurements.backup_writes += 1
         wake(state, now)
 
 
 def note_change(state: MemberState, now: int, partition: int) -> None:
-    """A replica of the partition came here, went or changed its role."""
+    """Note that a replica of the partition came here, went or changed its role."""
     store = state.data.stores.get(partition)
     if (store is not None and store.entries) or any(state.data.measurements.told_totals):
         wake(state, now)

@@ -6,10 +6,10 @@ from quarterdeck.backend.core.data.partition_store import StoredEntry
 
 
 def merged(policy: str, existing: StoredEntry | None, incoming: StoredEntry) -> StoredEntry | None:
-    """The entry to store in place of `existing`; None when that is to stay as it is.
+    """Return the entry to store in place of `existing`; None when that is to stay as it is.
 
-    What is taken keeps its times and hits, and has a version above both. Of two that are equal the existing one stays, so an
-    offer that comes twice changes nothing, except under pass-through. `policy` is a value of `quarterdeck.merge.policy`.
+    An entry that is stored keeps its times and hits, and has a version above both. Of two that are equal the existing one stays,
+    so an offer that comes twice changes nothing, except under pass-through. `policy` is a value of `quarterdeck.merge.policy`.
     """
     if not _takes(policy, existing, incoming):
         return None

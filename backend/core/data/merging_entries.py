@@ -1,9 +1,4 @@
-"""After a merge of clusters: the entries that an incarnation brings along are offered to the winner's partitions (seed
-003, Recovering).
-
-Every member of the loser brings what it owned there, and the owners in the winner's cluster merge it by the policy of whoever
-brings it. The batches are calls like any other, so none is merged twice, and a member that brings much sends a few at a time.
-"""
+"""Merging entries: an incarnation offers those that it brings along to the winner's partitions (seed 003, Recovering)."""
 
 from __future__ import annotations
 
@@ -24,10 +19,10 @@ MOST_BYTES = 64 * 1024
 
 
 def collect(state: MemberState) -> MergeEntries | None:
-    """What this incarnation, which is about to end, has to bring along: its partitions, and what it has itself brought
-    and not placed.
+    """Return what this incarnation, which is about to end, has to bring along.
 
-    A partition whose owner is not on the list any more is brought by the first in its row that is.
+    That are its partitions, and what it has itself brought and not placed. A partition whose owner is not on the list any more is
+    brought by the first in its row that is.
     """
     stores = [
         store
@@ -44,7 +39,7 @@ def collect(state: MemberState) -> MergeEntries | None:
 
 
 def adopt(state: MemberState, now: int, merge_entries: MergeEntries | None) -> None:
-    """The new life begins with what the former one has collected."""
+    """Begin the new incarnation with what the former one has collected."""
     if merge_entries is None:
         return
     if state.settings.merge_policy == "discard":
@@ -54,7 +49,7 @@ def adopt(state: MemberState, now: int, merge_entries: MergeEntries | None) -> N
 
 
 def begin_when_ready(state: MemberState, now: int) -> None:
-    """The list or the table has changed: once this incarnation has both, it begins to offer."""
+    """Begin to offer as soon as this incarnation has both a list and a table."""
     merge_entries = state.data.merge_entries
     if merge_entries is None or merge_entries.begun or not state.joined:
         return
@@ -66,7 +61,7 @@ def begin_when_ready(state: MemberState, now: int) -> None:
 
 
 def give_up(state: MemberState, now: int, reason: str) -> None:
-    """This incarnation ends for good: what it has not offered is lost."""
+    """Record as lost what this incarnation has not offered before it ends for good."""
     merge_entries = state.data.merge_entries
     if merge_entries is not None:
         state.data.merge_entries = None
@@ -94,7 +89,7 @@ def on_merging_timer(state: MemberState, now: int) -> None:
 
 
 def _next_batch(merge_entries: MergeEntries, policy: str, partitions: int) -> tuple[int, MergeBatch] | None:
-    """The next entries that go to one map in one partition, with the partition."""
+    """Return the next entries that go to one map in one partition, with the partition."""
     brought = merge_entries.brought
     while brought and not brought[0][1]:
         brought.popleft()
@@ -120,10 +115,12 @@ def _is_responsible_for(state: MemberState, partition: int) -> bool:
     if table is None or members is None:
         return False
     here = {member.uuid for member in members.members}
-    first = next((one.uuid for one in table.rows[partition] if one is not None and one.uuid in here), None)
+    first = next(
+        (replica.uuid for replica in table.rows[partition] if replica is not None and replica.uuid in here), None
+    )
     return first == state.uuid
 
 
 def _not_placed(earlier: MergeEntries) -> list[tuple[str, dict[str, StoredEntry]]]:
-    """What an earlier incarnation has brought along and not offered, or offered without an answer."""
+    """Return what an earlier incarnation has brought along and not offered, or offered without an answer."""
     return [*((offer.map, dict(offer.entries)) for offer in earlier.in_flight.values()), *earlier.brought]

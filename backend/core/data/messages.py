@@ -1,5 +1,7 @@
-"""What members say to one another about the data in partitions (Hazelcast: anti-entropy). Part of the union in
-`backend.core.messages`."""
+"""What members say to one another about the data in partitions (Hazelcast: anti-entropy).
+
+Part of the union in `backend.core.messages`.
+"""
 
 from __future__ import annotations
 

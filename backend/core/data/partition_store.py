@@ -58,7 +58,7 @@ class PartitionStore:
     """The same for each map that has entries."""
 
     def find(self, map: str, key: str) -> StoredEntry | None:
-        """The entry of `key` in `map`, if there is one."""
+        """Return the entry of `key` in `map`, or None."""
         entries = self.maps.get(map)
         return None if entries is None else entries.get(key)
 
@@ -106,10 +106,10 @@ def entry_bytes(key: str, entry: StoredEntry) -> int:
 
 
 def entry_digest(map: str, key: str, value: bytes) -> int:
-    """A checksum of one entry; those of a store are combined without regard to order."""
+    """Return a checksum of one entry; those of a store are combined without regard to order."""
     return crc32(value, crc32(f"{map}\0{key}\0".encode()))
 
 
 def partition_of(map: str, key: str, partitions: int) -> int:
-    """The partition in which `key` of `map` is kept; the same on every member, for ever."""
+    """Return the partition in which `key` of `map` is kept; it is the same on every member and never changes."""
     return crc32(f"{map}\0{key}".encode()) % partitions

@@ -220,10 +220,10 @@ class Data:
     measurements: Measurements = field(default_factory=Measurements)
 
     def pending_call(self, number: int) -> PendingCall | None:
-        """The call of this number; None when it has ended."""
+        """Return the call of this number; None when it has ended."""
         return self.pending.get(number) if number >= 0 else self.merging.get(number)
 
     def last_stamp(self, partition: int) -> Stamp:
-        """What this member's replica has come to."""
+        """Return the stamp that this member's replica has come to."""
         store = self.stores.get(partition)
         return UNWRITTEN if store is None else store.stamp

@@ -1,5 +1,5 @@
-"""Who is in the cluster: the protocols of Cluster Service Consistency Improvements, Partial Member Disconnection Resolution,
-Split-brain Recovery Improvements and Emergent Leader.
+"""Who is in the cluster.
 
-`state` holds what one member knows; each chapter reads and changes it.
+The protocols are those of Cluster Service Consistency Improvements, Partial Member Disconnection Resolution, Split-brain
+Recovery Improvements and Emergent Leader. `state` holds what one member knows; each chapter reads and changes it.
 """

@@ -40,7 +40,7 @@ ASK_AGAIN_US = 1 * SECOND_US
 
 
 def request(state: Membership, now: int, wanted: ClusterState) -> None:
-    """An operator wants another state. A slave passes it on to its master."""
+    """Begin the change of state that an operator wants. A slave passes it on to its master."""
     if isinstance(state.doing, Leading):
         begin_change(state, state.doing, now, ClusterStanding(wanted))
     elif isinstance(state.doing, Following) and state.master is not None and not state.suspects(state.master):
@@ -53,7 +53,7 @@ def request(state: Membership, now: int, wanted: ClusterState) -> None:
 
 
 def on_request_timer(state: Membership, now: int) -> None:
-    """A slave asks its master again, until the state is what the operator wants, or the master says no, or time is up."""
+    """Ask the master again, until the state is what the operator wants, or the master refuses, or time is up."""
     pending_request = state.state_change_request
     if pending_request is None:
         return
@@ -67,7 +67,7 @@ def on_request_timer(state: Membership, now: int) -> None:
 
 
 def on_refusal(state: Membership, following: Following, now: int, sender: Address, refusal: StateRefusal) -> None:
-    """The master says no."""
+    """Record that the master refuses the change."""
     pending_request = state.state_change_request
     if pending_request is not None and sender == state.master and refusal.token == pending_request.token:
         state.state_change_request = None
@@ -75,7 +75,7 @@ def on_refusal(state: Membership, following: Following, now: int, sender: Addres
 
 
 def begin_change(state: Membership, leading: Leading, now: int, wanted: ClusterStanding) -> bool:
-    """The master begins a change to `wanted`, whose edition it decides itself. Whether it could begin."""
+    """Begin a change to `wanted` as the master, which decides its edition. Return whether it could begin."""
     obstacle = _obstacle(state, leading, wanted)
     if obstacle is not None:
         state.record(now, ClusterStateRefused(wanted.state, obstacle.text, obstacle.cause))
@@ -115,7 +115,7 @@ def adopt(
 
 
 def thaw_after_claim(state: Membership, now: int) -> None:
-    """A cluster that was frozen for a merge has lost the master that led it: the new one lets it live again."""
+    """Let a cluster live again that was frozen for a merge and has lost the master that led it."""
     if state.standing.thawed is not None:
         thawed = ClusterStanding(state.standing.thawed, state.standing.edition + 1)
         adopt(state, now, thawed, "merge-died", "the merge it was frozen for died with its master")
@@ -133,7 +133,7 @@ def on_removed(state: Membership, now: int, fact: Removed) -> None:
 
 
 def on_request(state: Membership, leading: Leading, now: int, sender: Address, message: StateRequest) -> None:
-    """A slave passes on what an operator wants, maybe once more."""
+    """Begin the change that a slave passes on from an operator, maybe once more."""
     if not state.is_by(message.token, sender):
         return
     change, wanted = leading.state_change, ClusterStanding(message.wanted)

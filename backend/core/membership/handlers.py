@@ -70,7 +70,7 @@ from quarterdeck.backend.core.messages import (
 
 
 def ignore(state: Membership, doing: Doing, now: int, sender: Address, message: Any) -> None:
-    """What is done with a message that has no rule for what the member is doing."""
+    """Ignore a message that has no rule for what the member is doing."""
 
 
 Rule = Callable[[Membership, Any, int, Address, Any], None]

@@ -34,7 +34,7 @@ ASK_AGAIN_US = 1 * SECOND_US
 
 
 def on_suspected(state: Membership, now: int, fact: SuspectedFact) -> None:
-    """Whoever suspects all who are older begins; a claim that runs may have nobody left to wait for."""
+    """Begin a claim if all older members are suspected; a claim that runs may have no answer left to wait for."""
     if state.claim is not None:
         conclude_when_settled(state, now)
     else:
@@ -74,7 +74,7 @@ def _start_if_due(state: Membership, now: int) -> None:
 
 
 def on_claim_timer(state: Membership, now: int) -> None:
-    """Ask again whoever has neither accepted nor refused; give up on them when the time is over."""
+    """Ask again the members that have neither accepted nor refused; give up on them when the time is over."""
     discount_own_pause(state, now)
     claim = state.claim
     if claim is None:
@@ -89,7 +89,7 @@ def on_claim_timer(state: Membership, now: int) -> None:
 
 
 def on_claim(state: Membership, doing: Doing, now: int, sender: Address, request: MastershipClaim) -> None:
-    """Another member claims mastership and asks for this member's list and consent."""
+    """Accept or refuse the mastership that another member claims, and send it this member's list."""
     refusal = _why_refuse(state, sender, request)
     if refusal is not None:
         state.send(sender, refusal)
@@ -104,7 +104,7 @@ def on_claim(state: Membership, doing: Doing, now: int, sender: Address, request
 
 
 def on_claim_accepted(state: Membership, claim: Claim, now: int, sender: Address, answer: ClaimAccepted) -> None:
-    """A follower: its list may be newer, and may name members that this one has not heard of yet."""
+    """Count a follower: its list may be newer, and may name members that this one has not heard of yet."""
     if not _is_awaited(claim, sender, answer):
         return
     claim.accepted.add(sender)
@@ -118,7 +118,7 @@ def on_claim_accepted(state: Membership, claim: Claim, now: int, sender: Address
 
 
 def on_claim_refused(state: Membership, claim: Claim, now: int, sender: Address, answer: ClaimRefused) -> None:
-    """A refusal is final; 'not yet' is answered by asking again at the next timer."""
+    """Leave out a member that refuses; "not yet" is answered by asking again at the next timer."""
     if not _is_awaited(claim, sender, answer):
         return
     if claim.refusals.get(sender) != answer.reason:
@@ -132,7 +132,7 @@ def on_claim_refused(state: Membership, claim: Claim, now: int, sender: Address,
 
 
 def heard_of_asked(state: Membership, now: int, sender: Address, uuid: str) -> bool:
-    """A heartbeat of somebody who is on no list of this claimant's own; whether the claim has asked that very incarnation."""
+    """Note a heartbeat of a member off this claimant's list. Return whether the claim has asked that very incarnation."""
     peer = state.claim.watched.get(sender) if state.claim is not None else None
     if peer is None or peer.uuid != uuid:
         return False

@@ -131,7 +131,7 @@ class Membership(Process):
 
     @classmethod
     def born(cls, context: Context, randomness: Randomness) -> Self:
-        """A member that has just been started."""
+        """Return a member that has just been started."""
         configured = context.member_configuration
         return cls(
             context=context,
@@ -150,7 +150,7 @@ class Membership(Process):
         )
 
     def begin_incarnation(self, uuid: str) -> None:
-        """Know nothing of any cluster. What outlives a merge is the join list and the remembered addresses."""
+        """Forget all of any cluster. What outlives a merge is the join list and the remembered addresses."""
         self.uuid = uuid
         self.context.heartbeat_round = None
         for one in fields(self):
@@ -160,7 +160,7 @@ class Membership(Process):
                 setattr(self, one.name, one.default)
 
     def draw_uuid(self) -> str:
-        """The uuid of the next incarnation."""
+        """Draw the uuid of the next incarnation."""
         bits, self.randomness = next_draw(self.randomness)
         return fresh_uuid(bits)
 
@@ -222,23 +222,23 @@ class Membership(Process):
         return tuple(sorted(held.address for held in self.suspicions.values()))
 
     def beliefs_changed(self) -> None:
-        """The list, the master or the suspicions are not what they were: what was made of them is out of date."""
+        """Drop what was derived from the list, the master or the suspicions, for they have changed."""
         self.context.heartbeat_round = None
         self.watch_is_current = False
         self.all_heard_until_us = 0
 
     def next_token(self) -> str:
-        """A name for one undertaking of this incarnation, to tell its answers from those to others."""
+        """Return a name for one undertaking of this incarnation, to tell its answers from those to others."""
         self.token_count += 1
         return f"{self.uuid[:13]}/{self.token_count}"
 
     def is_by(self, token: str, address: Address) -> bool:
-        """Whether the incarnation at `address` that is on the list has made `token`, and not one before it."""
+        """Return whether the incarnation at `address` that is on the list has made `token`, and not one before it."""
         peer = self.peers.get(address)
         return peer is not None and token.startswith(f"{peer.uuid[:13]}/")
 
     def metadata(self) -> ListMetadata:
-        """What this member says of itself. Only for joined members."""
+        """Return what this member says of itself. Only for joined members."""
         assert self.members is not None and self.master is not None
         return ListMetadata(self.address, self.uuid, self.master, self.members.version)
 
@@ -260,7 +260,7 @@ class Membership(Process):
         self.context.effects.append(Transmit(((to, message),)))
 
     def send_all(self, to: tuple[Address, ...], message: Message) -> None:
-        """The same message to each of `to`."""
+        """Send the same message to each of `to`."""
         if to:
             self.context.effects.append(Transmit(tuple((address, message) for address in to)))
 

@@ -1,5 +1,7 @@
-"""What happens to the partition table and in migrations (Avoid Data Loss on Migration), as events. Part of the union in
-`backend.core.events`."""
+"""What happens to the partition table and in migrations (Avoid Data Loss on Migration), as events.
+
+Part of the union in `backend.core.events`.
+"""
 
 from __future__ import annotations
 
@@ -43,8 +45,10 @@ ALL_LOST = 6
 
 
 class PartitionLost(Struct, frozen=True, tag_field="kind", tag="partition-lost"):
-    """Replicas up to index `lost_backups` are gone (Hazelcast: lost partitions): 0, the owner only; 6, all, and it begins
-    empty."""
+    """Replicas up to index `lost_backups` are gone: 0, the owner only; 6, all, and it begins empty.
+
+    See Hazelcast: lost partitions.
+    """
 
     partition: int
     lost_backups: int
@@ -116,10 +120,10 @@ DrainCause = Literal["nothing-left", "no-migrations", "all-leave", "unknown"]
 
 
 class MigrationsPlanned(Struct, frozen=True, tag_field="kind", tag="migrations-planned"):
-    """The master knows what is to be done: `planned` is the whole queue, in place of the one before (Avoid Data Loss on
-    Migration, 3.2).
+    """The master has planned what is to be done: `planned` is the whole queue, in place of the one before.
 
-    Both numbers count copies of replicas; see `arrangement`. Nothing planned: the table is as it should be.
+    Both numbers count copies of replicas; see `arrangement`. Nothing planned: the table is as it should be (Avoid Data Loss on
+    Migration, 3.2).
     """
 
     planned: tuple[PlannedMigration, ...]
@@ -210,8 +214,10 @@ class MigrationDecided(Struct, frozen=True, tag_field="kind", tag="migration-dec
 
 
 class MigrationFinished(Struct, frozen=True, tag_field="kind", tag="migration-finished"):
-    """A participant has learnt the end and acted on it: the migration listener's event (Avoid Data Loss on Migration, User
-    Interaction)."""
+    """A participant has learnt the end of a migration and acted on it: the migration listener's event.
+
+    See Avoid Data Loss on Migration, User Interaction.
+    """
 
     migration_id: str
     partition: int
@@ -222,8 +228,10 @@ class MigrationFinished(Struct, frozen=True, tag_field="kind", tag="migration-fi
 
 
 class CompletedEvicted(Struct, frozen=True, tag_field="kind", tag="completed-evicted"):
-    """The master forgets these migrations: every member has acknowledged a table that knows their end (Avoid Data Loss on
-    Migration, 2.1)."""
+    """The master forgets these migrations: every member has acknowledged a table that knows their end.
+
+    See Avoid Data Loss on Migration, 2.1.
+    """
 
     migration_ids: tuple[str, ...]
 

@@ -76,7 +76,7 @@ def may_leave(state: MemberState, now: int) -> bool:
 
 
 def on_goodbye(state: MemberState, now: int, sender: Address, goodbye: Leave) -> None:
-    """A member stops gracefully. When its whole cluster is to stop there is nobody left to give anything to."""
+    """Note that a member stops gracefully. When its whole cluster is to stop, no member is left to give anything to."""
     peer = state.peers.get(sender)
     if goodbye.all_stop and peer is not None and peer.uuid == goodbye.uuid:
         state.partitions.draining_until_us = now
@@ -101,7 +101,7 @@ def _ask(state: MemberState, now: int) -> None:
 
 
 def on_shutdown_request(state: MemberState, now: int, sender: Address, request: ShutdownRequest) -> None:
-    """A member wants to leave."""
+    """Note that a member wants to leave."""
     master_role, peer = state.partitions.master_role, state.peers.get(sender)
     if master_role is None or not state.is_master or peer is None or peer.uuid != request.uuid:
         return

@@ -68,7 +68,7 @@ def advance(state: MemberState, now: int) -> None:
 
 
 def _react(state: MemberState, now: int, master_role: MasterRole, before: MemberList | None) -> None:
-    """The members or the state of the cluster have changed: what is planned may be void."""
+    """React to other members or another state of the cluster: what is planned may be void."""
     present = {member.uuid for member in data_members(state)}
     give_up_on(state, now, present)
     held_before = {member.uuid for member in before.members if not member.lite} if before is not None else set()

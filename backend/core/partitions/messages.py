@@ -1,5 +1,7 @@
-"""What members say to one another about the partition table and migrations (Avoid Data Loss on Migration; Hazelcast:
-partitions)."""
+"""What members say to one another about the partition table and migrations.
+
+See Avoid Data Loss on Migration; Hazelcast: partitions.
+"""
 
 from __future__ import annotations
 

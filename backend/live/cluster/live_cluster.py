@@ -158,8 +158,9 @@ class LiveCluster(ABC):
 
     @abstractmethod
     def _host(self, configuration: MemberConfiguration, incarnation: int, kill_point: KillAt | None) -> Host:
-        """What runs the `incarnation`-th incarnation of the member of this configuration; the first is 1. It may have to end at
-        a named point.
+        """What runs the `incarnation`-th incarnation of the member of this configuration; the first is 1.
+
+        It may have to end at a named point.
         """
 
     # What everybody may do, from any thread

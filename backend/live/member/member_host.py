@@ -52,8 +52,9 @@ class MemberHost:
         limits: TransportLimits = DEFAULT_LIMITS,
         bind_host: str = "",
     ) -> None:
-        """`kill_point` is where this incarnation is to end, if that was asked for before it began. The last four are as for
-        `MemberTransport`. Raises `BadCertificate`.
+        """`kill_point` is where this incarnation is to end, if that was asked for before it began.
+
+        The last four are as for `MemberTransport`. Raises `BadCertificate`.
         """
         self.label = label
         self.machine = machine
@@ -237,8 +238,9 @@ class MemberHost:
             self._timer = None
 
     def step(self, input: Input) -> None:
-        """Tell the machine `input`, and carry out the effects. Raises `CommandRefused`; whatever else the machine raises
-        ends the member.
+        """Tell the machine `input`, and carry out the effects.
+
+        Raises `CommandRefused`; whatever else the machine raises ends the member.
         """
         if self.ended:
             return

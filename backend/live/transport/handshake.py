@@ -39,8 +39,10 @@ class HandshakeRefused(ConnectionError):
 
 
 class PeerRejected(Exception):
-    """The peer that has dialled us is refused, for `cause`. `answer` tells it why; `hostile` when it could not prove what it
-    claims."""
+    """The peer that has dialled us is refused, for `cause`.
+
+    `answer` tells it why; `hostile` when it could not prove what it claims.
+    """
 
     def __init__(self, answer: HandshakeRejection, cause: RefusalCause, hostile: bool = False) -> None:
         super().__init__(answer.reason)

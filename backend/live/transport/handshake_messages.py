@@ -62,8 +62,11 @@ class Welcome(Struct, frozen=True, tag="quarterdeck-welcome", array_like=True):
 
 
 class HandshakeRejection(Struct, frozen=True, tag="quarterdeck-refused", array_like=True):
-    """The one who was dialled will not talk. `crossed` when only because its own dial to the other side is under way
-    and takes precedence, so that the other side should wait for that instead of giving up."""
+    """The one who was dialled will not talk.
+
+    `crossed` when only because its own dial to the other side is under way and takes precedence, so that the other side
+    should wait for that instead of giving up.
+    """
 
     reason: str
     crossed: bool = False

@@ -139,7 +139,7 @@ class Listener:
 
     def take_http_slot(self, transport: asyncio.Transport, host: str) -> bool:
         """Whether there is one, and then it is taken for as long as `transport` is open."""
-        for closing in [one for one in self._http_connections if one.is_closing()]:
+        for closing in [http_connection for http_connection in self._http_connections if http_connection.is_closing()]:
             self._http_connections.pop(closing)()
         release_slot = self._http_slots.take(host, HttpConnection(transport))
         if release_slot is None:

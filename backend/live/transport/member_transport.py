@@ -189,7 +189,7 @@ class MemberTransport:
     @property
     def queues(self) -> WireQueues:
         """What waits, and who is connected that is no member."""
-        backlogs = [one.bulk_backlog for one in self._connections]
+        backlogs = [connection.bulk_backlog for connection in self._connections]
         return WireQueues(
             sum(len(peer.queue) for peer in self.peers.values()),
             sum(frames for frames, _ in backlogs),

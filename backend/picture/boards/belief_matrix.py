@@ -124,8 +124,10 @@ def table_text(belief: MemberBelief, letter: str) -> str:
 
 
 def differs_from_master(picture: Picture, belief: MemberBelief) -> bool:
-    """Whether the member's partition table is not the one that its master has. False while no master is seen, or nothing of it
-    is told."""
+    """Whether the member's partition table is not the one that its master has.
+
+    False while no master is seen, or nothing of it is told.
+    """
     master = picture.master_of(belief.label)
     if master is None or master.table is None or not belief.running or not belief.tells("owners"):
         return False
@@ -270,7 +272,7 @@ def _spell_out(picture: Picture, lists: Sequence[ListBelief], several: bool) -> 
     if set(content) != set(most.held_by):
         text += f" held by {_names(most.held_by)}"
     room = 1 if several else LISTS_SPELT_OUT - 1
-    parts = [text, *(_spell_out_other(picture, most, one) for one in others[:room])]
+    parts = [text, *(_spell_out_other(picture, most, other) for other in others[:room])]
     if len(others) > room:
         parts.append(f"{len(others) - room} more")
     return "; ".join(parts)

@@ -75,7 +75,7 @@ def data_sentence(picture: Picture, now_us: int) -> Fact:
     rates = [one.rate(now_us) for one in known]
     text = (
         f"{counted(sum(one.entries for one in known), 'key')}, {bytes_text(sum(one.bytes for one in known))}; "
-        f"{rate_text(sum(one.reads for one in rates))} reads/s, {rate_text(sum(one.writes for one in rates))} writes/s"
+        f"{rate_text(sum(rate.reads for rate in rates))} reads/s, {rate_text(sum(rate.writes for rate in rates))} writes/s"
     )
     lags = lags_of_backups(picture)
     if lags:
@@ -95,7 +95,7 @@ def data_facts(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[
     yield Fact("data", f"{stored}; {backups}; {asked}")
     heading = "lag"
     for address, lag in list(data.lagging.items())[:LAGS_NAMED]:
-        who = next((one.label for one in picture.members.values() if str(one.address) == address), address)
+        who = next((member.label for member in picture.members.values() if str(member.address) == address), address)
         waits = f"{counted(lag.writes, 'write')} for {duration_text(max(now_us - lag.oldest_us, 0))}"
         yield Fact(heading, f"its backup {one_line(who)} has not confirmed {waits}", "warning")
         heading = ""

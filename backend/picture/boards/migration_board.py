@@ -204,10 +204,10 @@ def lost_text(picture: Picture) -> str:
     sides = picture.losses.standing(picture.members.values())
     several = len(picture.masters()) > 1
     texts = (
-        counted(len(one.partitions), "partition")
+        counted(len(side.partitions), "partition")
         + " lost"
-        + (f" on the side of {one_line(one.side)}" if several else "")
-        for one in sides
+        + (f" on the side of {one_line(side.side)}" if several else "")
+        for side in sides
     )
     return "".join(f"∅ {text}" if not place else f", {text}" for place, text in enumerate(texts))
 

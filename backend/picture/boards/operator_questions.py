@@ -58,7 +58,7 @@ def _one_cluster(picture: Picture) -> Iterator[Fact]:
         answers.append((f"yes, as far as is seen: {_half(masters[0])}", "good"))
     else:
         answers.append((f"no: {counted(len(masters), 'master')} lead at the same time", "bad"))
-        answers += [(_half(one), "warning") for one in masters]
+        answers += [(_half(master), "warning") for master in masters]
     if away:
         answers.append((f"not seen: {', '.join(away)}; whom they follow now is not known", "warning"))
     yield from _under("is it one cluster", answers)
@@ -91,7 +91,7 @@ def _removed(picture: Picture, recent: Sequence[Record], now_us: int) -> Iterato
         if isinstance(event, events.MemberRemoved):
             reasons[record.member, event.address] = event.reason
         elif isinstance(event, events.ListInstalled) and picture.label_of(event.master) == record.member:
-            staying = {one.uuid for one in event.members}
+            staying = {member.uuid for member in event.members}
             removed += [
                 (record.member, one.address, record.at) for one in lists.get(record.uuid, ()) if one.uuid not in staying
             ]

@@ -52,7 +52,7 @@ def causes(records: Iterable[Record] | EventIndex, record: Record, name_of: Name
         found.append(Cause(because.record, because.reason, effect, depth, because.message))
         if because.deeper:
             pending += [
-                (because.record, depth + 1, one) for one in reversed(direct_causes(event_index, because.record))
+                (because.record, depth + 1, cause) for cause in reversed(direct_causes(event_index, because.record))
             ]
     return tuple(found)
 

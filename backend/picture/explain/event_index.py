@@ -164,7 +164,7 @@ def event_of(kind: type[EventType], record: Record) -> EventType:
 
 def first(records: Iterable[Record], accepts: Accepts | None) -> Record | None:
     """The first of `records` whose event is accepted."""
-    return next((one for one in records if accepts is None or accepts(one.event)), None)
+    return next((record for record in records if accepts is None or accepts(record.event)), None)
 
 
 def local_cause(record: Record | None, reason: str, *, deeper: bool = True) -> Iterator[DirectCause]:

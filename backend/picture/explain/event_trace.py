@@ -70,7 +70,7 @@ def event_trace(event_index: EventIndex, subject: Subject) -> EventTrace:
         case "member":
             return _member(event_index, str(subject.key))
         case "claim" | "merge":
-            begun = next((one for one in event_index.records if identity(one) == subject.key), None)
+            begun = next((record for record in event_index.records if identity(record) == subject.key), None)
             if begun is None:
                 return EventTrace(f"the {subject.kind} is not among the records any more", ())
             return _claim(event_index, begun) if subject.kind == "claim" else _merge(event_index, begun)
@@ -100,7 +100,7 @@ def _beginning(
 
 def _migration(event_index: EventIndex, migration_id: str) -> EventTrace:
     records = tuple(reversed(list(event_index.of_migration(migration_id))))
-    started = next((one for one in records if isinstance(one.event, MigrationStarted)), None)
+    started = next((record for record in records if isinstance(record.event, MigrationStarted)), None)
     if started is None:
         return EventTrace(f"migration {migration_id}: its beginning is not among the records", records)
     event = event_of(MigrationStarted, started)
@@ -137,7 +137,7 @@ def _claim(event_index: EventIndex, begun: Record) -> EventTrace:
 
 def _version(begun: Record, records: list[Record]) -> int:
     """The version of the list that a claim came to."""
-    return next((one.event.version for one in records if isinstance(one.event, events.ClaimFinished)), -1)
+    return next((record.event.version for record in records if isinstance(record.event, events.ClaimFinished)), -1)
 
 
 def _merge(event_index: EventIndex, begun: Record) -> EventTrace:
@@ -182,9 +182,11 @@ def _merge(event_index: EventIndex, begun: Record) -> EventTrace:
 def _member(event_index: EventIndex, label: str) -> EventTrace:
     """What it told, and what others told about it."""
     records = tuple(
-        one for one in event_index.records if one.member == label or label in _labels_named(event_index, one.event)
+        record
+        for record in event_index.records
+        if record.member == label or label in _labels_named(event_index, record.event)
     )
-    lives = len(dict.fromkeys(one.uuid for one in records if one.member == label))
+    lives = len(dict.fromkeys(record.uuid for record in records if record.member == label))
     return EventTrace(f"{label} in {counted(lives, 'life', 'lives')}; {_span(records)}", records)
 
 

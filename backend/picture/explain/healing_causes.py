@@ -57,7 +57,7 @@ def _resolved(effect: Effect, event: events.DisconnectionResolved) -> Iterator[D
             return
         said = event_of(events.DisconnectionReported, report)
         if said.reporter not in told and said.suspects:
-            concerns = said.reporter in event.remove or any(one in event.remove for one in said.suspects)
+            concerns = said.reporter in event.remove or any(suspect in event.remove for suspect in said.suspects)
             if concerns:
                 yield from local_cause(report, f"{effect.name(said.reporter)} cannot reach some of them")
         told.add(said.reporter)
@@ -90,7 +90,7 @@ def _listed(installed: Record | None) -> set[Address]:
     """The addresses on a list that was installed."""
     if installed is None:
         return set()
-    return {one.address for one in event_of(events.ListInstalled, installed).members}
+    return {member.address for member in event_of(events.ListInstalled, installed).members}
 
 
 def _healed_between(effect: Effect, here: set[str], there: set[str]) -> Record | None:

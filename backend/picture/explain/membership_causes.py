@@ -134,7 +134,7 @@ def _suspicions(effect: Effect, wanted: Callable[[Address], bool]) -> Iterator[D
     """The suspicions that the member holds, the latest first: neither its word nor a list without the suspect has ended them."""
     seen: set[Address] = set()
     listed = effect.own(events.ListInstalled)
-    living = {one.uuid for one in event_of(events.ListInstalled, listed).members} if listed is not None else set()
+    living = {member.uuid for member in event_of(events.ListInstalled, listed).members} if listed is not None else set()
     cleared: dict[Address, int] = {}
     for one in effect.all_own(events.SuspicionCleared):
         cleared.setdefault(event_of(events.SuspicionCleared, one).suspect, one.seq)

@@ -214,7 +214,7 @@ class MemberBelief:
     @property
     def not_merging(self) -> str:
         """The reason given last; empty when there is none."""
-        return next((one.reason for one in reversed(self.obstacles.values())), "")
+        return next((obstacle.reason for obstacle in reversed(self.obstacles.values())), "")
 
     @property
     def running(self) -> bool:

@@ -130,7 +130,9 @@ def missing_members(belief: MemberBelief) -> tuple[Address, ...]:
     lacking = belief.listed.difference(belief.join_list)
     if not lacking or lacking == {belief.address}:
         return ()
-    return tuple(one.address for one in belief.members if one.address in lacking and one.address != belief.address)
+    return tuple(
+        member.address for member in belief.members if member.address in lacking and member.address != belief.address
+    )
 
 
 def source_text(picture: Picture, belief: MemberBelief) -> str:
@@ -174,7 +176,7 @@ def unusable_text(belief: MemberBelief) -> str:
 def clusters_text(picture: Picture) -> str:
     """The clusters in sight by their masters, the largest first."""
     masters = sorted((picture.members[label] for label in picture.masters()), key=lambda one: -len(one.members))
-    named = [f"{one_line(one.label)} with {counted(len(one.members), 'member')}" for one in masters]
+    named = [f"{one_line(master.label)} with {counted(len(master.members), 'member')}" for master in masters]
     return f"{counted(len(masters), 'cluster')}: {listed(named, NAMES_SHOWN)}" if masters else "no master is in sight"
 
 

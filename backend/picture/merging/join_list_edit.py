@@ -44,7 +44,7 @@ class Draft:
     @property
     def problem(self) -> Remark | None:
         """The first remark that keeps it from being applied."""
-        return next((one for one in self.remarks if one.tone == "bad"), None)
+        return next((remark for remark in self.remarks if remark.tone == "bad"), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +222,7 @@ def spread_of(picture: Picture, master: str, wanted: Sequence[Address]) -> Sprea
     if belief is None or not belief.running:
         return None
     members = list(members_of(picture, belief))
-    return Spread(master, sum(picture.members[one].join_list == tuple(wanted) for one in members), len(members))
+    return Spread(master, sum(picture.members[member].join_list == tuple(wanted) for member in members), len(members))
 
 
 def spelt(address: Address, name: str) -> str:

@@ -47,9 +47,9 @@ def impairments_of(condition: LinkChanged) -> Iterator[Impairment]:
         yield Impairment("cut", condition.blocked)
     if condition.dropped_kinds:
         yield Impairment("dropping", condition.dropped_kinds)
-    for one in condition.of_kinds:
-        if one.held:
-            yield Impairment("dropping", (), one.kind)
+    for of_kind in condition.of_kinds:
+        if of_kind.held:
+            yield Impairment("dropping", (), of_kind.kind)
     found = conditions_by_kind(condition)
     for one in found:
         if one.loss:

@@ -154,8 +154,8 @@ class ReplicaCensus:
         raise BadFilter(f"the map cannot be filtered by {text!r}; use {FILTER_HINT}")
 
     def _held_by(self, picture: Picture, name: str) -> Sequence[int]:
-        labels = [one for one in picture.members if one.casefold().startswith(name)] if name else []
-        exact = [one for one in labels if one.casefold() == name]
+        labels = [member for member in picture.members if member.casefold().startswith(name)] if name else []
+        exact = [label for label in labels if label.casefold() == name]
         if len(exact or labels) != 1:
             problem = "several members begin with" if labels else "there is no member"
             known = [one_line(one) for one in labels or picture.members]

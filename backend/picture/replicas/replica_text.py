@@ -32,12 +32,12 @@ def map_facts(picture: Picture, shown: ReplicaMap, now_us: int) -> Iterator[Fact
     """Whose table it is, in a line."""
     belief = picture.members.get(shown.observer)
     if belief is None or belief.table is None:
-        known = any(one.table is not None for one in picture.members.values())
+        known = any(member.table is not None for member in picture.members.values())
         unknown = picture.nobody_tells("owners")
         if unknown is not None:
             yield Fact("", f"partitions are {not_told('owners', unknown.witnessed_by)}", "faint")
             return
-        witnessed = any(one.witnessed_by for one in picture.members.values())
+        witnessed = any(member.witnessed_by for member in picture.members.values())
         if shown.observer and known:
             whose = f"{one_line(shown.observer)} {'has told' if witnessed else 'has'} no table"
         else:

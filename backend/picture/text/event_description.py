@@ -206,8 +206,8 @@ def condition_text(link: events.LinkChanged) -> str:
             said.append(f"loses {one.loss:.0%}{whose}")
         if one.duplicate:
             said.append(f"doubles {one.duplicate:.0%}{whose}")
-    if any(one.held for one in link.of_kinds):
-        said.append(f"holds {', '.join(one.kind or 'everything' for one in link.of_kinds if one.held)}")
+    if any(of_kind.held for of_kind in link.of_kinds):
+        said.append(f"holds {', '.join(of_kind.kind or 'everything' for of_kind in link.of_kinds if of_kind.held)}")
     if link.dropped_kinds:
         said.append(f"drops every {', '.join(link.dropped_kinds)}")
     return " and ".join(said) or "is healed"

@@ -25,11 +25,11 @@ def confirmation_level(picture: Picture, commands: Sequence[Command], *, remote:
     """
     gone = set(members_ended(commands, "killed", "stopped", "frozen"))
     killed = set(members_ended(commands, "killed"))
-    if remote and any(description_of(one).takes_cluster_name for one in commands):
+    if remote and any(description_of(command).takes_cluster_name for command in commands):
         return "type-name"
     if remote and (_hits_half(picture, gone) or _splits(picture, commands) or _loses_data(picture, killed)):
         return "type-name"
-    if any(description_of(one).always_asked for one in commands):
+    if any(description_of(command).always_asked for command in commands):
         return "confirm"
     if remote and (gone or _cuts(commands)):
         return "confirm"
@@ -73,8 +73,8 @@ def _splits(picture: Picture, commands: Iterable[Command]) -> bool:
 
 def _cuts(commands: Iterable[Command]) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
     found = []
-    for one in commands:
-        match one:
+    for command in commands:
+        match command:
             case Partition(groups):
                 for place, group in enumerate(groups):
                     found.append((group, tuple(label for other in groups[place + 1 :] for label in other)))

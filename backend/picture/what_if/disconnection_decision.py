@@ -190,7 +190,7 @@ def _unreported_suspicions(picture: Picture, master: MemberBelief, timing: Timin
         belief.label
         for belief in picture.members.values()
         if belief.running and belief.suspicions and belief.master == master.address and belief is not master
-        and any(one in master.listed and one != master.address for one in belief.suspicions)
+        and any(suspicion in master.listed and suspicion != master.address for suspicion in belief.suspicions)
     ]  # fmt: skip
     if not silent:
         return

@@ -86,7 +86,7 @@ def loss_facts(picture: Picture, loss: ReplicaLoss, labels: Collection[str]) -> 
 
 
 def _partitions(partitions: tuple[int, ...]) -> str:
-    return f"{counted(len(partitions), 'partition')} ({listed([f'p{one}' for one in partitions], NAMED)})"
+    return f"{counted(len(partitions), 'partition')} ({listed([f'p{partition}' for partition in partitions], NAMED)})"
 
 
 def _label(picture: Picture, uuid: str) -> str:

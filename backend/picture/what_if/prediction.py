@@ -73,13 +73,16 @@ class FaultPrediction:
     @property
     def lists(self) -> dict[str, tuple[str, ...]]:
         """The list of each cluster by its master."""
-        return {one.members[0]: one.members for one in self.clusters}
+        return {cluster.members[0]: cluster.members for cluster in self.clusters}
 
     @property
     def outcome(self) -> tuple[object, ...]:
         """What is compared with the outcome in another order of the messages, which may let members join in another order."""
         return (
-            {(one.members[0], frozenset(one.members), one.partitions, one.lost, one.refuses) for one in self.clusters},
+            {
+                (cluster.members[0], frozenset(cluster.members), cluster.partitions, cluster.lost, cluster.refuses)
+                for cluster in self.clusters
+            },
             self.alone,
         )
 
@@ -88,7 +91,9 @@ def with_present_table(found: FaultPrediction, picture: Picture) -> FaultPredict
     """The same where nothing was told of partitions: what each cluster would lack goes by the table that its master has now."""
     return replace(
         found,
-        clusters=tuple(one if one.partitions is not None else _with_table(one, picture) for one in found.clusters),
+        clusters=tuple(
+            cluster if cluster.partitions is not None else _with_table(cluster, picture) for cluster in found.clusters
+        ),
     )
 
 

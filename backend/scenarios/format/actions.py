@@ -221,9 +221,9 @@ def _model(description: CommandDescription, base: type[ScenarioModel], arguments
     if description.operation is not None:
         defaults["map"] = MAP_OF_SCENARIOS
     fields: dict[str, Any] = {}
-    for one in arguments:
-        default = (defaults[one.name],) if one.name in defaults else ()
-        fields[one.name] = (YAML_TYPES[one.kind], Field(*default, alias=one.key))
+    for argument in arguments:
+        default = (defaults[argument.name],) if argument.name in defaults else ()
+        fields[argument.name] = (YAML_TYPES[argument.kind], Field(*default, alias=argument.key))
     return create_model(description.command.__name__, __base__=base, **fields)
 
 
@@ -354,17 +354,17 @@ def _arguments(description: CommandDescription, what: Any) -> Iterator[dict[str,
         for label, value in what.items():
             yield {"member": label} | (dict(value) if more else {first.name: value})
     else:
-        found = {one.name: (one.kind, getattr(what, one.name)) for one in description.arguments}
+        found = {argument.name: (argument.kind, getattr(what, argument.name)) for argument in description.arguments}
         yield {name: value.encode() if kind == "bytes" else value for name, (kind, value) in found.items()}
 
 
 def _sentence(command: Command) -> str:
     description = description_of(command)
     values, texts = description.values(command), {}
-    for one in description.arguments:
-        value = values[one.name]
-        text = "" if one.kind == "flag" else SENTENCE_PARTS.get(one.kind, str)(value)
-        texts[one.name] = one.said[bool(value)].format(text) if one.said != ("", "") else text
+    for argument in description.arguments:
+        value = values[argument.name]
+        text = "" if argument.kind == "flag" else SENTENCE_PARTS.get(argument.kind, str)(value)
+        texts[argument.name] = argument.said[bool(value)].format(text) if argument.said != ("", "") else text
     return description.sentence.format(**texts)
 
 
@@ -377,11 +377,11 @@ def _example(word: str) -> str:
             "load": "{at: [athens], keys: 10, rate: 10, for: 20s}",
             "wait-until-safe": "{within: 60s}",
         }.get(word, "athens")
-    details = [(one, YAML_EXAMPLES[one.kind]) for one in description.details if one.kind in YAML_EXAMPLES]
+    details = [(detail, YAML_EXAMPLES[detail.kind]) for detail in description.details if detail.kind in YAML_EXAMPLES]
     if description.target == "groups":
         return "[[athens], [byzantium]]"
     if description.target == "links":
         return f"{{from: athens, to: byzantium, {', '.join(f'{one.key}: {text}' for one, text in details) or '...'}}}"
     if description.operation is not None:
-        return f"{{at: athens, {', '.join(f'{one.key}: {one.key[0]}' for one in description.details)}}}"
+        return f"{{at: athens, {', '.join(f'{detail.key}: {detail.key[0]}' for detail in description.details)}}}"
     return f"{{athens: {details[0][1]}}}" if details else "athens"

@@ -49,11 +49,11 @@ def action_tree(command: Command) -> Any:
     """How a scenario writes a command, in plain types: what stands behind `do`."""
     description = description_of(command)
     values = {
-        one.name: WRITTEN_KINDS.get(one.kind, _unchanged)(value)
-        for one in description.arguments
-        if (value := description.values(command)[one.name]) not in (None, (), "", 0, False)
+        argument.name: WRITTEN_KINDS.get(argument.kind, _unchanged)(value)
+        for argument in description.arguments
+        if (value := description.values(command)[argument.name]) not in (None, (), "", 0, False)
     }
-    keys = {one.name: one.key for one in description.arguments}
+    keys = {argument.name: argument.key for argument in description.arguments}
     by_key = {keys[name]: value for name, value in values.items()}
     match description.target:
         case "everything":
@@ -67,7 +67,7 @@ def action_tree(command: Command) -> Any:
     label, details = str(values["member"]), description.details
     if not details:
         return {description.tag: label}
-    told = {one.key: values[one.name] for one in details if one.name in values}
+    told = {detail.key: values[detail.name] for detail in details if detail.name in values}
     return {description.tag: {label: told if len(details) > 1 else values[details[0].name]}}
 
 

@@ -116,4 +116,4 @@ class Calm:
 def reads_of_everything(transitions: Transitions) -> tuple[Get, ...]:
     """Return the operations that read every key that a command of the model writes."""
     calls = [command.operation for command in transitions.sequence if isinstance(command, CallMap)]
-    return tuple(Get(*key) for key in dict.fromkeys((one.map, one.key) for one in calls if isinstance(one, Put)))
+    return tuple(Get(*key) for key in dict.fromkeys((call.map, call.key) for call in calls if isinstance(call, Put)))

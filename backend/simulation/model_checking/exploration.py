@@ -83,8 +83,8 @@ class Explorer:
     ) -> None:
         """Prepare a search that ends soon after `most_states`.
 
-        With `by_history` states that were reached by other histories are others. In `folder` it keeps checkpoints and goes on from
-        the one that is there.
+        With `by_history` states that were reached by other histories are others. In `folder` it keeps checkpoints, and goes on
+        from the one that is there.
 
         Raises:
             BadCheckpoint: The checkpoint is damaged, or not of this search.

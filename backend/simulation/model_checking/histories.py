@@ -13,7 +13,7 @@ from quarterdeck.backend.invariants import InvariantChecker, Violation
 from quarterdeck.backend.invariants.invariant_checker import Numbering
 from quarterdeck.backend.simulation.model_checking.incarnations import KnownRecords, number_of
 
-INVARIANTS = tuple(one.name for one in InvariantChecker().invariants if one.name != Numbering.name)
+INVARIANTS = tuple(invariant.name for invariant in InvariantChecker().invariants if invariant.name != Numbering.name)
 """All but the one that asks for the numbers of records: a state that two ways lead to has the numbers of one of them."""
 
 BEGINNING = 0

@@ -146,7 +146,7 @@ class FrozenIncarnations:
         """Past so many bytes, snapshots stand in a file."""
         self._inputs = inputs
         self._records = records
-        self._configurations = {one.label: one for one in configurations}
+        self._configurations = {configuration.label: configuration for configuration in configurations}
         self.known: dict[int, KnownMember] = {}
         self._snapshots = Snapshots(memory_bytes)
         self._made: dict[tuple[int, int, int], SteppedMember] = {}

@@ -62,10 +62,10 @@ def scheduled(choices: Iterable[Transition], model: Model, inputs: Inputs) -> tu
     labels = (*model.labels, "")
     return tuple(
         ScheduledStep(
-            *(one.kind, labels[one.member], labels[one.sender]),
-            repr(inputs.known[one.content]) if one.content != DOWN else "",
+            *(choice.kind, labels[choice.member], labels[choice.sender]),
+            repr(inputs.known[choice.content]) if choice.content != DOWN else "",
         )
-        for one in choices
+        for choice in choices
     )
 
 

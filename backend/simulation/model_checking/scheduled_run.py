@@ -112,7 +112,7 @@ class ScheduledRun:
     def why_not_one_cluster(self) -> str:
         """Why the members that run do not follow one list; empty when they do."""
         machines = self._incarnations.machines
-        lists = {machines[one].inspect().members for one in self._state.members if one != DOWN}
+        lists = {machines[member].inspect().members for member in self._state.members if member != DOWN}
         if len(lists) <= 1 and None not in lists:
             return ""
         return f"the members that run follow {len(lists)} lists"

@@ -114,7 +114,7 @@ class Transitions:
         if state.in_flight:
             sender, receiver, content = state.in_flight[0]
             return Transition("deliver", receiver, sender, content)
-        deadlines = [NEVER if one == DOWN else self._incarnations.deadline_us(one) for one in state.members]
+        deadlines = [NEVER if member == DOWN else self._incarnations.deadline_us(member) for member in state.members]
         soonest_us = min(deadlines)
         return Transition("tick", deadlines.index(soonest_us)) if soonest_us <= until_us else None
 
@@ -151,7 +151,7 @@ class Transitions:
                 yield Transition("restart", place)
 
     def _ticks(self, state: State) -> Iterator[Transition]:
-        deadlines = [NEVER if one == DOWN else self._incarnations.deadline_us(one) for one in state.members]
+        deadlines = [NEVER if member == DOWN else self._incarnations.deadline_us(member) for member in state.members]
         soonest_us = min(deadlines)
         if soonest_us == NEVER:
             return
@@ -205,7 +205,7 @@ class Transitions:
                 place = self._label_places[label]
                 return self._kill(state, place) if state.members[place] != DOWN else state
             case SetJoinList() | SuspectMember():
-                own = {one.label: one.address for one in self.configurations}
+                own = {configuration.label: configuration.address for configuration in self.configurations}
                 resolved = with_addresses(command, own, self.settings.join_port_try_count)
                 return self._order(state, command.member, resolved)
             case CallMap(label, operation):

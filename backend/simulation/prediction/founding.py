@@ -83,7 +83,7 @@ def foundation_of(picture: Picture) -> Foundation:
         zones,
         frozenset(label for label in placed if status.get(label) == "paused"),
         frozenset(label for label in placed if status.get(label) in ("stopped", "killed")),
-        tuple(one for one in picture.links.values() if one.source in placed and one.target in placed),
+        tuple(link for link in picture.links.values() if link.source in placed and link.target in placed),
         tuple(_assumptions(told=told, looking=looking)),
     )
 

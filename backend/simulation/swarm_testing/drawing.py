@@ -88,7 +88,7 @@ def draw_scenario(seed: int, sizes: tuple[int, int] = (FEWEST, MOST)) -> DrawnSc
     of_clocks = [
         name
         for name, part in (("clock drift", "rate"), ("clock jump", "jumps"))
-        if any(part in one for one in steps.clocks.values())
+        if any(part in clock for clock in steps.clocks.values())
     ]
     faults = (*dict.fromkeys(steps.faults), *of_clocks, *[LATENCY_FAULT] * bool(tree["latency"]))
     tree["summary"] = f"Faults: {', '.join(faults) or 'none'}."

@@ -76,7 +76,7 @@ class FaultContext:
         if self.draws.random() < 1 / 3:
             return {"from": list(self.labels), "to": list(self.labels)}
         sources = [self.one()] if self.draws.random() < 0.5 else self.some()
-        targets = [one for one in self.labels if one not in sources]
+        targets = [label for label in self.labels if label not in sources]
         return {"from": sources, "to": targets if self.draws.random() < 0.5 else [self.draws.choice(targets)]}
 
     def mode(self) -> str:
@@ -119,7 +119,7 @@ def _worse_links(
 def _slow_member(context: FaultContext) -> Iterator[PlannedFault]:
     for begins_us, ends_us in context.episodes():
         slow = context.one()
-        links = {"from": [slow], "to": [one for one in context.labels if one != slow]}
+        links = {"from": [slow], "to": [label for label in context.labels if label != slow]}
         yield (
             begins_us,
             {"delay": links | {"by": _milliseconds((0.02 + 0.5 * context.draws.random()) * context.timeout_us)}},
@@ -168,7 +168,7 @@ def _shards(context: FaultContext) -> Iterator[PlannedFault]:
 def _isolate_one(context: FaultContext) -> Iterator[PlannedFault]:
     def groups() -> list[list[str]]:
         alone = context.one()
-        return [[alone], [one for one in context.labels if one != alone]]
+        return [[alone], [label for label in context.labels if label != alone]]
 
     yield from _partitions(context, groups)
 

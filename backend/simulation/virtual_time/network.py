@@ -186,7 +186,7 @@ class SimulatedNetwork:
             yield self._arrival(second_us + self._delay_us(found), target, received)
 
     def _delay_us(self, conditions: Sequence[KindCondition]) -> int:
-        return sum(delay_us(one, self._delay) for one in conditions)
+        return sum(delay_us(condition, self._delay) for condition in conditions)
 
     def hold(self, command: HoldMessages) -> tuple[LinkChanged, ...]:
         """Let messages wait from now on."""

@@ -57,7 +57,9 @@ def fork(
         records += drained(cluster)
     finally:
         cluster.close()
-    own = (one for one in records if not isinstance(one.event, ConnectionChanged))  # that is ours, and of this minute
+    own = (
+        record for record in records if not isinstance(record.event, ConnectionChanged)
+    )  # that is ours, and of this minute
     records = [one for one in own if one.at <= snapshot.at_us]
     run = write_past(out, f"{cluster.name}-copy", records)
     with failing_as(ExitCode.BAD_INPUT, OSError, about="--out"):
@@ -66,7 +68,7 @@ def fork(
     document = {
         "run": run,
         "at_seconds": snapshot.at_us / 1e6,
-        "members": [one.configuration.label for one in snapshot.members],
+        "members": [member.configuration.label for member in snapshot.members],
         "not_told": {one.configuration.label: one.why for one in snapshot.untold},
         "in_flight": len(snapshot.in_flight),
         "records": len(records),

@@ -133,7 +133,7 @@ def status_document(seen: Visit, cluster_name: str) -> Row:
     lists: dict[tuple[str, int, tuple[str, ...]], list[str]] = {}
     tables: dict[str, list[str]] = {}
     for label, belief in seen.present.items():
-        members = tuple(one.uuid for one in belief.members)
+        members = tuple(member.uuid for member in belief.members)
         lists.setdefault((belief.lineage, belief.version, members), []).append(label)
         if belief.table is not None:
             tables.setdefault(belief.table.digest, []).append(label)
@@ -150,7 +150,7 @@ def status_document(seen: Visit, cluster_name: str) -> Row:
             {
                 "version": seen.present[holders[0]].version,
                 "master": seen.present[holders[0]].master,
-                "members": [one.address for one in seen.present[holders[0]].members],
+                "members": [member.address for member in seen.present[holders[0]].members],
                 "held_by": holders,
             }
             for holders in most_first
@@ -195,7 +195,7 @@ def list_rows(seen: Visit) -> Iterator[Row]:
             "list_version": belief.version,
             "lineage": belief.lineage,
             "master": belief.master,
-            "members": [one.address for one in belief.members],
+            "members": [member.address for member in belief.members],
         }
 
 

@@ -254,9 +254,9 @@ def summary(session: ClusterSession) -> dict[str, object]:
     lists: dict[tuple[str, int, tuple[str, ...]], list[str]] = {}
     tables: dict[tuple[int, str], list[str]] = {}
     for label, facts in present.items():
-        lists.setdefault((facts.lineage, facts.list_version, tuple(one.uuid for one in facts.members)), []).append(
-            label
-        )
+        lists.setdefault(
+            (facts.lineage, facts.list_version, tuple(member.uuid for member in facts.members)), []
+        ).append(label)
         tables.setdefault((facts.table_version, facts.table_digest), []).append(label)
     unreached = [label for label in session.discovered_members if label not in present]
     most_first = sorted(lists.values(), key=len, reverse=True)
@@ -270,7 +270,7 @@ def summary(session: ClusterSession) -> dict[str, object]:
             {
                 "version": present[holders[0]].list_version,
                 "master": session.name_of(present[holders[0]].master),
-                "members": [session.name_of(one.address) for one in present[holders[0]].members],
+                "members": [session.name_of(member.address) for member in present[holders[0]].members],
                 "held_by": holders,
             }
             for holders in most_first
@@ -298,7 +298,7 @@ def member_rows(session: ClusterSession) -> Iterator[dict[str, object]]:
                 "master": session.name_of(facts.master),
                 "list_version": facts.list_version,
                 "list_size": len(facts.members),
-                "members": [session.name_of(one.address) for one in facts.members],
+                "members": [session.name_of(member.address) for member in facts.members],
                 "lineage": facts.lineage,
                 "cluster": facts.cluster_name,
                 "cluster_state": facts.cluster_state,
@@ -334,7 +334,7 @@ def suspicion_rows(session: ClusterSession, observer: str, answer: Suspicions) -
 
 def table_rows(session: ClusterSession, answer: Table) -> Iterator[dict[str, object]]:
     """A row for each partition: its version, and its replicas by name."""
-    holders = [session.name_of(one.address) for one in answer.holders]
+    holders = [session.name_of(holder.address) for holder in answer.holders]
     for partition, version, *places in answer.rows:
         replicas = [None if place < 0 else holders[place] for place in places]
         yield {"partition": partition, "version": version, "replicas": replicas}

@@ -104,10 +104,10 @@ def run_session(connection: ConnectionTarget, collect: Callable[[ClusterSession]
             client = MemberClient(connection.access())
         async with client:
             discovered_members = await discover(client, connection.urls)
-            if all(one.facts is None for one in discovered_members):
-                refused = any(one.refused for one in discovered_members)
+            if all(discovered_member.facts is None for discovered_member in discovered_members):
+                refused = any(discovered_member.refused for discovered_member in discovered_members)
                 code = ExitCode.REFUSED if refused else ExitCode.UNREACHABLE
-                raise CommandFailed(code, "; ".join(one.why for one in discovered_members))
+                raise CommandFailed(code, "; ".join(discovered_member.why for discovered_member in discovered_members))
             return await collect(ClusterSession(client, discovered_members))
 
     try:

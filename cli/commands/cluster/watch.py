@@ -49,7 +49,7 @@ def watch(
         if output is Format.TABLE:
             stream.tell(records)
         else:
-            write_rows((record_row(one, flat=output.is_flat) for one in records), RECORD_COLUMNS, output)
+            write_rows((record_row(record, flat=output.is_flat) for record in records), RECORD_COLUMNS, output)
     finally:
         cluster.close()
 

@@ -89,15 +89,21 @@ def _add_operation(description: CommandDescription) -> None:
         output: FormatOption = Format.JSON,
         **words: str,
     ) -> None:
-        values = {one.name: words[one.name].encode() if one.kind == "bytes" else words[one.name] for one in arguments}
+        values = {
+            argument.name: words[argument.name].encode() if argument.kind == "bytes" else words[argument.name]
+            for argument in arguments
+        }
         call = description.make({"member": "", "map": name, **values})
         assert isinstance(call, CallMap)
         once(call.operation, ScriptLoad(name, keys), members, processes, properties, connection, output)
 
-    arguments = [one for one in description.details if one.name != "map"]
+    arguments = [detail for detail in description.details if detail.name != "map"]
     *options, _ = inspect.signature(ask, eval_str=True).parameters.values()
-    words = [inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, annotation=WordArgument) for one in arguments]
-    given = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in options]
+    words = [
+        inspect.Parameter(argument.name, inspect.Parameter.KEYWORD_ONLY, annotation=WordArgument)
+        for argument in arguments
+    ]
+    given = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in options]
     ask.__signature__ = inspect.Signature(words + given)  # type: ignore[attr-defined]
     group.command(description.word, help=HELP[description.word])(with_connection(ask))
 

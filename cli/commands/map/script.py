@@ -61,7 +61,7 @@ def _wanted(words: Sequence[str]) -> Command | ScriptLoad:
         return _load(*rest)
     description = DESCRIPTIONS[verb]
     arguments = description.details or description.arguments
-    _check_count(verb, " ".join(one.usage for one in arguments), rest)
+    _check_count(verb, " ".join(argument.usage for argument in arguments), rest)
     values = {
         one.name: word.encode() if one.kind == "bytes" else word for one, word in zip(arguments, rest, strict=True)
     }

@@ -115,11 +115,13 @@ def _narrate(result: AuditResult, violations: int) -> None:
         say(counted(no_records, "line is not a record", "lines are not records"))
     if contradicting:
         say(f"{counted(contradicting, 'line contradicts', 'lines contradict')} a record already read")
-    for one in result.observations[:LINES_OF_OBSERVATIONS]:
-        say(f"{one.run}: {one.headline} ({one.evidence[0].file}:{one.evidence[0].line})")
-        say(f"    {one.detail}")
-        say(f"    Usually: {one.cause}")
-        say(f"    What helps: {one.remedy}")
+    for observation in result.observations[:LINES_OF_OBSERVATIONS]:
+        say(
+            f"{observation.run}: {observation.headline} ({observation.evidence[0].file}:{observation.evidence[0].line})"
+        )
+        say(f"    {observation.detail}")
+        say(f"    Usually: {observation.cause}")
+        say(f"    What helps: {observation.remedy}")
     say(_headline(result, violations))
 
 

@@ -40,7 +40,10 @@ def partition_count(state: MemberState) -> int:
 
 
 def on_map_answer(state: MemberState, now: int, sender: Address, answer: MapAnswer) -> None:
-    """The owner has done it, or says to ask again. What waits behind it goes out at the next tick, which is due at once."""
+    """Take the owner's answer: it has done the call, or says to ask again.
+
+    What waits behind the call goes out at the next tick, which is due at once.
+    """
     queue = state.data.queues.get(answer.partition)
     in_flight = queue.in_flight if queue is not None else None
     if queue is None or in_flight is None or answer.caller != state.uuid or answer.number != in_flight.number:
@@ -107,7 +110,7 @@ def end(state: MemberState, now: int, pending: PendingCall, answer: Answer) -> N
 
 
 def record_start(state: MemberState, now: int, pending: PendingCall) -> None:
-    """A call that is watched leaves its trace in the journal."""
+    """Record the beginning of a call that is watched."""
     operation = pending.operation
     if pending.watched and isinstance(operation, Put | Get | Remove):
         value = _text(operation.value) if isinstance(operation, Put) else ""

@@ -38,7 +38,7 @@ OPERATION_BYTES = 40
 
 
 def call(state: MemberState, now: int, number: int, operation: Operation, watched: bool) -> None:
-    """A client asks for `operation`; the effect `Answered` with its `number` comes when it has ended, perhaps at once.
+    """Begin a client's `operation`; the effect `OperationAnswered` with its `number` comes when it has ended, perhaps at once.
 
     A call that is `watched`, if it is for one key, also leaves its beginning and its end in the journal.
     """
@@ -65,21 +65,21 @@ def ask_for_merge(
     operation: MergeBatch,
     batch: int,
 ) -> None:
-    """This member itself wants the entries of `batch` merged; it does not give up as long as it lives. There must be a table."""
+    """Have the entries of `batch` merged. This incarnation does not give up as long as it lives. There must be a table."""
     state.data.merging[-batch] = PendingCall(-batch, operation, now, NEVER, outstanding=1)
     _enqueue(state, partition, SubOperation(-batch, operation, MOST_BATCH_BYTES))
     _depart(state, now, partition)
 
 
 def end_all(state: MemberState, now: int, reason: str) -> None:
-    """This incarnation is about to end: so do all calls of clients."""
+    """End all calls of clients, since this incarnation is about to end."""
     for pending in list(state.data.pending.values()):
         _fail(state, now, pending, reason)
     state.data.waiting_for_table.clear()
 
 
 def on_table_changed(state: MemberState, now: int) -> None:
-    """What waited for a table finds its partition; calls whose owner is another one now are sent there."""
+    """Send what waited for a table to its partition, and calls whose owner has changed to the new owner."""
     table = state.partitions.table
     if table is None:
         return

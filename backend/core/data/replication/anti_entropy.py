@@ -1,5 +1,4 @@
-"""Every so often each owner compares its partitions with their backups, whatever it believes of them (Hazelcast:
-anti-entropy)."""
+"""Anti-entropy: each owner now and then compares its partitions with their backups, whatever it believes of them (Hazelcast)."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ ANTI_ENTROPY = "anti-entropy"
 
 
 def begin(state: MemberState, now: int) -> None:
-    """This member holds a replica now."""
+    """Begin the comparisons, for this member holds a replica now."""
     if not state.timers.is_set(ANTI_ENTROPY):
         state.timers.set(ANTI_ENTROPY, now + state.settings.backup_sync_interval_us)
 

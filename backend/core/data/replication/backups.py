@@ -50,7 +50,7 @@ CHECKS_IN_A_MESSAGE = 500
 
 
 def begin_owning(state: MemberState, now: int, partition: int) -> None:
-    """This member owns the partition from now on. What it holds is not safe before the backups have said that they hold it."""
+    """Begin to own the partition. What it holds is not safe before the backups have said that they hold it."""
     assert state.partitions.table is not None
     row = state.partitions.table.rows[partition]
     owner_state = state.data.owner_states[partition] = OwnerState(row, state.data.last_stamp(partition), RESEND_US)
@@ -60,7 +60,7 @@ def begin_owning(state: MemberState, now: int, partition: int) -> None:
 
 
 def end_owning(state: MemberState, now: int, partition: int) -> None:
-    """This member owns the partition no more. Callers that wait are sent to the new owner, which knows what is done."""
+    """End owning the partition. Callers that wait are sent to the new owner, which knows what is done."""
     owner_state = state.data.owner_states.pop(partition, None)
     state.data.unsafe.pop(partition, None)
     if owner_state is None:
@@ -78,7 +78,7 @@ def write(
     number: int,
     answers: tuple[Answer, ...],
 ) -> None:
-    """The store has changed at these keys for a call: give that a stamp and send it to the backups."""
+    """Give a change of these keys a stamp, and send it to the backups."""
     data = state.data
     store, owner_state = data.stores[partition], data.owner_states[partition]
     previous = store.stamp
@@ -112,7 +112,7 @@ def reply(state: MemberState, now: int, to: Address, answer: MapAnswer) -> None:
 
 
 def on_backup_ack(state: MemberState, now: int, sender: Address, ack: BackupAck) -> None:
-    """A backup says where it stands."""
+    """Note where a backup stands."""
     data = state.data
     for partition, position in ack.positions:
         owner_state = data.owner_states.get(partition)
@@ -171,7 +171,7 @@ def on_backups_timer(state: MemberState, now: int) -> None:
 
 
 def checked(state: MemberState, partition: int) -> CheckedReplica:
-    """What a backup is asked to compare with its own replica."""
+    """Return what a backup is asked to compare with its own replica."""
     store = state.data.stores[partition]
     return CheckedReplica(partition, store.stamp, store.digest)
 
@@ -184,19 +184,19 @@ def send_checks(state: MemberState, checks: dict[Address, list[CheckedReplica]])
 
 
 def backup_addresses(state: MemberState, owner_state: OwnerState) -> tuple[Address, ...]:
-    """The addresses of the backups of a partition that is owned here."""
+    """Return the addresses of the backups of a partition that is owned here."""
     return tuple(backup.address for backup in _backups(state, owner_state.row))
 
 
 def unconfirmed(state: MemberState, owner_state: OwnerState, number: int) -> Iterator[Address]:
-    """The backups that are not known to have the write with the stamp of this number."""
+    """Yield the backups that are not known to have the write with the stamp of this number."""
     for backup in _backups(state, owner_state.row):
         if owner_state.confirmed.get(backup.uuid, -1) < number:
             yield backup.address
 
 
 def mark_out_of_step(state: MemberState, now: int, partition: int, backup: str) -> None:
-    """A backup that was in step is not any more: nothing is safe with it."""
+    """Note that a backup is not in step any more: nothing is safe with it."""
     owner_state = state.data.owner_states[partition]
     owner_state.confirmed.pop(backup, None)
     _settle(state, now, partition, owner_state)
@@ -211,7 +211,11 @@ def _backups(state: MemberState, row: Replicas) -> Iterator[Replica]:
     backups = (replica for replica in row[1:] if replica is not None)
     if allows_promotions(state.standing.state):
         return backups
-    return (one for one in backups if (peer := state.peers.get(one.address)) is not None and peer.uuid == one.uuid)
+    return (
+        backup
+        for backup in backups
+        if (peer := state.peers.get(backup.address)) is not None and peer.uuid == backup.uuid
+    )
 
 
 def _settle(state: MemberState, now: int, partition: int, owner_state: OwnerState) -> None:
@@ -314,7 +318,7 @@ def on_backup_check(state: MemberState, now: int, sender: Address, message: Back
 
 
 def on_backup_stale(state: MemberState, now: int, sender: Address, message: BackupStale) -> None:
-    """The owner cannot go on from what is here: take everything over, unless it was brought in step meanwhile."""
+    """Ask for a whole copy, since the owner cannot go on from here, unless this backup was brought in step meanwhile."""
     store = _replica_of(state, message.partition, Replica(sender, message.owner))
     if store is not None and store.stamp == message.position:
         replica_sync.request_copy(
@@ -323,7 +327,7 @@ def on_backup_stale(state: MemberState, now: int, sender: Address, message: Back
 
 
 def _replica_of(state: MemberState, partition: int, owner: Replica) -> PartitionStore | None:
-    """The replica that this member holds for `owner`; None when it knows nothing of that, or is just sending it elsewhere."""
+    """Return the replica that this member holds for `owner`; None when it knows of none, or is just sending it elsewhere."""
     table = state.partitions.table
     if table is None or not 0 <= partition < len(table):
         return None

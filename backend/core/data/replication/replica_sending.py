@@ -44,7 +44,7 @@ def on_sync_request(state: MemberState, now: int, sender: Address, request: Sync
 
 
 def on_sync_ack(state: MemberState, now: int, sender: Address, ack: SyncAck) -> None:
-    """The backup has taken chunks in; send the next ones."""
+    """Send the next chunks, since the backup has received some."""
     found = [one for one in state.data.outgoing.items() if one[1].token == ack.token]
     if not found:
         return
@@ -61,7 +61,7 @@ def on_sync_ack(state: MemberState, now: int, sender: Address, ack: SyncAck) -> 
 
 
 def stop(state: MemberState, partition: int) -> None:
-    """The partition migrates, or is not owned here any more."""
+    """Stop all copies of a partition that migrates, or is not owned here any more."""
     for one in [one for one in state.data.outgoing if one[0] == partition]:
         del state.data.outgoing[one]
 

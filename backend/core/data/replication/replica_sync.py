@@ -30,7 +30,7 @@ LOOK_AGAIN_US = 200 * MILLISECOND_US
 
 
 def request_copy(state: MemberState, now: int, partition: int, cause: OutOfStepCause, reason: str) -> None:
-    """This backup needs the partition from its owner, whom it knows."""
+    """Ask the owner, if it is known, for a whole copy of the partition."""
     owner = _owner(state, partition)
     if owner is None or partition in state.data.stale or partition in state.data.incoming:
         return
@@ -42,7 +42,7 @@ def request_copy(state: MemberState, now: int, partition: int, cause: OutOfStepC
 
 
 def confirm_in_step(state: MemberState, now: int, partition: int, owner: Address) -> None:
-    """Note that this backup has all that its owner has, whatever has brought it: a copy, a migration, or the owner's word."""
+    """Record that this backup has all that its owner has, whatever has brought it: a copy, a migration, or a comparison."""
     if partition in state.data.out_of_step:
         del state.data.out_of_step[partition]
         store = state.data.stores[partition]
@@ -50,14 +50,14 @@ def confirm_in_step(state: MemberState, now: int, partition: int, owner: Address
 
 
 def on_migrated_here(state: MemberState, now: int, partition: int) -> None:
-    """A migration has brought the whole partition, to which its owner accepts no writes meanwhile."""
+    """Note that a migration has brought the whole partition; its owner accepted no writes meanwhile."""
     owner = _owner(state, partition)
     if owner is not None:
         confirm_in_step(state, now, partition, owner.address)
 
 
 def on_equal(state: MemberState, now: int, partition: int, owner: Address) -> None:
-    """The owner has asked, and this replica is what its own is. A copy that is wanted still decides by itself."""
+    """Note that the owner has found this replica equal to its own. A copy that is wanted still decides by itself."""
     if partition not in state.data.stale and partition not in state.data.incoming:
         confirm_in_step(state, now, partition, owner)
 
@@ -75,7 +75,7 @@ def forget(state: MemberState, partition: int) -> None:
 
 
 def on_table_changed(state: MemberState, now: int) -> None:
-    """Copies from somebody who is no owner any more have come to nothing; the new owner will look after its backups."""
+    """End copies from former owners; the new owners will look after their backups."""
     for partition, incoming in list(state.data.incoming.items()):
         if _owner(state, partition) != incoming.owner:
             end_copies(state, partition)

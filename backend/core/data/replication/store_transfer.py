@@ -58,7 +58,7 @@ class StoreCursor(Struct):
 
 
 def next_chunk(store: PartitionStore, cursor: StoreCursor, chunk_bytes: int) -> bytes | None:
-    """The next chunk of about `chunk_bytes`, the head first; None when all is sent."""
+    """Return the next chunk of about `chunk_bytes`, the head first; None when all is sent."""
     if cursor.sessions is None:
         cursor.sessions, cursor.maps = list(reversed(store.sessions.items())), list(reversed(store.maps))
         return _encode(StoreHead(store.stamp, store.digest, store.entries, len(cursor.sessions)))

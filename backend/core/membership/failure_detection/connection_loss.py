@@ -1,8 +1,8 @@
-"""Connection loss as evidence (Hazelcast: explicit suspicion): the transport cannot reach a member, although somebody should
-listen there.
+"""Connection loss as evidence: the transport cannot reach a member, although it should listen there.
 
 A single fault proves nothing. The link is tried again at short intervals, and the member is suspected after a few faults in a
-row. So a crashed process is detected long before its heartbeats are missed; a silent network is not.
+row. So a crashed process is detected long before its heartbeats are missed; a silent network is not (Hazelcast: explicit
+suspicion).
 """
 
 from __future__ import annotations

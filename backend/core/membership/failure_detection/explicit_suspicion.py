@@ -1,5 +1,6 @@
-"""Explicit suspicion: 'assume that I am dead and go your own way' (Cluster Service Consistency Improvements, Explicit Suspicion;
-Hazelcast: heartbeat complaints and explicit suspicion).
+"""Explicit suspicion: 'assume that I am dead and go your own way'.
+
+See Cluster Service Consistency Improvements, Explicit Suspicion; Hazelcast: heartbeat complaints and explicit suspicion.
 
 A request describes its receiver as the sender knew it. If any of the four fields has changed meanwhile, the receiver has
 moved on and the request is void. So a late request never harms a cluster that has healed itself.
@@ -28,15 +29,17 @@ def send(
 
 
 def on_heartbeat_for_joiner(state: Membership, search: JoinSearch, now: int, sender: Address, beat: Heartbeat) -> None:
-    """A heartbeat to a member that has no list is meant for an earlier incarnation, or is early."""
+    """Answer a heartbeat to a member that has no list: it is meant for an earlier incarnation, or is early."""
     if beat.to_uuid != state.uuid:
         stranger = ListMetadata(sender, beat.uuid, beat.master, beat.version)
         send(state, now, stranger, "heartbeat-for-earlier-incarnation")
 
 
 def on_stray_heartbeat(state: Membership, doing: Doing, now: int, sender: Address, beat: Heartbeat) -> None:
-    """A heartbeat from somebody who is not on the list, or meant for another life of this address (Hazelcast: receiving
-    heartbeats)."""
+    """Judge a heartbeat of a member that is not on the list, or that means another incarnation of this address.
+
+    See Hazelcast: receiving heartbeats.
+    """
     stranger = ListMetadata(sender, beat.uuid, beat.master, beat.version)
     if isinstance(doing, Leading):
         send(state, now, stranger, "heartbeat-of-stranger")
@@ -46,7 +49,7 @@ def on_stray_heartbeat(state: Membership, doing: Doing, now: int, sender: Addres
 
 
 def on_complaint(state: Membership, leading: Leading, now: int, sender: Address, complaint: HeartbeatComplaint) -> None:
-    """The master judges between two members: the one that is not a valid follower is to go its own way, or both are."""
+    """Judge between two members as the master: the one that is no valid follower is to go its own way, or both are."""
     one, other = complaint.complainer, complaint.complainee
     if one.address == other.address:
         return
@@ -68,7 +71,7 @@ def on_complaint(state: Membership, leading: Leading, now: int, sender: Address,
 def on_trigger(
     state: Membership, following: Following, now: int, sender: Address, trigger: TriggerExplicitSuspicion
 ) -> None:
-    """The master wants this member to separate from another; obeyed only while both stand at the same list."""
+    """Separate from another member as the master wants; only while both stand at the same list."""
     if state.members is not None and sender == state.master and trigger.version == state.members.version:
         send(state, now, trigger.about, "master-asked")
 
@@ -76,7 +79,7 @@ def on_trigger(
 def on_explicit_suspicion(
     state: Membership, doing: Doing, now: int, sender: Address, message: ExplicitSuspicion
 ) -> None:
-    """The sender asks this member to treat it as dead."""
+    """Treat the sender as dead, as it asks."""
     if message.about != state.metadata():
         _ignore(state, now, sender, "moved-on", "this member has moved on since")
     elif sender not in state.peers:

@@ -26,11 +26,11 @@ class DeadlineDetector:
     timeout_us: int
 
     def heard(self, now: int) -> None:
-        """A heartbeat came."""
+        """Note a heartbeat."""
         self.last_heard_us = now
 
     def restart(self, now: int) -> None:
-        """The observer itself stood still: the silence until now says nothing of the member."""
+        """Begin anew: the observer itself stood still, so the silence until now says nothing of the member."""
         self.last_heard_us = now
 
     def adopt(self, settings: Settings) -> None:
@@ -73,7 +73,7 @@ class PhiAccrualDetector(Struct, array_like=True):
 
     @classmethod
     def of(cls, now: int, settings: Settings) -> PhiAccrualDetector:
-        """A detector that has heard nothing yet."""
+        """Make a detector that has heard nothing yet."""
         quarter = settings.heartbeat_interval_us // 4
         intervals_us = [settings.heartbeat_interval_us - quarter, settings.heartbeat_interval_us + quarter]
         return cls(
@@ -88,7 +88,7 @@ class PhiAccrualDetector(Struct, array_like=True):
         )
 
     def heard(self, now: int) -> None:
-        """A heartbeat came."""
+        """Note a heartbeat."""
         # A silence for which the member was already suspected must not teach that such silences are normal. (The
         # product means to skip it too, but asks after it has moved the stamp.)
         if self.beaten and self.alive(now):
@@ -97,7 +97,7 @@ class PhiAccrualDetector(Struct, array_like=True):
         self.last_heard_us = now
 
     def restart(self, now: int) -> None:
-        """The observer itself stood still: the silence until now says nothing of the member."""
+        """Begin anew: the observer itself stood still, so the silence until now says nothing of the member."""
         self.beaten = False
         self.last_heard_us = now
 
@@ -114,7 +114,7 @@ class PhiAccrualDetector(Struct, array_like=True):
         return now - self.last_heard_us
 
     def silent_from_us(self) -> int:
-        """It is not known when the silence will be too unlikely."""
+        """Return 0: it is not known when the silence will be too unlikely."""
         return 0
 
     def level(self, now: int) -> float:
@@ -167,18 +167,18 @@ class Peer:
 
 
 def detector(settings: Settings, now: int) -> FailureDetector:
-    """A new detector of the kind that `settings` ask for."""
+    """Make a detector of the kind that `settings` ask for."""
     if settings.failure_detector == "phi-accrual":
         return PhiAccrualDetector.of(now, settings)
     return DeadlineDetector(now, settings.max_no_heartbeat_us)
 
 
 def pause_us(settings: Settings) -> int:
-    """The time between two rounds of heartbeats after which a member knows that it has stood still."""
+    """Return the time between two rounds of heartbeats after which a member knows that it has stood still."""
     return settings.heartbeat_interval_us + settings.max_no_heartbeat_us // 2
 
 
 def late_after_us(settings: Settings) -> int:
-    """The silence for which a member is said to be late: half of what makes it a suspect. Never more than all of that."""
+    """Return the silence after which a member is late: half of what makes it a suspect, and never more than all of that."""
     half_us = settings.max_no_heartbeat_us // 2
     return min(max(half_us, INTERVALS_MISSED * settings.heartbeat_interval_us), settings.max_no_heartbeat_us)

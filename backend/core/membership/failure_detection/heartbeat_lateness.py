@@ -24,6 +24,6 @@ def look_at(state: Membership, now: int, address: Address, peer: Peer) -> None:
 
 
 def end_lateness(state: Membership, now: int, address: Address, peer: Peer, silence_us: int) -> None:
-    """A heartbeat that was late is so no more, after `silence_us`; 0 when this member only does not wait for it as before."""
+    """Record that a late heartbeat came after `silence_us`; 0 when this member only does not wait for it as before."""
     peer.late = False
     state.record(now, HeartbeatLate(address, peer.uuid, silence_us, state.settings.max_no_heartbeat_us, True))

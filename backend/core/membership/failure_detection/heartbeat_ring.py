@@ -1,5 +1,6 @@
-"""The ring topology: heartbeats to a few members instead of to all (Emergent Leader, Avoiding all-to-all heartbeating; Decisions:
-Heartbeat topology).
+"""The ring topology: heartbeats to a few members instead of to all.
+
+See Emergent Leader, Avoiding all-to-all heartbeating; Decisions: Heartbeat topology.
 
 The members of the list form a ring. Each watches the next few that it does not suspect, and every slave watches the master too. A
 watcher tells everybody whom it found silent, and tells it again until that member is off the list or heard of again. Whoever is
@@ -21,7 +22,7 @@ from quarterdeck.backend.core.messages import FailureReport
 
 
 def watched_peers(state: Membership, now: int) -> dict[Address, Peer]:
-    """The members that this member watches. One that it begins to watch counts as heard now."""
+    """Return the members that this member watches. One that it begins to watch counts as heard now."""
     if state.settings.heartbeat_topology == "all":
         return state.peers
     if not state.watch_is_current:
@@ -41,8 +42,10 @@ def watched_peers(state: Membership, now: int) -> dict[Address, Peer]:
 
 
 def receivers(state: Membership) -> Iterator[tuple[Address, Peer]]:
-    """To whom this member sends its heartbeats: those who watch it, and the master, which learns from them who lags and who
-    suspects whom."""
+    """Yield the members to which this one sends its heartbeats.
+
+    These are the members that watch it, and the master, which learns from them which members lag and whom they suspect.
+    """
     if state.settings.heartbeat_topology == "all" or state.master == state.address:
         chosen: Iterator[Address] = iter(state.peers)
     else:
@@ -70,13 +73,13 @@ def findings(state: Membership, now: int, silent: dict[Address, Evidence]) -> di
 
 
 def add_first_hand_suspect(state: Membership, address: Address) -> None:
-    """This member has its own evidence against `address`, which the others of a ring have to be told."""
+    """Note own evidence against `address`, which the others of a ring have to hear of."""
     if state.settings.heartbeat_topology == "ring":
         state.first_hand_suspects.add(address)
 
 
 def on_link_proven(state: Membership, now: int, fact: LinkProven) -> None:
-    """A member that was asked, and has this one on its list, is there; if others cannot reach it, that is another matter."""
+    """Trust a silent member that has answered and has this one on its list; if others cannot reach it, that is another matter."""
     address, peer = fact.address, state.peers.get(fact.address)
     if not fact.knows_us or peer is None or peer.uuid != fact.uuid:
         return
@@ -116,14 +119,14 @@ def report_findings(state: Membership, now: int) -> None:
 
 
 def on_suspicion_ended(state: Membership, now: int, fact: SuspicionEnded) -> None:
-    """A member that this one had found silent is heard of again."""
+    """Withdraw the report of a silent member that is heard again."""
     if fact.address in state.first_hand_suspects:
         state.first_hand_suspects.discard(fact.address)
         _tell(state, FailureReport(fact.address, fact.uuid, True, ""))
 
 
 def on_failure_report(state: Membership, doing: Doing, now: int, sender: Address, report: FailureReport) -> None:
-    """A watcher reports a silent member. A member that watches it too trusts its own observation; all others ask it."""
+    """Ask a member that a watcher reports as silent. A member that watches it too trusts its own observation."""
     peer = state.peers.get(report.suspect)
     if sender not in state.peers or peer is None or peer.uuid != report.suspect_uuid:
         return
@@ -153,7 +156,7 @@ def _hears(state: Membership, now: int, address: Address) -> bool:
 
 
 def _next_unsuspected(state: Membership, *, forward: bool) -> Iterator[Address]:
-    """The next few on the ring from this member on, in one direction, leaving out those it suspects."""
+    """Yield the next few on the ring from this member on, in one direction, leaving out those it suspects."""
     assert state.members is not None
     addresses = state.members.addresses
     place = addresses.index(state.address)

@@ -33,7 +33,7 @@ HEARTBEAT = "heartbeat"
 
 
 def look_for_silence(state: Membership, now: int) -> None:
-    """The beginning of each round: who is silent, who is late. Looking is of no use before nobody can be."""
+    """Find the silent and the late at the beginning of each round, unless no member can be silent yet."""
     if now - state.last_round_us >= state.pause_us:
         discount_own_pause(state, now)
     state.last_round_us = now
@@ -42,18 +42,18 @@ def look_for_silence(state: Membership, now: int) -> None:
 
 
 def end_round(state: Membership, now: int) -> None:
-    """The end of each round, when all has followed from what was found: heartbeats to those who are not suspected."""
+    """Send heartbeats to the unsuspected at the end of each round, when all has followed from what was found."""
     send_round(state)
     state.timers.set(HEARTBEAT, now + state.settings.heartbeat_interval_us)
 
 
 def on_joined(state: Membership, now: int, fact: Joined) -> None:
-    """The first round comes at once."""
+    """Begin the first round at once."""
     end_round(state, now)
 
 
 def take_settings(state: Membership, now: int, settings: Settings) -> None:
-    """Settings have changed: every silence is judged by the present ones, and the next round is due no later than they say."""
+    """Judge every silence by changed settings, and begin the next round no later than they say."""
     due_us = state.timers.deadline_us(HEARTBEAT)
     if due_us is not None:
         discount_own_pause(state, now)
@@ -66,7 +66,7 @@ def take_settings(state: Membership, now: int, settings: Settings) -> None:
 
 
 def send_round(state: Membership) -> None:
-    """A heartbeat to every member that is not suspected."""
+    """Send a heartbeat to every member that is not suspected."""
     context = state.context
     if context.heartbeat_round is None:
         context.heartbeat_round = Transmit(_make_round(state))

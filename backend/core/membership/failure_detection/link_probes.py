@@ -39,7 +39,7 @@ def on_probe(state: Membership, doing: Doing, now: int, sender: Address, questio
 
 
 def on_reply(state: Membership, doing: Doing, now: int, sender: Address, reply: LinkProbeReply) -> None:
-    """The link to `sender` works both ways."""
+    """Note that the link to `sender` works both ways."""
     if reply.to_uuid != state.uuid:
         return
     if state.link_proof is not None and state.link_proof.missing.get(sender) == reply.uuid:
@@ -53,7 +53,7 @@ def on_reply(state: Membership, doing: Doing, now: int, sender: Address, reply: 
 
 
 def next_delay_us(state: Membership, delay_us: int) -> int:
-    """The back-off: from one heartbeat interval on, doubled each time, up to a bound."""
+    """Return the next back-off: from one heartbeat interval on, doubled each time, up to a bound."""
     return min(max(state.settings.heartbeat_interval_us, 2 * delay_us), state.settings.probe_backoff_most_us)
 
 
@@ -90,7 +90,7 @@ def _plan(state: Membership) -> None:
 
 
 def on_prove_links(state: Membership, following: Following, now: int, sender: Address, request: ProveLinks) -> None:
-    """The master wants to know whether this member reaches all of another cluster."""
+    """Find out for the master whether this member reaches all of another cluster."""
     if sender == state.master and state.is_by(request.token, sender):
         prove(state, now, sender, request)
 

@@ -1,5 +1,6 @@
-"""Master confirmation: a slave tells its master now and then that it still follows it (Cluster Service Consistency Improvements,
-Terminology; Decisions: Master confirmation).
+"""Master confirmation: a slave tells its master now and then that it still follows it.
+
+See Cluster Service Consistency Improvements, Terminology; Decisions: Master confirmation.
 
 A master removes a slave that stays silent for too long, although its heartbeats may come: it follows somebody else. A member that
 is confirmed without being that slave's master asks to be suspected, so that nobody follows a member that leads nobody.
@@ -45,7 +46,7 @@ def on_confirmation_timer(state: Membership, now: int) -> None:
 def on_confirmation(
     state: Membership, doing: Leading | Claim, now: int, sender: Address, confirmation: MasterConfirmation
 ) -> None:
-    """A slave confirms, or believes that it does. While a claim runs it is not told what it lacks."""
+    """Note that a slave confirms, or believes that it does. While a claim runs it is not sent what it lacks."""
     peer = state.peers.get(sender)
     if confirmation.to_uuid != state.uuid:
         return
@@ -60,7 +61,7 @@ def on_confirmation(
 def on_confirmation_of_slave(
     state: Membership, following: Following, now: int, sender: Address, confirmation: MasterConfirmation
 ) -> None:
-    """A member confirms this one as its master, though this one leads nobody."""
+    """Answer a member that confirms this one as its master, though this one leads no cluster."""
     if confirmation.to_uuid == state.uuid:
         explicit_suspicion.send(state, now, confirmation.about, "confirmed-as-master")
 

@@ -1,5 +1,7 @@
-"""Suspicion on slaves, removal by the master (Cluster Service Consistency Improvements, Member Suspicion & Removal; Hazelcast:
-explicit suspicion and removal by the master).
+"""Suspicion on slaves, removal by the master.
+
+See Cluster Service Consistency Improvements, Member Suspicion & Removal; Hazelcast: explicit suspicion and removal by the
+master.
 
 The same evidence has two outcomes: the master takes the member off the list at once and publishes; a slave only marks it, tells
 nobody but its master, and stops sending it heartbeats. Whoever suspects all who are older than itself claims mastership.
@@ -44,7 +46,7 @@ def on_evidence(state: Membership, now: int, fact: EvidenceFound) -> None:
 
 
 def clear(state: Membership, now: int, address: Address, cause: ClearanceCause, reason: str) -> bool:
-    """Stop suspecting the member at `address`; whether that is allowed.
+    """Stop suspecting the member at `address`. Return whether that is allowed.
 
     A member older than the accepted master stays suspected: mastership has moved on and heartbeats do not bring it back.
     """
@@ -61,7 +63,7 @@ def clear(state: Membership, now: int, address: Address, cause: ClearanceCause, 
 
 
 def may_clear(state: Membership, address: Address) -> bool:
-    """Whether the member at `address` is not older than the accepted master."""
+    """Return whether the member at `address` is not older than the accepted master."""
     if state.members is None or state.master is None:
         return True
     return all(older.address != address for older in state.members.older_than(state.master))
@@ -76,7 +78,7 @@ def on_link_proven(state: Membership, now: int, fact: LinkProven) -> None:
 
 
 def on_leave(state: Membership, now: int, sender: Address, goodbye: Leave) -> None:
-    """A member stops gracefully."""
+    """Note that a member stops gracefully."""
     peer = state.peers.get(sender)
     if peer is not None and peer.uuid == goodbye.uuid:
         state.tell(EvidenceFound({sender: Evidence("goodbye", "it said goodbye")}))

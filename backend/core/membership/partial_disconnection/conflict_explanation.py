@@ -43,7 +43,7 @@ def explain_conflicts(
 
 
 def alternatives_of(dispute: ConflictGroup, lite: int, adjacent: Sequence[int]) -> list[int] | None:
-    """The other choices that keep as many data members and as many members, one more than shown at most.
+    """Return the other choices that keep as many data members and as many members, one more than shown at most.
 
     None where the dispute is too large to look for them.
     """
@@ -105,7 +105,7 @@ def _dispute_in_words(dispute: ConflictGroup, names: Sequence[str], lite: int, a
 
 
 def shortened(names: Iterable[str]) -> str:
-    """The names in a row, the first few of them if they are many."""
+    """Return the names in a row, the first few of them if they are many."""
     listed = list(names)
     more = len(listed) - SHOWN_NAMES
     return ", ".join(listed[:SHOWN_NAMES]) + (f" and {more} more" if more > 0 else "")

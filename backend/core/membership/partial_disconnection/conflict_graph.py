@@ -1,5 +1,6 @@
-"""Who stays when members cannot reach one another (Partial Member Disconnection Resolution, Deciding on a New Optimal Cluster
-Member List; Decisions: Equal cliques).
+"""Who stays when members cannot reach one another.
+
+See Partial Member Disconnection Resolution, Deciding on a New Optimal Cluster Member List; Decisions: Equal cliques.
 
 The greatest set of members without a conflict between any two. The document looks for a maximum clique among the connections;
 the same set is a maximum independent set among the conflicts, which are few.

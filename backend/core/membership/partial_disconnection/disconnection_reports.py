@@ -1,5 +1,6 @@
-"""Partial disconnection resolution by the master (Partial Member Disconnection Resolution; Hazelcast:
-partial disconnections; Decisions: Equal cliques).
+"""Partial disconnection resolution by the master.
+
+See Partial Member Disconnection Resolution; Hazelcast: partial disconnections; Decisions: Equal cliques.
 
 Slaves tell the master with their heartbeats whom they suspect. When no new report has come for some heartbeats, the master keeps
 the greatest set of members between whom nobody has reported anything, and removes the others in one go.
@@ -19,10 +20,10 @@ from quarterdeck.backend.core.membership.views import publishing, readmission
 
 
 def on_report(state: Membership, now: int, reporter: Address, suspects: tuple[Address, ...]) -> None:
-    """A slave's complete suspicions: an empty report withdraws the one before it.
+    """Take a slave's complete suspicions: an empty report withdraws the one before it.
 
-    Every change starts the quiet period anew, the mirror image of a known suspicion too: others may follow. What a slave says
-    again at each heartbeat changes nothing.
+    Every change starts the quiet period anew, the mirror image of a known suspicion too: others may follow. A report that a slave
+    repeats at each heartbeat changes nothing.
     """
     if not state.settings.disconnection_heartbeats or not state.is_master or state.address in suspects:
         return
@@ -91,7 +92,7 @@ def _know_each_other(state: Membership, one: Address, other: Address) -> bool:
 
 
 def _outer_guard(state: Membership) -> Callable[[], bool] | None:
-    """The documented timeout, for members that live in real time. In simulations only the budget of work counts."""
+    """Return whether the documented timeout is over, for members in real time. In simulations only the budget of work counts."""
     stopwatch, limit_us = state.context.stopwatch, state.settings.disconnection_timeout_us
     if stopwatch is None or not limit_us:
         return None

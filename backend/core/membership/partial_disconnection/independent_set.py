@@ -50,7 +50,7 @@ class Effort:
 
 
 def heaviest_independent_set(adjacent: Sequence[int], weight: Sequence[int], effort: Effort) -> tuple[int, bool]:
-    """The set of vertices, no two of them adjacent, that weighs most; and whether it is proven.
+    """Return the set of vertices, no two of them adjacent, that weighs most; and whether that is proven.
 
     `adjacent` is symmetric and without loops, all weights are positive. Spends up to `effort.limit` and a little more: two
     greedy answers are always found, and what is returned is never lighter than they are.
@@ -91,7 +91,7 @@ class Branching:
         self._effort = effort
 
     def beat(self, graph: ShrinkingGraph, floor: int, depth: int = 0) -> tuple[int, int] | None:
-        """The heaviest set of `graph` as (weight, set), if one is heavier than `floor`. Uses up `graph`."""
+        """Return the heaviest set of `graph` as (weight, set), if one is heavier than `floor`. Uses up `graph`."""
         best: tuple[int, int] | None = None
         while not self._must_stop(depth):
             before = graph.visits
@@ -155,12 +155,12 @@ class Branching:
         return total
 
     def _parts(self, graph: ShrinkingGraph) -> list[int]:
-        """The connected components."""
+        """Return the connected components."""
         self._effort.spend(graph.alive.bit_count())
         return components(graph.adjacent, graph.alive)
 
     def _busiest(self, graph: ShrinkingGraph) -> int:
-        """The vertex with most neighbours: choosing it, or not, simplifies most."""
+        """Return the vertex with most neighbours: choosing it, or not, simplifies most."""
         alive = left = graph.alive
         adjacent, busiest, most = graph.adjacent, 0, -1
         self._effort.spend(alive.bit_count())
@@ -174,7 +174,7 @@ class Branching:
 
 
 def components(adjacent: Sequence[int], among: int) -> list[int]:
-    """The connected components of the vertices `among`, that with the lowest vertex first."""
+    """Return the connected components of the vertices `among`, that with the lowest vertex first."""
     found = []
     while among:
         part = frontier = among & -among

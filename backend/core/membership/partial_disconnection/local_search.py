@@ -48,7 +48,7 @@ def greedy(adjacent: Sequence[int], weight: Sequence[int], budget: Budget) -> tu
 
 
 def filled(adjacent: Sequence[int], weight: Sequence[int], chosen: int) -> int:
-    """An independent set and what can be added to it, always the heaviest first."""
+    """Return an independent set with what can be added to it, always the heaviest first."""
     for vertex in sorted(range(len(weight)), key=weight.__getitem__, reverse=True):
         if not (adjacent[vertex] | 1 << vertex) & chosen:
             chosen |= 1 << vertex
@@ -141,6 +141,6 @@ class LocalSearch:
         return (shifted & -shifted).bit_length() - 1 + skipped
 
     def _draw(self, below: int) -> int:
-        """The next number of the sequence (Knuth's linear congruential generator), cut to size."""
+        """Return the next number of the sequence (Knuth's linear congruential generator), cut to size."""
         self._draws = (self._draws * 6364136223846793005 + 1442695040888963407) & 0xFFFF_FFFF_FFFF_FFFF
         return (self._draws >> 33) % below

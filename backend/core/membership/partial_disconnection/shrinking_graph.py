@@ -16,7 +16,7 @@ TrailStep = tuple[int, int, int]
 
 
 def vertices_of(chosen: int) -> Iterator[int]:
-    """The vertices of a set, the lowest first."""
+    """Yield the vertices of a set, the lowest first."""
     while chosen:
         low = chosen & -chosen
         yield low.bit_length() - 1
@@ -40,7 +40,7 @@ class ShrinkingGraph:
         self._trail: list[TrailStep] = []
 
     def part(self, alive: int) -> ShrinkingGraph:
-        """A graph of its own with these vertices of this one."""
+        """Return a graph of its own with these vertices of this one."""
         return ShrinkingGraph(alive, self.adjacent, self.weight)
 
     def drop(self, vertex: int) -> None:
@@ -48,7 +48,7 @@ class ShrinkingGraph:
         self.alive &= ~(1 << vertex)
 
     def rebuilt(self, chosen: int) -> int:
-        """The set of the original graph that `chosen`, of what is left, stands for. At least as heavy as promised."""
+        """Return the set of the original graph that `chosen` stands for, which weighs at least what was promised."""
         for trigger, added, otherwise in reversed(self._trail):
             chosen |= added if chosen & trigger else otherwise
         return chosen
@@ -99,7 +99,7 @@ class ShrinkingGraph:
         return self._remove(around | 1 << vertex)
 
     def _choose_unless(self, vertex: int, heavier: int, outdone: int) -> int:
-        """The neighbours are a clique: one of the `heavier` is chosen, for what it weighs more, or else `vertex`."""
+        """Choose `vertex`, or one of the `heavier` neighbours for what it weighs more. The neighbours are a clique."""
         own = self.weight[vertex]
         for neighbour in vertices_of(heavier):
             self.weight[neighbour] -= own
@@ -154,7 +154,7 @@ class ShrinkingGraph:
         return changed
 
     def _remove(self, gone: int) -> int:
-        """Returns the neighbours of those gone."""
+        """Remove these vertices. Return the neighbours of those gone."""
         self.alive &= ~gone
         touched = 0
         for vertex in vertices_of(gone):

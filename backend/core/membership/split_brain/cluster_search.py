@@ -1,5 +1,6 @@
-"""Looking for other clusters to heal a split (Split-brain Recovery Improvements; Emergent Leader, Recovering from split brain;
-Hazelcast: split brain).
+"""Looking for other clusters to heal a split.
+
+See Split-brain Recovery Improvements; Emergent Leader, Recovering from split brain; Hazelcast: split brain.
 
 Every master looks now and then at all addresses where another cluster may be: its join list and those it remembers. It shows its
 cluster to whoever is there. Another master shows its own in turn, and both come to the same decision; a member that leads nothing
@@ -40,7 +41,7 @@ TOLD_WITHIN = 4
 
 
 def on_mastership(state: Membership, now: int, fact: BecameMaster) -> None:
-    """A new master searches now and then, but not before the first delay since it joined is over."""
+    """Plan the searches of a new master, the first not before its delay since it joined is over."""
     settings = state.settings
     first_us = state.joined_us + settings.merge_first_run_delay_us
     plan_search(
@@ -61,7 +62,7 @@ def plan_search(state: Membership, now: int, due_us: int) -> None:
 
 
 def on_search_timer(state: Membership, now: int) -> None:
-    """The periodic search. A cluster that is still frozen for a merge that came to nothing is thawed first."""
+    """Search again. A cluster that is still frozen for a merge that came to nothing is thawed first."""
     leading, thawed = state.doing, state.standing.thawed
     if isinstance(leading, Leading):
         if thawed is not None and leading.merge is None and leading.state_change is None:
@@ -97,7 +98,7 @@ def search(state: Membership, leading: Leading, now: int) -> None:
 
 
 def profile(state: Membership, *, cluster_state: ClusterState | None = None) -> ClusterProfile:
-    """What this master shows of its cluster. `cluster_state` in place of the present one, when that is only for a merge."""
+    """Return what this master shows of its cluster, with `cluster_state` in place of one that is only for a merge."""
     assert state.members is not None
     members = state.members.members
     return ClusterProfile(
@@ -137,7 +138,7 @@ def _is_answered(state: Membership, now: int, sender: Address) -> None:
 
 
 def on_installed(state: Membership, now: int, fact: Installed) -> None:
-    """What was found about the clusters of newcomers is void: they have come in, and may split off again."""
+    """Forget what was found about the clusters of newcomers: they have come in, and may split off again."""
     for member in fact.newcomers:
         state.verdicts.pop(member.address, None)
         state.not_merging.pop(member.address, None)
@@ -146,13 +147,13 @@ def on_installed(state: Membership, now: int, fact: Installed) -> None:
 def on_probe_of_slave(
     state: Membership, following: Following, now: int, sender: Address, probe: SplitBrainProbe
 ) -> None:
-    """The master of another cluster shows it to a slave, which names its own."""
+    """Name the own master to the master of another cluster."""
     if state.settings.helpful_answers and state.master != sender:
         state.send(sender, MasterIs(state.master))
 
 
 def on_probe(state: Membership, leading: Leading, now: int, sender: Address, probe: SplitBrainProbe) -> None:
-    """The master of another cluster shows it. One that still stands on this list has split off unnoticed."""
+    """Judge the cluster that another master shows. A master that still stands on this list has split off unnoticed."""
     remote = probe.profile
     peer = state.peers.get(sender)
     if peer is not None:
@@ -168,7 +169,7 @@ def on_probe(state: Membership, leading: Leading, now: int, sender: Address, pro
 
 
 def on_answer(state: Membership, leading: Leading, now: int, sender: Address, answer: SplitBrainAnswer) -> None:
-    """The master of another cluster answers."""
+    """Judge the cluster of another master that answers."""
     _is_answered(state, now, sender)
     if sender in state.peers:
         return
@@ -178,13 +179,13 @@ def on_answer(state: Membership, leading: Leading, now: int, sender: Address, an
 
 
 def on_master_named_to_slave(state: Membership, doing: Doing, now: int, sender: Address, answer: MasterIs) -> None:
-    """A member of another cluster names its master to one that leads nothing: worth a look when it leads one day."""
+    """Remember the master of another cluster; it is worth a look when this member leads one day."""
     if answer.master is not None:
         remember_contact(state, now, answer.master)
 
 
 def on_master_named(state: Membership, leading: Leading, now: int, sender: Address, answer: MasterIs) -> None:
-    """A member of another cluster names its master: ask that one at once."""
+    """Ask the master that a member of another cluster names at once."""
     master = answer.master
     if master is None:
         return

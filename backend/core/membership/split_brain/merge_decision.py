@@ -1,5 +1,6 @@
-"""Which of two clusters that meet merges into the other (Split-brain Recovery Improvements; Hazelcast: merge decision; Decisions:
-Tie-break of a merge).
+"""Which of two clusters that meet merges into the other.
+
+See Split-brain Recovery Improvements; Hazelcast: merge decision; Decisions: Tie-break of a merge.
 
 A pure function of what the two masters say of their clusters. Both sides come to the same outcome: each rule that forbids
 a merge either looks the same from both sides or has its mirror further down, and the last three cannot all be undecided.
@@ -61,7 +62,7 @@ def decide_merge(local: ClusterProfile, remote: ClusterProfile | None) -> MergeD
 
 
 def passed_before(rule_name: str) -> tuple[tuple[str, str], ...]:
-    """The rules that let two clusters pass before `rule_name` decided: name and what held, in order."""
+    """Return the rules that let two clusters pass before `rule_name` decided: name and what held, in order."""
     every = ((NO_ANSWER, NO_ANSWER_PASSED), *((rule.name, rule.passed) for rule in RULES))
     names = [name for name, _ in every]
     return every[: names.index(rule_name)]
@@ -127,8 +128,10 @@ def _total_members(local: ClusterProfile, remote: ClusterProfile) -> Verdict:
 
 
 def _address(local: ClusterProfile, remote: ClusterProfile) -> Verdict:
-    """The tie-break of Decisions: Tie-break of a merge: smaller wins, ports compared as numbers, not as text as the product
-    does."""
+    """Break the tie by address: the smaller wins (Decisions: Tie-break of a merge).
+
+    Ports are compared as numbers, not as text as the product does.
+    """
     first, last = sorted((local.address, remote.address), key=numeric_order)
     why = f"the clusters are of equal size and {last} comes after {first}, so {last} merges into {first}"
     return ("local-merges" if last == local.address else "remote-merges"), why

@@ -1,5 +1,7 @@
-"""The merge of a losing cluster into the winner's (Split-brain Recovery Improvements; Emergent Leader, Recovering from split
-brain; Hazelcast: start of a merge and merge on each member).
+"""The merge of a losing cluster into the winner's.
+
+See Split-brain Recovery Improvements; Emergent Leader, Recovering from split brain; Hazelcast: start of a merge and merge on
+each member.
 
 The losing master proves the links where partial disconnections are resolved, freezes its cluster, offers it to the winner, and
 when that agrees tells every member to join the winner's cluster, itself last. Each goes on under a new uuid and names the
@@ -70,7 +72,7 @@ def on_merge_decided(state: Membership, now: int, fact: MergeDecided) -> None:
 
 
 def on_links_report(state: Membership, leading: Leading, now: int, sender: Address, report: LinksReport) -> None:
-    """A member has proven its links to the winner's members, or names those that are missing."""
+    """Note that a member has proven its links to the winner's members, or names those that are missing."""
     merge = leading.merge
     if merge is None or merge.phase != "proving" or report.token != merge.token or sender not in merge.waiting:
         return
@@ -83,13 +85,13 @@ def on_links_report(state: Membership, leading: Leading, now: int, sender: Addre
 
 
 def on_own_links_reported(state: Membership, now: int, fact: LinksReported) -> None:
-    """This master has tried its own links."""
+    """Note that this master has tried its own links."""
     if isinstance(state.doing, Leading):
         on_links_report(state, state.doing, now, state.address, fact.report)
 
 
 def on_state_change_ended(state: Membership, now: int, fact: StateChangeEnded) -> None:
-    """The freeze is done, or was refused."""
+    """Go on with the merge when the freeze is done, or end it when the freeze was refused."""
     leading, merge = state.doing, state.merge
     if not isinstance(leading, Leading) or merge is None or merge.phase != "freezing":
         return
@@ -101,7 +103,7 @@ def on_state_change_ended(state: Membership, now: int, fact: StateChangeEnded) -
 
 
 def on_reply(state: Membership, leading: Leading, now: int, sender: Address, reply: MergeReply) -> None:
-    """The winner agrees, or does not."""
+    """Go on with the merge when the winner agrees, or end it."""
     merge = leading.merge
     if merge is None or merge.phase != "offering" or reply.token != merge.token:
         return
@@ -116,7 +118,7 @@ def on_reply(state: Membership, leading: Leading, now: int, sender: Address, rep
 def on_merge_clusters_ack(
     state: Membership, leading: Leading, now: int, sender: Address, ack: MergeClustersAck
 ) -> None:
-    """A member is on its way."""
+    """Note that a member is on its way."""
     merge = leading.merge
     if merge is not None and merge.phase == "telling" and ack.token == merge.token:
         merge.waiting.discard(sender)
@@ -182,12 +184,12 @@ def _give_up(state: Membership, leading: Leading, now: int, cause: ObstacleCause
 
 
 def on_offer_to_slave(state: Membership, following: Following, now: int, sender: Address, offer: MergeOffer) -> None:
-    """A losing cluster is ready to come to a member that leads nobody."""
+    """Name the own master to a losing cluster that is ready to come."""
     state.send(sender, MergeReply(offer.token, f"it is no master; ask {state.master}"))
 
 
 def on_offer(state: Membership, leading: Leading, now: int, sender: Address, offer: MergeOffer) -> None:
-    """A losing cluster is ready to come: agree if the decision still stands."""
+    """Agree that a losing cluster comes if the decision still stands."""
     refusal = _why_not_take(state, leading, now, offer)
     if not refusal:
         for member in offer.profile.members:
@@ -214,7 +216,7 @@ def _why_not_take(state: Membership, leading: Leading, now: int, offer: MergeOff
 
 
 def on_merge_clusters(state: Membership, doing: Doing, now: int, sender: Address, order: MergeClusters) -> None:
-    """The master tells this member where to go. One that has gone already only says so again."""
+    """Go where the master sends this member. One that has gone already only says so again."""
     state.send(sender, MergeClustersAck(order.token))
     if sender == state.master and state.is_by(order.token, sender) and order.to_uuid == state.uuid:
         leave_for(state, order.target)
@@ -226,7 +228,7 @@ def leave_for(state: Membership, target: Address) -> None:
 
 
 def on_departing(state: Membership, now: int, fact: Departing) -> None:
-    """This incarnation ends when the step does."""
+    """End this incarnation when the step ends."""
     state.context.departing_for = fact.target
 
 

@@ -1,5 +1,6 @@
-"""Addresses worth a look besides the join list (Split-brain Recovery Improvements, Proposed Solution 1; Hazelcast: remembered
-addresses).
+"""Addresses worth a look besides the join list.
+
+See Split-brain Recovery Improvements, Proposed Solution 1; Hazelcast: remembered addresses.
 
 A member remembers everybody it has shared a cluster with, and every master it was told of while it had one of its own. They are
 forgotten some time after they were last of use. Without this memory a cluster whose join lists do not name the other side's
@@ -29,7 +30,7 @@ def on_installed(state: Membership, now: int, fact: Installed) -> None:
 
 
 def remember_contact(state: Membership, now: int, address: Address) -> None:
-    """A member outside the cluster has shown that there is something at `address`."""
+    """Remember that a member outside the cluster has answered from `address`."""
     if state.settings.address_retention_us and address != state.address and address not in state.peers:
         if address not in state.remembered:
             state.record(now, AddressesRemembered((address,)))

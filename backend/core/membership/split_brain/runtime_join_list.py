@@ -1,5 +1,6 @@
-"""Editing the TCP-IP join list at runtime (Split-brain Recovery Improvements, User Interaction and Proposed Solution 2;
-Hazelcast: runtime join lists).
+"""Editing the TCP-IP join list at runtime.
+
+See Split-brain Recovery Improvements, User Interaction and Proposed Solution 2; Hazelcast: runtime join lists.
 
 The edit goes to one member, which brings it to every other member of its cluster and asks again until all have it. It takes
 effect at the next search for other clusters, or at the next look around of a member that has not joined.
@@ -21,12 +22,12 @@ ASK_AGAIN_US = 1 * SECOND_US
 
 
 def edit(state: Membership, now: int, addresses: tuple[Address, ...]) -> None:
-    """An operator edits the list at this member."""
+    """Edit the list as an operator wants it at this member."""
     _edit_above(state, now, state.join_list_edition[0], addresses)
 
 
 def on_update(state: Membership, doing: Doing, now: int, sender: Address, update: JoinListUpdate) -> None:
-    """An edit comes from another member. Of two edits at once the same one wins everywhere."""
+    """Take over an edit of another member. Of two edits at once the same one wins everywhere."""
     if sender not in state.peers:
         return
     edition = (update.edition, update.author)
@@ -38,7 +39,7 @@ def on_update(state: Membership, doing: Doing, now: int, sender: Address, update
 
 
 def on_acknowledgement(state: Membership, doing: Doing, now: int, sender: Address, ack: JoinListUpdateAck) -> None:
-    """A member has this member's edit; or it has a later edition of another edit, which this one has to replace."""
+    """Note that a member has this member's edit; or replace a later edition of another edit that it has."""
     if state.join_list_told is None:
         return
     edition = (ack.edition, ack.author)

@@ -1,5 +1,6 @@
-"""The master's side of joining (Hazelcast: answering a join request; Emergent Leader, Sending membership updates to all the
-existing members).
+"""The master's side of joining.
+
+See Hazelcast: answering a join request; Emergent Leader, Sending membership updates to all the existing members.
 
 The master puts the joiner on the list, publishes, and answers the joiner when every other member has acknowledged that list, or
 after two seconds. So a joiner that is told the list can rely on the others to know it. Those who ask in the meantime come in
@@ -23,7 +24,7 @@ ADMISSION = "admission"
 
 
 def on_join_request(state: Membership, leading: Leading, now: int, sender: Address, request: JoinRequest) -> None:
-    """A joiner asks to be admitted; it asks again every second, so a request may always be ignored."""
+    """Note that a joiner asks to be admitted; it asks again every second, so a request may always be ignored."""
     if _may_join(state, leading, now, sender, request):
         state.asking_to_join[sender] = request
         if leading.admission is None:
@@ -33,7 +34,7 @@ def on_join_request(state: Membership, leading: Leading, now: int, sender: Addre
 def on_request_to_slave(
     state: Membership, following: Following, now: int, sender: Address, request: JoinRequest
 ) -> None:
-    """A joiner asks a slave to admit it; the slave names its master."""
+    """Name the master to a joiner that asks a slave."""
     if sender != state.master:
         state.send(sender, MasterIs(state.master, request.token))
     elif present_incarnation.is_another(state, sender, request.uuid):
@@ -41,7 +42,7 @@ def on_request_to_slave(
 
 
 def on_acknowledgement(state: Membership, leading: Leading, now: int, sender: Address, ack: MembersUpdateAck) -> None:
-    """A member has the list that it was sent."""
+    """Note that a member has the list that it was sent."""
     admission = leading.admission
     if admission is not None and ack.version >= admission.version:
         admission.waiting.discard(sender)
@@ -49,7 +50,7 @@ def on_acknowledgement(state: Membership, leading: Leading, now: int, sender: Ad
 
 
 def on_admission_timer(state: Membership, now: int) -> None:
-    """The others took too long: answer the joiners all the same."""
+    """Answer the joiners although the others took too long."""
     leading = state.doing
     if isinstance(leading, Leading) and leading.admission is not None:
         _answer(state, leading, now, leading.admission)

@@ -14,7 +14,7 @@ class Randomness(Protocol):
     """The few draws a member may make. A seeded generator is handed in at birth; the core never makes its own."""
 
     def getrandbits(self, k: int, /) -> int:
-        """A number of `k` random bits."""
+        """Return a number of `k` random bits."""
         ...
 
 
@@ -33,10 +33,10 @@ class Member(Struct, frozen=True, gc=False):
 
 
 class ListMetadata(Struct, frozen=True, gc=False, array_like=True):
-    """What a member says of itself and its list: enough to tell whether it has moved on (Cluster Service Consistency
-    Improvements, Explicit Suspicion).
+    """What a member says of itself and its list: enough to tell whether it has moved on.
 
-    All four fields must still match at the receiver for an explicit suspicion to count.
+    All four fields must still match at the receiver for an explicit suspicion to count (Cluster Service Consistency Improvements,
+    Explicit Suspicion).
     """
 
     address: Address
@@ -46,7 +46,7 @@ class ListMetadata(Struct, frozen=True, gc=False, array_like=True):
 
 
 def drawn_from(randomness: Randomness) -> bytes:
-    """What all draws of a member follow from, in a form that can be stored."""
+    """Return what all draws of a member follow from, in a form that can be stored."""
     return randomness.getrandbits(128).to_bytes(16, "big")
 
 
@@ -57,7 +57,7 @@ def next_draw(randomness: bytes) -> tuple[int, bytes]:
 
 
 def fresh_uuid(bits: int) -> str:
-    """The version-4 uuid of 128 bits drawn from the member's own randomness, so that a simulated run repeats it."""
+    """Return the version-4 uuid of 128 bits drawn from the member's own randomness, so that a simulated run repeats it."""
     bits = (bits & ~(0xF000 << 64)) | (0x4000 << 64)
     bits = (bits & ~(0xC000 << 48)) | (0x8000 << 48)
     text = f"{bits:032x}"

@@ -92,7 +92,7 @@ def on_join_timer(state: Membership, now: int) -> None:
 
 
 def on_unreachable(state: Membership, now: int, address: Address, found: Reason[UnreachableCause]) -> None:
-    """The transport could not reach `address`."""
+    """Note that the transport could not reach `address`."""
     search = state.search
     if search is None:
         return
@@ -108,7 +108,7 @@ def on_unreachable(state: Membership, now: int, address: Address, found: Reason[
 def on_question_of_joiner(
     state: Membership, search: JoinSearch, now: int, sender: Address, question: WhoIsMaster
 ) -> None:
-    """A joiner asks another one, which knows no master either. Nor does whoever asks, so that its answer need not be awaited."""
+    """Note another joiner, which knows no master either, so that its answer need not be awaited."""
     if sender in search.targets:
         search.unreachable.pop(sender, None)
         search.without_master.add(sender)
@@ -119,7 +119,7 @@ def on_question_of_joiner(
 def on_who_is_master(
     state: Membership, doing: Following | Leading, now: int, sender: Address, question: WhoIsMaster
 ) -> None:
-    """A joiner asks a member that has joined."""
+    """Answer a joiner that asks a member that has joined."""
     if state.master in (state.address, sender) and present_incarnation.is_another(state, sender, question.uuid):
         present_incarnation.check(state, sender, question.uuid)
     if state.master != sender:
@@ -127,7 +127,7 @@ def on_who_is_master(
 
 
 def on_master_is(state: Membership, search: JoinSearch, now: int, sender: Address, answer: MasterIs) -> None:
-    """A member names the master to a joiner, or says that there is none yet."""
+    """Ask the master that a member names, or note that there is none yet."""
     if answer.master == state.address or answer.token != search.token:
         return
     search.unreachable.pop(sender, None)
@@ -146,22 +146,24 @@ def on_master_is(state: Membership, search: JoinSearch, now: int, sender: Addres
 
 
 def on_join_refused(state: Membership, search: JoinSearch, now: int, sender: Address, refusal: JoinRefused) -> None:
-    """The master will not have this joiner now."""
+    """Note that the master refuses this joiner now."""
     if sender == state.master and refusal.token == search.token:
         search.unreachable[sender] = Reason("rejected", refusal.reason)
         _forget_master(state, now, search)
 
 
 def on_foreign_join_answer(state: Membership, doing: Doing, now: int, sender: Address, final: FinalizeJoin) -> None:
-    """A member that is not this one's master admits it: it is asked to treat this member as dead (Cluster Service
-    Consistency Improvements)."""
+    """Ask a member that admits this one, and is not its master, to treat it as dead.
+
+    See Cluster Service Consistency Improvements, Explicit Suspicion.
+    """
     if sender != state.master:
         claimed = ListMetadata(sender, final.members.master.uuid, sender, final.members.version)
         explicit_suspicion.send(state, now, claimed, "foreign-join-answer")
 
 
 def on_finalize_join(state: Membership, search: JoinSearch, now: int, sender: Address, final: FinalizeJoin) -> None:
-    """The master let this member in.
+    """Join the cluster: the master has admitted this member.
 
     A master that this joiner has asked may answer late, when the joiner has given it up and looks for another: the admission
     counts.
@@ -205,12 +207,15 @@ def on_held_links_proven(state: Membership, now: int, fact: HeldLinksProven) -> 
 
 
 def on_late_bid(state: Membership, doing: Following | Leading, now: int, sender: Address, bid: FormationBid) -> None:
-    """A joiner wants to form the cluster, and there is one already."""
+    """Answer a joiner that wants to form the cluster, though there is one already."""
     on_who_is_master(state, doing, now, sender, WhoIsMaster(bid.uuid, bid.token))
 
 
 def on_formation_bid(state: Membership, search: JoinSearch, now: int, sender: Address, bid: FormationBid) -> None:
-    """A joiner wants to form the cluster: granted by joiners that know no other master and do not bid themselves."""
+    """Vote on a joiner that wants to form the cluster.
+
+    Joiners that know no other master and do not bid themselves agree.
+    """
     granted = search.bid_votes is None and state.master in (None, sender) and search.granted_to in (None, sender)
     if granted:
         search.granted_to = sender
@@ -218,7 +223,7 @@ def on_formation_bid(state: Membership, search: JoinSearch, now: int, sender: Ad
 
 
 def on_formation_vote(state: Membership, search: JoinSearch, now: int, sender: Address, vote: FormationVote) -> None:
-    """An answer to this member's own bid: all must grant it."""
+    """Count an answer to this member's own bid: all must grant it."""
     if search.bid_votes is None or sender not in search.bid_votes:
         return
     if (vote.token, vote.number) != (search.token, search.bids):
@@ -316,7 +321,7 @@ def _may_form_alone(state: Membership, search: JoinSearch) -> bool:
 
 def _refused(state: Membership, search: JoinSearch, *causes: UnreachableCause) -> bool:
     """Whether one of those whom it has asked is known to refuse it, for one of these causes."""
-    return any(one in state.unusable and state.unusable[one].cause in causes for one in search.targets)
+    return any(target in state.unusable and state.unusable[target].cause in causes for target in search.targets)
 
 
 def _bid(state: Membership, search: JoinSearch) -> FormationBid:
@@ -350,7 +355,7 @@ def _forget_master(state: Membership, now: int, search: JoinSearch) -> None:
 
 
 def _keep_failures(search: JoinSearch) -> None:
-    """A round is over: remember why nobody helped, and ask everybody again."""
+    """Remember at the end of a round why no member helped, and ask all again."""
     search.failures.update(dict.fromkeys(sorted(search.without_master), "it knows no master"))
     search.failures.update((address, found.text) for address, found in search.unreachable.items())
     search.without_master.clear()

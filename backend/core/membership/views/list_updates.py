@@ -1,5 +1,6 @@
-"""A member list comes from another member (Cluster Service Consistency Improvements, Membership Update Process): which lists are
-installed, and which are not.
+"""A member list comes from another member: which lists are installed, and which are not.
+
+See Cluster Service Consistency Improvements, Membership Update Process.
 
 Everybody installs what its master sends, if it is newer than what it has and holds the receiver itself. A lagging member is
 healed by the next whole list, never by replaying the versions it missed.
@@ -22,13 +23,13 @@ from quarterdeck.backend.core.messages import MembersUpdate, MembersUpdateAck
 
 
 def on_early_update(state: Membership, search: JoinSearch, now: int, sender: Address, update: MembersUpdate) -> None:
-    """A list has overtaken the answer to the join request."""
+    """Keep a list that has overtaken the answer to the join request."""
     if sender == state.master:
         search.early_update = update
 
 
 def on_list_for_claimant(state: Membership, claim: Claim, now: int, sender: Address, update: MembersUpdate) -> None:
-    """A member that claims mastership has no master, so it rejects the list."""
+    """Reject the list: a member that claims mastership has no master."""
     _reject(state, now, sender, update.members, "not-its-master", "its sender is not this member's master")
 
 
@@ -45,7 +46,10 @@ def on_foreign_list(
 def on_members_update(
     state: Membership, following: Following, now: int, sender: Address, update: MembersUpdate
 ) -> None:
-    """A list came. Behaviour 2.3 gives the order of the checks. Another life at the master's address is not the master."""
+    """Install a list that came, or reject it, by the checks of behaviour 2.3 in their order.
+
+    Another incarnation at the master's address is not the master.
+    """
     mine, members = state.members, update.members
     assert mine is not None
     if sender != state.master or not mine.holds(sender, members.master.uuid):

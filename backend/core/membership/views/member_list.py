@@ -1,5 +1,7 @@
-"""The versioned member list: members in order of age, the oldest first and master (Cluster Service Consistency Improvements,
-Membership Update Process)."""
+"""The versioned member list: members in order of age, the oldest first and master.
+
+See Cluster Service Consistency Improvements, Membership Update Process.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ class MemberList(Struct, frozen=True):
         return tuple(member.address for member in self.members)
 
     def find(self, address: Address) -> Member | None:
-        """The member at `address`, whatever its uuid."""
+        """Return the member at `address`, whatever its uuid, or None."""
         return next((member for member in self.members if member.address == address), None)
 
     def holds(self, address: Address, uuid: str) -> bool:
@@ -43,7 +45,7 @@ class MemberList(Struct, frozen=True):
         return member is not None and member.uuid == uuid
 
     def older_than(self, address: Address) -> tuple[Member, ...]:
-        """The members before `address`; all of them when it is not listed."""
+        """Return the members before `address`; all of them when it is not listed."""
         return self.members[: self._place(address)]
 
     def from_on(self, address: Address) -> tuple[Member, ...]:
@@ -51,7 +53,7 @@ class MemberList(Struct, frozen=True):
         return self.members[self._place(address) :]
 
     def joined_by(self, address: Address, uuid: str, lite: bool, seen_version: int = 0, zone: str = "") -> MemberList:
-        """The next version, with one more and youngest member, whose join version is the new list version.
+        """Return the next version, with one more and youngest member, whose join version is the new list version.
 
         The version jumps above `seen_version`, which the newcomer's process has installed before it merged.
         """
@@ -60,7 +62,7 @@ class MemberList(Struct, frozen=True):
         return MemberList(version, (*self.members, newcomer), self.lineage)
 
     def without(self, addresses: Collection[Address]) -> MemberList:
-        """The list without `addresses`: one version further for each member removed, as the product counts them."""
+        """Return the list without `addresses`: one version further for each member removed, as the product counts them."""
         left = tuple(member for member in self.members if member.address not in addresses)
         return MemberList(self.version + len(self.members) - len(left), left, self.lineage)
 
@@ -82,10 +84,9 @@ def first_list(address: Address, uuid: str, lite: bool, zone: str = "") -> Membe
 
 
 def member_list_text(members: MemberList, this: str, *, legacy: bool = False) -> str:
-    """The text operators know from member logs, in the new or the legacy format (Cluster Service Consistency Improvements, User
-    Interaction).
+    """Return the text that operators know from member logs, in the new or the legacy format.
 
-    `this` is the uuid of the member that prints it.
+    `this` is the uuid of the member that prints it (Cluster Service Consistency Improvements, User Interaction).
     """
     size = len(members.members)
     opening = f"Members [{size}] {{" if legacy else f"Members {{size:{size}, ver:{members.version}}} ["

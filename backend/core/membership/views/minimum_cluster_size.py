@@ -1,5 +1,6 @@
-"""Refusing operations while too few members are in sight (Emergent Leader, Split Brain Situation; Decisions: Minimum cluster
-size).
+"""Refusing operations while too few members are in sight.
+
+See Emergent Leader, Split Brain Situation; Decisions: Minimum cluster size.
 
 This protects one side of a split from serving clients. It cannot protect the time between the split and its detection.
 """

@@ -40,7 +40,7 @@ def check(state: Membership, address: Address, uuid: str, request: JoinRequest |
 
 
 def on_link_proven(state: Membership, now: int, fact: LinkProven) -> None:
-    """The incarnation that was asked lives: every other one of its address is dead."""
+    """Note that the incarnation that was asked lives: every other one of its address is dead."""
     sender, asked = fact.address, state.incarnation_checks.get(fact.address)
     if asked is None or asked.token != fact.token:
         return

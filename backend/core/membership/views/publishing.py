@@ -1,5 +1,6 @@
-"""Installing and publishing member lists (Cluster Service Consistency Improvements, Membership Update Process; Emergent Leader,
-missing membership updates).
+"""Installing and publishing member lists.
+
+See Cluster Service Consistency Improvements, Membership Update Process; Emergent Leader, missing membership updates.
 
 Only the master makes a new version. Everybody else installs what its master sends, if it is newer than what it has and holds
 the receiver itself. A lagging member is healed by the next whole list, never by replaying the versions it missed.
@@ -69,7 +70,7 @@ def publish_to(state: Membership, address: Address) -> None:
 
 
 def on_lagging(state: Membership, now: int, address: Address, peer: Peer, version: int) -> None:
-    """A member says that it stands at an earlier list: send it the present one, and remove it when it never comes to confirm one.
+    """Send the present list to a member that stands at an earlier one, and remove it when it never comes to confirm one.
 
     It blocks those who joined since, for it is silent towards them: it goes, and not the newcomers that report its silence
     (M2; Decisions: Unacknowledged lists). A list and the heartbeat that confirms it may each be as late as any message.
@@ -90,18 +91,18 @@ def knows(peer: Peer, other: Member) -> bool:
 
 
 def update(state: Membership, *, wants_ack: bool = False) -> MembersUpdate:
-    """The member's list as a message."""
+    """Return the member's list as a message."""
     assert state.members is not None
     return MembersUpdate(state.members, wants_ack, state.standing, tuple(sorted(state.held_back)))
 
 
 def on_mastership(state: Membership, now: int, fact: BecameMaster) -> None:
-    """A new master publishes its list now and then (``hazelcast.member.list.publish.interval.seconds``)."""
+    """Begin to publish the list now and then (``hazelcast.member.list.publish.interval.seconds``)."""
     state.timers.set(PUBLISH, now + state.settings.list_publish_interval_us)
 
 
 def on_publish_timer(state: Membership, now: int) -> None:
-    """The periodic publication."""
+    """Publish the list at its interval."""
     publish(state)
     state.timers.set(PUBLISH, now + state.settings.list_publish_interval_us)
 
@@ -119,10 +120,10 @@ def _differences(state: Membership, members: MemberList) -> tuple[list[Address],
 
 
 def _silence_counts_us(state: Membership, now: int, members: MemberList, newcomer: Member) -> int:
-    """From when on it counts against a newcomer that nothing was heard of it; its first heartbeat ends that grace.
+    """Return from when on a newcomer's silence counts against it; its first heartbeat ends that grace.
 
-    Whoever was there before this member sends its next heartbeat within an interval. Whoever comes in later may not know of it
-    yet: it is told when the others have acknowledged its admission, and that news may be as late as any message.
+    A member that was there before this one sends its next heartbeat within an interval. One that comes in later may not know of
+    this one yet: it hears of it when the others have acknowledged its admission, and that news may be as late as any message.
     """
     settings, this = state.settings, members.find(state.address)
     first_us = now + settings.heartbeat_interval_us

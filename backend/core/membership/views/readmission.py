@@ -29,7 +29,7 @@ def hold_back(state: Membership, now: int, address: Address) -> None:
 
 
 def take_as_proven(state: Membership, now: int, address: Address) -> None:
-    """The cluster of `address` has proven all its links to those who are members now."""
+    """Note that the cluster of `address` has proven all its links to those who are members now."""
     if address in state.held_back:
         proven = frozenset(peer.uuid for peer in state.peers.values()) | {state.uuid}
         state.held_back[address] = HeldBackMember(now, proven)
@@ -71,7 +71,7 @@ def is_held(state: Membership, now: int, sender: Address, request: JoinRequest) 
 
 
 def on_join_held(state: Membership, search: JoinSearch, now: int, sender: Address, held: JoinHeld) -> None:
-    """The master names the links to prove. Each is probed once now, and again after the back-off, when proofs are old."""
+    """Probe the links that the master wants proven, once now, and again after the back-off, when proofs are old."""
     if sender != state.master or held.token != search.token:
         return
     search.requests_to_master = 0
@@ -87,7 +87,7 @@ def on_join_held(state: Membership, search: JoinSearch, now: int, sender: Addres
 
 
 def on_link_proven(state: Membership, now: int, fact: LinkProven) -> None:
-    """A link is proven; ask the master again when it was the last one."""
+    """Note a proven link, and ask the master again when it was the last one."""
     held = state.search.held if state.search else None
     if held is not None and held.missing.pop(fact.uuid, None) is not None:
         held.proven.add(fact.uuid)

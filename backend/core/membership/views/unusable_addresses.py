@@ -1,9 +1,4 @@
-"""Addresses at which a member looks for others in vain, and not because nobody is there (Decisions: Members that everybody
-refuses).
-
-Silence is normal while a cluster starts. A host without an address, a cluster of another name and a refusal are mistakes that
-somebody has to mend: so each is told by name, once.
-"""
+"""Addresses at which a member looks for others in vain, and not for silence (Decisions: Members that everybody refuses)."""
 
 from __future__ import annotations
 
@@ -14,7 +9,7 @@ from quarterdeck.backend.core.membership.state import Membership
 
 
 def on_unreachable(state: Membership, now: int, address: Address, found: Reason[UnreachableCause]) -> None:
-    """The transport could not reach `address`."""
+    """Note that the transport could not reach `address`."""
     known = state.unusable.get(address)
     if known is not None and known.cause in REFUSALS and found.cause in REFUSALS[: REFUSALS.index(known.cause)]:
         return  # a member that has refused this one need not say so each time
@@ -28,6 +23,6 @@ def on_unreachable(state: Membership, now: int, address: Address, found: Reason[
 
 
 def described(state: Membership, address: Address) -> str:
-    """The address, and what is known to be wrong with it."""
+    """Return the address with what is known to be wrong with it."""
     found = state.unusable.get(address)
     return f"{address} ({found.text})" if found is not None else address

@@ -1,3 +1,4 @@
-"""Who should hold which replica: the algorithm that spreads the replicas over members and groups, and the plan that the
-master makes of it. Nothing is copied here.
+"""Who should hold which replica: how replicas are spread over members and groups, and the plan that the master makes of it.
+
+Nothing is copied here.
 """

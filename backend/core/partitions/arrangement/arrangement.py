@@ -1,5 +1,6 @@
-"""Who holds which replica of every partition: the first arrangement, and every later one (Avoid Data Loss on Migration;
-Hazelcast: partitions).
+"""Who holds which replica of every partition: the first arrangement, and every later one.
+
+See Avoid Data Loss on Migration; Hazelcast: partitions.
 
 A table is a list of rows, one per partition; a row has the name of a member, or None, at every replica index: the owner at 0,
 then the backups. The replica indices are settled one after the other, the hottest first. At each, whoever is there stays if it
@@ -59,15 +60,17 @@ def arrange(
     *,
     leaving: Collection[str] = (),
 ) -> Arrangement:
-    """The table that `members` should have, given as name and group in order of age; `table` None stands for none so far.
+    """Return the table that `members` should have, given as name and group in order of age; `table` is None before the first.
 
     No row has two members of one group, and every row is full. `leaving` members, which stop gracefully, get nothing; what they
     hold now is moved away. Names that are no members' are dropped. Lite members are not to be passed in.
 
     If every member is its own group, counts at each replica index differ by one at most. If groups are of different sizes, the
     same is aimed at for the members of all groups that are not capped (`fair_shares`), and for those within one capped group.
-    Raises ValueError when there is no member to hold anything, a name stands twice, a number is out of range, or the table has
-    another number of rows.
+
+    Raises:
+        ValueError: No member can hold anything, a name stands twice, a number is out of range, or the table has another number
+            of rows.
     """
     staying = [(name, group) for name, group in members if name not in leaving]
     _check(staying, members, partitions, backups, table)
@@ -113,7 +116,7 @@ def _check(
 def _numbered(
     table: Sequence[Sequence[str | None]], names: list[str], leaving: frozenset[str], replicas: int
 ) -> list[list[int]]:
-    """The table by columns and with numbers for names, as wide as its widest row and at least as wide as it is to be."""
+    """Return the table by columns, with numbers for names, as wide as its widest row and at least as wide as it is to be."""
     number_of: dict[str | None, int] = dict.fromkeys(leaving, LEAVING)
     number_of.update((name, number) for number, name in enumerate(names))
     widths = set(map(len, table))
@@ -144,7 +147,7 @@ def _rearranged(
 
 
 def _rows_without_holder(before: list[list[int]], counts: list[list[int]]) -> list[int]:
-    if not all(one[VACANT] for one in counts):
+    if not all(count[VACANT] for count in counts):
         return []
     rows: list[int] = [row for row, member in enumerate(before[0]) if member == VACANT]
     for column in before[1:]:
@@ -153,10 +156,10 @@ def _rows_without_holder(before: list[list[int]], counts: list[list[int]]) -> li
 
 
 def _arranged(shares: FairShares, group_of: list[int], before: list[list[int]], counts: list[list[int]]) -> Slots:
-    """The slots as they are to be. What comes out is left as it is by another call.
+    """Return the slots as they are to be. Another call leaves the result as it is.
 
     Groups of one size always come to fair shares, and a table that has them is not touched. Others may not; so a table that is in
-    order changes only if it gets more even, and what comes out is arranged again for as long as that helps.
+    order changes only if it gets more even, and the result is arranged again for as long as that helps.
     """
     slots = _settled(shares, group_of, before, counts)
     if slots.cycle_rows:

@@ -1,5 +1,7 @@
-"""The first arrangement: made when data is first used, or when somebody asks for it (Hazelcast: first arrangement; Decisions:
-First arrangement)."""
+"""The first arrangement: made when data is first used, or when somebody asks for it.
+
+See Hazelcast: first arrangement; Decisions: First arrangement.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ def ask_for_arrangement(state: MemberState, now: int) -> None:
 
 
 def on_arrange_request(state: MemberState, now: int, sender: Address, request: ArrangeRequest) -> None:
-    """A member needs partitions. The master makes them as soon as it may; see `master_role`."""
+    """Note that a member needs partitions. The master makes them as soon as it may; see `master_role`."""
     if state.is_master and sender in state.peers and state.partitions.table is None:
         ask_for_arrangement(state, now)
         state.timers.set(ARRANGE, now)  # nothing is sent yet, but there is something to do

@@ -151,8 +151,11 @@ class _Levelling:
         return None
 
     def _row_from(self, rows: list[int], giver: int, taker: int, *, with_rings: bool) -> int | None:
-        """The next of the giver's rows that the taker may have. One that it may not have is never looked at again: whether it may
-        depends on the hotter indices, which are settled, but for rings, which are no more than disliked."""
+        """Return the next of the giver's rows that the taker may have.
+
+        One that it may not have is never looked at again: whether it may depends on the hotter indices, which are settled,
+        but for rings, which are no more than disliked.
+        """
         column, group_of, may_stand = self._slots.columns[self._index], self._slots.group_of, self._slots.may_stand
         seen = (rows is self._changed[giver], giver, taker, with_rings)
         for place in range(self._passed.get(seen, 0), len(rows)):
@@ -174,7 +177,7 @@ class _Levelling:
             taker, step = step.giver, path[step.giver]
 
     def _take(self, group: int, row: int) -> None:
-        """The member of the group that has least takes the slot."""
+        """Give the slot to the member of the group that has least."""
         giver = self._slots.columns[self._index][row]
         if giver >= 0:
             self.counts[self._slots.group_of[giver]] -= 1

@@ -61,7 +61,7 @@ def avoid_cycles(slots: Slots) -> None:
     """
     if len(slots.cycle_rows) > MOST_CYCLES_AVOIDED or slots.shares.replicas == len(slots.shares.members_of):
         return
-    columns, counts = [column.copy() for column in slots.columns], [one.copy() for one in slots.counts]
+    columns, counts = [column.copy() for column in slots.columns], [count.copy() for count in slots.counts]
     for row in slots.cycle_rows:
         after = slots.without_cycles_in(row, [column[row] for column in slots.columns])
         for index, member in enumerate(after):
@@ -166,7 +166,7 @@ class _Exchange:
         return None
 
     def _ways(self, row: int, index: int, giver: int, *, with_disorder: bool) -> list[tuple[int, int | None]]:
-        """The groups that may get the slot, each with the index that it comes from, or None if from outside."""
+        """Return the groups that may get the slot, each with the index that it comes from, or None if from outside."""
         group_of, shares, limits = self._slots.group_of, self._slots.shares, self._limits
         here = [group_of[column[row]] for column in self._slots.columns]
         ways: list[tuple[int, int | None]] = []

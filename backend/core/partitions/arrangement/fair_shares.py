@@ -1,5 +1,6 @@
-"""How much of a table each group and each member is to hold (Avoid Data Loss on Migration background; Hazelcast: repartitioning,
-weighted by members).
+"""How much of a table each group and each member is to hold.
+
+See Avoid Data Loss on Migration background; Hazelcast: repartitioning, weighted by members.
 
 Members are numbered from 0, and so are groups. Every member gets the same share of a replica index, except that a group never
 holds more than one replica of a partition: one that is too large for its members' full shares is *capped* and holds exactly
@@ -62,12 +63,12 @@ def shares_of(partitions: int, replicas: int, members_of: Sequence[Sequence[int]
 
 
 def ideal_limits(shares: FairShares) -> GroupLimits:
-    """The limits of any replica index, seen by itself."""
+    """Return the limits of any replica index, seen by itself."""
     return limits_at(shares, 0, [0] * len(shares.members_of), exact=False)
 
 
 def limits_at(shares: FairShares, index: int, held: Sequence[int], *, exact: bool) -> GroupLimits:
-    """The limits of replica `index` when the groups have `held` at all hotter ones together.
+    """Return the limits of replica `index` when the groups have `held` at all hotter ones together.
 
     A capped group must come to one replica in every row, so what it has already is set off. With `exact`, and groups of one size,
     this is done for all groups: then the rows can always be completed. Proof: let every row give each of the n = groups - index
@@ -90,8 +91,10 @@ def limits_at(shares: FairShares, index: int, held: Sequence[int], *, exact: boo
 
 
 def group_quotas(shares: FairShares, limits: GroupLimits, counts: Sequence[int]) -> list[int]:
-    """What each group is to hold at one index, where members have `counts`: the least that it may, and one more for those groups
-    in which a member then keeps a replica that it would have to give away, as far as the rows suffice.
+    """Return what each group is to hold at one index, where members have `counts`.
+
+    That is the least that it may, and one more for those groups in which a member then keeps a replica that it would have to give
+    away, as far as the rows suffice.
     """
     quotas = list(limits.least)
     spare = shares.partitions - sum(quotas)
@@ -109,7 +112,7 @@ def group_quotas(shares: FairShares, limits: GroupLimits, counts: Sequence[int])
 
 
 def member_quotas(shares: FairShares, quotas: Sequence[int], counts: Sequence[int]) -> list[int]:
-    """What each member is to hold when its group is to hold `quotas`: even, and what is over for those who hold most."""
+    """Return what each member is to hold when its group is to hold `quotas`: even, the rest for those who hold most."""
     wanted = [0] * sum(map(len, shares.members_of))
     for members, quota in zip(shares.members_of, quotas, strict=True):
         each, over = divmod(quota, len(members))
@@ -125,7 +128,7 @@ def _keeps_one_more(members: Sequence[int], quota: int, counts: Sequence[int]) -
 
 
 def totals_by_group(shares: FairShares, counts: Sequence[int]) -> list[int]:
-    """The sum of the counts of each group's members."""
+    """Return the sum of the counts of each group's members."""
     return [sum(counts[member] for member in members) for members in shares.members_of]
 
 

@@ -22,7 +22,7 @@ class NoGroup(ValueError):
 
 
 def grouped(members: Sequence[Member], kind: str, patterns: str) -> list[GroupedMember]:
-    """The groups of these members, who hold data, by their uuids: `kind` and `patterns` as the properties have them.
+    """Return the groups of these members, who hold data, by their uuids: `kind` and `patterns` as the properties have them.
 
     A member without a zone is a zone of its own.
     """
@@ -58,7 +58,7 @@ def by_attribute(attributes: Mapping[str, Mapping[str, str]], attribute: str) ->
 
 
 def by_patterns(hosts: Mapping[str, str], patterns: Mapping[str, Sequence[str]]) -> list[GroupedMember]:
-    """CUSTOM: `patterns` has, by group, texts like `10.10.1.*`; the first group that matches a host has the member.
+    """Group hosts by texts like `10.10.1.*` (CUSTOM); the first group that matches a host has the member.
 
     Members whose hosts match nothing are left out, and so hold nothing.
     """
@@ -72,9 +72,10 @@ def by_patterns(hosts: Mapping[str, str], patterns: Mapping[str, Sequence[str]])
 
 
 def group_patterns(text: str) -> dict[str, tuple[str, ...]]:
-    """Groups and the texts that hosts of theirs match, from something like ``rack1=10.0.1.*,10.0.2.*; rack2=10.0.3.*``.
+    """Read groups and the texts that their hosts match, from text like ``rack1=10.0.1.*,10.0.2.*; rack2=10.0.3.*``.
 
-    Raises ValueError.
+    Raises:
+        ValueError: The text does not have this form.
     """
     groups: dict[str, tuple[str, ...]] = {}
     for part in filter(None, map(str.strip, text.split(";"))):
@@ -89,7 +90,7 @@ def group_patterns(text: str) -> dict[str, tuple[str, ...]]:
 
 
 def _halved_if_alone(grouped: list[GroupedMember]) -> list[GroupedMember]:
-    """A single group with several members is split in half, so that there can be one backup."""
+    """Split a single group with several members in half, so that there can be one backup."""
     if len({member.group for member in grouped}) != 1 or len(grouped) < 2:
         return grouped
     half = (len(grouped) + 1) // 2

@@ -15,11 +15,11 @@ from quarterdeck.backend.core.partitions.arrangement.fair_shares import (
 
 
 def receipts_needed(shares: FairShares, counts_by_index: Iterable[Sequence[int]], lost: int) -> int:
-    """The lower bound: what members must receive, index by index, until every count is its fair share.
+    """Return the lower bound: what members must receive, index by index, until every count is its fair share.
 
     At each replica index, the shares are rounded in favour of those who hold most there, and what each member then lacks is
     summed up; holes are lacking too. The `lost` rows take one receipt at each index and copy nothing, so they are subtracted. No
-    table whose counts are fair shares changes fewer slots. It may copy less: one who held another replica of the partition
+    table whose counts are fair shares changes fewer slots. It may copy less: a member that held another replica of the partition
     changes the index without a copy.
     """
     limits = ideal_limits(shares)
@@ -50,7 +50,10 @@ def copies(
 
 
 def imbalance(shares: FairShares, counts_by_index: Iterable[Sequence[int]]) -> int:
-    """The greatest difference at any index between two members with a claim to the same share (all, if each is its own group)."""
+    """Return the greatest difference at any index between two members with a claim to the same share.
+
+    These are all members, if each is its own group.
+    """
     alike: dict[tuple[bool, int], list[int]] = {}
     for group, members in enumerate(shares.members_of):
         alike.setdefault((shares.capped[group], shares.capped[group] and len(members)), []).extend(members)

@@ -1,5 +1,6 @@
-"""The master's plan: who should hold what, and the migrations that lead there (Avoid Data Loss on Migration, 3.2; Hazelcast:
-first arrangement and repartitioning).
+"""The master's plan: who should hold what, and the migrations that lead there.
+
+See Avoid Data Loss on Migration, 3.2; Hazelcast: first arrangement and repartitioning.
 
 A plan is made from the table and the members as they are, and from nothing else. So whenever something comes in between, the rest
 of it is dropped and another one is made.
@@ -26,7 +27,7 @@ from quarterdeck.backend.core.state.member_state import MemberState
 
 
 def data_members(state: MemberState) -> tuple[Member, ...]:
-    """The members that may hold data, in order of age."""
+    """Return the members that may hold data, in order of age."""
     assert state.members is not None
     return tuple(member for member in state.members.members if not member.lite)
 
@@ -85,15 +86,17 @@ def plan(state: MemberState, now: int, master_role: MasterRole) -> None:
 
 
 def _arranged(state: MemberState, current: Sequence[Row] | None, master_role: MasterRole) -> Arrangement | None:
-    """The table that there should be; None when nobody is there to hold it."""
+    """Return the table that there should be; None when no member can hold it."""
     leaving = list(master_role.shutting_down)
     groups, custom = state.settings.partition_groups, state.settings.custom_groups
     # Those who stay are grouped as they will be without the others: a zone that remains alone is halved, and keeps its backups.
-    staying = [one for one in data_members(state) if one.uuid not in master_role.shutting_down]
+    staying = [member for member in data_members(state) if member.uuid not in master_role.shutting_down]
     if not staying:
         return None
     members = [(one.name, one.group) for one in grouped(staying, groups, custom)]
-    members += [(one.uuid, one.uuid) for one in data_members(state) if one.uuid in master_role.shutting_down]
+    members += [
+        (member.uuid, member.uuid) for member in data_members(state) if member.uuid in master_role.shutting_down
+    ]
     if current is None:
         partitions, backups = state.settings.partition_count, state.settings.backups
     else:  # as the first master had it, whatever this one is set to
@@ -106,13 +109,13 @@ def _replicas(state: MemberState) -> dict[str | None, Replica]:
 
 
 def _full_row(state: MemberState, row: Row, members: dict[str | None, Replica]) -> Replicas:
-    """The row as wide as every row of the table, whatever the number of members."""
+    """Return the row as wide as every row of the table, whatever the number of members."""
     width = state.settings.backups + 1
     return (*(members.get(name) for name in row), *(None,) * (width - len(row)))
 
 
 def _steps(row: Row, target: Row, leaving: Container[str]) -> tuple[MigrationStep, ...]:
-    """The migrations of one partition. Those who leave and hold it get the empty places of the target, as backups.
+    """Return the migrations of one partition. Members that leave and hold it get the empty places of the target, as backups.
 
     Nothing is cleared at a member that is still there: until it has gone, its copy may be the only other one (Decisions: Graceful
     stop).

@@ -29,7 +29,7 @@ class Slots:
         self.before = before
         """May have more columns: indices that are no longer used."""
         self.columns = [column.copy() for column in before[: shares.replicas]]
-        self.counts = [one.copy() for one in counts[: shares.replicas]]
+        self.counts = [count.copy() for count in counts[: shares.replicas]]
         """By index and member, the replicas it has there; the last two entries are for `LEAVING` and `VACANT`."""
         self.given_up = bytearray(shares.partitions)
         """By row, 1 if somebody who holds a replica may have lost its slot."""
@@ -39,13 +39,13 @@ class Slots:
 
     def is_in_order(self) -> bool:
         """Whether every row of `before` is full, and no longer than it is to be, and has no two members of one group."""
-        if len(self.before) != len(self.columns) or any(one[VACANT] or one[LEAVING] for one in self.counts):
+        if len(self.before) != len(self.columns) or any(count[VACANT] or count[LEAVING] for count in self.counts):
             return False
         rows = zip(*(map(self.group_of.__getitem__, column) for column in self.before), strict=True)
         return all(len(set(row)) == len(row) for row in rows)
 
     def vacant_rows(self, index: int) -> list[int]:
-        """The rows that nobody holds at `index`."""
+        """Return the rows that have no holder at `index`."""
         counts = self.counts[index]
         if not counts[VACANT] and not counts[LEAVING]:
             return []
@@ -78,7 +78,7 @@ class Slots:
         self.given_up[row] = 1
 
     def mark_given_up(self, column: list[int]) -> None:
-        """The members in this column of `before`, which has no counterpart any more, lost their slots."""
+        """Note that the members in this column of `before`, which has no counterpart any more, lost their slots."""
         for row in compress(range(len(column)), map(ge, column, repeat(0))):
             self.given_up[row] = 1
 
@@ -88,7 +88,7 @@ class Slots:
         return [column[row] for column in self.before if column[row] >= 0 and column[row] not in seated]
 
     def groups_beside(self, row: int, index: int) -> list[int]:
-        """The groups in the row's other slots."""
+        """Return the groups in the row's other slots."""
         at, group_of = self.columns[index], self.group_of
         return [group_of[column[row]] for column in self.columns if column is not at]
 
@@ -114,7 +114,7 @@ class Slots:
         return sum(self.shares.capped) - hotter < len(self.columns) - index
 
     def without_cycles_in(self, row: int, after: Sequence[int]) -> tuple[int, ...]:
-        """What comes of the row if it is to be `after`: whoever would change places in a ring stays."""
+        """Return what the row becomes if it is to be `after`: members that would change places in a ring stay."""
         current: list[int] = []
         for column in self.before[: len(self.columns)]:
             member = column[row] + 1
@@ -122,10 +122,10 @@ class Slots:
         return tuple(number - 1 for number in without_cycles(tuple(current), tuple(member + 1 for member in after)))
 
     def closes_cycle(self, row: int, index: int, member: int) -> bool:
-        """Whether `member` at `index` would make holders of the row change places in a ring (Avoid Data Loss on Migration,
-        3.2.1).
+        """Return whether `member` at `index` would make holders of the row change places in a ring.
 
-        Such migrations are cancelled, because they cannot be done without giving up a copy for a while.
+        Such migrations are cancelled, because they cannot be done without giving up a copy for a while (Avoid Data Loss on
+        Migration, 3.2.1).
         """
         place, holder = index, member
         while holder >= 0:

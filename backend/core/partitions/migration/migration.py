@@ -1,5 +1,7 @@
-"""One migration: what it changes, and what became of it (Avoid Data Loss on Migration, sections 2 and 3; Hazelcast: one
-migration)."""
+"""One migration: what it changes, and what became of it.
+
+See Avoid Data Loss on Migration, sections 2 and 3; Hazelcast: one migration.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ class PartitionMigration(Struct, frozen=True, array_like=True):
     unavoidable: bool = False
 
     def applied_to(self, replicas: Replicas) -> Replicas:
-        """The row after the migration."""
+        """Return the row after the migration."""
         after: list[Replica | None] = list(replicas)
         for index in (self.source_current, self.destination_current):
             if index >= 0:
@@ -46,8 +48,10 @@ class PartitionMigration(Struct, frozen=True, array_like=True):
 
 
 class CompletedMigration(Struct, frozen=True, array_like=True):
-    """An entry of the completed migrations list: the one decision about a migration (Avoid Data Loss on Migration,
-    Terminology)."""
+    """An entry of the completed migrations list: the one decision about a migration.
+
+    See Avoid Data Loss on Migration, Terminology.
+    """
 
     migration: PartitionMigration
     committed: bool

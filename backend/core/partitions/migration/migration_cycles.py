@@ -10,7 +10,7 @@ from quarterdeck.backend.core.partitions.migration.migration_steps import Number
 
 
 def without_cycles(current: Numbers, target: Numbers) -> Numbers:
-    """The target in which every place of a cycle keeps its present holder."""
+    """Return the target in which every place of a cycle keeps its present holder."""
     fixed = list(target)
     for start in range(len(current)):
         for place in _cycle_through(start, current, target):
@@ -19,7 +19,7 @@ def without_cycles(current: Numbers, target: Numbers) -> Numbers:
 
 
 def _cycle_through(start: int, current: Numbers, target: Numbers) -> list[int]:
-    """The places that the holders in a cycle pass on to each other, from `start` on; nothing if there is none through it."""
+    """Return the places that holders pass on to each other in a cycle, from `start` on; nothing if there is none through it."""
     places: list[int] = []
     place = start
     while True:

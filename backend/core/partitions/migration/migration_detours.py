@@ -1,5 +1,6 @@
-"""Detours: any legal steps at all, where none that go straight to the target keep the replicas (Avoid Data Loss on Migration,
-3.2).
+"""Detours: any legal steps at all, where none that go straight to the target keep the replicas.
+
+See Avoid Data Loss on Migration, 3.2.
 
 Only a target with a hole in front of a replica can need one, and no arrangement makes such a target; a person who asks what would
 happen may. A detour copies what is soon dropped again, so it is taken for no other reason.
@@ -24,7 +25,7 @@ ROWS_LOOKED_AT = 4000
 
 
 def detour(current: Numbers, target: Numbers) -> tuple[NumberedStep, ...] | None:
-    """The fewest legal steps from `current` to `target` that keep the replicas, or None if none were found."""
+    """Return the fewest legal steps from `current` to `target` that keep the replicas, or None if none were found."""
     members = sorted({*current, *target} - {0})
     came_by: dict[Numbers, tuple[Numbers, NumberedStep] | None] = {current: None}
     ahead = deque([current])

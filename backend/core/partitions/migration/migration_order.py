@@ -34,7 +34,7 @@ Flags = tuple[bool, ...]
 
 
 def in_order(current: Numbers, target: Numbers) -> tuple[NumberedStep, ...]:
-    """The steps from `current` to `target`, which have no cycle between them."""
+    """Return the steps from `current` to `target`, which have no cycle between them."""
     way = _OrderSearch(target, parking=False).best_way(current)
     if way.cost.lost:
         way = _OrderSearch(target, parking=True).best_way(current)
@@ -95,12 +95,11 @@ class _OrderSearch:
 
 
 def _straight_steps(row: Numbers, target: Numbers, parking: bool) -> Iterator[NumberedStep]:
-    """The legal steps that bring a place its final holder, or clear a place that is to be empty.
+    """Yield the legal steps that bring a place its final holder, or clear a place that is to be empty.
 
-    Whoever must leave and has an empty place waiting moves there in the same step, so that no replica hangs on the newcomer
+    A member that must leave and has an empty place waiting moves there in the same step, so that no replica hangs on the newcomer
     alone (SHIFT DOWN, Avoid Data Loss on Migration, 3.1.3); if that place is a hotter one, it has to move up first. With
-    `parking`, it may
-    also move down into any other hole, from where it moves up again or is displaced later.
+    `parking`, it may also move down into any other hole, from where it moves up again or is displaced later.
     """
     for index, (present, final) in enumerate(zip(row, target, strict=True)):
         if present == final:

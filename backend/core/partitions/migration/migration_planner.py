@@ -1,5 +1,6 @@
-"""The migrations that bring one partition from its current replicas to the targeted ones (Avoid Data Loss on Migration, 3.2;
-Hazelcast: migration planner).
+"""The migrations that bring one partition from its current replicas to the targeted ones.
+
+See Avoid Data Loss on Migration, 3.2; Hazelcast: migration planner.
 
 A row has the name of a member, or None, at every replica index: the owner at 0, then the backups. A plan depends only on where
 the same member occurs in the two rows and not on its name, and there are few such patterns, so each is planned once.
@@ -65,10 +66,13 @@ class Plan(Struct, frozen=True, gc=False):
 
 
 def plan_migrations(current: Row, target: Row) -> Plan:
-    """The plan for one partition. Raises `BadRows` for unequal lengths, more than 7 replicas and repeated members.
+    """Plan the migrations of one partition.
 
     No member is in the row twice at any moment; the replicas that row and target both count on never get fewer where any order of
     legal steps avoids it, and the hottest places are filled first; see `migration_order`.
+
+    Raises:
+        BadRows: Lengths differ, there are more than 7 replicas, or a member stands twice.
     """
     if len(current) != len(target):
         raise BadRows(
@@ -90,11 +94,10 @@ def plan_migrations(current: Row, target: Row) -> Plan:
 
 
 def exchanges(current: Row, target: Row) -> tuple[MigrationStep, ...]:
-    """Steps that resolve cycles: from the hottest place on, each holder moves up and whoever was there takes its old place.
+    """Return steps that resolve cycles: from the hottest place on, each holder moves up and the one before takes its old place.
 
     Both have a replica before and after, so none is given up. Avoid Data Loss on Migration cancels cycles instead (3.2.1); but a
-    member that leaves
-    has to pass its places on.
+    member that leaves has to pass its places on.
     """
     row, steps = list(current), []
     for index, wanted in enumerate(target):
@@ -108,9 +111,12 @@ def exchanges(current: Row, target: Row) -> tuple[MigrationStep, ...]:
 
 @lru_cache(maxsize=PATTERNS_KEPT)
 def _planned(pattern: Numbers, length: int) -> tuple[Numbers | None, tuple[tuple[NumberedStep, bool], ...]]:
-    """The target if cycles changed it, and each step with whether it is unavoidable. Members are numbers of places in `pattern`.
+    """Return the target if cycles changed it, and each step with whether it is unavoidable.
 
-    The first place of the pattern is nobody's, then come both rows. Raises `BadRows`.
+    Members are numbers of places in `pattern`. Its first place is empty, then come both rows.
+
+    Raises:
+        BadRows: The rows are not what `plan_migrations` takes.
     """
     current, target = pattern[1 : length + 1], pattern[length + 1 :]
     _check("current", current)

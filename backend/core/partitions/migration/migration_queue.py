@@ -87,21 +87,21 @@ def start_next(state: MemberState, now: int) -> None:
 
 
 def on_report(state: MemberState, now: int, sender: Address, report: MigrationReport) -> None:
-    """The owner has copied, or cannot."""
+    """Note that the owner has copied, or cannot."""
     running = _running_of(state, report.migration_id)
     if running is not None and running.owner == sender and running.phase == "copying":
         _take_report(state, now, running, report)
 
 
 def on_commit_ack(state: MemberState, now: int, sender: Address, ack: MigrationCommitAck) -> None:
-    """The destination has committed, or never will."""
+    """Note that the destination has committed, or never will."""
     running = _running_of(state, ack.migration_id)
     if running is not None and running.phase == "committing" and running.migration.destination.address == sender:
         conclude(state, now, running, ack.committed, "commit-refused", f"{sender} could not commit")
 
 
 def look_at_own_copies(state: MemberState, now: int) -> None:
-    """A master that is owner itself gets no reports: it looks at its own copies."""
+    """See how the copies of this master itself stand: it gets no reports of them."""
     master_role = state.partitions.master_role
     assert master_role is not None
     for running in list(master_role.running.values()):

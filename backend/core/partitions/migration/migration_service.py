@@ -41,7 +41,7 @@ class MigrationService(Protocol):
         ...
 
     def before(self, now: int, event: MigrationEvent) -> None:
-        """The migration begins here."""
+        """Prepare for a migration that begins here."""
         ...
 
     def begin_copy(self, partition: int) -> Any:
@@ -60,16 +60,17 @@ class MigrationService(Protocol):
         ...
 
     def commit(self, now: int, event: MigrationEvent) -> None:
-        """What came counts from now on; what is held no more goes."""
+        """Adopt the replicas that this migration brought and drop those no longer held."""
         ...
 
     def rollback(self, now: int, event: MigrationEvent) -> None:
-        """What came goes; what was there before stays."""
+        """Drop what the migration brought; what was there before stays."""
         ...
 
     def placed(self, now: int, partition: int, before: int, index: int) -> None:
-        """The table in force now has this member at another replica index, whatever the reason; after `commit`, if that was it.
+        """Note that the table in force has this member at another replica index, whatever the reason.
 
-        Index -1 before: the partition begins empty here, unless its data came by a migration. Index -1 now: its data goes.
+        It comes after `commit`, if that was the reason. Index -1 before: the partition begins empty here, unless its data came by
+        a migration. Index -1 now: its data goes.
         """
         ...

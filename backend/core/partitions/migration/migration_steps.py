@@ -1,5 +1,7 @@
-"""One step of a partition's row towards its target: the five kinds of migrations (Avoid Data Loss on Migration, 3.1), with
-numbers for members."""
+"""One step of a partition's row towards its target: the five kinds of migrations, with numbers for members.
+
+See Avoid Data Loss on Migration, 3.1.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ def bring(row: Numbers, member: int, index: int, hole: int = -1) -> NumberedStep
 
 
 def applied(row: Numbers, step: NumberedStep) -> Numbers:
-    """The row after the step."""
+    """Return the row after the step."""
     after = list(row)
     for index in (step.source_current, step.destination_current):
         if index >= 0:

@@ -1,5 +1,6 @@
-"""Copying a partition from its owner to the destination of a migration (Avoid Data Loss on Migration, 2.1 and 3; Hazelcast: one
-migration).
+"""Copying a partition from its owner to the destination of a migration.
+
+See Avoid Data Loss on Migration, 2.1 and 3; Hazelcast: one migration.
 
 The owner always sends the data, also where a backup's place is taken. Both check that nothing has changed since the master
 decided on the migration; from then on each keeps it as its active migration, takes part in no other one of the partition, and
@@ -53,7 +54,7 @@ class Objection(NamedTuple):
 
 
 def on_request(state: MemberState, now: int, sender: Address, request: MigrationRequest) -> None:
-    """The master asks for a copy."""
+    """Begin the copy that the master asks for."""
     report = begin_copy(state, now, sender, request.migration)
     if report is not None:
         state.send(sender, report)
@@ -80,7 +81,7 @@ def begin_copy(state: MemberState, now: int, master: Address, migration: Partiti
 
 
 def on_chunk_ack(state: MemberState, now: int, sender: Address, ack: MigrationChunkAck) -> None:
-    """The destination has taken chunks in, or will not."""
+    """Send the next chunks when the destination has taken some in, or end the copy when it refuses."""
     active = _sending_of(state, ack.migration_id)
     if active is None or active.sending is None or active.migration.destination.address != sender:
         return
@@ -119,7 +120,10 @@ def on_transfer_timer(state: MemberState, now: int) -> None:
 
 
 def _next_chunk(state: MemberState, sending: OutgoingCopy, partition: int) -> tuple[str, bytes, bool]:
-    """The name of the service whose turn it is, its next chunk, and whether that is its first one. The last has no service."""
+    """Return the name of the service whose turn it is, its next chunk, and whether that is its first one.
+
+    The last chunk has no service.
+    """
     while sending.service < len(state.context.services):
         service = state.context.services[sending.service]
         opens = sending.cursor is None
@@ -191,7 +195,7 @@ def _plan_timer(state: MemberState) -> None:
 
 
 def on_chunk(state: MemberState, now: int, sender: Address, chunk: MigrationChunk) -> None:
-    """Data comes. Chunks are taken in order; those that overtake others wait, those taken before are only acknowledged."""
+    """Store a chunk that comes. Chunks are taken in order; early ones wait, repeated ones are only acknowledged."""
     migration = chunk.migration
     active = state.partitions.active.get(migration.partition)
     if active is None or active.migration.id != migration.id:
@@ -227,7 +231,7 @@ def _take(state: MemberState, now: int, active: ActiveMigration, chunk: Migratio
 
 
 def _objection(state: MemberState, master: Address, migration: PartitionMigration) -> Objection | None:
-    """What both sides check: who leads, where the table stands, and whether the end of another migration is awaited (2.1)."""
+    """Check who leads, where the table stands, and whether the end of another migration is awaited, as both sides do (2.1)."""
     table = state.partitions.table
     if state.members is None:
         return Objection("not-joined", "it has not joined yet", True)

@@ -21,12 +21,12 @@ def why_each_step(current: Row, plan: Plan) -> list[str]:
 
 
 def cancelled(target: Row, plan: Plan) -> list[str]:
-    """The members that were to pass their places on in a circle and keep them, by index."""
+    """Return the members that were to pass their places on in a circle and keep them, by index."""
     return [kept for kept, wanted in zip(plan.target_after_cycle_fix, target, strict=True) if kept and kept != wanted]
 
 
 def _left_behind(step: MigrationStep) -> int:
-    """What the source costs: one replica if it has to leave."""
+    """Return what the source costs: one replica if it has to leave."""
     return -1 if step.source is not None and step.source_new < 0 else 0
 
 

@@ -25,7 +25,7 @@ ASK_AGAIN_US = 1 * SECOND_US
 
 
 def begin_commit(state: MemberState, now: int, running: RunningMigration) -> None:
-    """The copy is made: let the destination commit before anybody else."""
+    """Let the destination commit before all others, since the copy is made."""
     running.phase = "committing"
     state.record(now, MigrationCommitting(running.migration.id, running.migration.partition))
 
@@ -46,7 +46,7 @@ def ask_to_commit(state: MemberState, now: int, running: RunningMigration) -> bo
 def decide(
     state: MemberState, now: int, running: RunningMigration, committed: bool, cause: FailureCause = "", reason: str = ""
 ) -> None:
-    """The one decision about a migration: change the table, tell those who take part at once and the others soon."""
+    """Make the one decision about a migration: change the table, inform the participants at once and the others soon."""
     master_role, table = state.partitions.master_role, state.partitions.table
     assert master_role is not None and table is not None
     migration = running.migration
@@ -60,7 +60,7 @@ def decide(
     )
     row = _row_after(state, decided)
     change(state, now, [row], [decided], "migration")
-    if not all(one is None or _is_member(state, one) for one in row.replicas):
+    if not all(replica is None or _is_member(state, replica) for replica in row.replicas):
         master_role.repair_due = True  # somebody left while nothing could be done about this row
     participants = {migration.destination.uuid, running.owner_uuid}
     if migration.source is not None:
@@ -86,7 +86,7 @@ def _is_member(state: MemberState, replica: Replica) -> bool:
 
 
 def on_commit(state: MemberState, now: int, sender: Address, order: MigrationCommit) -> None:
-    """The master lets this destination commit. Without the data it refuses, and then can never commit."""
+    """Commit at this destination, as the master asks. Without the data it refuses, and then can never commit."""
     if sender != state.master or order.migration.master.uuid != _uuid_of(state, sender):
         return
     committed = _commit_here(state, now, order.migration)

@@ -52,7 +52,7 @@ def learn(
 
 
 def _without_decision(state: MemberState, newer: Sequence[VersionedRow], known: set[str]) -> list[CompletedMigration]:
-    """The ends of own migrations that nobody tells any more, but that the newer rows show."""
+    """Return the ends of own migrations that no member reports any more, but that the newer rows show."""
     active = state.partitions.active
     found = []
     for row in newer:
@@ -96,7 +96,10 @@ def _finish(state: MemberState, now: int, decided: CompletedMigration, *, is_lat
 
 
 def _backup_gives_up(decided: CompletedMigration) -> MigrationEvent:
-    """A backup whose place another takes is not asked before; it learns of it here (Hazelcast: one migration)."""
+    """Return the event of a backup whose place another takes. It is not asked before; it learns of it here.
+
+    See Hazelcast: one migration.
+    """
     one = decided.migration
     return MigrationEvent(one.id, one.partition, "source", one.source_current, one.source_new)
 
@@ -105,6 +108,6 @@ def _record_change(
     state: MemberState, now: int, table: PartitionTable, rows: Sequence[VersionedRow], author: str, cause: TableCause
 ) -> None:
     compact = packed(rows)
-    holders = tuple(Holder(one.address, one.uuid) for one in compact.holders)
+    holders = tuple(Holder(holder.address, holder.uuid) for holder in compact.holders)
     digest = f"{table.digest:016x}"
     state.record(now, TableChanged(table.version, digest, len(table), holders, compact.rows, author, cause))

@@ -1,5 +1,6 @@
-"""The partition table: the replicas of every partition, each with a version of its own (Avoid Data Loss on Migration, 1;
-Decisions: Table version).
+"""The partition table: the replicas of every partition, each with a version of its own.
+
+See Avoid Data Loss on Migration, 1; Decisions: Table version.
 
 The version of the table is the sum of the versions of its partitions, so it only grows. The digest tells tables apart without
 comparing rows; it is kept up to date with every change, and is the same whatever the order of the changes was.
@@ -44,7 +45,7 @@ class PartitionTable:
         self.digest ^= row_digest(row)
 
     def row(self, partition: int) -> VersionedRow:
-        """The row of a partition, with its version."""
+        """Return the row of a partition, with its version."""
         return VersionedRow(partition, self.versions[partition], self.rows[partition])
 
     def all_rows(self) -> Iterator[VersionedRow]:
@@ -61,17 +62,17 @@ class PartitionTable:
 
 
 def row_digest(row: VersionedRow) -> int:
-    """A number of 64 bits for a partition at a version with these replicas."""
+    """Return a number of 64 bits for a partition at a version with these replicas."""
     return int.from_bytes(blake2b(_encode(row), digest_size=DIGEST_BYTES).digest(), "big")
 
 
 def empty_table(partitions: int, width: int) -> PartitionTable:
-    """A table that has nobody anywhere, at version 0."""
+    """Return a table without any holder, at version 0."""
     return PartitionTable(width, [(None,) * width] * partitions, [0] * partitions)
 
 
 def table_of(rows: Iterable[VersionedRow], partitions: int, width: int) -> PartitionTable:
-    """The table that has these rows."""
+    """Return the table that has these rows."""
     table = empty_table(partitions, width)
     for row in rows:
         table.put(row)

@@ -1,5 +1,7 @@
-"""Who holds a replica, and the replicas of one partition with their version (Avoid Data Loss on Migration; Decisions: Table
-version)."""
+"""Who holds a replica, and the replicas of one partition with their version.
+
+See Avoid Data Loss on Migration; Decisions: Table version.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,10 @@ from quarterdeck.backend.core.address import Address
 
 
 class Replica(Struct, frozen=True, gc=False, array_like=True):
-    """One incarnation of one member as a holder of data: another life at the same address holds nothing (Hazelcast:
-    partitions)."""
+    """One incarnation of one member as a holder of data: another incarnation at the same address holds nothing.
+
+    See Hazelcast: partitions.
+    """
 
     address: Address
     uuid: str
@@ -53,13 +57,17 @@ def packed(rows: Iterable[VersionedRow]) -> PackedRows:
 
 
 def unpacked(rows: PackedRows) -> list[VersionedRow]:
-    """The rows as they were packed. Raises IndexError for places that no holder has: nobody of ours packs such rows."""
+    """Return the rows as they were packed.
+
+    Raises:
+        IndexError: A place names no holder. No member of ours packs such rows.
+    """
     holders = (*rows.holders, None)
     return [VersionedRow(line[0], line[1], tuple([holders[place] for place in line[2:]])) for line in rows.rows]
 
 
 def index_of(uuid: str, replicas: Replicas) -> int:
-    """The replica index at which the incarnation `uuid` stands; -1 when it holds none."""
+    """Return the replica index at which the incarnation `uuid` stands; -1 when it holds none."""
     for index, replica in enumerate(replicas):
         if replica is not None and replica.uuid == uuid:
             return index

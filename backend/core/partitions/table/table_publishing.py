@@ -1,5 +1,6 @@
-"""Publishing the partition table and the completed migrations (Avoid Data Loss on Migration, 1.1 and 2.1; Hazelcast: table
-distribution).
+"""Publishing the partition table and the completed migrations.
+
+See Avoid Data Loss on Migration, 1.1 and 2.1; Hazelcast: table distribution.
 
 Only the master changes the table. Its changes are numbered; a publication brings what is new since the one before, so what
 is sent grows with what has changed and with nothing else. A receiver acknowledges the number up to which it has everything. If
@@ -50,7 +51,7 @@ Made = dict[int, TableUpdate]
 def change(
     state: MemberState, now: int, rows: Iterable[VersionedRow], decided: Iterable[CompletedMigration], cause: TableCause
 ) -> None:
-    """The master makes a change of its table and its completed migrations list."""
+    """Change the master's table and its completed migrations list."""
     master_role = state.partitions.master_role
     assert master_role is not None
     rows, decided = tuple(rows), tuple(decided)
@@ -93,7 +94,7 @@ def publish_to(state: MemberState, now: int, first: Iterable[str]) -> None:
 
 
 def on_ack(state: MemberState, now: int, sender: Address, ack: TableAck) -> None:
-    """A follower has taken a publication in, or misses one."""
+    """Note that a follower has taken a publication in, or misses one."""
     master_role = state.partitions.master_role
     follower = master_role.followers.get(sender) if master_role is not None else None
     if master_role is None or follower is None or follower.uuid != ack.uuid or ack.number > master_role.changes:
@@ -156,7 +157,7 @@ def plan_timer(state: MemberState, now: int) -> None:
     due = [master_role.next_comparison_us]
     if master_role.flush_us:
         due.append(master_role.flush_us)
-    due += [one.resend_us for one in master_role.followers.values() if one.acknowledged < one.told]
+    due += [follower.resend_us for follower in master_role.followers.values() if follower.acknowledged < follower.told]
     state.timers.set(TABLE, max(now, min(due)))
 
 
@@ -190,7 +191,7 @@ def _tell_again(
 
 
 def _update(state: MemberState, master_role: MasterRole, since: int) -> TableUpdate:
-    """What came after the change of number `since`; -1 for the whole table and all completed migrations."""
+    """Return what came after the change of number `since`; -1 for the whole table and all completed migrations."""
     table = state.partitions.table
     assert table is not None
     if since < 0:
@@ -220,7 +221,7 @@ def _is_ahead(master_role: MasterRole, address: Address) -> bool:
 
 def _forget_what_all_know(state: MemberState, now: int, master_role: MasterRole) -> None:
     """Evict completed migrations only when every member has acknowledged a publication that lists them (2.1)."""
-    known = min((one.acknowledged for one in master_role.followers.values()), default=master_role.changes)
+    known = min((follower.acknowledged for follower in master_role.followers.values()), default=master_role.changes)
     for partition in [one for one, number in takewhile(lambda one: one[1] <= known, master_role.changed_at.items())]:
         del master_role.changed_at[partition]
     evicted = tuple(takewhile(lambda one: master_role.decided_at[one] <= known, master_role.decided_at))
@@ -237,7 +238,7 @@ def _forget_what_all_know(state: MemberState, now: int, master_role: MasterRole)
 
 
 def on_table_update(state: MemberState, now: int, sender: Address, update: TableUpdate) -> None:
-    """The master publishes. What does not follow on what this member has waits until it does."""
+    """Learn what the master publishes. What does not follow on what this member has waits until it does."""
     partitions = state.partitions
     master = state.peers.get(sender)
     if sender != state.master or master is None or master.uuid != update.master:

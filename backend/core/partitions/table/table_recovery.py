@@ -51,7 +51,7 @@ def is_settled(state: MemberState, recovery: TableRecovery) -> bool:
 
 
 def on_table_answer(state: MemberState, now: int, sender: Address, answer: TableAnswer) -> None:
-    """What one member knows."""
+    """Add what one member knows."""
     master_role = state.partitions.master_role
     recovery = master_role.recovery if master_role is not None else None
     if recovery is None or recovery.token != answer.token or recovery.waiting.pop(sender, None) is None:
@@ -102,7 +102,7 @@ def conclude_recovery(state: MemberState, now: int, master_role: MasterRole, rec
 
 
 def _end_of(migration: PartitionMigration, row: VersionedRow) -> CompletedMigration:
-    """What becomes of a migration of which nobody knows the end. The latest row tells whether it was committed."""
+    """Decide how a migration ended whose end no member knows: the latest row shows whether it was committed."""
     committed = (
         row.version > migration.version
         and index_of(migration.destination.uuid, row.replicas) == migration.destination_new
@@ -111,7 +111,7 @@ def _end_of(migration: PartitionMigration, row: VersionedRow) -> CompletedMigrat
 
 
 def _raise_version(rows: dict[int, VersionedRow], decided: CompletedMigration) -> None:
-    """A migration that failed leaves a version behind that no success can have."""
+    """Raise the version after a failed migration to one that no success can have."""
     row = rows[decided.migration.partition]
     if not decided.committed and row.version < decided.final_version:
         rows[row.partition] = VersionedRow(row.partition, decided.final_version, row.replicas)
@@ -127,7 +127,7 @@ def _ask(state: MemberState, now: int, recovery: TableRecovery) -> None:
 
 
 def on_table_fetch(state: MemberState, now: int, sender: Address, fetch: TableFetch) -> None:
-    """The master asks. From now on nothing of an earlier master is heard any more, for it is not this member's master."""
+    """Answer the master. From now on nothing of an earlier master counts, for it is not this member's master."""
     partitions = state.partitions
     if sender != state.master or state.members is None:
         return
@@ -137,7 +137,7 @@ def on_table_fetch(state: MemberState, now: int, sender: Address, fetch: TableFe
 
 
 def _all_known(partitions: Partitions) -> tuple[dict[int, VersionedRow], dict[str, CompletedMigration]]:
-    """The latest rows and the completed migrations, those included that wait for a publication before them."""
+    """Return the latest rows and the completed migrations, those included that wait for a publication before them."""
     rows = {row.partition: row for row in partitions.table.all_rows()} if partitions.table is not None else {}
     completed = dict(partitions.completed)
     for update in partitions.early.values():

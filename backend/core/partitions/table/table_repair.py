@@ -1,5 +1,6 @@
-"""Repairing the table after members have left (Avoid Data Loss on Migration, 1.1; Hazelcast: migration manager and lost
-partitions).
+"""Repairing the table after members have left.
+
+See Avoid Data Loss on Migration, 1.1; Hazelcast: migration manager and lost partitions.
 
 Only the master repairs, and everybody else, the first backup too, acts on the table that it publishes. A place whose holder is
 gone is empty; without its owner, a partition is given to its first backup. Each of these steps raises the partition's version by
@@ -45,7 +46,7 @@ def repair(state: MemberState, now: int, present: Set[str]) -> bool:
 
 
 def _repaired(replicas: Replicas, present: Set[str]) -> tuple[Replicas, int]:
-    """The row without those who are gone and with an owner if anybody is left, and how many steps that takes."""
+    """Return the row without those who are gone, with an owner if any holder is left, and how many steps that takes."""
     row = [replica if replica is not None and replica.uuid in present else None for replica in replicas]
     steps = row.count(None) - replicas.count(None)
     first = next((index for index, replica in enumerate(row) if replica is not None), 0)
@@ -56,7 +57,7 @@ def _repaired(replicas: Replicas, present: Set[str]) -> tuple[Replicas, int]:
 
 
 def _lost_backups(replicas: Replicas, present: Set[str]) -> int:
-    """The coldest index before the first that is left, as an event counts them; -1 when the owner is left."""
+    """Return the coldest index before the first that is left, as an event counts them; -1 when the owner is left."""
     for index, replica in enumerate(replicas):
         if replica is not None and replica.uuid in present:
             return index - 1

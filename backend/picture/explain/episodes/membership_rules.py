@@ -75,10 +75,10 @@ def _list_installed(known: OpenEpisodes, record: Record, event: events.ListInsta
     episode = known.keyed.get(key)
     label = record.member
     if episode is None:
-        members = frozenset(one.address for one in event.members)
-        for one in event.members:
-            if one.uuid == record.uuid:
-                known.call(one.address, label)
+        members = frozenset(member.address for member in event.members)
+        for member in event.members:
+            if member.uuid == record.uuid:
+                known.call(member.address, label)
         before = known.list_of.get(label)
         earlier = known.members_of.get(before) if before is not None else None
         episode = known.cause_of(record) or _of_change(known, record, event, members, earlier)
@@ -114,13 +114,13 @@ def _of_change(
                 _remove(episode, record, known.label_of(event.master), label)
             return episode
     came = members - (earlier or frozenset())
-    newcomers = [known.label_of(one.address) for one in event.members if one.address in came]
+    newcomers = [known.label_of(member.address) for member in event.members if member.address in came]
     for label in (*reversed(newcomers), record.member):
         episode = known.arriving.get(label)
         if episode is not None and record.at - episode.end_us <= QUIET_US:
-            for one in newcomers:
-                if known.arriving.get(one) is episode:
-                    episode.arrived[one] = None
+            for newcomer in newcomers:
+                if known.arriving.get(newcomer) is episode:
+                    episode.arrived[newcomer] = None
             return episode
     if earlier is None or not newcomers:
         return known.touched.get(record.member) or known.begin("join", record, [record.member])

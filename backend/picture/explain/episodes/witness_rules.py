@@ -33,7 +33,7 @@ def _witnessed(known: OpenEpisodes, record: Record, event: MemberWitnessed) -> E
         kind: EpisodeKind = "start" if again else "watch"
         latest = known.recent(kind, record, START_US)
         episode = latest if latest is not None and latest.again == again else known.begin(kind, record)
-        episode.again, episode.target = again, " and ".join(SOURCES[one] for one in event.sources)
+        episode.again, episode.target = again, " and ".join(SOURCES[source] for source in event.sources)
     episode.subjects[label] = None
     known.arriving[label] = episode
     return episode
