@@ -1,7 +1,7 @@
-"""In which partition a key lies, by the product's own hash of the key as it serializes it.
+"""Finds the partition of a key, by the product's own hash of the key as it serializes it.
 
-A key's bytes are hashed with murmur3 (x86, 32 bits) and a seed of its own. Only strings and whole numbers are known here: what
-another type looks like in bytes is up to the application. Neither is a key that its class or a strategy puts elsewhere.
+A key's bytes are hashed with murmur3 (x86, 32 bits) and a seed of its own. Only strings and whole numbers are known here: the
+bytes of other types depend on the application, as does a key that its class or a strategy assigns elsewhere.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from struct import Struct as Layout
 from typing import Literal
 
 KeyType = Literal["string", "int", "long"]
-"""Java's ``String``, ``Integer`` and ``Long``. Five as an ``Integer`` lies elsewhere than as a ``Long``."""
+"""Java's ``String``, ``Integer`` and ``Long``. Five as an ``Integer`` is in another partition than as a ``Long``."""
 
 SEED = 0x0100_0193
 MASK = 0xFFFF_FFFF
@@ -21,17 +21,17 @@ LOWEST = -(2**31)
 
 
 class BadKey(ValueError):
-    """A text that is no key of the type it should be of."""
+    """A text that is no key of the given type."""
 
 
 def partition_of_key(key: str, key_type: KeyType, partition_count: int) -> int:
-    """The partition of a key that is given as text. Raises `BadKey`."""
+    """Return the partition of a key that is given as text. Raises `BadKey`."""
     number = _signed(murmur3(serialized(key, key_type), SEED))
     return 0 if number == LOWEST else abs(number) % partition_count
 
 
 def serialized(key: str, key_type: KeyType) -> bytes:
-    """The bytes of a key behind its type: a length and UTF-8, or a big-endian number."""
+    """Return the bytes of a key after its type: a length and UTF-8, or a big-endian number."""
     if key_type == "string":
         text = key.encode()
         return INT.pack(len(text)) + text
@@ -47,7 +47,7 @@ def serialized(key: str, key_type: KeyType) -> bytes:
 
 
 def murmur3(data: bytes, seed: int) -> int:
-    """Austin Appleby's murmur3 for x86 with 32 bits, unsigned."""
+    """Return Austin Appleby's murmur3 for x86 with 32 bits, unsigned."""
     value = seed
     whole = len(data) - len(data) % BLOCK.size
     for (block,) in BLOCK.iter_unpack(data[:whole]):

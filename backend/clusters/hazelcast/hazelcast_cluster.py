@@ -32,7 +32,7 @@ from quarterdeck.backend.hazelcast.logs.event_reconstruction import UNKNOWN_UUID
 from quarterdeck.backend.hazelcast.wire import messages
 from quarterdeck.backend.hazelcast.wire.connection import MemberWatch, NoAnswer
 from quarterdeck.backend.hazelcast.wire.member_configuration import ReportedConfiguration
-from quarterdeck.backend.hazelcast.wire.observations import ConnectionTold, Heard, NotFollowed, Observation, Renamed
+from quarterdeck.backend.hazelcast.wire.messages import ConnectionReport, Heard, NotFollowed, Observation, Renamed
 from quarterdeck.backend.hazelcast.wire.requests import Command as WireCommand
 from quarterdeck.backend.hazelcast.wire.requests import GetMemberConfig, Question
 from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
@@ -103,7 +103,7 @@ class HazelcastCluster:
             LogFollowing(logs, self._clocks, lambda: self._began_utc_us + self.now_us(), self._read) if logs else None
         )
         self._witness = ClusterWitness()
-        self._connections: dict[Address, ConnectionTold] = {}
+        self._connections: dict[Address, ConnectionReport] = {}
         self._heard: dict[Address, int] = {}
         self._dialled = dict.fromkeys(settings.addresses)
         """Where somebody is looked for who has not said how it names itself."""
@@ -158,7 +158,7 @@ class HazelcastCluster:
         with self._lock:
             return {
                 address: {str(topic): why for topic, why in topics.items()}
-                for address, topics in self._witness.untold.items()
+                for address, topics in self._witness.refused.items()
             }
 
     def notes(self) -> Sequence[str]:
@@ -213,7 +213,7 @@ class HazelcastCluster:
                     self._connections.pop(dialled, None)
                 case NotFollowed(address=address, limit=limit):
                     self._not_followed = f"{address} is not followed, for {limit} members are"
-                case ConnectionTold(address=address):
+                case ConnectionReport(address=address):
                     self._connections[address] = observation
                 case Heard(at_us=at_us, address=address):
                     self._heard[address] = at_us

@@ -61,7 +61,7 @@ class LogFollowing:
                     self._files[path] = _Stream(GrowingFile(path), source)
 
     def _take(self, stream: _Stream, lines: Sequence[str]) -> None:
-        found = [logged for line in lines for logged in stream.witness.take(line)]
+        found = [logged for line in lines for logged in stream.witness.add_line(line)]
         stream.quiet = 0 if lines else stream.quiet + 1
         if stream.quiet == QUIET_POLLS:
             found += stream.witness.flush()

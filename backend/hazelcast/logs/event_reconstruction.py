@@ -30,32 +30,13 @@ from math import inf
 
 from msgspec import structs
 
+from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import (
-    FORM,
-    Event,
-    ListInstalled,
-    MasterChanged,
-    MemberMerging,
-    MemberStarted,
-    MemberStopped,
-    Record,
-)
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import Aspect, ConnectionChanged, MemberWitnessed
+from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
 from quarterdeck.backend.hazelcast.logs.incarnation_state import IncarnationState
-from quarterdeck.backend.hazelcast.logs.parsed_messages import (
-    LoggedClockJump,
-    LoggedLifecycle,
-    LoggedMemberList,
-    LoggedMergeOrder,
-    LoggedShutdown,
-    LoggedStart,
-    LoggedUuidReset,
-    MemberMention,
-    ParsedMessage,
-)
 
 LOGGED_ASPECTS: tuple[Aspect, ...] = ("suspicions", "claims", "merge-verdicts", "losses", "cluster-state")
 """What a log shows of an incarnation that it has from its start, beside its lists.
@@ -82,7 +63,7 @@ class EventReconstruction:
         self._now = 0
         self._utc = 0
         self._uuid = ""
-        self._pending: list[tuple[int, int, Event]] = []
+        self._pending: list[tuple[int, int, events.Event]] = []
         self._state = IncarnationState(Address(member))
         self._start_emitted = False
         self._merging_to: Address | None = None
@@ -92,7 +73,7 @@ class EventReconstruction:
         self._rested_us = -inf
         """When it last started, merged, or was about to."""
 
-    def apply(self, at_us: int, utc: int, parsed: ParsedMessage, thread: str = "") -> Iterator[Record]:
+    def apply(self, at_us: int, utc: int, parsed: logged.ParsedMessage, thread: str = "") -> Iterator[events.Record]:
         """Apply a message and yield its records. `utc` and `at_us` are in microseconds since 1970.
 
         `at_us` is the time of the message without the steps back of a clock; `thread` logged it, if that is known.
@@ -101,32 +82,32 @@ class EventReconstruction:
         for event in self._state.resolve_pending_suspicion(parsed, thread, self._now):
             yield from self._emit(event)
         match parsed:
-            case LoggedStart():
+            case logged.LoggedStart():
                 yield from self._start("")
-            case LoggedLifecycle(state="STARTING"):
+            case logged.LoggedLifecycle(state="STARTING"):
                 if not self._start_emitted or self._uuid:
                     yield from self._start("")
-            case LoggedLifecycle(state="SHUTTING_DOWN"):
+            case logged.LoggedLifecycle(state="SHUTTING_DOWN"):
                 self._stopping = self._stopping or "asked to shut down"
-            case LoggedLifecycle(state="SHUTDOWN"):
+            case logged.LoggedLifecycle(state="SHUTDOWN"):
                 self._stopping = self._stopping or "shut down"
                 yield from self._stop()
-            case LoggedShutdown(reason=reason):
+            case logged.LoggedShutdown(reason=reason):
                 self._stopping = self._stopping or reason
-            case LoggedMergeOrder(target=target):
+            case logged.LoggedMergeOrder(target=target):
                 self._merging_to = target
-            case LoggedUuidReset(previous=previous, next=next_uuid):
+            case logged.LoggedUuidReset(previous=previous, next=next_uuid):
                 if not self._uuid and not self._next_uuid:
                     yield from self._learn_uuid(previous)
                 yield from self._change_uuid(next_uuid)
-            case LoggedMemberList():
+            case logged.LoggedMemberList():
                 yield from self._list(parsed)
-            case LoggedClockJump(gap_us=gap) if self._rested_us + _REST_US >= self._now - gap:
+            case logged.LoggedClockJump(gap_us=gap) if self._rested_us + _REST_US >= self._now - gap:
                 pass  # nothing jumped: it sent no heartbeats while it started or merged
             case _:
                 for event in self._state.events_of(parsed, thread, self._now):
                     yield from self._emit(event)
-        if isinstance(parsed, LoggedStart | LoggedLifecycle | LoggedUuidReset):
+        if isinstance(parsed, logged.LoggedStart | logged.LoggedLifecycle | logged.LoggedUuidReset):
             self._rested_us = self._now
         self._has_logged = True
 
@@ -135,7 +116,7 @@ class EventReconstruction:
         """The uuid of the present incarnation, as far as it is known."""
         return self._uuid
 
-    def end(self, until_us: int = 0, gone: str = "") -> Iterator[Record]:
+    def end(self, until_us: int = 0, gone: str = "") -> Iterator[events.Record]:
         """End the last incarnation of the member, which logged until `until_us`.
 
         `gone` says why the member is held to be gone, if it is.
@@ -148,18 +129,18 @@ class EventReconstruction:
             yield from self._emit(ConnectionChanged("gone", gone))
         yield from self._close()
 
-    def _start(self, merged_from: str) -> Iterator[Record]:
+    def _start(self, merged_from: str) -> Iterator[events.Record]:
         if self._has_logged:
             yield from self._close()
         self._start_emitted = True
-        yield from self._emit(MemberStarted(self._state.address, False, (), merged_from))
+        yield from self._emit(events.MemberStarted(self._state.address, False, (), merged_from))
 
-    def _stop(self) -> Iterator[Record]:
+    def _stop(self) -> Iterator[events.Record]:
         if self._stopping:
-            yield from self._emit(MemberStopped(self._stopping))
+            yield from self._emit(events.MemberStopped(self._stopping))
         self._stopping = ""
 
-    def _close(self) -> Iterator[Record]:
+    def _close(self) -> Iterator[events.Record]:
         """End the incarnation. Events that wait for its uuid get a substitute."""
         yield from self._stop()
         if self._pending:
@@ -174,7 +155,7 @@ class EventReconstruction:
         text = f"{self._run}\n{self._member}\n{self._incarnations}"
         return f"{UNKNOWN_UUID_PREFIX}{sha256(text.encode(errors='replace')).hexdigest()[:16]}"
 
-    def _learn_uuid(self, uuid: str) -> Iterator[Record]:
+    def _learn_uuid(self, uuid: str) -> Iterator[events.Record]:
         """Record what has waited for the uuid of the incarnation."""
         self._uuid = uuid
         self._seen[uuid] += 1
@@ -182,23 +163,23 @@ class EventReconstruction:
         pending, self._pending = self._pending, []
         if not self._seqs[uuid]:
             now, utc, first = pending[0] if pending else (self._now, self._utc, None)
-            aspects = LOGGED_ASPECTS if isinstance(first, MemberStarted) else LOGGED_ASPECTS[:-1]
+            aspects = LOGGED_ASPECTS if isinstance(first, events.MemberStarted) else LOGGED_ASPECTS[:-1]
             yield self._record(now, utc, MemberWitnessed(("logs",), aspects))
         for now, utc, event in pending:
             yield self._record(now, utc, event)
 
-    def _change_uuid(self, uuid: str) -> Iterator[Record]:
+    def _change_uuid(self, uuid: str) -> Iterator[events.Record]:
         """Continue as another incarnation: after a merge, or because the member's data was discarded."""
         before, target = self._uuid or self._next_uuid, self._merging_to
         if target is not None:
-            yield from self._emit(MemberMerging(target, uuid))
+            yield from self._emit(events.MemberMerging(target, uuid))
         elif before:
-            yield from self._emit(MemberStopped("its uuid was reset"))
+            yield from self._emit(events.MemberStopped("its uuid was reset"))
         yield from self._close()
         yield from self._start(before if target is not None else "")
         self._next_uuid = uuid
 
-    def _list(self, printed: LoggedMemberList) -> Iterator[Record]:
+    def _list(self, printed: logged.LoggedMemberList) -> Iterator[events.Record]:
         this = next((member for member in printed.members if member.this), None)
         if this is not None:
             self._state.address = this.address
@@ -210,27 +191,27 @@ class EventReconstruction:
         master = members[0].address
         change = self._state.change_of(members)
         if self._state.master != master:
-            yield from self._emit(MasterChanged(master, f"{master} is the first of the list"))
+            yield from self._emit(events.MasterChanged(master, f"{master} is the first of the list"))
         self._state.install(lineage, version, members)
-        yield from self._emit(ListInstalled(version, lineage, master, members, master, "unknown", change))
+        yield from self._emit(events.ListInstalled(version, lineage, master, members, master, "unknown", change))
 
-    def _identify(self, this: MemberMention) -> Iterator[Record]:
+    def _identify(self, this: logged.MemberMention) -> Iterator[events.Record]:
         uuid = this.uuid or self._next_uuid or self._uuid or self._substitute_uuid()
         if self._uuid and uuid != self._uuid and this.uuid:
             yield from self._change_uuid(uuid)
         if not self._uuid:
             if this.lite:
                 self._pending = [
-                    (now, utc, structs.replace(event, lite=True) if isinstance(event, MemberStarted) else event)
+                    (now, utc, structs.replace(event, lite=True) if isinstance(event, events.MemberStarted) else event)
                     for now, utc, event in self._pending
                 ]
             yield from self._learn_uuid(uuid)
 
-    def _listed(self, member: MemberMention) -> Member:
+    def _listed(self, member: logged.MemberMention) -> Member:
         known = member.uuid or (self._uuid if member.this else f"{UNKNOWN_UUID_PREFIX}{member.address}")
         return Member(member.address, known, 0, member.lite)
 
-    def _emit(self, event: Event) -> Iterator[Record]:
+    def _emit(self, event: events.Event) -> Iterator[events.Record]:
         if self._uuid:
             yield self._record(self._now, self._utc, event)
             return
@@ -238,6 +219,8 @@ class EventReconstruction:
         if len(self._pending) > MAX_PENDING_EVENTS:
             yield from self._learn_uuid(self._next_uuid or self._substitute_uuid())
 
-    def _record(self, now: int, utc: int, event: Event) -> Record:
+    def _record(self, now: int, utc: int, event: events.Event) -> events.Record:
         self._seqs[self._uuid] += 1
-        return Record(self._run, self._member, self._uuid, self._seqs[self._uuid], now, utc, event, form=FORM)
+        return events.Record(
+            self._run, self._member, self._uuid, self._seqs[self._uuid], now, utc, event, form=events.FORM
+        )

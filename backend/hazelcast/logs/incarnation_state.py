@@ -5,51 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import SuspicionCause
-from quarterdeck.backend.core.events import (
-    ClaimAnswered,
-    ClaimFinished,
-    ClaimStarted,
-    ClusterStateChanged,
-    DisconnectionReported,
-    Event,
-    ExplicitSuspicionReceived,
-    JoinFailed,
-    JoinRequested,
-    ListRejected,
-    MasterChanged,
-    MemberRemoved,
-    MergeAbandoned,
-    MergeStarted,
-    MergeVerdict,
-    ObserverPaused,
-    SuspicionCleared,
-    SuspicionRaised,
-)
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import PartitionLost
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.hazelcast.logs.parsed_messages import (
-    LoggedClaimAcceptance,
-    LoggedClaimFinish,
-    LoggedClaimRequest,
-    LoggedClaimStart,
-    LoggedClockJump,
-    LoggedConnectionFailure,
-    LoggedDetection,
-    LoggedExplicitSuspicion,
-    LoggedJoinFailure,
-    LoggedJoinRequest,
-    LoggedLifecycle,
-    LoggedMergeAbandonment,
-    LoggedMergeStart,
-    LoggedRemoval,
-    LoggedSuspicion,
-    LoggedSuspicionCleared,
-    MemberMention,
-    ParsedMessage,
-)
+from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
 
 _EXPLICIT = "explicit suspicion"
 _HEEDED_WITHIN_US = SECOND_US
@@ -80,11 +42,11 @@ def suspicion_cause(reason: str) -> SuspicionCause:
     return next((cause for words, cause in _CAUSES if words in text), "unknown")
 
 
-def _heeds(parsed: ParsedMessage | None, sender: Address) -> bool:
+def _heeds(parsed: logged.ParsedMessage | None, sender: Address) -> bool:
     match parsed:
-        case LoggedSuspicion(suspect=suspect, reason=reason):
+        case logged.LoggedSuspicion(suspect=suspect, reason=reason):
             return suspect.address == sender and reason == _EXPLICIT
-        case LoggedRemoval(member=member):
+        case logged.LoggedRemoval(member=member):
             return member.address == sender
         case _:
             return False
@@ -111,7 +73,7 @@ class IncarnationState:
         self._failures: dict[Address, tuple[int, str]] = {}
         self._claim_asked: tuple[Address, ...] = ()
         self._merge_target: Address | None = None
-        self._last_verdicts: dict[Address, MergeVerdict] = {}
+        self._last_verdicts: dict[Address, events.MergeVerdict] = {}
         self._join_asks: dict[Address, int] = {}
 
     def version_and_lineage_of(
@@ -148,60 +110,74 @@ class IncarnationState:
         changes = [f"joined: {joined}"] * bool(joined) + [f"left: {left}"] * bool(left)
         return "; ".join([self._hint] * bool(self._hint) + changes) or "another version of the same members"
 
-    def resolve_pending_suspicion(self, parsed: ParsedMessage | None, thread: str, now: int) -> Iterator[Event]:
+    def resolve_pending_suspicion(
+        self, parsed: logged.ParsedMessage | None, thread: str, now: int
+    ) -> Iterator[events.Event]:
         """Yield what became of requests to be suspected: a member that heeds one logs the suspicion next, in the same thread."""
         for asked in list(self._asks):
             is_same = asked.thread == thread or not (asked.thread and thread)
             if is_same and _heeds(parsed, asked.sender):
                 self._asks.remove(asked)
-                if isinstance(parsed, LoggedRemoval):  # a master says no more than that
-                    self._suspects.setdefault(self._identity_of(MemberMention(asked.sender)), _EXPLICIT)
-                yield ExplicitSuspicionReceived(asked.sender, True, "the suspicion follows")
+                if isinstance(parsed, logged.LoggedRemoval):  # a master says no more than that
+                    self._suspects.setdefault(self._identity_of(logged.MemberMention(asked.sender)), _EXPLICIT)
+                yield events.ExplicitSuspicionReceived(asked.sender, True, "the suspicion follows")
             elif parsed is None or (asked.thread and is_same) or now - asked.at >= _HEEDED_WITHIN_US:
                 self._asks.remove(asked)
-                yield ExplicitSuspicionReceived(asked.sender, False, "no suspicion follows in the log")
+                yield events.ExplicitSuspicionReceived(asked.sender, False, "no suspicion follows in the log")
 
-    def events_of(self, parsed: ParsedMessage, thread: str, now: int) -> Iterator[Event]:
+    def events_of(self, parsed: logged.ParsedMessage, thread: str, now: int) -> Iterator[events.Event]:
         """Yield the events of a message that a `thread` logged at `now`."""
         match parsed:
-            case LoggedDetection(suspect=suspect, reason=reason):
+            case logged.LoggedDetection(suspect=suspect, reason=reason):
                 if self.master == self.address:  # the others log the suspicion itself
                     yield from self._suspect(suspect, reason)
-            case LoggedSuspicion(suspect=suspect, reason=reason):
+            case logged.LoggedSuspicion(suspect=suspect, reason=reason):
                 yield from self._suspect(suspect, reason)
-            case LoggedSuspicionCleared(suspect=suspect, reason=reason):
+            case logged.LoggedSuspicionCleared(suspect=suspect, reason=reason):
                 place = self._identity_of(suspect)
                 self._suspects.pop(place, None)
-                yield SuspicionCleared(*place, reason)
-            case LoggedExplicitSuspicion(sender=sender):
+                yield events.SuspicionCleared(*place, reason)
+            case logged.LoggedExplicitSuspicion(sender=sender):
                 self._asks.append(_Ask(sender, thread, now))
-            case LoggedConnectionFailure(endpoint=endpoint, reason=reason):
+            case logged.LoggedConnectionFailure(endpoint=endpoint, reason=reason):
                 self._failures[endpoint] = (now, reason)
-            case LoggedRemoval(member=member, reason=reason):
+            case logged.LoggedRemoval(member=member, reason=reason):
                 yield from self._remove(member, reason, now)
-            case LoggedJoinRequest(master=master):
+            case logged.LoggedJoinRequest(master=master):
                 self._join_asks[master] = self._join_asks.get(master, 0) + 1
-                yield JoinRequested(master, self._join_asks[master])
-            case LoggedJoinFailure(reason=reason):
-                yield JoinFailed({self.address: reason})
-            case LoggedClaimStart() | LoggedClaimRequest() | LoggedClaimFinish() | LoggedClaimAcceptance():
+                yield events.JoinRequested(master, self._join_asks[master])
+            case logged.LoggedJoinFailure(reason=reason):
+                yield events.JoinFailed({self.address: reason})
+            case (
+                logged.LoggedClaimStart()
+                | logged.LoggedClaimRequest()
+                | logged.LoggedClaimFinish()
+                | logged.LoggedClaimAcceptance()
+            ):
                 yield from self._claim(parsed)
-            case MergeVerdict() | LoggedMergeStart() | LoggedMergeAbandonment() | LoggedLifecycle():
+            case (
+                events.MergeVerdict()
+                | logged.LoggedMergeStart()
+                | logged.LoggedMergeAbandonment()
+                | logged.LoggedLifecycle()
+            ):
                 yield from self._merge(parsed)
-            case LoggedClockJump(gap_us=gap):
-                yield ObserverPaused(gap)
-            case DisconnectionReported() | ListRejected() | ClusterStateChanged() | PartitionLost():
+            case logged.LoggedClockJump(gap_us=gap):
+                yield events.ObserverPaused(gap)
+            case (
+                events.DisconnectionReported() | events.ListRejected() | events.ClusterStateChanged() | PartitionLost()
+            ):
                 yield parsed
             case _:
                 pass
 
-    def _suspect(self, suspect: MemberMention, reason: str) -> Iterator[Event]:
+    def _suspect(self, suspect: logged.MemberMention, reason: str) -> Iterator[events.Event]:
         place = self._identity_of(suspect)
         if place not in self._suspects:
             self._suspects[place] = reason
-            yield SuspicionRaised(*place, reason, suspicion_cause(reason))
+            yield events.SuspicionRaised(*place, reason, suspicion_cause(reason))
 
-    def _remove(self, member: MemberMention, reason: str, now: int) -> Iterator[Event]:
+    def _remove(self, member: logged.MemberMention, reason: str, now: int) -> Iterator[events.Event]:
         place = self._identity_of(member)
         failed_at, failure = self._failures.get(member.address, (now, ""))
         neighbour = f"No connection: {failure}" if failure and now - failed_at < _NEIGHBOURS_US else ""
@@ -211,54 +187,54 @@ class IncarnationState:
             return
         self._suspects.pop(place, None)
         self._hint = f"the master removed {place[0]}"
-        yield MemberRemoved(*place, known, suspicion_cause(known))
+        yield events.MemberRemoved(*place, known, suspicion_cause(known))
 
-    def _identity_of(self, member: MemberMention) -> tuple[Address, str]:
+    def _identity_of(self, member: logged.MemberMention) -> tuple[Address, str]:
         """Return address and uuid of a member; where the message names no uuid, the one on the list."""
         if member.uuid:
             return member.address, member.uuid
         return member.address, next((known.uuid for known in self._members if known.address == member.address), "")
 
-    def _claim(self, parsed: ParsedMessage) -> Iterator[Event]:
+    def _claim(self, parsed: logged.ParsedMessage) -> Iterator[events.Event]:
         match parsed:
-            case LoggedClaimStart():
+            case logged.LoggedClaimStart():
                 self._hint = "mastership claimed"
                 if self.master != self.address:
                     self.master = self.address
-                    yield MasterChanged(self.address, "it claims mastership")
-            case LoggedClaimRequest(version=version, suspected=suspected, asked=asked):
+                    yield events.MasterChanged(self.address, "it claims mastership")
+            case logged.LoggedClaimRequest(version=version, suspected=suspected, asked=asked):
                 self._claim_asked = _addresses(asked)
-                yield ClaimStarted(version, _addresses(suspected), _addresses(asked))
-            case LoggedClaimFinish(version=version, members=members):
+                yield events.ClaimStarted(version, _addresses(suspected), _addresses(asked))
+            case logged.LoggedClaimFinish(version=version, members=members):
                 staying = tuple(member.address for member in members)
                 uuid = next((member.uuid for member in members if member.address == self.address), "")
                 left_out = tuple(member for member in self._claim_asked if member not in staying)
                 for accepting in staying[1:]:
-                    yield ClaimAnswered(accepting, "accepted", 0, "it is on the list of the claim")
-                yield ClaimFinished(version, lineage_of(uuid, self.reuse_count), staying[1:], left_out)
-            case LoggedClaimAcceptance(claimant=claimant):
+                    yield events.ClaimAnswered(accepting, "accepted", 0, "it is on the list of the claim")
+                yield events.ClaimFinished(version, lineage_of(uuid, self.reuse_count), staying[1:], left_out)
+            case logged.LoggedClaimAcceptance(claimant=claimant):
                 self._hint = f"the mastership of {claimant} accepted"
                 if self.master != claimant:
                     self.master = claimant
-                    yield MasterChanged(claimant, "its mastership is accepted")
+                    yield events.MasterChanged(claimant, "its mastership is accepted")
 
-    def _merge(self, parsed: ParsedMessage) -> Iterator[Event]:
+    def _merge(self, parsed: logged.ParsedMessage) -> Iterator[events.Event]:
         match parsed:
-            case MergeVerdict(remote=remote):
+            case events.MergeVerdict(remote=remote):
                 if self._last_verdicts.get(remote) != parsed:
                     self._last_verdicts[remote] = parsed
                     yield parsed
-            case LoggedMergeStart(target=target):
+            case logged.LoggedMergeStart(target=target):
                 self._merge_target = target
-                yield MergeStarted(target, tuple(member.address for member in self._members))
-            case LoggedMergeAbandonment(reason=reason) if self._merge_target is not None:
-                yield MergeAbandoned(self._merge_target, reason)
+                yield events.MergeStarted(target, tuple(member.address for member in self._members))
+            case logged.LoggedMergeAbandonment(reason=reason) if self._merge_target is not None:
+                yield events.MergeAbandoned(self._merge_target, reason)
                 self._merge_target = None
-            case LoggedLifecycle(state="MERGE_FAILED") if self._merge_target is not None:
-                yield MergeAbandoned(self._merge_target, "the merge failed")
+            case logged.LoggedLifecycle(state="MERGE_FAILED") if self._merge_target is not None:
+                yield events.MergeAbandoned(self._merge_target, "the merge failed")
             case _:
                 pass
 
 
-def _addresses(members: tuple[MemberMention, ...]) -> tuple[Address, ...]:
+def _addresses(members: tuple[logged.MemberMention, ...]) -> tuple[Address, ...]:
     return tuple(sorted(member.address for member in members))

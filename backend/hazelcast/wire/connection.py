@@ -20,19 +20,48 @@ from quarterdeck.backend.hazelcast.wire.follower import (
     Send,
 )
 from quarterdeck.backend.hazelcast.wire.followers import Followers
-from quarterdeck.backend.hazelcast.wire.messages import Answer
-from quarterdeck.backend.hazelcast.wire.observations import Observation, RequestAnswered
+from quarterdeck.backend.hazelcast.wire.messages import Answer, Observation, RequestAnswered
 from quarterdeck.backend.hazelcast.wire.requests import Command, Question
-from quarterdeck.backend.hazelcast.wire.settings import SECOND_US, WatchSettings
-from quarterdeck.backend.hazelcast.wire.tls import client_context
+from quarterdeck.backend.hazelcast.wire.settings import SECOND_US, TlsOptions, WatchSettings
 
 
 class NoAnswer(Exception):
-    """The connection ended before the answer came, or there was none. A shutdown is answered so."""
+    """The connection ended before the answer arrived, or there was none. So a shutdown ends."""
+
+
+class BadTlsFiles(ValueError):
+    """Files that cannot be used for TLS. The message names the file."""
+
+
+def client_context(options: TlsOptions) -> ssl.SSLContext:
+    """Make the TLS context of all connections, for TLS 1.2 and later. Raises `BadTlsFiles`."""
+    context = ssl.create_default_context()
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.check_hostname = options.check_host_name
+    if options.authority is not None:
+        context = _with_authority(options, context)
+    if options.certificate is not None:
+        try:
+            context.load_cert_chain(options.certificate, options.key)
+        except (OSError, ssl.SSLError) as error:
+            raise BadTlsFiles(f"the certificate {options.certificate} with its key cannot be used: {error}") from error
+    elif options.key is not None:
+        raise BadTlsFiles(f"the key {options.key} needs a certificate beside it")
+    return context
+
+
+def _with_authority(options: TlsOptions, like: ssl.SSLContext) -> ssl.SSLContext:
+    """Make a context that trusts only that authority, not those of the system."""
+    try:
+        context = ssl.create_default_context(cafile=options.authority)
+    except (OSError, ssl.SSLError) as error:
+        raise BadTlsFiles(f"the authority {options.authority} cannot be used: {error}") from error
+    context.minimum_version, context.check_hostname = like.minimum_version, like.check_hostname
+    return context
 
 
 class _Link(asyncio.Protocol):
-    """One connection of asyncio's. It tells the watch what happens to it."""
+    """One connection of asyncio's, which passes its events to the watch."""
 
     def __init__(self, watch: MemberWatch, connection: FollowedConnection) -> None:
         self._watch = watch
@@ -52,8 +81,8 @@ class _Link(asyncio.Protocol):
 class MemberWatch:
     """Watches real members until `run` is cancelled.
 
-    `hear` is called in the event loop for every observation, in order. `clock_us` is the run's clock, which all their times
-    are of. Raises `BadTlsFiles` when the files of the settings are of no use.
+    `hear` is called in the event loop for every observation, in order. Their times are of `clock_us`, the run's clock. Raises
+    `BadTlsFiles` when the files of the settings cannot be used.
     """
 
     def __init__(
@@ -73,11 +102,11 @@ class MemberWatch:
 
     @property
     def followed(self) -> Mapping[Address, MemberFollower]:
-        """Who is followed, and how it stands with each: `Follower.state`, `reason`, `since_us`."""
+        """The followed members, by address."""
         return self._followers.by_address
 
     async def run(self) -> None:
-        """Watch until cancelled; then close all connections. It ends by itself for no fault of a member."""
+        """Watch until cancelled; then close all connections. No fault of a member ends it."""
         self._broken = asyncio.get_running_loop().create_future()
         try:
             self._tick()
@@ -86,7 +115,7 @@ class MemberWatch:
             self._end()
 
     async def ask(self, address: Address, request: Question | Command, seconds: float = 10.0) -> Answer:
-        """Ask one member, and wait for its answer. An `ErrorAnswer` is returned, not raised.
+        """Ask one member, and return its answer. An `ErrorAnswer` is returned, not raised.
 
         Raises `NoAnswer` when the connection ends first or there is none, `TimeoutError` after `seconds`.
         """
@@ -103,7 +132,7 @@ class MemberWatch:
             del self._answers[ticket]
 
     def link_opened(self, connection: FollowedConnection, transport: asyncio.Transport) -> None:
-        """A connection has been made. One that is not wanted any more is closed."""
+        """Begin to use a connection. One that is no longer wanted is closed."""
         if connection not in self._dialling:
             transport.abort()
             return
@@ -111,12 +140,12 @@ class MemberWatch:
         self._carry_out(self._followers.opened(self._clock_us(), connection))
 
     def link_received(self, connection: FollowedConnection, data: bytes) -> None:
-        """Bytes have come."""
+        """Pass on received bytes."""
         if connection in self._transports:
             self._carry_out(self._followers.received(self._clock_us(), connection, data))
 
     def link_closed(self, connection: FollowedConnection, reason: str, ending: Ending) -> None:
-        """A connection has ended, or could not be made."""
+        """Pass on that a connection has ended, or could not be made."""
         if self._transports.pop(connection, None) is not None or connection in self._dialling:
             self._carry_out(self._followers.closed(self._clock_us(), connection, reason, ending))
 
@@ -125,7 +154,7 @@ class MemberWatch:
         self._carry_out(self._followers.tick(self._clock_us()))
 
     def _carry_out(self, outputs: Iterable[Output]) -> None:
-        """Do what is to be done with connections, and tell what came to light. A fault in `hear` ends the watch."""
+        """Carry out what is wanted of connections, and pass on observations. An exception of `hear` ends the watch."""
         if self._broken is None or self._broken.done():
             return
         try:
@@ -139,13 +168,13 @@ class MemberWatch:
                     case HangUp(connection):
                         self._hang_up(connection)
                     case _:
-                        self._tell(output)
+                        self._pass_on(output)
         except Exception as error:
             self._broken.set_exception(error)
             raise
         self._set_timer()
 
-    def _tell(self, observation: Observation) -> None:
+    def _pass_on(self, observation: Observation) -> None:
         if isinstance(observation, RequestAnswered):
             waiting = self._answers.get(observation.ticket)
             if waiting is not None and not waiting.done():
@@ -176,7 +205,7 @@ class MemberWatch:
             if self._tls is None:
                 self.link_closed(connection, *_ending_of(error))
             else:
-                self.link_closed(connection, "the connection ended in the handshake; does it speak TLS?", "turned away")
+                self.link_closed(connection, "the connection ended in the handshake; does it speak TLS?", "refused")
         except OSError as error:
             self.link_closed(connection, *_ending_of(error))
         finally:
@@ -201,18 +230,18 @@ class MemberWatch:
 
 
 def _ending_of(error: Exception | None) -> tuple[str, Ending]:
-    """What an end means, and the words for it."""
+    """Return the words for an end, and what it means."""
     match error:
         case None:
             return "it has closed the connection", "closed"
         case ssl.SSLCertVerificationError():
-            return f"its certificate is not accepted: {error.verify_message}", "turned away"
+            return f"its certificate is not accepted: {error.verify_message}", "refused"
         case ssl.SSLError():
-            return f"TLS does not come about: {error.reason or error}", "turned away"
+            return f"TLS does not come about: {error.reason or error}", "refused"
         case socket.gaierror():
             return "there is no host of that name", "closed"
         case ConnectionRefusedError():
-            return "nobody listens there", "closed"
+            return "no process listens there", "closed"
         case ConnectionError():
             return "the connection was reset", "closed"
         case _:

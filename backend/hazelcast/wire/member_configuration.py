@@ -1,4 +1,4 @@
-"""What a member's configuration, which it tells as XML, says about how it finds others and how an operator may reach it."""
+"""What a member's configuration, which it reports as XML, says about how it finds others and how an operator may reach it."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.join_list import DEFAULT_PORT, BadJoinList, parse_join_list
 
 MOST_ENTRIES = 1_000
-"""However many a configuration names."""
 
 
 class ReportedConfiguration(Struct, frozen=True):
-    """What matters here of a configuration. The join list is that of the moment, with all edits."""
+    """The parts of a configuration that are used here. The join list is the present one, with all edits."""
 
     cluster_name: str
     joiner: str
     """How it finds others: ``tcp-ip``, or another element of ``join`` that is enabled, such as ``multicast``."""
     join_list: tuple[Address, ...]
-    """An entry that stands for many addresses is there as it was written."""
+    """An entry that stands for many addresses is kept as written."""
     properties: dict[str, str]
     """Those that were configured, by name."""
     port: int = DEFAULT_PORT
@@ -29,7 +28,7 @@ class ReportedConfiguration(Struct, frozen=True):
     rest_groups: tuple[str, ...] = ()
     """The groups of REST endpoints that are enabled."""
     trusted_interfaces: tuple[str, ...] = ()
-    """From where management calls are let through; from everywhere when there are none."""
+    """The addresses from which management calls are allowed; from everywhere when there are none."""
 
     @property
     def uses_join_list(self) -> bool:
@@ -37,12 +36,15 @@ class ReportedConfiguration(Struct, frozen=True):
         return self.joiner == "tcp-ip"
 
     def may_edit_join_list(self) -> bool:
-        """Whether its join list can be edited over REST while it runs."""
+        """Return whether its join list can be edited over REST while it runs."""
         return self.rest_enabled and "CLUSTER_WRITE" in self.rest_groups
 
 
 def read_configuration(xml: str) -> ReportedConfiguration | None:
-    """None for a text that is no configuration; one with a document type is none, for it could stand for endless text."""
+    """Parse a configuration; None for a text that is none.
+
+    One with a document type counts as none, because it could expand without end.
+    """
     if "<!DOCTYPE" in xml:
         return None
     try:
@@ -58,11 +60,11 @@ def read_configuration(xml: str) -> ReportedConfiguration | None:
         (root.findtext("cluster-name") or "").strip(),
         _joiner(root),
         _join_list(root, int(port) if port.isdecimal() else DEFAULT_PORT),
-        {one.get("name", ""): (one.text or "").strip() for one in root.findall("properties/property")},
+        {item.get("name", ""): (item.text or "").strip() for item in root.findall("properties/property")},
         int(port) if port.isdecimal() else DEFAULT_PORT,
         rest is not None and _is_enabled(rest),
         tuple(group for group in groups if group),
-        tuple((one.text or "").strip() for one in root.findall("management-center/trusted-interfaces/interface")),
+        tuple((item.text or "").strip() for item in root.findall("management-center/trusted-interfaces/interface")),
     )
 
 
@@ -71,20 +73,17 @@ def _is_enabled(element: ElementTree.Element) -> bool:
 
 
 def _joiner(root: ElementTree.Element) -> str:
-    """What was enabled by name goes before the detection of where it runs, which is so by default."""
-    enabled = [one.tag for one in root.find("network/join") or () if _is_enabled(one)]
-    return next((one for one in enabled if one != "auto-detection"), enabled[0] if enabled else "none")
+    """Return the joiner enabled by name, before auto-detection, which is enabled by default."""
+    enabled = [joiner.tag for joiner in root.find("network/join") or () if _is_enabled(joiner)]
+    return next((joiner for joiner in enabled if joiner != "auto-detection"), enabled[0] if enabled else "none")
 
 
 def _join_list(root: ElementTree.Element, port: int) -> tuple[Address, ...]:
     tcp_ip = root.find("network/join/tcp-ip")
     if tcp_ip is None or not _is_enabled(tcp_ip):
         return ()
-    texts = [
-        tcp_ip.findtext("required-member") or "",
-        *(one.text or "" for one in tcp_ip.findall("member-list/member")),
-    ]
-    return tuple(dict.fromkeys(one for text in texts[:MOST_ENTRIES] for one in _addresses(text, port)))
+    texts = [tcp_ip.findtext("required-member"), *(entry.text for entry in tcp_ip.findall("member-list/member"))]
+    return tuple(dict.fromkeys(address for text in texts[:MOST_ENTRIES] for address in _addresses(text or "", port)))
 
 
 def _addresses(text: str, port: int) -> Iterator[Address]:

@@ -1,7 +1,8 @@
-"""What a member tells a client: one type for each message of the protocol that this project understands.
+"""What a member reports to a client, and what following a member yields.
 
-A uuid is text in its usual form, as everywhere in this project. An address is the canonical text of `backend.core.address`,
-as the member names itself: behind NAT nobody outside may reach it under that name.
+There is one type for each message of the protocol that is understood here, and one for each change of the connection.
+A uuid is text in its usual form, as everywhere in this project. An address is the canonical text of `backend.core.address`, as
+the member names itself: behind NAT it may not be reachable under that name.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import ClusterState
 
 AuthenticationStatus = Literal["authenticated", "credentials failed", "serialization version differs", "not allowed"]
-"""What a member says of a client that introduces itself. `not allowed`: this client may not use this cluster."""
+"""A member's answer to a client that introduces itself. `not allowed`: this client may not use this cluster."""
 
 AUTHENTICATION_STATUSES: tuple[AuthenticationStatus, ...] = (
     "authenticated",
@@ -24,14 +25,14 @@ AUTHENTICATION_STATUSES: tuple[AuthenticationStatus, ...] = (
 )
 """By the number that stands for each on the wire."""
 
-ToldState = ClusterState | Literal["IN_TRANSITION", "unknown"]
+ReportedState = ClusterState | Literal["IN_TRANSITION", "unknown"]
 """A member may be asked while the state is being changed, and a later version may have another one."""
 
 MetricValue = int | float
 
 
 class Authenticated(Struct, frozen=True):
-    """The answer to a client that introduced itself. Of one that is turned away only the status is sure to be there."""
+    """The answer to a client that introduced itself. If it is refused, only the status is certain."""
 
     status: AuthenticationStatus
     address: Address | None
@@ -39,7 +40,7 @@ class Authenticated(Struct, frozen=True):
     member_uuid: str | None
     server_version: str
     partition_count: int
-    """-1 before the first arrangement, as some versions tell it."""
+    """-1 before the first arrangement, as some versions report it."""
     cluster_uuid: str | None
     """The same on both sides of a split."""
     serialization_version: int = 1
@@ -54,7 +55,7 @@ class ViewMember(Struct, frozen=True):
     lite: bool
     attributes: dict[str, str] = {}
     version: str = ""
-    """As major.minor.patch; empty where it was not told."""
+    """As major.minor.patch; empty if not reported."""
 
 
 class MembersView(Struct, frozen=True):
@@ -68,22 +69,22 @@ class MembersView(Struct, frozen=True):
 
     @property
     def master(self) -> ViewMember | None:
-        """The first, which leads as this member believes."""
+        """The first member, which leads as this member believes."""
         return self.members[0] if self.members else None
 
 
 class PartitionsView(Struct, frozen=True):
-    """Who owns each partition, as this member believes. Backups are never told."""
+    """The owner of each partition, as this member believes. Backups are never reported."""
 
     counter: int
     """The member's own count of views, which means nothing elsewhere: one table was 22, 25, 33 and 37 on four members."""
     holders: tuple[str, ...]
     """The uuids of all owners, in the order of text."""
     owners: tuple[int, ...]
-    """By partition: the owner's place among `holders`, or -1 when nobody was told as its owner."""
+    """By partition: the owner's place among `holders`, or -1 if none was reported."""
 
     def owner_of(self, partition: int) -> str | None:
-        """The uuid of the owner of `partition`."""
+        """Return the uuid of the owner of `partition`, or None."""
         place = self.owners[partition] if 0 <= partition < len(self.owners) else -1
         return None if place < 0 else self.holders[place]
 
@@ -96,7 +97,7 @@ class MigrationState(Struct, frozen=True):
     planned: int
     done: int
     total_ms: int
-    """The time that those which are done have taken together."""
+    """The time that the finished ones have taken together."""
 
 
 class MigrationProcessEvent(Struct, frozen=True):
@@ -107,7 +108,7 @@ class MigrationProcessEvent(Struct, frozen=True):
 
 
 class ReplicaMigrationEvent(Struct, frozen=True):
-    """One replica has been migrated, or could not be. Its beginning is never told."""
+    """One replica has been migrated, or could not be. The beginning of a migration is never reported."""
 
     partition: int
     replica_index: int
@@ -124,17 +125,17 @@ class PartitionLostEvent(Struct, frozen=True):
     partition: int
     lost_backups: int
     source_uuid: str | None
-    """Who found it out."""
+    """The member that found it out."""
 
 
 class ClusterMetadata(Struct, frozen=True):
-    """What a member says of its cluster when it is asked."""
+    """What a member says of its cluster when asked."""
 
-    state: ToldState
+    state: ReportedState
     cluster_time_ms: int
     member_version: str
     cluster_uuid: str | None = None
-    """Not told by 4.2."""
+    """Not reported by 4.2."""
 
 
 class MemberConfig(Struct, frozen=True):
@@ -149,21 +150,15 @@ class SystemProperties(Struct, frozen=True):
     properties: dict[str, str]
 
 
-class TimedMemberState(Struct, frozen=True):
-    """What the member keeps for the management centre, as JSON text."""
-
-    json: str
-
-
 class MetricSample(Struct, frozen=True):
-    """One metric at one moment: ``partitions.stateStamp`` is the name ``partitions.stateStamp`` without tags."""
+    """One metric at one moment, such as ``partitions.stateStamp``."""
 
     name: str
     """Prefix and metric, with a point between them."""
     value: MetricValue
     unit: int | None = None
     discriminator: tuple[str, str] | None = None
-    """What this sample is of, when there are several of the name: key and value."""
+    """Which of several samples of the same name it is: key and value."""
     tags: tuple[tuple[str, str], ...] = ()
 
 
@@ -175,12 +170,12 @@ class MetricSet(Struct, frozen=True):
     samples: tuple[MetricSample, ...]
 
     def value_of(self, name: str) -> MetricValue | None:
-        """The value of the first sample of `name`."""
+        """Return the value of the first sample of `name`, or None."""
         return next((sample.value for sample in self.samples if sample.name == name), None)
 
 
 class Metrics(Struct, frozen=True):
-    """The sets of metrics since the sequence that was asked for."""
+    """The sets of metrics since the requested sequence."""
 
     next_sequence: int
     sets: tuple[MetricSet, ...]
@@ -199,11 +194,11 @@ class ListenerRemoved(Struct, frozen=True):
 
 
 class RequestDone(Struct, frozen=True):
-    """A request without a value has been carried out: a ping, a change of state, a promotion, a shutdown."""
+    """The answer to a request without a value: a ping, a change of state, a promotion, a shutdown."""
 
 
 class ErrorAnswer(Struct, frozen=True):
-    """A request that failed. `class_name` is the Java class of the exception, `message` its text; causes stay out."""
+    """A request that failed. `class_name` is the Java class of the exception, `message` its text. Causes are left out."""
 
     code: int
     class_name: str
@@ -211,36 +206,113 @@ class ErrorAnswer(Struct, frozen=True):
 
     @property
     def not_ready(self) -> bool:
-        """Whether the member says that it is starting or merging: it will be there soon, as a new incarnation."""
+        """Whether the member is starting or merging: it will soon be ready, as a new incarnation."""
         return "not ready" in self.message or self.class_name.endswith("HazelcastInstanceNotActiveException")
 
     @property
     def access_denied(self) -> bool:
-        """Whether security or `trusted-interfaces` keep this client from asking that."""
+        """Whether security or `trusted-interfaces` forbid this client that request."""
         return self.class_name.rpartition(".")[2] in ("AccessControlException", "SecurityException")
 
 
 class UnknownMessage(Struct, frozen=True):
-    """A message of a type that this project does not understand, say of a later version. It is skipped."""
+    """A message of a type that is not understood here, say of a later version. It is skipped."""
 
     type: int
 
 
 Event = MembersView | PartitionsView | MigrationProcessEvent | ReplicaMigrationEvent | PartitionLostEvent
-"""What a member tells unasked, once a listener is in place."""
+"""What a member reports unasked, once a listener is in place."""
 
 Answer = (
     Authenticated
     | ClusterMetadata
     | MemberConfig
     | SystemProperties
-    | TimedMemberState
     | Metrics
     | ListenerAdded
     | ListenerRemoved
     | RequestDone
     | ErrorAnswer
 )
-"""What answers a request."""
+"""The answers to requests."""
 
 Message = Event | Answer | UnknownMessage
+
+ConnectionState = Literal["connected", "merging", "silent", "refused", "gone"]
+"""The state of the connection to a member, as seen from here.
+
+connected
+    It has accepted us and answers.
+merging
+    It answers that it is not ready yet: it is starting, or merges into another cluster and comes back as a new incarnation.
+silent
+    Nothing has arrived from it for a while, though nothing shows that it is gone: it is frozen, or cut off.
+refused
+    A peer is there and refuses us: another cluster name, credentials, TLS, or no member at all. The reason says which.
+gone
+    No peer is there: the connection was closed, or refused by the host.
+"""
+
+Topic = Literal["cluster-state", "metrics", "config", "properties", "migrations", "losses"]
+"""What a member may refuse to report while it reports the rest."""
+
+
+class Heard(Struct, frozen=True):
+    """A member reported something, asked or unasked."""
+
+    at_us: int
+    address: Address
+    """How the member names itself."""
+    member_uuid: str
+    """The incarnation that reported it."""
+    message: Message
+
+
+class ConnectionReport(Struct, frozen=True):
+    """The connection state of a member has changed."""
+
+    at_us: int
+    address: Address
+    state: ConnectionState
+    reason: str
+    """A sentence for people: why it is refused or gone, since when silent. Empty when connected."""
+    since_us: int
+    """When it began, which is before `at_us` for a silence."""
+
+
+class TopicRefused(Struct, frozen=True):
+    """A member refuses requests of one topic, while it answers the others."""
+
+    at_us: int
+    address: Address
+    topic: Topic
+    reason: str
+
+
+class RequestAnswered(Struct, frozen=True):
+    """The answer to `Followers.ask`. None: the connection ended before it arrived."""
+
+    at_us: int
+    address: Address
+    ticket: int
+    answer: Answer | None
+
+
+class Renamed(Struct, frozen=True):
+    """The dialled address leads to a member that names itself otherwise. From now on its own name is used."""
+
+    at_us: int
+    dialled: Address
+    address: Address
+
+
+class NotFollowed(Struct, frozen=True):
+    """An address was found but is not followed, because as many are followed as allowed."""
+
+    at_us: int
+    address: Address
+    limit: int
+
+
+Observation = Heard | ConnectionReport | TopicRefused | RequestAnswered | Renamed | NotFollowed

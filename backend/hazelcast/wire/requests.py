@@ -1,4 +1,4 @@
-"""What a client asks of a member: one type for each request of the protocol that this project sends."""
+"""Requests of a client to a member: one type for each that this project sends."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from quarterdeck.backend.core.cluster_profile import ClusterState
 
 
 class NameOnly(Struct, frozen=True):
-    """A cluster without security: its name is all that a client has to know."""
+    """A cluster without security: a client only has to know its name."""
 
 
 class UserAndPassword(Struct, frozen=True):
@@ -34,7 +34,7 @@ Credentials = NameOnly | UserAndPassword | RequestToken
 
 
 class Authenticate(Struct, frozen=True):
-    """Introduces the client. It has to be the first request of a connection."""
+    """Introduces the client. It must be the first request of a connection."""
 
     cluster_name: str
     credentials: Credentials
@@ -44,33 +44,33 @@ class Authenticate(Struct, frozen=True):
 
 
 class Ping(Struct, frozen=True):
-    """Asks for a sign of life."""
+    """Asks for an empty answer, as a sign of life."""
 
 
 class AddClusterViewListener(Struct, frozen=True):
-    """Wants to be told the member's list and the owners of partitions, now and whenever they change."""
+    """Subscribes to the member's list and the owners of partitions."""
 
 
 class AddMigrationListener(Struct, frozen=True):
-    """Wants to be told when a replica has been migrated."""
+    """Subscribes to migrations of replicas."""
 
     local_only: bool = False
 
 
 class RemoveMigrationListener(Struct, frozen=True):
-    """Wants to be told no longer."""
+    """Ends the subscription to migrations."""
 
     registration_uuid: str
 
 
 class AddPartitionLostListener(Struct, frozen=True):
-    """Wants to be told when a partition is lost."""
+    """Subscribes to losses of partitions."""
 
     local_only: bool = False
 
 
 class ReadMetrics(Struct, frozen=True):
-    """Asks for the metrics that the member with this uuid has collected since a sequence; -1 is the oldest that it has kept."""
+    """Asks for the metrics that the member with this uuid has collected since a sequence; -1 is the oldest it has kept."""
 
     member_uuid: str
     from_sequence: int
@@ -88,33 +88,29 @@ class GetSystemProperties(Struct, frozen=True):
     """Asks for the properties of the process."""
 
 
-class GetTimedMemberState(Struct, frozen=True):
-    """Asks for what the member keeps for the management centre."""
-
-
 class ChangeClusterState(Struct, frozen=True):
-    """Wants the whole cluster in another state."""
+    """Changes the state of the whole cluster."""
 
     state: ClusterState
 
 
 class ShutDownMember(Struct, frozen=True):
-    """Wants this member to leave gracefully. It closes the connection before it answers."""
+    """Shuts this member down gracefully. It closes the connection before it answers."""
 
 
 class PromoteLiteMember(Struct, frozen=True):
-    """Wants this lite member to hold data."""
+    """Makes this lite member a data member."""
 
 
 class ShutDownCluster(Struct, frozen=True):
-    """Wants all members to leave gracefully."""
+    """Shuts all members down gracefully."""
 
 
-Question = Ping | ReadMetrics | GetClusterMetadata | GetMemberConfig | GetSystemProperties | GetTimedMemberState
-"""What changes nothing at the member."""
+Question = Ping | ReadMetrics | GetClusterMetadata | GetMemberConfig | GetSystemProperties
+"""Requests that change nothing at the member."""
 
 Command = ChangeClusterState | ShutDownMember | PromoteLiteMember | ShutDownCluster
-"""What an operator may want done."""
+"""Requests that an operator may send."""
 
 Listening = AddClusterViewListener | AddMigrationListener | RemoveMigrationListener | AddPartitionLostListener
 

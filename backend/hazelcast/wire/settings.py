@@ -1,4 +1,4 @@
-"""How real members are watched: which, with what credentials, how often they are asked, and what is too much."""
+"""How real members are watched: which ones, with what credentials, how often they are asked, and what is too much."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ WATCHED_METRICS = frozenset(("partitions", "cluster", "cluster.clock", "memory",
 
 @dataclass(frozen=True)
 class TlsOptions:
-    """How the members' certificates are checked, and which one we show. All files are PEM."""
+    """How the members' certificates are checked, and which one we present. All files are PEM."""
 
     authority: Path | None = None
-    """Who signs the members' certificates; without it, whom the system trusts."""
+    """The signer of the members' certificates; without it, those that the system trusts."""
     certificate: Path | None = None
-    """What we show, when members want to see one."""
+    """Ours, for members that require one."""
     key: Path | None = None
     host_name: str | None = None
     """The name in the members' certificates, when it is not the host that is dialled."""
@@ -29,18 +29,18 @@ class TlsOptions:
 
 @dataclass(frozen=True)
 class Pace:
-    """How often a member is asked. Watching shall cost it less than 2 kB a second."""
+    """How often a member is asked. Watching costs it less than 2 kB a second."""
 
     state_us: int = SECOND_US // 2
-    """The state of the cluster: the answer is the sign of life that the member gives."""
+    """The state of the cluster. Its answer shows that the member is alive."""
     metrics_us: int = 5 * SECOND_US
     config_us: int = 30 * SECOND_US
     silent_after_us: int = 2 * SECOND_US
     """A member that owes an answer for so long is silent."""
     redial_after_us: int = 15 * SECOND_US
-    """A silent member's connection is made anew after so long: a path that was cut does not tell when it is whole again."""
+    """After so long a silent member is dialled again: a path that was cut does not show when it is whole again."""
     first_answer_us: int = 6 * SECOND_US
-    """A member's first answers may take longer: a Java that has just begun is slow."""
+    """A member's first answers may take longer: a Java process that has just begun is slow."""
     dial_us: int = 5 * SECOND_US
     """How long making a connection may take."""
     first_wait_us: int = SECOND_US // 4
@@ -49,7 +49,7 @@ class Pace:
     merging_wait_us: int = SECOND_US // 2
     """The wait while a member is not ready."""
     refused_wait_us: int = 15 * SECOND_US
-    """The wait after having been turned away."""
+    """The wait after a refusal."""
     bytes_per_second: int = 2_000
     """What questions and their answers may cost a member, on average."""
     burst_bytes: int = 120_000
@@ -58,7 +58,7 @@ class Pace:
 
 @dataclass(frozen=True)
 class WatchSettings:
-    """Everything that somebody decides who attaches to real members."""
+    """Everything that an operator decides when watching real members."""
 
     addresses: tuple[Address, ...]
     """Where to begin. Others are found on the members' lists and join lists."""
@@ -69,7 +69,7 @@ class WatchSettings:
     """From the address that a member names itself by to the one where it is reached from here."""
     most_followed: int = 200
     metrics: frozenset[str] = WATCHED_METRICS
-    """The prefixes of the metrics that are kept of what a member sends."""
+    """The prefixes of the metrics that are kept."""
     client_name: str = "quarterdeck"
     client_version: str = "1.0"
     pace: Pace = field(default_factory=Pace)

@@ -1,4 +1,4 @@
-"""Makes events of ours of what members of Hazelcast tell somebody who is connected to them, and of what they log besides.
+"""Makes our events of what members of Hazelcast report to a client that is connected to them, and of what they also log.
 
-Nothing here is read from a socket or a clock: what was heard, and when, are arguments. What nobody told is never made up.
+Nothing here reads a socket or a clock: what was reported, and when, are arguments. What was not reported is never made up.
 """

@@ -1,4 +1,4 @@
-"""What is heard of all members that are watched, as events of the incarnations that they happened to."""
+"""What all watched members report, as events of the incarnations to which they happened."""
 
 from __future__ import annotations
 
@@ -9,34 +9,23 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
 from quarterdeck.backend.core.events import Event
 from quarterdeck.backend.core.membership.views.identity import Member
+from quarterdeck.backend.core.partitions.events import PartitionLost
 from quarterdeck.backend.core.witnessed.events import Aspect, Source
+from quarterdeck.backend.hazelcast.wire import messages
 from quarterdeck.backend.hazelcast.wire.member_configuration import ReportedConfiguration, read_configuration
-from quarterdeck.backend.hazelcast.wire.messages import (
-    Authenticated,
-    ClusterMetadata,
-    MemberConfig,
-    MembersView,
-    Message,
-    Metrics,
-    PartitionLostEvent,
-    PartitionsView,
-    ReplicaMigrationEvent,
-    SystemProperties,
-    ViewMember,
-)
-from quarterdeck.backend.hazelcast.wire.observations import ConnectionTold, Heard, NotTold, Observation, Topic
+from quarterdeck.backend.hazelcast.wire.messages import ConnectionReport, Heard, Observation, Topic, TopicRefused
 from quarterdeck.backend.hazelcast.witness.member_witness import MemberWitness, WitnessedEvent
 
-LOGS_TELL: tuple[Aspect, ...] = ("suspicions", "claims", "merge-verdicts")
-"""The aspects that only the log of a member tells."""
+ONLY_LOGGED_ASPECTS: tuple[Aspect, ...] = ("suspicions", "claims", "merge-verdicts")
+"""The aspects that only the log of a member shows."""
 
-TOPIC_TELLS: dict[Topic, tuple[Aspect, ...]] = {
+TOPIC_ASPECTS: dict[Topic, tuple[Aspect, ...]] = {
     "cluster-state": ("cluster-state",),
     "config": ("join-list", "settings"),
     "migrations": ("migration-ends",),
     "losses": ("losses",),
 }
-"""Which aspect is not told when a member refuses a topic."""
+"""Which aspects are unknown when a member refuses a topic."""
 
 STATE_STAMP = "partitions.stateStamp"
 
@@ -51,50 +40,52 @@ class HeardEvent(NamedTuple):
 
 
 class ClusterWitness:
-    """Takes observations in the order in which they were made, gives events. Members go by the addresses that they name."""
+    """Makes events of observations, in the order in which they were made. Members are named by the addresses that they use."""
 
     def __init__(self, logged: Iterable[Address] = ()) -> None:
-        """`logged` are the members whose logs are read as well."""
+        """Begin. `logged` are the members whose logs are read as well."""
         self.members: dict[Address, MemberWitness] = {}
         self.configurations: dict[Address, ReportedConfiguration] = {}
-        """What the configuration of each member says that matters here, as it was told last."""
-        self.untold: dict[Address, dict[Topic, str]] = {}
-        """What each member refuses to tell, and in which words."""
+        """The configuration that each member reported last."""
+        self.refused: dict[Address, dict[Topic, str]] = {}
+        """The topics that each member refuses, and in which words."""
         self._logged = frozenset(logged)
-        self._listed: tuple[ViewMember, ...] = ()
+        self._listed: tuple[messages.ViewMember, ...] = ()
         self._members_listed: tuple[Member, ...] = ()
-        """The list that was told last."""
+        """The list that was reported last."""
 
     def hear(self, observation: Observation) -> list[HeardEvent]:
-        """What follows from one observation."""
+        """Return the events that follow from an observation."""
         match observation:
             case Heard(at_us, address, uuid, message):
-                told = self._message(self._member(address), uuid, message, at_us)
-            case ConnectionTold(at_us, address, state, reason) if state != "connected":
-                told = self._member(address).unreachable(state, reason, at_us)
-            case NotTold(at_us, address, topic, reason):
-                self.untold.setdefault(address, {})[topic] = reason
-                told = self._member(address).told(lambda one: one.refuses(*TOPIC_TELLS.get(topic, ())))
-            case _:  # who has connected is told by its first message; the rest is for those who act
+                witnessed = self._message(self._member(address), uuid, message, at_us)
+            case ConnectionReport(at_us, address, state, reason) if state != "connected":
+                witnessed = self._member(address).unreachable(state, reason, at_us)
+            case TopicRefused(at_us, address, topic, reason):
+                self.refused.setdefault(address, {})[topic] = reason
+                witnessed = self._member(address).apply(lambda event: event.refuses(*TOPIC_ASPECTS.get(topic, ())))
+            case _:  # a connected member is known by its first message
                 return []
-        return [HeardEvent(at_us, address, *one) for one in told]
+        return [HeardEvent(at_us, address, *event) for event in witnessed]
 
     def wake(self, now_us: int) -> list[HeardEvent]:
-        """Time has passed: call it a few times a second."""
+        """Return what is due by now. Call it a few times a second."""
         return [
-            HeardEvent(now_us, address, *one) for address, member in self.members.items() for one in member.wake(now_us)
+            HeardEvent(now_us, address, *event)
+            for address, member in self.members.items()
+            for event in member.wake(now_us)
         ]
 
     def logs(self, address: Address, now_us: int) -> list[HeardEvent]:
-        """The log of this member is read from now on."""
+        """Begin to read the log of this member."""
         if address in self._logged:
             return []
         self._logged |= {address}
-        told = self._member(address).logs_tell(("client-protocol", "logs"), LOGS_TELL)
-        return [HeardEvent(now_us, address, *one) for one in told]
+        witnessed = self._member(address).add_log(("client-protocol", "logs"), ONLY_LOGGED_ASPECTS)
+        return [HeardEvent(now_us, address, *event) for event in witnessed]
 
     def incarnation_of(self, address: Address) -> str:
-        """The uuid of the incarnation that is known there; empty when none is."""
+        """Return the uuid of the incarnation that is known there; empty when none is."""
         member = self.members.get(address)
         return member.incarnation.uuid if member is not None and member.incarnation is not None else ""
 
@@ -103,50 +94,52 @@ class ClusterWitness:
             by: tuple[Source, ...] = ("client-protocol",)
             is_logged = address in self._logged
             self.members[address] = MemberWitness(
-                address, (*by, "logs") if is_logged else by, LOGS_TELL if is_logged else ()
+                address, (*by, "logs") if is_logged else by, ONLY_LOGGED_ASPECTS if is_logged else ()
             )
         return self.members[address]
 
-    def _members_of(self, listed: tuple[ViewMember, ...]) -> tuple[Member, ...]:
-        """The members on a list. All that tell the same one share it."""
+    def _members_of(self, listed: tuple[messages.ViewMember, ...]) -> tuple[Member, ...]:
+        """Return the members on a list. All members that report the same list share it."""
         if listed != self._listed:
             self._listed = listed
-            self._members_listed = tuple(Member(one.address, one.uuid, 0, one.lite) for one in listed)
+            self._members_listed = tuple(Member(member.address, member.uuid, 0, member.lite) for member in listed)
         return self._members_listed
 
-    def _message(self, member: MemberWitness, uuid: str, message: Message, now_us: int) -> Iterator[WitnessedEvent]:
+    def _message(
+        self, member: MemberWitness, uuid: str, message: messages.Message, now_us: int
+    ) -> Iterator[WitnessedEvent]:
         match message:
-            case Authenticated(status=status, server_version=software):
+            case messages.Authenticated(status=status, server_version=software):
                 if status == "authenticated":
                     yield from member.answered(uuid, f"Hazelcast {software}" if software else "", now_us)
                 return
         yield from member.speaks(uuid, now_us)
         match message:
-            case MembersView(version, listed):
-                yield from member.list_told(version, self._members_of(listed))
-                for one in listed:
-                    if one.address != member.address:
-                        self._member(one.address).listed(one.uuid, now_us)
-            case PartitionsView():
-                yield from member.told(lambda one: one.owners_told(message, now_us))
-            case ReplicaMigrationEvent():
-                yield from member.told(lambda one: one.migration_ended(message))
-            case PartitionLostEvent(partition, lost_backups):
-                yield from member.told(lambda one: one.partition_lost(partition, lost_backups))
-            case ClusterMetadata(state):
-                known = next((one for one in CLUSTER_STATES if one == state), None)
+            case messages.MembersView(version, listed):
+                yield from member.list_reported(version, self._members_of(listed))
+                for other in listed:
+                    if other.address != member.address:
+                        self._member(other.address).listed(other.uuid, now_us)
+            case messages.PartitionsView():
+                yield from member.apply(lambda incarnation: incarnation.owners_reported(message, now_us))
+            case messages.ReplicaMigrationEvent():
+                yield from member.apply(lambda incarnation: incarnation.migration_ended(message))
+            case messages.PartitionLostEvent(partition, lost_backups):
+                yield from member.apply(lambda _: [PartitionLost(partition, lost_backups)])
+            case messages.ClusterMetadata(state):
+                known = next((known for known in CLUSTER_STATES if known == state), None)
                 if known is not None:
-                    yield from member.told(lambda one: one.state_told(known))
-            case MemberConfig(xml):
+                    yield from member.apply(lambda incarnation: incarnation.state_reported(known))
+            case messages.MemberConfig(xml):
                 configuration = read_configuration(xml)
                 if configuration is not None:
                     self.configurations[member.address] = configuration
-                    yield from member.told(lambda one: one.configuration_told(configuration))
-            case SystemProperties(properties):
-                yield from member.told(lambda one: one.system_properties_told(properties))
-            case Metrics(_, sets) if sets:
+                    yield from member.apply(lambda incarnation: incarnation.configuration_reported(configuration))
+            case messages.SystemProperties(properties):
+                yield from member.apply(lambda incarnation: incarnation.system_properties_reported(properties))
+            case messages.Metrics(_, sets) if sets:
                 stamp = sets[-1].value_of(STATE_STAMP)
                 if stamp is not None:
-                    yield from member.told(lambda one: one.stamp_told(int(stamp), now_us))
+                    yield from member.apply(lambda incarnation: incarnation.stamp_reported(int(stamp), now_us))
             case _:
                 pass

@@ -1,7 +1,7 @@
-"""What members log, line by line as it is written: the events that only a log tells, and when they were by our own clock.
+"""What members log, line by line as it is written: the events that only a log shows, and when they happened by our own clock.
 
-A list that a member both logs and tells its clients shows how far its clock is from ours. Before there is one, a line that has
-just been written tells nearly the same.
+A list that a member both logs and reports to its clients shows how far its clock is from ours. Before there is one, a line that
+was just written shows nearly the same.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ONLY_LOGGED: tuple[type, ...] = (
     events.ListRejected,
     events.ObserverPaused,
 )
-"""What the connection does not tell. All else a log tells later and no better."""
+"""What the connection does not report. A log shows everything else later and no better."""
 
 SAMPLES = 15
 LISTS_REMEMBERED = 64
@@ -53,17 +53,17 @@ class Logged(NamedTuple):
 
 
 class LogWitness:
-    """Takes the lines of one stream, which may be those of several members, in the order in which they were written."""
+    """Reads the lines of one stream, which may be those of several members, in the order in which they were written."""
 
     def __init__(self, member: Address | None = None, clock: ClockContext | None = None) -> None:
-        """`member` is who writes, where the lines do not say so."""
+        """Begin. `member` writes the lines that do not name a member."""
         self._member = member
         self._assembler = MessageAssembler(clock or ClockContext())
         self._members: dict[Address, EventReconstruction] = {}
         self._offset = self._number = 0
 
-    def take(self, line: str) -> Iterator[Logged]:
-        """The events of the messages that end before `line`."""
+    def add_line(self, line: str) -> Iterator[Logged]:
+        """Yield the events of the messages that end before `line`."""
         for found in self._assembler.add_line(self._offset, self._number, line):
             if isinstance(found, Message):
                 yield from self._message(found)
@@ -71,7 +71,7 @@ class LogWitness:
         self._number += 1
 
     def flush(self) -> Iterator[Logged]:
-        """Nothing has come for a while: what was written is whole."""
+        """Yield the events of messages that are complete because no lines have come for a while."""
         for found in self._assembler.end():
             if isinstance(found, Message):
                 yield from self._message(found)
@@ -81,38 +81,38 @@ class LogWitness:
         matched = match_message(message.text, message.logger) if message.ours else None
         if member is None or matched is None or message.utc is None or message.dateless:
             return
-        life = self._members.setdefault(member, EventReconstruction("logs", member, 0))
-        for record in life.apply(message.utc, message.utc, matched.parsed, message.thread):
+        reconstruction = self._members.setdefault(member, EventReconstruction("logs", member, 0))
+        for record in reconstruction.apply(message.utc, message.utc, matched.parsed, message.thread):
             yield Logged(member, record.uuid, record.utc, record.event)
 
 
 class LogClocks:
-    """By how much our clock is ahead of that of each member's log."""
+    """How far our clock is ahead of that of each member's log."""
 
     def __init__(self) -> None:
         self._lists: dict[tuple[Address, str, int], int] = {}
         self._samples: dict[Address, deque[int]] = {}
         self._at_most: dict[Address, int] = {}
 
-    def heard(self, member: Address, told: ListInstalled, utc_us: int) -> None:
-        """A list was told over the connection, at this time of our clock."""
-        self._pair(member, told, utc_us, 1)
+    def heard(self, member: Address, installed: ListInstalled, utc_us: int) -> None:
+        """Record when the connection reported a list, by our clock."""
+        self._pair(member, installed, utc_us, 1)
 
-    def logged(self, member: Address, told: ListInstalled, utc_us: int) -> None:
-        """The member has logged a list, at this time of its clock."""
-        self._pair(member, told, utc_us, -1)
+    def logged(self, member: Address, installed: ListInstalled, utc_us: int) -> None:
+        """Record when the member logged a list, by its clock."""
+        self._pair(member, installed, utc_us, -1)
 
     def read(self, member: Address, logged_us: int, now_us: int) -> None:
-        """A line was read now. It cannot have been written later than that."""
+        """Record that a line was read now. It cannot have been written later."""
         self._at_most[member] = min(now_us - logged_us, self._at_most.get(member, now_us - logged_us))
 
     def ahead_us(self, member: Address) -> int:
-        """What is to be added to a time of its log."""
+        """Return what to add to a time of its log."""
         samples = self._samples.get(member)
         return median_low(samples) if samples else self._at_most.get(member, 0)
 
-    def _pair(self, member: Address, told: ListInstalled, utc_us: int, sign: int) -> None:
-        name = (member, told.lineage, told.version)
+    def _pair(self, member: Address, installed: ListInstalled, utc_us: int, sign: int) -> None:
+        name = (member, installed.lineage, installed.version)
         other = self._lists.get(name)
         if other is not None and other * sign < 0:
             del self._lists[name]

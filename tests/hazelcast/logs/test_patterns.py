@@ -81,7 +81,7 @@ MESSAGES: list[tuple[str, Struct]] = [
     ("[127.0.0.1]:5701 is MERGE_FAILED", LoggedLifecycle("MERGE_FAILED")),
     ("Hazelcast Platform 5.3.8 (20240717) starting at [10.77.0.4]:5701", LoggedStart()),
     ("Hazelcast 3.9.4 (20180321 - b29f549) starting at [192.168.1.8]:5701", LoggedStart()),
-    ("Running shutdown hook... Current node state: ACTIVE", LoggedShutdown("the process was told to end")),
+    ("Running shutdown hook... Current node state: ACTIVE", LoggedShutdown("the process was asked to end")),
     (f"Resetting local member UUID. Previous: {U1}, new: {U2}", LoggedUuidReset(U1, U2)),
     (f"{M1} is suspected to be dead for reason: No connection", LoggedSuspicion(MemberMention(ONE, U1), "No connection")),
     (f"{M1} is suspected to be dead", LoggedSuspicion(MemberMention(ONE, U1), "")),

@@ -190,7 +190,7 @@ def test_a_killed_master_is_followed_by_the_oldest_that_is_left() -> None:
 def test_a_member_that_is_told_to_end_stops_even_if_its_log_is_cut() -> None:
     records = reading_of("migrations").records
     stopped = [(name(one.member), one.event.reason) for one in records if isinstance(one.event, MemberStopped)]
-    assert stopped == [("5", "the process was told to end")]
+    assert stopped == [("5", "the process was asked to end")]
     assert views(records)["1"] == [*list(enumerate(FORMED[:4], start=1)), (5, "123"), (6, "1235"), (7, "123")]
 
 

@@ -24,13 +24,16 @@ from quarterdeck.backend.hazelcast.wire.codec.request_codec import REQUEST_HEAD,
 from quarterdeck.backend.hazelcast.wire.connection import NoAnswer
 from quarterdeck.backend.hazelcast.wire.messages import (
     ClusterMetadata,
+    ConnectionReport,
     ErrorAnswer,
+    Heard,
     MembersView,
+    Observation,
     PartitionsView,
     ReplicaMigrationEvent,
     RequestDone,
+    TopicRefused,
 )
-from quarterdeck.backend.hazelcast.wire.observations import ConnectionTold, Heard, NotTold, Observation
 from quarterdeck.backend.hazelcast.wire.requests import (
     Authenticate,
     ChangeClusterState,
@@ -104,7 +107,7 @@ class Watching:
 
     def states(self, address: Address) -> list[str]:
         """How it stood with a member, one after the other."""
-        return [one.state for one in self.heard if isinstance(one, ConnectionTold) and one.address == address]
+        return [one.state for one in self.heard if isinstance(one, ConnectionReport) and one.address == address]
 
     def owners(self, address: Address) -> tuple[str | None, ...]:
         """Who owns what, as one member told last."""
@@ -251,8 +254,10 @@ async def small_run(version: str, folder: Path) -> None:
         one = cluster.address(1)
         async with watching(cluster, one) as watched:
             await watched.until("the first member", lambda: watched.sizes(one) == [1])
-            await watched.until("refusals", lambda: len([it for it in watched.heard if isinstance(it, NotTold)]) == 4)
-            assert {it.topic for it in watched.heard if isinstance(it, NotTold)} == {
+            await watched.until(
+                "refusals", lambda: len([it for it in watched.heard if isinstance(it, TopicRefused)]) == 4
+            )
+            assert {it.topic for it in watched.heard if isinstance(it, TopicRefused)} == {
                 "cluster-state",
                 "config",
                 "properties",

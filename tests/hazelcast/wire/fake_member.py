@@ -14,8 +14,6 @@ from ssl import SSLContext
 from uuid import UUID
 
 from quarterdeck.backend.core.address import Address, make_address
-from quarterdeck.backend.hazelcast.wire.codec.answer_codec import answer_frames
-from quarterdeck.backend.hazelcast.wire.codec.event_codec import event_frames
 from quarterdeck.backend.hazelcast.wire.codec.frames import (
     PREAMBLE,
     BadBytes,
@@ -24,7 +22,7 @@ from quarterdeck.backend.hazelcast.wire.codec.frames import (
     MessageReader,
     encode_frames,
 )
-from quarterdeck.backend.hazelcast.wire.codec.request_codec import decode_request, number_of
+from quarterdeck.backend.hazelcast.wire.codec.request_codec import number_of
 from quarterdeck.backend.hazelcast.wire.messages import (
     Answer,
     Authenticated,
@@ -44,7 +42,6 @@ from quarterdeck.backend.hazelcast.wire.messages import (
     ReplicaMigrationEvent,
     RequestDone,
     SystemProperties,
-    TimedMemberState,
     ViewMember,
 )
 from quarterdeck.backend.hazelcast.wire.requests import (
@@ -57,12 +54,12 @@ from quarterdeck.backend.hazelcast.wire.requests import (
     GetClusterMetadata,
     GetMemberConfig,
     GetSystemProperties,
-    GetTimedMemberState,
     NameOnly,
     ReadMetrics,
     RemoveMigrationListener,
     Request,
 )
+from tests.hazelcast.wire.member_codec import answer_frames, decode_request, event_frames
 
 NOT_READY = ErrorAnswer(
     28, "com.hazelcast.core.HazelcastInstanceNotActiveException", "Hazelcast instance is not ready yet!"
@@ -219,8 +216,6 @@ class FakeMember:
                 return MemberConfig(CONFIG.format("".join(f"<member>{text}</member>" for text in self.join_list)))
             case GetSystemProperties():
                 return SystemProperties({"java.version": "17"})
-            case GetTimedMemberState():
-                return TimedMemberState("{}")
             case ReadMetrics(from_sequence=before):
                 samples = tuple(MetricSample(name, value) for name, value in self.metrics.items())
                 return Metrics(before + 1, (MetricSet(1_700_000_000_000, samples),))

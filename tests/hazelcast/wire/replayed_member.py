@@ -18,9 +18,10 @@ from quarterdeck.backend.hazelcast.wire.codec.frames import (
     MessageReader,
     encode_frames,
 )
-from quarterdeck.backend.hazelcast.wire.codec.request_codec import decode_request, number_of
+from quarterdeck.backend.hazelcast.wire.codec.request_codec import number_of
 from quarterdeck.backend.hazelcast.wire.messages import Authenticated, ErrorAnswer
 from quarterdeck.backend.hazelcast.wire.requests import AddClusterViewListener
+from tests.hazelcast.wire.member_codec import decode_request
 
 HEAD = Layout("<iq")
 """Type and correlation."""

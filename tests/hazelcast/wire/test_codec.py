@@ -13,8 +13,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
 from quarterdeck.backend.hazelcast.wire import messages, requests
 from quarterdeck.backend.hazelcast.wire.codec import metrics_blob
-from quarterdeck.backend.hazelcast.wire.codec.answer_codec import answer_frames, decode_message
-from quarterdeck.backend.hazelcast.wire.codec.event_codec import event_frames
+from quarterdeck.backend.hazelcast.wire.codec.answer_codec import decode_message
 from quarterdeck.backend.hazelcast.wire.codec.fields import NULL, structure_frames, text_frame
 from quarterdeck.backend.hazelcast.wire.codec.frames import (
     HEAD,
@@ -23,10 +22,10 @@ from quarterdeck.backend.hazelcast.wire.codec.frames import (
     Frame,
     FrameLimits,
     MessageReader,
-    encode_fragments,
     encode_frames,
 )
-from quarterdeck.backend.hazelcast.wire.codec.request_codec import decode_request, encode_request, number_of
+from quarterdeck.backend.hazelcast.wire.codec.request_codec import encode_request, number_of
+from tests.hazelcast.wire.member_codec import answer_frames, decode_request, encode_fragments, event_frames
 
 INT = st.integers(-(2**31), 2**31 - 1)
 LONG = st.integers(-(2**63), 2**63 - 1)
@@ -59,7 +58,6 @@ REQUESTS = st.one_of(
             requests.GetClusterMetadata(),
             requests.GetMemberConfig(),
             requests.GetSystemProperties(),
-            requests.GetTimedMemberState(),
             requests.ShutDownMember(),
             requests.PromoteLiteMember(),
             requests.ShutDownCluster(),
@@ -121,7 +119,6 @@ NUMBER_OF_ANSWER = {
     messages.ClusterMetadata: 0x200E00,
     messages.MemberConfig: 0x200500,
     messages.SystemProperties: 0x200A00,
-    messages.TimedMemberState: 0x200B00,
     messages.Metrics: 0x200100,
     messages.ListenerAdded: 0x001100,
     messages.ListenerRemoved: 0x001200,
@@ -144,7 +141,6 @@ ANSWERS = st.one_of(
     ),
     st.builds(messages.MemberConfig, TEXT),
     st.builds(messages.SystemProperties, st.dictionaries(TEXT, TEXT, max_size=3)),
-    st.builds(messages.TimedMemberState, TEXT),
     st.builds(messages.Metrics, LONG, st.lists(SETS, max_size=2).map(tuple)),
     st.builds(messages.ListenerAdded, UUIDS),
     st.builds(messages.ListenerRemoved, st.booleans()),

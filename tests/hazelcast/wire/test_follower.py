@@ -5,14 +5,14 @@ from __future__ import annotations
 from random import Random
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.hazelcast.wire.codec.answer_codec import answer_frames
 from quarterdeck.backend.hazelcast.wire.codec.frames import PREAMBLE, FrameLimits, Frames, MessageReader, encode_frames
-from quarterdeck.backend.hazelcast.wire.codec.request_codec import decode_request, number_of
+from quarterdeck.backend.hazelcast.wire.codec.request_codec import number_of
 from quarterdeck.backend.hazelcast.wire.follower import Dial, MemberFollower, Output, Send
 from quarterdeck.backend.hazelcast.wire.messages import (
     Answer,
     Authenticated,
     ClusterMetadata,
+    ConnectionReport,
     ListenerAdded,
     MemberConfig,
     Metrics,
@@ -20,7 +20,6 @@ from quarterdeck.backend.hazelcast.wire.messages import (
     MetricSet,
     SystemProperties,
 )
-from quarterdeck.backend.hazelcast.wire.observations import ConnectionTold
 from quarterdeck.backend.hazelcast.wire.requests import (
     AddClusterViewListener,
     Authenticate,
@@ -31,6 +30,7 @@ from quarterdeck.backend.hazelcast.wire.requests import (
     Request,
 )
 from quarterdeck.backend.hazelcast.wire.settings import SECOND_US, Pace, WatchSettings
+from tests.hazelcast.wire.member_codec import answer_frames, decode_request
 
 ADDRESS = Address("10.0.0.1:5701")
 UUID = "00000000-0000-0000-0000-000000000001"
@@ -112,7 +112,7 @@ class Played:
 
     def told(self) -> list[tuple[str, int, int]]:
         """How it stood: state, when that was told, since when."""
-        return [(one.state, at_us, one.since_us) for at_us, one in self.outputs if isinstance(one, ConnectionTold)]
+        return [(one.state, at_us, one.since_us) for at_us, one in self.outputs if isinstance(one, ConnectionReport)]
 
 
 def test_watching_costs_a_member_less_than_two_kilobytes_a_second() -> None:

@@ -10,20 +10,20 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 
 from quarterdeck.backend.core.address import Address, make_address
-from quarterdeck.backend.hazelcast.wire.codec.answer_codec import answer_frames
 from quarterdeck.backend.hazelcast.wire.codec.frames import BEGIN_FRAGMENT, HEAD, UNFRAGMENTED, encode_frames
 from quarterdeck.backend.hazelcast.wire.connection import NoAnswer
 from quarterdeck.backend.hazelcast.wire.messages import (
     Authenticated,
     MemberConfig,
     MembersView,
+    NotFollowed,
     RequestDone,
     ViewMember,
 )
-from quarterdeck.backend.hazelcast.wire.observations import NotFollowed
 from quarterdeck.backend.hazelcast.wire.requests import GetMemberConfig
 from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
 from tests.hazelcast.wire.fake_member import FakeMember, uuid_of
+from tests.hazelcast.wire.member_codec import answer_frames
 from tests.hazelcast.wire.watching import QUICK, in_a_loop, watching
 
 Peer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import trustme
 
+from quarterdeck.backend.hazelcast.wire.connection import BadTlsFiles, client_context
 from quarterdeck.backend.hazelcast.wire.settings import TlsOptions, WatchSettings
-from quarterdeck.backend.hazelcast.wire.tls import BadTlsFiles, client_context
 from tests.hazelcast.wire.fake_member import FakeMember
 from tests.hazelcast.wire.watching import QUICK, in_a_loop, watching
 

@@ -14,11 +14,12 @@ from quarterdeck.backend.hazelcast.wire.messages import (
     MembersView,
     Metrics,
     MigrationState,
+    Observation,
     PartitionsView,
     ReplicaMigrationEvent,
     RequestDone,
+    TopicRefused,
 )
-from quarterdeck.backend.hazelcast.wire.observations import NotTold, Observation
 from quarterdeck.backend.hazelcast.wire.requests import (
     AddMigrationListener,
     ChangeClusterState,
@@ -148,7 +149,7 @@ async def test_what_a_member_does_not_tell_is_told_as_such_while_views_still_com
     await member.start()
     async with watching(settings_for(member)) as watched:
         await watched.until(lambda: Ping() in member.asked)
-        (untold,) = [one for one in watched.heard if isinstance(one, NotTold)]
+        (untold,) = [one for one in watched.heard if isinstance(one, TopicRefused)]
         assert (untold.topic, untold.address) == ("cluster-state", member.address)
         assert "not trusted" in untold.reason
         view = MembersView(2, (member.on_list(),))

@@ -12,8 +12,7 @@ from typing import ParamSpec
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.hazelcast.wire.connection import MemberWatch
-from quarterdeck.backend.hazelcast.wire.messages import Message
-from quarterdeck.backend.hazelcast.wire.observations import ConnectionTold, Heard, Observation
+from quarterdeck.backend.hazelcast.wire.messages import ConnectionReport, Heard, Message, Observation
 from quarterdeck.backend.hazelcast.wire.settings import SECOND_US, Pace, WatchSettings
 
 QUICK = Pace(
@@ -71,7 +70,7 @@ class Watched:
 
     def states(self, address: Address) -> list[str]:
         """How it stood with one member, one after the other."""
-        return [one.state for one in self.heard if isinstance(one, ConnectionTold) and one.address == address]
+        return [one.state for one in self.heard if isinstance(one, ConnectionReport) and one.address == address]
 
     def reason(self, address: Address) -> str:
         """Why it stands so with a member."""

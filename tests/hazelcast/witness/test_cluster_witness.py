@@ -25,6 +25,9 @@ from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberW
 from quarterdeck.backend.hazelcast.wire.messages import (
     Authenticated,
     ClusterMetadata,
+    ConnectionReport,
+    ConnectionState,
+    Heard,
     MemberConfig,
     MembersView,
     Message,
@@ -32,12 +35,13 @@ from quarterdeck.backend.hazelcast.wire.messages import (
     MetricSample,
     MetricSet,
     MigrationState,
+    Observation,
     PartitionLostEvent,
     PartitionsView,
     ReplicaMigrationEvent,
+    TopicRefused,
     ViewMember,
 )
-from quarterdeck.backend.hazelcast.wire.observations import ConnectionState, ConnectionTold, Heard, NotTold, Observation
 from quarterdeck.backend.hazelcast.witness.cluster_witness import ClusterWitness, HeardEvent
 from quarterdeck.backend.picture.fold.picture import Picture
 
@@ -67,11 +71,11 @@ class Watched:
 
     def answers(self, address: Address, uuid: str, first: MembersView) -> list[Event]:
         accepted = Authenticated("authenticated", address, uuid, "5.3.8", 271, "cluster")
-        connected = self.hear(ConnectionTold(self.now_us, address, "connected", "", self.now_us))
+        connected = self.hear(ConnectionReport(self.now_us, address, "connected", "", self.now_us))
         return connected + self.says(address, uuid, accepted, first)
 
     def loses(self, address: Address, state: ConnectionState, reason: str = "why") -> list[Event]:
-        return self.hear(ConnectionTold(self.now_us, address, state, reason, self.now_us))
+        return self.hear(ConnectionReport(self.now_us, address, state, reason, self.now_us))
 
     def wait(self, seconds: float) -> list[Event]:
         self.now_us += round(seconds * SECOND_US)
@@ -304,9 +308,9 @@ def test_what_a_member_refuses_is_not_told() -> None:
     watched = Watched()
     watched.answers(A, "a", view(3, (A, "a")))
     watched.says(A, "a", ClusterMetadata("ACTIVE", 0, "5.3.8"))
-    watched.hear(NotTold(watched.now_us, A, "cluster-state", "not from this interface"))
+    watched.hear(TopicRefused(watched.now_us, A, "cluster-state", "not from this interface"))
     assert not watched.picture().members[A].tells("cluster-state")
-    assert watched.witness.untold[A]["cluster-state"] == "not from this interface"
+    assert watched.witness.refused[A]["cluster-state"] == "not from this interface"
 
 
 def test_logs_tell_more() -> None:
@@ -337,7 +341,7 @@ MESSAGES = st.one_of(
 OBSERVATIONS = st.one_of(
     st.builds(Heard, st.just(0), ADDRESSES, st.sampled_from("abcdef"), MESSAGES),
     st.builds(
-        ConnectionTold, st.just(0), ADDRESSES,
+        ConnectionReport, st.just(0), ADDRESSES,
         st.sampled_from(("connected", "merging", "silent", "refused", "gone")), st.just("why"), st.just(0),
     ),
 )  # fmt: skip

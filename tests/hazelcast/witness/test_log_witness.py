@@ -22,7 +22,7 @@ Members {{size:2, ver:2}} [
 
 
 def read(witness: LogWitness) -> list[Logged]:
-    return [one for line in LINES for one in witness.take(line)] + list(witness.flush())
+    return [one for line in LINES for one in witness.add_line(line)] + list(witness.flush())
 
 
 def test_a_suspicion_is_told_under_the_uuid_that_the_log_names() -> None:
@@ -36,7 +36,7 @@ def test_a_suspicion_is_told_under_the_uuid_that_the_log_names() -> None:
 
 def test_what_was_written_last_waits_until_nothing_follows() -> None:
     witness = LogWitness()
-    told = [one for line in LINES for one in witness.take(line)]
+    told = [one for line in LINES for one in witness.add_line(line)]
     assert not [one for one in told if isinstance(one.event, SuspicionRaised | MemberRemoved)]
     assert [one for one in witness.flush() if isinstance(one.event, SuspicionRaised | MemberRemoved)]
     assert list(witness.flush()) == []

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from quarterdeck.backend.core.events import ClaimFinished
-from quarterdeck.backend.hazelcast.logs import parsed_messages
+from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
     Evidence,
@@ -41,16 +41,16 @@ class ClaimsNotAccepted:
         """Take one more message into account."""
         member = message.member
         match message.parsed:
-            case parsed_messages.LoggedClaimStart():
+            case logged.LoggedClaimStart():
                 self._open[member] = message
-            case parsed_messages.LoggedClaimFinish():
+            case logged.LoggedClaimFinish():
                 self._open.pop(member, None)
-            case parsed_messages.LoggedClaimRefusal(claimant=claimant, reason=reason):
+            case logged.LoggedClaimRefusal(claimant=claimant, reason=reason):
                 found = self._claimants.setdefault(str(claimant), _Claimant())
                 found.refusers.add(member)
                 found.reasons[reason] += 1
                 found.messages.append(message)
-            case parsed_messages.LoggedStart():
+            case logged.LoggedStart():
                 self._give_up(member)
             case _:
                 pass

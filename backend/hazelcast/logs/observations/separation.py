@@ -10,6 +10,7 @@ from typing import Literal
 from msgspec import Struct
 
 from quarterdeck.backend.core.events import ListInstalled, MemberMerging, MemberStopped, MergeVerdict
+from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
     Evidence,
@@ -20,13 +21,6 @@ from quarterdeck.backend.hazelcast.logs.observations.observation import (
     observation,
     quoted,
     times,
-)
-from quarterdeck.backend.hazelcast.logs.parsed_messages import (
-    LoggedLifecycle,
-    LoggedMergeAbandonment,
-    LoggedMergeStart,
-    LoggedSearchRedirected,
-    LoggedStart,
 )
 
 _Situation = Literal["abandoned", "cannot", "waiting", "redirected", "unmet", "merged", "ended"]
@@ -175,7 +169,7 @@ class Separation:
         is_merging = bool(message.events(MemberMerging))
         if is_merging and self._episode is not None:
             self._episode.has_merged = True
-        ended = isinstance(parsed, LoggedStart) or parsed == LoggedLifecycle("SHUTDOWN")
+        ended = isinstance(parsed, logged.LoggedStart) or parsed == logged.LoggedLifecycle("SHUTDOWN")
         if is_merging or ended or message.events(MemberStopped):
             changed = self._lists.pop(member, None) is not None
         if isinstance(parsed, MergeVerdict):
@@ -229,22 +223,25 @@ class Separation:
 
     def _add_words(self, episode: _Apart, message: InterpretedMessage) -> None:
         parsed = message.parsed
-        if not isinstance(parsed, MergeVerdict | LoggedMergeStart | LoggedMergeAbandonment | LoggedSearchRedirected):
+        if not isinstance(
+            parsed,
+            MergeVerdict | logged.LoggedMergeStart | logged.LoggedMergeAbandonment | logged.LoggedSearchRedirected,
+        ):
             return
         side = next((side for side in episode.sides if message.member in side.members), None)
         if side is None:
             return
         words = episode.words.setdefault(side.lineage, _Words())
-        if words.last is None or not isinstance(parsed, LoggedSearchRedirected):
+        if words.last is None or not isinstance(parsed, logged.LoggedSearchRedirected):
             words.last = message
         match parsed:
             case MergeVerdict(decision=decision):
                 words.decisions[decision] += 1
-            case LoggedMergeAbandonment():
+            case logged.LoggedMergeAbandonment():
                 words.abandoned += 1
-            case LoggedSearchRedirected():
+            case logged.LoggedSearchRedirected():
                 words.redirected += 1
-            case LoggedMergeStart():
+            case logged.LoggedMergeStart():
                 pass
         episode.evidence.add(message)
 

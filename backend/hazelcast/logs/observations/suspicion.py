@@ -6,13 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from quarterdeck.backend.core.events import (
-    DisconnectionReported,
-    ListInstalled,
-    MemberRemoved,
-    SuspicionCleared,
-    SuspicionRaised,
-)
+from quarterdeck.backend.core import events
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
@@ -58,13 +52,13 @@ class LastingSuspicion:
         if isinstance(message.parsed, LoggedStart) or message.ends_incarnation:
             for pair in [pair for pair in self._open if pair[0] == member]:
                 self._close(pair, message)
-        for raised in message.events(SuspicionRaised):
+        for raised in message.events(events.SuspicionRaised):
             self._open.setdefault((member, str(raised.suspect), raised.suspect_uuid), message)
-        for cleared in message.events(SuspicionCleared):
+        for cleared in message.events(events.SuspicionCleared):
             self._close((member, str(cleared.suspect), cleared.suspect_uuid), message)
-        for removed in message.events(MemberRemoved):
+        for removed in message.events(events.MemberRemoved):
             self._close((member, str(removed.address), removed.removed_uuid), message)
-        for installed in message.events(ListInstalled):
+        for installed in message.events(events.ListInstalled):
             listed_now = {(str(listed.address), listed.uuid) for listed in installed.members}
             for pair in [pair for pair in self._open if pair[0] == member and pair[1:] not in listed_now]:
                 self._close(pair, message)
@@ -130,14 +124,14 @@ class MutualSuspicion:
 
     def add(self, message: InterpretedMessage) -> None:
         """Take one more message into account."""
-        if isinstance(message.parsed, DisconnectionReported):
+        if isinstance(message.parsed, events.DisconnectionReported):
             self._reports.append(message)
-        for removed in message.events(MemberRemoved):
+        for removed in message.events(events.MemberRemoved):
             if removed.cause != "disconnected":
                 continue
             for line in self._reports:
                 self._evidence.add(line)
-                if isinstance(report := line.parsed, DisconnectionReported):
+                if isinstance(report := line.parsed, events.DisconnectionReported):
                     self._others |= {str(address) for address in (report.reporter, *report.suspects)}
             self._reports.clear()
             self._removed[str(removed.address)] += 1

@@ -5,18 +5,7 @@ from __future__ import annotations
 import re
 
 from quarterdeck.backend.core.events import ListRejected
-from quarterdeck.backend.hazelcast.logs.parsed_messages import (
-    LoggedJoinFailure,
-    LoggedJoinRequest,
-    LoggedLifecycle,
-    LoggedMemberList,
-    LoggedRemoval,
-    LoggedShutdown,
-    LoggedStart,
-    LoggedUuidReset,
-    NoEvent,
-    ParsedMessage,
-)
+from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
 from quarterdeck.backend.hazelcast.logs.patterns.pattern import (
     ADDRESS,
     UUID,
@@ -35,7 +24,7 @@ _BLOCK = re.compile(
 _ENTRY = re.compile(r"^\s*(?P<member>Member .*?)\s*$", re.MULTILINE)
 
 
-def _list(found: re.Match[str]) -> ParsedMessage:
+def _list(found: re.Match[str]) -> logged.ParsedMessage:
     """Parse a whole block. Raises `PatternMismatch` for one that is cut short or whose size is not that of its lines."""
     block = _BLOCK.search(found.string)
     if block is None:
@@ -45,44 +34,48 @@ def _list(found: re.Match[str]) -> ParsedMessage:
         raise PatternMismatch("a member list whose size is not that of its lines")
     version = block["version"]
     if not version and not any(member.this for member in members):
-        return NoEvent()  # as clients in the same process print it
-    return LoggedMemberList(int(version) if version else None, members)
+        return logged.NoEvent()  # as clients in the same process print it
+    return logged.LoggedMemberList(int(version) if version else None, members)
 
 
-def _removal(found: re.Match[str]) -> ParsedMessage:
-    return LoggedRemoval(mentioned_member(found[1]), (found[2] or "").removeprefix(" because ").strip())
+def _removal(found: re.Match[str]) -> logged.ParsedMessage:
+    return logged.LoggedRemoval(mentioned_member(found[1]), (found[2] or "").removeprefix(" because ").strip())
 
 
 PATTERNS: list[LogPattern] = [
     log_pattern("membership", "Members ", r"\s*Members (?:\{size:|\[\d)", _list, ("Members {size", "Members [")),
     log_pattern(
-        "life", " is ", rf"({ADDRESS}) is ([A-Z][A-Z_]+)\.?\s*$", lambda found: LoggedLifecycle(found[2]),
+        "life", " is ", rf"({ADDRESS}) is ([A-Z][A-Z_]+)\.?\s*$", lambda found: logged.LoggedLifecycle(found[2]),
         (" is START", " is SHUT", " is MERG"),
     ),
-    log_pattern("life", " starting at ", rf"[^\n]*\d[^\n]* starting at {ADDRESS}", lambda _: LoggedStart()),
+    log_pattern("life", " starting at ", rf"[^\n]*\d[^\n]* starting at {ADDRESS}", lambda _: logged.LoggedStart()),
     log_pattern(
         "life", "Resetting local member UUID",
         rf"Resetting local member UUID\. Previous: ({UUID}), new: ({UUID})",
-        lambda found: LoggedUuidReset(found[1].lower(), found[2].lower()),
+        lambda found: logged.LoggedUuidReset(found[1].lower(), found[2].lower()),
     ),
     log_pattern(
-        "life", "Running shutdown hook", r"Running shutdown hook", lambda _: LoggedShutdown("the process was told to end")
+        "life", "Running shutdown hook", r"Running shutdown hook", lambda _: logged.LoggedShutdown("the process was asked to end")
     ),
-    log_pattern("life", "Terminating forcefully", r"Terminating forcefully", lambda _: LoggedShutdown("terminated by force")),
     log_pattern(
-        "life", "will shutdown", r"This (?:member|node) will shutdown because (.*)", lambda found: LoggedShutdown(found[1][:300])
+        "life", "Terminating forcefully", r"Terminating forcefully",
+        lambda _: logged.LoggedShutdown("terminated by force"),
+    ),
+    log_pattern(
+        "life", "will shutdown", r"This (?:member|node) will shutdown because (.*)",
+        lambda found: logged.LoggedShutdown(found[1][:300]),
     ),
     log_pattern(
         "joining", "ould not join", r"(?:Could not join (?:the )?cluster|Node could not join cluster)[^\n]*",
-        lambda found: LoggedJoinFailure(found[0][:300]),
+        lambda found: logged.LoggedJoinFailure(found[0][:300]),
     ),
     log_pattern(
         "joining", "oin request to ", rf"Sending join ?[Rr]equest to ({ADDRESS})",
-        lambda found: LoggedJoinRequest(address(found[1])),
+        lambda found: logged.LoggedJoinRequest(address(found[1])),
     ),
     log_pattern(
         "joining", "Sending joinRequest ", rf"Sending joinRequest ({ADDRESS})",
-        lambda found: LoggedJoinRequest(address(found[1])),
+        lambda found: logged.LoggedJoinRequest(address(found[1])),
     ),
     log_pattern(
         "membership", "Removing ", rf"Removing (Member {ADDRESS}(?: - {UUID})?(?: lite)?)( because [^\n]*)?\.?\s*$", _removal

@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
-from quarterdeck.backend.hazelcast.logs.parsed_messages import (
-    LoggedClockJump,
-    LoggedConnectionFailure,
-    LoggedMigrationPlan,
-    LoggedMigrationsDone,
-    Subject,
-)
+from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
 from quarterdeck.backend.hazelcast.logs.patterns.pattern import ADDRESS, LogPattern, address, known, log_pattern
 
 CONNECTION_FAILURE = "Removing connection to endpoint"
@@ -19,7 +13,7 @@ PATTERNS: list[LogPattern] = [
     log_pattern(
         "clock", "Resetting heartbeat timestamps",
         r"Resetting heartbeat timestamps[^\n]*?Clock-Jump: ?([+-]?\d{1,15}) ms",
-        lambda found: LoggedClockJump(abs(int(found[1])) * 1000, int(found[1]) < 0),
+        lambda found: logged.LoggedClockJump(abs(int(found[1])) * 1000, int(found[1]) < 0),
     ),
     log_pattern(
         "partitions", "is completely lost",
@@ -29,21 +23,21 @@ PATTERNS: list[LogPattern] = [
     log_pattern(
         "partitions", "Repartitioning cluster data",
         r"Repartitioning cluster data\. Migration (?:tasks count|queue size): ?(\d{1,9})",
-        lambda found: LoggedMigrationPlan(int(found[1])),
+        lambda found: logged.LoggedMigrationPlan(int(found[1])),
     ),
     log_pattern(
         "partitions", "All migration tasks have been completed",
         r"All migration tasks have been completed[^\n]*?plannedMigrations=(\d{1,9}), completedMigrations=(\d{1,9})",
-        lambda found: LoggedMigrationsDone(int(found[1]), int(found[2])),
+        lambda found: logged.LoggedMigrationsDone(int(found[1]), int(found[2])),
     ),
     log_pattern(
         "partitions", "All migration tasks have been completed",
-        r"All migration tasks have been completed", lambda _: LoggedMigrationsDone(),
+        r"All migration tasks have been completed", lambda _: logged.LoggedMigrationsDone(),
     ),
     log_pattern(
         "connections", CONNECTION_FAILURE,
         rf"{CONNECTION_FAILURE} ({ADDRESS})(?: Cause => [\w.$]+ \{{([^\n]*?)\}}(?:,|$))?",
-        lambda found: LoggedConnectionFailure(address(found[1]), found[2] or ""),
+        lambda found: logged.LoggedConnectionFailure(address(found[1]), found[2] or ""),
     ),
     known(
         "clock",
@@ -109,7 +103,7 @@ PATTERNS: list[LogPattern] = [
     ),
 ]  # fmt: skip
 
-_CLASSES: dict[Subject, str] = {
+_CLASSES: dict[logged.Subject, str] = {
     "connections": """
         BindHandler InitConnectionTask MemberProtocolEncoder MockServer NioChannel NioNetworking NioThread SocketAcceptor
         SocketAcceptorThread SocketConnector TcpIpAcceptor TcpIpConnection TcpIpConnectionErrorHandler TcpIpConnectionManager
@@ -127,7 +121,9 @@ _CLASSES: dict[Subject, str] = {
     """,
 }
 
-SUBJECT_OF_LOGGER: dict[str, Subject] = {name: subject for subject, names in _CLASSES.items() for name in names.split()}
+SUBJECT_OF_LOGGER: dict[str, logged.Subject] = {
+    name: subject for subject, names in _CLASSES.items() for name in names.split()
+}
 """Loggers whose messages are understood without being read, by the last part of their names."""
 
 PRODUCT_LOGGERS = frozenset(

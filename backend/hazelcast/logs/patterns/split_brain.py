@@ -7,14 +7,7 @@ from typing import Literal, cast
 
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES, ClusterState
 from quarterdeck.backend.core.events import ClusterStateChanged, MergeVerdict
-from quarterdeck.backend.hazelcast.logs.parsed_messages import (
-    LoggedMergeAbandonment,
-    LoggedMergeOrder,
-    LoggedMergeStart,
-    LoggedSearchRedirected,
-    NoEvent,
-    ParsedMessage,
-)
+from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
 from quarterdeck.backend.hazelcast.logs.patterns.pattern import ADDRESS, LogPattern, address, known, log_pattern
 
 _RULES = (
@@ -38,15 +31,17 @@ def _rule(why: str) -> str:
     return next((rule for sign, rule in _RULES if sign in why), "unknown")
 
 
-def _judged(decision: Literal["local-merges", "remote-merges", "cannot-merge"], found: re.Match[str]) -> ParsedMessage:
+def _judged(
+    decision: Literal["local-merges", "remote-merges", "cannot-merge"], found: re.Match[str]
+) -> logged.ParsedMessage:
     why = found["why"].strip(" ,")
     return MergeVerdict(address(found["remote"]), decision, _rule(why), found[0].strip())
 
 
-def _state(found: re.Match[str]) -> ParsedMessage:
+def _state(found: re.Match[str]) -> logged.ParsedMessage:
     name = found["state"]
     if name not in CLUSTER_STATES:
-        return NoEvent()
+        return logged.NoEvent()
     before, after = found["before"], cast(ClusterState, name)
     initiator = f", initiated by {found['initiator']}" if found["initiator"] else ""
     return ClusterStateChanged(after, f"changed from {before}{initiator}")
@@ -71,7 +66,7 @@ PATTERNS: list[LogPattern] = [
     log_pattern(
         "merge", "current member is not a master",
         rf"A split-brain merge validation request was received[^\n]*request source \(({ADDRESS})\)",
-        lambda found: LoggedSearchRedirected(address(found[1])),
+        lambda found: logged.LoggedSearchRedirected(address(found[1])),
     ),
     log_pattern(
         "merge", "CANNOT merge to ",
@@ -86,7 +81,7 @@ PATTERNS: list[LogPattern] = [
     log_pattern(
         "merge", " is merging to ",
         rf"{ADDRESS} is merging to ({ADDRESS}),? because ?: instructed by master {ADDRESS}",
-        lambda found: LoggedMergeOrder(address(found[1])),
+        lambda found: logged.LoggedMergeOrder(address(found[1])),
     ),
     log_pattern(
         "merge", " is merging to ",
@@ -96,22 +91,22 @@ PATTERNS: list[LogPattern] = [
     log_pattern(
         "merge", " is merging [",
         rf"{ADDRESS} is merging \[[^\]]*\] to ({ADDRESS})",
-        lambda found: LoggedMergeStart(address(found[1])),
+        lambda found: logged.LoggedMergeStart(address(found[1])),
     ),
     log_pattern(
         "merge", "to FROZEN",
         r"(Could not change cluster state to FROZEN[^\n]*)",
-        lambda found: LoggedMergeAbandonment(found[1]),
+        lambda found: logged.LoggedMergeAbandonment(found[1]),
     ),
     log_pattern(
         "merge", "Reverting cluster state back",
         r"(Reverting cluster state back to [^\n]*)",
-        lambda found: LoggedMergeAbandonment(found[1]),
+        lambda found: logged.LoggedMergeAbandonment(found[1]),
     ),
     log_pattern(
         "merge", "Cannot start merge",
         r"((?:Cannot start merge|Aborting merge|Merge is aborted)[^\n]*)",
-        lambda found: LoggedMergeAbandonment(found[1]),
+        lambda found: logged.LoggedMergeAbandonment(found[1]),
     ),
     log_pattern(
         "state", "Changing cluster state from ",

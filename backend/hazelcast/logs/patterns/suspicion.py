@@ -5,19 +5,7 @@ from __future__ import annotations
 import re
 
 from quarterdeck.backend.core.events import DisconnectionReported
-from quarterdeck.backend.hazelcast.logs.parsed_messages import (
-    LoggedClaimAcceptance,
-    LoggedClaimFinish,
-    LoggedClaimRefusal,
-    LoggedClaimRequest,
-    LoggedClaimStart,
-    LoggedDetection,
-    LoggedExplicitSuspicion,
-    LoggedRemoval,
-    LoggedSuspicion,
-    LoggedSuspicionCleared,
-    ParsedMessage,
-)
+from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
 from quarterdeck.backend.hazelcast.logs.patterns.pattern import (
     ADDRESS,
     MEMBER,
@@ -31,67 +19,67 @@ from quarterdeck.backend.hazelcast.logs.patterns.pattern import (
 )
 
 
-def _asking(found: re.Match[str]) -> ParsedMessage:
+def _asking(found: re.Match[str]) -> logged.ParsedMessage:
     text = found.string.replace("\n", "")
     version, members = view(text)
     behind = text.rpartition("]}")[2]
     suspected, _, asked = behind.partition("initial addresses to ask")
-    return LoggedClaimRequest(version, members, mentioned_members(suspected), mentioned_members(asked))
+    return logged.LoggedClaimRequest(version, members, mentioned_members(suspected), mentioned_members(asked))
 
 
-def _claimed(found: re.Match[str]) -> ParsedMessage:
+def _claimed(found: re.Match[str]) -> logged.ParsedMessage:
     version, members = view(found.string)
-    return LoggedClaimFinish(version, members)
+    return logged.LoggedClaimFinish(version, members)
 
 
 PATTERNS: list[LogPattern] = [
     log_pattern(
         "suspicion", "is suspected to be dead",
         rf"({MEMBER}) is suspected to be dead(?: for reason: ([^\n]*))?",
-        lambda found: LoggedSuspicion(mentioned_member(found[1]), found[2] or ""),
+        lambda found: logged.LoggedSuspicion(mentioned_member(found[1]), found[2] or ""),
     ),
     log_pattern(
         "suspicion", "because it has not sent any heartbeats",
         rf"Suspecting ({MEMBER}) (because it has not sent any heartbeats [^\n]*)",
-        lambda found: LoggedDetection(mentioned_member(found[1]), found[0]),
+        lambda found: logged.LoggedDetection(mentioned_member(found[1]), found[0]),
     ),
     log_pattern(
         "suspicion", "because it has not sent any ",
         rf"Removing ({MEMBER}) (because it has not sent any (?:heartbeats|master confirmation)[^\n]*)",
-        lambda found: LoggedDetection(mentioned_member(found[1]), found[0]),
+        lambda found: logged.LoggedDetection(mentioned_member(found[1]), found[0]),
     ),
     log_pattern(
         "suspicion", "could not ping ",
         rf"{ADDRESS} could not ping (?:reach )?({ADDRESS})",
-        lambda found: LoggedDetection(mentioned_member(found[1]), found[0]),
+        lambda found: logged.LoggedDetection(mentioned_member(found[1]), found[0]),
     ),
     log_pattern(
         "suspicion", "Removed suspicion ",
         rf"Removed suspicion (?:of|from) ({MEMBER})\. Reason: ([^\n]*)",
-        lambda found: LoggedSuspicionCleared(mentioned_member(found[1]), found[2]),
+        lambda found: logged.LoggedSuspicionCleared(mentioned_member(found[1]), found[2]),
     ),
     log_pattern(
         "suspicion", "eceived suspicion request from",
         rf"Received suspicion request from:? ({MEMBER})",
-        lambda found: LoggedExplicitSuspicion(address(found[1])),
+        lambda found: logged.LoggedExplicitSuspicion(address(found[1])),
     ),
-    log_pattern("claim", "Starting mastership claim", r"Starting mastership claim process", lambda _: LoggedClaimStart()),
+    log_pattern("claim", "Starting mastership claim", r"Starting mastership claim process", lambda _: logged.LoggedClaimStart()),
     log_pattern("claim", "with suspected members", r"Local MembersView\{", _asking),
     log_pattern("claim", "Mastership is claimed with", r"Mastership is claimed with: ", _claimed),
     log_pattern(
         "claim", "Mastership of ",
         rf"Mastership of ({MEMBER}) is accepted",
-        lambda found: LoggedClaimAcceptance(address(found[1])),
+        lambda found: logged.LoggedClaimAcceptance(address(found[1])),
     ),
     log_pattern(
         "claim", " claims mastership but ",
         rf"(?:[\w.$]+Exception: )?({MEMBER}) (claims mastership but [^\n!]*)",
-        lambda found: LoggedClaimRefusal(address(found[1]), found[2]),
+        lambda found: logged.LoggedClaimRefusal(address(found[1]), found[2]),
     ),
     log_pattern(
         "claim", "annot accept mastership claim of ",
         rf"(?:[\w.$]+Exception: )?Cannot accept mastership claim of ({MEMBER})([^\n]*)",
-        lambda found: LoggedClaimRefusal(address(found[1]), found[0][:300]),
+        lambda found: logged.LoggedClaimRefusal(address(found[1]), found[0][:300]),
     ),
     log_pattern(
         "disconnection", "Received suspected members",
@@ -103,7 +91,7 @@ PATTERNS: list[LogPattern] = [
     log_pattern(
         "disconnection", "because it has disconnected from some",
         rf"Removing ({MEMBER}) (because it has disconnected from some of the members)",
-        lambda found: LoggedRemoval(mentioned_member(found[1]), found[0]),
+        lambda found: logged.LoggedRemoval(mentioned_member(found[1]), found[0]),
     ),
     known(
         "suspicion",

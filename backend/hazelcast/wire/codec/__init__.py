@@ -1,4 +1,4 @@
-"""The messages of members and clients as bytes, both ways.
+"""The messages of members and clients as bytes.
 
-`frames` cuts the stream, `fields` reads what is in a frame; then comes a file for each kind of message.
+`frames` cuts the stream, `fields` reads what is in a frame; the other files hold one kind of message each.
 """

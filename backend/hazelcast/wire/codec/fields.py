@@ -1,16 +1,16 @@
 """Fields of messages: those at fixed places in the first frame of a message or structure, and those that are frames of their own.
 
-Whatever a later version adds is skipped: bytes behind the known fixed fields, and frames before the end of a structure.
+Whatever a later version adds is skipped: bytes after the known fixed fields, and frames before the end of a structure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from struct import Struct as Layout
 from typing import TypeVar
 from uuid import UUID
 
-from quarterdeck.backend.core.address import Address, BadAddress, host_of, make_address, parse_address, port_of
+from quarterdeck.backend.core.address import Address, BadAddress, make_address, parse_address
 from quarterdeck.backend.hazelcast.wire.codec.frames import (
     BEGIN_STRUCTURE,
     END_STRUCTURE,
@@ -32,11 +32,11 @@ END = Frame(END_STRUCTURE)
 NULL = Frame(IS_NULL)
 
 MOST_NESTED = 32
-"""How deep structures that are skipped may lie in each other."""
+"""How deep skipped structures may be nested."""
 
 
 class FixedReader:
-    """Reads the fields of one frame's payload, one after the other."""
+    """Reads the fields of one frame's payload in order."""
 
     def __init__(self, payload: bytes, at: int = 0) -> None:
         self._payload = payload
@@ -47,35 +47,35 @@ class FixedReader:
         """Whether an older version ends here."""
         return self._at >= len(self._payload)
 
-    def _take(self, layout: Layout) -> tuple[int, ...]:
+    def _read(self, layout: Layout) -> tuple[int, ...]:
         start, self._at = self._at, self._at + layout.size
         if self._at > len(self._payload):
             raise BadBytes(f"a frame of {len(self._payload)} bytes ends before byte {self._at}")
         return layout.unpack_from(self._payload, start)
 
     def byte(self) -> int:
-        """A signed byte."""
-        return self._take(BYTE)[0]
+        """Read a signed byte."""
+        return self._read(BYTE)[0]
 
     def boolean(self) -> bool:
-        """A byte that is 0 or not."""
-        return bool(self._take(BOOL)[0])
+        """Read a byte that is 0 or not."""
+        return bool(self._read(BOOL)[0])
 
     def int32(self) -> int:
-        """Four bytes."""
-        return self._take(INT)[0]
+        """Read four bytes."""
+        return self._read(INT)[0]
 
     def int64(self) -> int:
-        """Eight bytes."""
-        return self._take(LONG)[0]
+        """Read eight bytes."""
+        return self._read(LONG)[0]
 
     def uuid(self) -> str | None:
-        """A mark whether there is one, and its sixteen bytes, in two halves."""
-        is_null, most, least = self._take(UUID_LAYOUT)
+        """Read a mark whether there is a uuid, and its sixteen bytes, in two halves."""
+        is_null, most, least = self._read(UUID_LAYOUT)
         return None if is_null else uuid_text(most, least)
 
     def known_uuid(self) -> str:
-        """A uuid that has to be there."""
+        """Read a uuid that must be there."""
         found = self.uuid()
         if found is None:
             raise BadBytes("a uuid is missing")
@@ -83,7 +83,7 @@ class FixedReader:
 
 
 class FrameReader:
-    """Reads the frames of one message, one after the other."""
+    """Reads the frames of one message in order."""
 
     def __init__(self, frames: Sequence[Frame]) -> None:
         self._frames = frames
@@ -95,36 +95,36 @@ class FrameReader:
         return self._at >= len(self._frames) or bool(self._frames[self._at].flags & END_STRUCTURE)
 
     def next(self) -> Frame:
-        """The next frame, whatever it is."""
+        """Read the next frame, whatever it is."""
         if self._at >= len(self._frames):
             raise BadBytes("a message ends in the middle")
         self._at += 1
         return self._frames[self._at - 1]
 
     def next_is_null(self) -> bool:
-        """Whether there is nothing instead of the next field. Then that is behind us."""
+        """Return whether the next field is null; if so, pass it."""
         if self._at < len(self._frames) and self._frames[self._at].flags & IS_NULL:
             self._at += 1
             return True
         return False
 
     def fixed(self) -> FixedReader:
-        """The next frame, as the fixed fields of a structure."""
+        """Read the next frame as the fixed fields of a structure."""
         return FixedReader(self.next().payload)
 
     def text(self) -> str:
-        """A string. One that is no UTF-8 is read with marks in place of what is wrong."""
+        """Read a string. Bytes that are not UTF-8 are replaced by marks."""
         frame = self.next()
         if frame.flags & (BEGIN_STRUCTURE | END_STRUCTURE | IS_NULL):
             raise BadBytes("a structure stands where a string should")
         return frame.payload.decode(errors="replace")
 
     def optional_text(self) -> str | None:
-        """A string, or nothing."""
+        """Read a string, or None."""
         return None if self.next_is_null() else self.text()
 
     def structure(self, read: Callable[[FrameReader], T]) -> T:
-        """What `read` makes of a structure. What it leaves is skipped."""
+        """Read a structure with `read`. What `read` leaves is skipped."""
         if not self.next().flags & BEGIN_STRUCTURE:
             raise BadBytes("a structure should begin here")
         made = read(self)
@@ -132,22 +132,21 @@ class FrameReader:
         return made
 
     def many(self, read: Callable[[FrameReader], T]) -> list[T]:
-        """A list, each item of which is read by `read`."""
-
-        def items(reader: FrameReader) -> list[T]:
-            made: list[T] = []
-            while not reader.at_end:
-                made.append(read(reader))
-            return made
-
-        return self.structure(items)
+        """Read a list, each item with `read`."""
+        made: list[T] = []
+        if not self.next().flags & BEGIN_STRUCTURE:
+            raise BadBytes("a structure should begin here")
+        while not self.at_end:
+            made.append(read(self))
+        self._skip_to_end()
+        return made
 
     def texts(self) -> dict[str, str]:
-        """A map of strings."""
+        """Read a map of strings."""
         return dict(self.many(lambda reader: (reader.text(), reader.optional_text() or "")))
 
     def address(self) -> Address:
-        """A structure of port and host."""
+        """Read a structure of port and host."""
         port, host = self.structure(lambda reader: (reader.fixed().int32(), reader.text()))
         try:
             return parse_address(make_address(host, port))
@@ -167,12 +166,12 @@ class FrameReader:
 
 
 def uuid_text(most: int, least: int) -> str:
-    """A uuid of its two halves."""
+    """Return a uuid as text, from its two halves."""
     return str(UUID(int=most << 64 | least))
 
 
 def pack_uuid(uuid: str | None) -> bytes:
-    """A uuid among fixed fields."""
+    """Return the bytes of a uuid among fixed fields."""
     if uuid is None:
         return UUID_LAYOUT.pack(True, 0, 0)
     number = UUID(uuid).int
@@ -180,25 +179,10 @@ def pack_uuid(uuid: str | None) -> bytes:
 
 
 def text_frame(text: str | None) -> Frame:
-    """A string, or nothing."""
+    """Return the frame of a string, or of None."""
     return NULL if text is None else Frame(0, text.encode())
 
 
 def structure_frames(*frames: Frame) -> list[Frame]:
-    """A structure or a list of what `frames` are."""
+    """Return the frames of a structure or a list."""
     return [BEGIN, *frames, END]
-
-
-def texts_frames(texts: Mapping[str, str]) -> list[Frame]:
-    """A map of strings."""
-    return structure_frames(*(text_frame(text) for entry in texts.items() for text in entry))
-
-
-def address_frames(address: Address) -> list[Frame]:
-    """A structure of port and host."""
-    return structure_frames(Frame(0, INT.pack(port_of(address))), text_frame(host_of(address)))
-
-
-def flat(many: Iterable[Iterable[Frame]]) -> list[Frame]:
-    """All frames in one row."""
-    return [frame for frames in many for frame in frames]

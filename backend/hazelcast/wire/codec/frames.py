@@ -1,4 +1,4 @@
-"""Frames, and the messages that they make: how bytes are cut, and how much of them is taken from anybody.
+"""Frames, and the messages that they make: how bytes are cut, and how many of them are accepted from a peer.
 
 A frame is its length as an int32 (these six bytes of head included), flags as a uint16, and its payload. A message is a row of
 frames, the last of which is final. A message that is cut into fragments has the fragments' number before each of them.
@@ -28,7 +28,7 @@ FRAGMENT_ID = Layout("<q")
 
 
 class BadBytes(ValueError):
-    """What came is no message of a member, or more than is taken from one. It costs the sender its connection."""
+    """Bytes that are no message of a member, or more than is accepted from one. The connection is closed."""
 
 
 class Frame(Struct, frozen=True):
@@ -43,19 +43,19 @@ Frames = tuple[Frame, ...]
 
 
 class FrameLimits(Struct, frozen=True):
-    """How much is taken from one peer."""
+    """How much is accepted from one peer."""
 
     message_bytes: int = 4 * 1024 * 1024
-    """The heads of the frames included. Unfinished fragments count together."""
+    """With the heads of the frames. Unfinished fragments count together."""
     message_frames: int = 100_000
 
 
 STRANGER = FrameLimits(message_bytes=64 * 1024, message_frames=1_000)
-"""For whoever has not said yet that it is a member."""
+"""For a peer that has not yet identified itself as a member."""
 
 
 class MessageReader:
-    """Cuts a stream of bytes into messages and puts fragments together. It holds no more than `limits` allow."""
+    """Cuts a stream of bytes into messages and joins fragments. It holds no more than `limits` allow."""
 
     def __init__(self, limits: FrameLimits = STRANGER) -> None:
         self.limits = limits
@@ -67,11 +67,11 @@ class MessageReader:
 
     @property
     def unfinished(self) -> bool:
-        """Whether a part of a message has come, and the rest has not."""
+        """Whether a part of a message has arrived, and the rest has not."""
         return bool(self._bytes or self._frames or self._fragments)
 
     def feed(self, data: bytes) -> list[Frames]:
-        """The messages that `data` completes, in order. Raises `BadBytes`; then nothing more can be read."""
+        """Return the messages that `data` completes, in order. After a `BadBytes` nothing more can be read."""
         self._bytes += data
         messages: list[Frames] = []
         at = 0
@@ -99,7 +99,7 @@ class MessageReader:
             raise BadBytes(f"a message of more than {self.limits.message_frames} frames is not taken")
 
     def _finished(self) -> list[Frames]:
-        """The message whose last frame has come, unless it is a fragment and others are missing."""
+        """Return the message whose last frame has arrived, unless it is a fragment and others are missing."""
         frames, size = self._frames, self._frames_bytes
         self._frames, self._frames_bytes = [], 0
         first = frames[0]
@@ -131,24 +131,18 @@ class MessageReader:
 
 
 def size_of(frames: Iterable[Frame]) -> int:
-    """How many bytes frames take."""
+    """Return how many bytes frames take."""
     return sum(HEAD.size + len(frame.payload) for frame in frames)
 
 
 def encode_frames(frames: Sequence[Frame]) -> bytes:
-    """One whole message: its first frame is marked as unfragmented, its last one as final."""
+    """Encode one whole message: its first frame is marked as unfragmented, its last one as final."""
     first, *rest = frames
-    return _bytes_of([Frame(first.flags | UNFRAGMENTED, first.payload), *rest])
+    return frames_bytes([Frame(first.flags | UNFRAGMENTED, first.payload), *rest])
 
 
-def encode_fragments(number: int, parts: Sequence[Iterable[Frame]]) -> list[bytes]:
-    """One message of which each of `parts`, two at least, is a fragment."""
-    marks = [BEGIN_FRAGMENT, *(0 for _ in parts[2:]), END_FRAGMENT]
-    return [_bytes_of([Frame(mark, FRAGMENT_ID.pack(number)), *part]) for mark, part in zip(marks, parts, strict=True)]
-
-
-def _bytes_of(frames: Sequence[Frame]) -> bytes:
-    """The bytes of frames, the last of which is final."""
+def frames_bytes(frames: Sequence[Frame]) -> bytes:
+    """Return the bytes of frames, the last of which is final."""
     marks = [*(0 for _ in frames[1:]), IS_FINAL]
     return b"".join(
         HEAD.pack(HEAD.size + len(frame.payload), frame.flags | mark) + frame.payload

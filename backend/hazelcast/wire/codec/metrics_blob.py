@@ -1,14 +1,13 @@
 """The metrics of one moment, as members pack them: big-endian, a dictionary of words and the metrics, each under zlib.
 
-Both parts leave out what is as before: a word tells how many letters it shares with the word before it, and a metric has a mask
-of the fields that are those of the metric before it.
+Both parts leave out repetitions: a word has the number of letters that it shares with the word before it, and a metric has a
+mask of the fields that are the same as in the metric before it.
 """
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
-from itertools import takewhile
 from struct import Struct as Layout
 
 from quarterdeck.backend.hazelcast.wire.codec.frames import BadBytes
@@ -19,13 +18,13 @@ HEAD = Layout(">Hi")
 VERSION = 1
 
 MOST_UNPACKED = 8 * 1024 * 1024
-"""What either part may grow to. A few kilobytes of zlib can stand for gigabytes."""
+"""The size up to which either part is unpacked. A few kilobytes of zlib can stand for gigabytes."""
 
 NOTHING = -1
 """The number of no word."""
 
 MOST_LETTERS = 255
-"""What a word may share with the one before it, and have of its own."""
+"""How many letters a word may share with the one before it, and have of its own."""
 
 PREFIX, NAME, DISCRIMINATOR, DISCRIMINATOR_VALUE, UNIT, EXCLUDED_TARGETS, TAG_COUNT = (1 << bit for bit in range(7))
 LONG_VALUE, DOUBLE_VALUE = 0, 1
@@ -37,7 +36,7 @@ UNKNOWN_UNIT = -1
 
 
 def unpack(packed: bytes) -> bytes:
-    """What zlib made smaller, if it is not beyond all measure."""
+    """Decompress with zlib, up to `MOST_UNPACKED` bytes."""
     inflater = zlib.decompressobj()
     try:
         data = inflater.decompress(packed, MOST_UNPACKED)
@@ -49,31 +48,31 @@ def unpack(packed: bytes) -> bytes:
 
 
 class _BlobReader:
-    """Reads big-endian values, one after the other."""
+    """Reads big-endian values in order."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 0
 
-    def take(self, size: int) -> bytes:
+    def read(self, size: int) -> bytes:
         start, self._at = self._at, self._at + size
         if self._at > len(self._data):
             raise BadBytes("metrics end in the middle")
         return self._data[start : self._at]
 
     def byte(self) -> int:
-        return self.take(1)[0]
+        return self.read(1)[0]
 
     def int32(self) -> int:
-        return int.from_bytes(self.take(4), "big", signed=True)
+        return int.from_bytes(self.read(4), "big", signed=True)
 
     def number(self, layout: Layout) -> MetricValue:
-        (value,) = layout.unpack(self.take(layout.size))
+        (value,) = layout.unpack(self.read(layout.size))
         return value  # type: ignore[no-any-return]
 
 
 def decode_metric_set(at_ms: int, blob: bytes, wanted_prefixes: frozenset[str] | None = None) -> MetricSet:
-    """All metrics of a blob, or those whose prefix is wanted."""
+    """Decode all metrics of a blob, or those with a wanted prefix."""
     if len(blob) < HEAD.size:
         raise BadBytes("metrics are shorter than their head")
     version, dictionary_size = HEAD.unpack_from(blob)
@@ -92,7 +91,7 @@ def _read_dictionary(data: bytes) -> dict[int, str]:
     word = b""
     for _ in range(reader.int32()):
         number, shared, rest = reader.int32(), reader.byte(), reader.byte()
-        word = word[: 2 * shared] + reader.take(2 * rest)
+        word = word[: 2 * shared] + reader.read(2 * rest)
         words[number] = word.decode("utf-16-be", errors="replace")
     return words
 
@@ -115,7 +114,7 @@ def _read_samples(
         name = name if same & NAME else word()
         discriminator = discriminator if same & DISCRIMINATOR else word()
         discriminator_value = discriminator_value if same & DISCRIMINATOR_VALUE else word()
-        unit = unit if same & UNIT else int.from_bytes(reader.take(1), signed=True)
+        unit = unit if same & UNIT else int.from_bytes(reader.read(1), signed=True)
         if not same & EXCLUDED_TARGETS:
             reader.byte()
         tag_count = tag_count if same & TAG_COUNT else reader.byte()
@@ -135,53 +134,3 @@ def _read_samples(
                 (discriminator, discriminator_value) if discriminator else None,
                 tags,
             )
-
-
-def encode_metric_set(one: MetricSet) -> bytes:
-    """The blob of a set, as a member packs it. The excluded targets, which are not kept, are none."""
-    words = sorted({word for sample in one.samples for word in _words_of(sample)})
-    numbers = {word: number for number, word in enumerate(words)} | {"": NOTHING}
-    metrics = b"".join(_sample_bytes(sample, numbers) for sample in one.samples)
-    dictionary = zlib.compress(_dictionary_bytes(words))
-    return HEAD.pack(VERSION, len(dictionary)) + dictionary + INT.pack(len(one.samples)) + zlib.compress(metrics)
-
-
-def _words_of(sample: MetricSample) -> list[str]:
-    prefix, _, name = sample.name.rpartition(".")
-    tags = (word for tag in sample.tags for word in tag)
-    return [word for word in (prefix, name, *(sample.discriminator or ()), *tags) if word]
-
-
-def _dictionary_bytes(words: list[str]) -> bytes:
-    parts = [INT.pack(len(words))]
-    before = b""
-    for number, letters in enumerate(word.encode("utf-16-be") for word in words):
-        shared = min(_shared_letters(before, letters), MOST_LETTERS)
-        rest = letters[2 * shared :]
-        parts.append(INT.pack(number) + bytes((shared, len(rest) // 2)) + rest)
-        before = letters
-    return b"".join(parts)
-
-
-def _shared_letters(one: bytes, other: bytes) -> int:
-    """How many letters of UTF-16 both begin with."""
-    pairs = zip(one[0::2], one[1::2], other[0::2], other[1::2], strict=False)
-    return len(list(takewhile(lambda pair: pair[:2] == pair[2:], pairs)))
-
-
-def _sample_bytes(sample: MetricSample, numbers: dict[str, int]) -> bytes:
-    prefix, _, name = sample.name.rpartition(".")
-    key, value = sample.discriminator or ("", "")
-    unit = UNKNOWN_UNIT if sample.unit is None else sample.unit
-    mask = EXCLUDED_TARGETS if not sample.tags else 0
-    number = DOUBLE.pack(sample.value) if isinstance(sample.value, float) else LONG.pack(sample.value)
-    return (
-        bytes((mask,))
-        + b"".join(INT.pack(numbers[word]) for word in (prefix, name, key, value))
-        + unit.to_bytes(1, signed=True)
-        + (b"" if mask else b"\x00")
-        + bytes((len(sample.tags),))
-        + b"".join(INT.pack(numbers[word]) for tag in sample.tags for word in tag)
-        + bytes((DOUBLE_VALUE if isinstance(sample.value, float) else LONG_VALUE,))
-        + number
-    )
