@@ -74,14 +74,14 @@ def _migration_state(frames: fields.FrameReader) -> messages.MigrationState:
     return messages.MigrationState(fixed.int64(), fixed.int32(), fixed.int32(), fixed.int64())
 
 
-def decode_migration_process(fixed: fields.FixedReader, frames: fields.FrameReader) -> messages.MigrationProcessEvent:
+def _migration_process(fixed: fields.FixedReader, frames: fields.FrameReader) -> messages.MigrationProcessEvent:
     what = fixed.int32()
     return messages.MigrationProcessEvent(
         "started" if what == STARTED else "finished", frames.structure(_migration_state)
     )
 
 
-def decode_replica_migration(fixed: fields.FixedReader, frames: fields.FrameReader) -> messages.ReplicaMigrationEvent:
+def _replica_migration(fixed: fields.FixedReader, frames: fields.FrameReader) -> messages.ReplicaMigrationEvent:
     partition, replica_index = fixed.int32(), fixed.int32()
     source, destination = fixed.uuid(), fixed.uuid()
     succeeded, took_ms = fixed.boolean(), fixed.int64()
@@ -93,6 +93,6 @@ EVENT_DECODERS: dict[int, Callable[[fields.FixedReader, fields.FrameReader], mes
     MEMBERS_VIEW: decode_members_view,
     PARTITIONS_VIEW: decode_partitions_view,
     PARTITION_LOST: lambda fixed, _: messages.PartitionLostEvent(fixed.int32(), fixed.int32(), fixed.uuid()),
-    MIGRATION_PROCESS: decode_migration_process,
-    REPLICA_MIGRATION: decode_replica_migration,
+    MIGRATION_PROCESS: _migration_process,
+    REPLICA_MIGRATION: _replica_migration,
 }
