@@ -36,7 +36,7 @@ class Cluster(Protocol):
         ...
 
     def drain(self) -> list[Record]:
-        """The records since the last call, oldest first. Never waits. For one reader."""
+        """Return the records since the last call, oldest first. It never waits. For one reader."""
         ...
 
     def execute(self, command: Command) -> Future[None]:

@@ -56,7 +56,11 @@ def key_owner(picture: Picture, text: str, *, hazelcast: bool) -> str:
 
 
 def map_key(name: str, key: str, key_type: str = "string") -> MapKey:
-    """The key that these words name. Raises ValueError."""
+    """Return the key that these words name.
+
+    Raises:
+        ValueError: They name none.
+    """
     known = next((one for one in KEY_TYPES if one == key_type), None)
     if known is None:
         raise ValueError(f"there is no type {key_type!r}; write one of {', '.join(KEY_TYPES)}")

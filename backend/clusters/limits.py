@@ -28,5 +28,5 @@ class LimitedCluster(Protocol):
 
 
 def lacks_of(cluster: object) -> frozenset[str]:
-    """What `cluster` cannot do; where it does not say, what no cluster of ours can."""
+    """Return what `cluster` cannot do; where it does not say, what no cluster of ours can."""
     return cluster.lacks if isinstance(cluster, LimitedCluster) else ONLY_HAZELCAST

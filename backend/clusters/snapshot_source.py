@@ -13,8 +13,8 @@ class SnapshotSource(Protocol):
     """A cluster of which snapshots can be taken."""
 
     def snapshot(self) -> Future[ClusterSnapshot]:
-        """What its members are now; those that do not answer are in it as untold. Never waits.
+        """Return what its members are now; those that do not answer are in it without a state. It never waits.
 
-        The future fails with `CommandRefused` when nobody tells anything, or nobody may be asked.
+        The future fails with `CommandRefused` when no member answers, or none may be asked.
         """
         ...

@@ -23,7 +23,11 @@ class TimeControl(Protocol):
         ...
 
     def set_speed(self, speed: float) -> None:
-        """Raises ValueError for one that is not positive."""
+        """Let time pass at this speed.
+
+        Raises:
+            ValueError: The speed is not positive.
+        """
         ...
 
     def pause(self) -> None:
@@ -66,5 +70,9 @@ class Forkable(Protocol):
     """A cluster that can be run once more up to a moment, and then differently."""
 
     def fork(self, at_us: int, command: Command | None = None) -> Fork:
-        """The same run up to a moment, with `command` at that moment. Raises ValueError for a moment that has not come."""
+        """Return the same run up to a moment, with `command` at that moment.
+
+        Raises:
+            ValueError: The moment has not come.
+        """
         ...

@@ -62,7 +62,11 @@ class YamlDocument:
             raise bad(file, 1, "", f"is not YAML: {str(failure).splitlines()[0]}") from failure
 
     def fields(self, otherwise: str, *, may_be_empty: bool = False) -> dict[str, Any]:
-        """The data as a mapping. Raises `BadDocument`, which says `otherwise`, when it is something else."""
+        """Return the data as a mapping.
+
+        Raises:
+            BadDocument: It is something else, which `otherwise` says.
+        """
         if self.data is None and may_be_empty:
             return {}
         if not isinstance(self.data, dict):
@@ -78,9 +82,12 @@ class YamlDocument:
         at: FieldPath = (),
         context: dict[str, Any] | None = None,
     ) -> M:
-        """`data`, which stands at the place `at`, as a `model`. Raises `BadDocument` for the mistake that stands first.
+        """Return `data`, which stands at the place `at`, as a `model`.
 
         `known` is for models whose names depend on more than the place.
+
+        Raises:
+            BadDocument: There are mistakes; the message names the one that stands first.
         """
         try:
             return model.model_validate(data, context=context)
@@ -89,7 +96,11 @@ class YamlDocument:
             raise self.first(problems) from failure
 
     def refuse(self, problems: Iterable[Problem]) -> None:
-        """Raises `BadDocument` for the one that stands first, if there is any."""
+        """Refuse a document with problems.
+
+        Raises:
+            BadDocument: There are some; the message names the one that stands first.
+        """
         found = list(problems)
         if found:
             raise self.first(found)
@@ -100,13 +111,13 @@ class YamlDocument:
         passed_over: Collection[str] = (),
         field: Callable[[FieldPath], str] | None = None,
     ) -> BadDocument:
-        """The one of these problems that stands first, as an error; `field` puts places into words."""
+        """Return the one of these problems that stands first, as an error; `field` puts places into words."""
         placed = [(self.line(place, passed_over), place, problem) for place, problem in problems]
         line, place, problem = min(placed, key=lambda found: found[0])
         return self._bad(self.file, line, (field or field_text)(place), problem)
 
     def line(self, place: FieldPath, passed_over: Collection[str] = ()) -> int:
-        """The line, from 1, of the field at `place`, or of the innermost thing around it that has one.
+        """Return the line, from 1, of the field at `place`, or of the innermost thing around it that has one.
 
         Keys that are `passed_over` may be left out in the document.
         """
@@ -125,7 +136,11 @@ class YamlDocument:
 
 
 def text_of(path: Path, bad: type[BadDocument] = BadDocument) -> str:
-    """What stands in the file `path`. Raises `bad` when it cannot be read, or is no text."""
+    """Return the text of the file `path`.
+
+    Raises:
+        BadDocument: As `bad`, when the file cannot be read, or is no text.
+    """
     try:
         size = path.stat().st_size
         if size > LARGEST_BYTES:
@@ -138,7 +153,7 @@ def text_of(path: Path, bad: type[BadDocument] = BadDocument) -> str:
 
 
 def field_text(place: FieldPath) -> str:
-    """A place as people read it; what is in a list is counted from 1."""
+    """Return a place as people read it; what is in a list is counted from 1."""
     text = ""
     for step in place:
         text += f"[{step + 1}]" if isinstance(step, int) else f"{'.' if text else ''}{step}"
@@ -146,7 +161,10 @@ def field_text(place: FieldPath) -> str:
 
 
 def validation_problems(failure: ValidationError) -> Iterator[tuple[FieldPath, ErrorDetails]]:
-    """What is wrong, and where. Mistakes in the whole of something of which a part is wrong only follow from the latter."""
+    """Yield what is wrong, and where.
+
+    Mistakes in the whole of something of which a part is wrong are left out, for they only follow from the latter.
+    """
     found = [(tuple(step for step in error["loc"] if step != "[key]"), error) for error in failure.errors()]
     for place, error in found:
         if not any(len(other) > len(place) and other[: len(place)] == place for other, _ in found):
@@ -154,7 +172,7 @@ def validation_problems(failure: ValidationError) -> Iterator[tuple[FieldPath, E
 
 
 def problems_of(failure: ValidationError, known: Known) -> Iterator[Problem]:
-    """The mistakes in words."""
+    """Yield the mistakes in words."""
     for place, error in validation_problems(failure):
         if error["type"] == "extra_forbidden":
             noun, names = known(place)
@@ -164,7 +182,7 @@ def problems_of(failure: ValidationError, known: Known) -> Iterator[Problem]:
 
 
 def names_in(root: type[BaseModel]) -> Known:
-    """The names of the fields around each place of a `root`, as its types have them."""
+    """Return a lookup of the names of the fields around each place of a `root`, as its types have them."""
 
     def known(place: FieldPath) -> tuple[str, Iterable[str]]:
         model = root
@@ -182,14 +200,14 @@ def field_name(name: str, field: FieldInfo) -> str:
 
 
 def inner_model(field: FieldInfo) -> type[BaseModel] | None:
-    """The model that stands in a field, alone, in a list, or under names."""
+    """Return the model that stands in a field, alone, in a list, or under names."""
     annotation = field.annotation
     kinds = [annotation, *getattr(annotation, "__args__", ())]
     return next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
 
 
 def validation_problem_text(error: ErrorDetails) -> str:
-    """A mistake in words, with a remedy; for every kind that does not depend on what else could stand there."""
+    """Return a mistake in words, with a remedy; for every kind that does not depend on what else could stand there."""
     context, given = error.get("ctx", {}), error["input"]
     match error["type"]:
         case "value_error":
@@ -212,14 +230,14 @@ def validation_problem_text(error: ErrorDetails) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The end of an error message: the known word that is closest to `word`, or else all of them."""
+    """Return the end of an error message: the known word that is closest to `word`, or else all of them."""
     known = list(known)
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
     return f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
 
 
 def _plain(node: Any, depth: int = 0) -> Any:
-    """The tree in plain Python types: the loader's own carry positions, and would show in error messages."""
+    """Return the tree in plain Python types: the loader's own carry positions, and would show in error messages."""
     if depth > DEEPEST_NESTING:
         raise RecursionError
     match node:

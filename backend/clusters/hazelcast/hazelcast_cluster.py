@@ -140,7 +140,7 @@ class HazelcastCluster:
         return time.monotonic_ns() // 1_000 - self._began_us
 
     def drain(self) -> list[Record]:
-        """The records since the last call. For one reader."""
+        """Return the records since the last call. For one reader."""
         with self._lock:
             return self._numbering.release(self.now_us())
 
@@ -150,7 +150,7 @@ class HazelcastCluster:
             return {address: self._status_of(address) for address in self._known()}
 
     def configuration_of(self, address: Address) -> ReportedConfiguration | None:
-        """What a member's configuration says, as far as it was told."""
+        """Return what a member's configuration says, as far as it was reported."""
         return self._witness.configurations.get(address)
 
     def untold(self) -> Mapping[str, Mapping[str, str]]:
@@ -162,7 +162,7 @@ class HazelcastCluster:
             }
 
     def notes(self) -> Sequence[str]:
-        """What is to be said of the watching itself."""
+        """Return what is to be said of the watching itself."""
         return (self._not_followed,) if self._not_followed else ()
 
     def execute(self, command: Command) -> Future[None]:
@@ -173,7 +173,7 @@ class HazelcastCluster:
         return done
 
     def call(self, member: str, operation: Operation, *, watched: bool = False) -> Future[Answer]:
-        """The data of real members is not looked into."""
+        """Refuse: the data of real members is not looked into."""
         refused: Future[Answer] = Future()
         refused.set_exception(CommandRefused("this console does not read the data of members of Hazelcast"))
         return refused
@@ -229,7 +229,7 @@ class HazelcastCluster:
                 self._clocks.heard(one.address, one.event, self._began_utc_us + one.at_us)
 
     def _read(self, logged: Logged) -> None:
-        """A member has logged something. What was logged before anybody watched is left to the replay of logs."""
+        """Read what a member has logged. What was logged before the watching began is left to the replay of logs."""
         at_us, now_us = logged.utc_us - self._began_utc_us, self.now_us()
         with self._lock:
             self._take(self._witness.logs(logged.member, now_us))
@@ -295,7 +295,7 @@ class HazelcastCluster:
 
 
 def _in_words(command: Command) -> str:
-    """A command as one line, for its record."""
+    """Return a command as one line, for its record."""
     fields = msgspec.to_builtins(command)
     words = [str(fields.pop("do")), str(fields.pop("member", ""))]
     return " ".join((*filter(None, words), *(f"{name}={value}" for name, value in fields.items())))

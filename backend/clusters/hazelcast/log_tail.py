@@ -55,7 +55,7 @@ class GrowingFile:
         self._identity = (0, 0)
 
     def lines(self) -> list[str]:
-        """The whole lines that came since the last call. A file that is not there has none."""
+        """Return the whole lines that came since the last call. A file that is not there has none."""
         try:
             told = self._path.stat()
             if (
@@ -84,7 +84,7 @@ class GrowingFile:
 
 
 def files_of(source: LogSource) -> list[Path]:
-    """The files of a source, now; nothing for standard input."""
+    """Return the files of a source, now; nothing for standard input."""
     if source.path is None:
         return []
     if not source.path.is_dir():
@@ -101,7 +101,7 @@ class StandardInput:
         threading.Thread(target=self._read, name="standard input", daemon=True).start()
 
     def lines(self) -> list[str]:
-        """The lines that came since the last call."""
+        """Return the lines that came since the last call."""
         return [self._lines.popleft() for _ in range(len(self._lines))]
 
     def close(self) -> None:

@@ -66,7 +66,11 @@ class OperatorActions:
         self._ask, self._settings, self._configuration_of = ask, settings, configuration_of
 
     async def do(self, command: Command) -> str:
-        """What the member answered. Raises `CommandRefused` when it was not done, or when that is not known."""
+        """Do the command, and return what the member answered.
+
+        Raises:
+            CommandRefused: It was not done, or that is not known.
+        """
         match command:
             case ChangeState(member, state):
                 return await self._request(Address(member), ChangeClusterState(state))

@@ -40,7 +40,7 @@ class RecordNumbering:
         self._waiting.append(_Waiting(at_us, member, uuid, event, now_us + self._hold_us))
 
     def release(self, now_us: int) -> list[Record]:
-        """The records of what has waited long enough, with all that happened before."""
+        """Return the records of what has waited long enough, with all that happened before."""
         ripe = [one.at_us for one in self._waiting if one.due_us <= now_us]
         if not ripe:
             return []

@@ -30,12 +30,12 @@ class ImportedRun(RecordedCluster):
         return self._lines.get(record)
 
     def place_of(self, record: Record) -> str:
-        """The same as people write it; empty when that is not known."""
+        """Return the line of the log as people write it; empty when that is not known."""
         line = self._lines.get(record)
         return short_name(line, self._logs) if line is not None else ""
 
     def landmarks(self) -> Sequence[Landmark]:
-        """What is observed, as marks on a strip of time."""
+        """Return the observations as marks on a strip of time."""
         return story_landmarks(self.story)
 
     def notes(self) -> Sequence[str]:

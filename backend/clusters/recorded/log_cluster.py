@@ -39,11 +39,11 @@ class LoggedCluster(Protocol):
         ...
 
     def place_of(self, record: Record) -> str:
-        """The same as people write it; empty when that is not known."""
+        """Return the line of the log as people write it; empty when that is not known."""
         ...
 
     def landmarks(self) -> Sequence[Landmark]:
-        """What is observed, as marks on a strip of time."""
+        """Return the observations as marks on a strip of time."""
         ...
 
 
@@ -72,11 +72,11 @@ class LogCluster(PastRun):
         return bool(self._failure) or (self._is_read and not self._follow and self._taken == len(self._waiting))
 
     def now_us(self) -> int:
-        """The end of what was taken in so far; that of the logs, once they are read to their end."""
+        """Return the end of what was read so far; that of the logs, once they are read to their end."""
         return self._now_us
 
     def drain(self) -> list[Record]:
-        """The next records in the order of time, as far as they are read."""
+        """Return the next records in the order of time, as far as they are read."""
         self._hear()
         fresh = self._waiting[self._taken : self._taken + RECORDS_A_DRAIN]
         self._taken += len(fresh)
@@ -136,7 +136,7 @@ class LogCluster(PastRun):
 
 
 def story_landmarks(story: LogStory) -> list[Landmark]:
-    """What is observed, as marks on a strip of time: where each begins, and the rounds of migrations."""
+    """Return the observations as marks on a strip of time: where each begins, and the rounds of migrations."""
     found = [
         Landmark(
             max(0, observation.start_us),
@@ -162,7 +162,7 @@ def story_notes(story: LogStory) -> list[str]:
 
 
 def round_text(one: MigrationRound, now_us: int | None = None) -> str:
-    """A round of migrations in words, as far as it had come at `now_us`."""
+    """Return a round of migrations in words, as far as it had come at `now_us`."""
     began = f"{one.start_us / SECOND_US:.1f} s  {one.master} planned {counted(one.planned, 'migration')}"
     if one.end_us is None:
         return f"{began}; no end is logged"

@@ -25,7 +25,11 @@ class LogExcerpt:
 
 
 def excerpt_of(place: LogLine) -> LogExcerpt:
-    """What stands around a message. Raises `OSError` when the file cannot be read, or is another one by now."""
+    """Return the lines around a message.
+
+    Raises:
+        OSError: The file cannot be read, or is another one by now.
+    """
     try:
         with opened(place.file) as source:
             began = max(0, place.offset - BYTES_BEFORE)
@@ -44,7 +48,7 @@ def excerpt_of(place: LogLine) -> LogExcerpt:
 
 
 def short_name(place: LogLine, root: Path) -> str:
-    """The place as people write it, below the directory that was opened."""
+    """Return the place as people write it, below the directory that was opened."""
     file = Path(place.file)
     below = root.resolve()
     name = file.relative_to(below) if below in file.parents else file.name

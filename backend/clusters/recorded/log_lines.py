@@ -86,7 +86,7 @@ def keep_imported(directory: Path, imported: ImportedLogs) -> None:
 
 
 def imported_logs(directories: Sequence[Path]) -> ImportedLogs | None:
-    """What is kept in the first of these folders that keeps something; None where nothing is that can be read."""
+    """Return what is kept in the first of these folders that keeps something; None where nothing can be read."""
     for directory in directories:
         try:
             return msgspec.json.decode((directory / IMPORTED_FILE).read_bytes(), type=ImportedLogs)

@@ -44,7 +44,11 @@ class LogReading:
     """What was read, as it comes. Call `close` when nobody wants to know more."""
 
     def __init__(self, path: Path, options: LogOptions, *, follow: bool = False) -> None:
-        """Raises `NoLogs` when there is no file."""
+        """Begin to read.
+
+        Raises:
+            NoLogs: There is no file.
+        """
         self._path, self._options, self._follow = path, options, follow
         self._told: SimpleQueue[Told] = SimpleQueue()
         self._closed = threading.Event()
@@ -56,7 +60,7 @@ class LogReading:
         self._thread.start()
 
     def news(self) -> Iterator[Told]:
-        """What came since. Never waits."""
+        """Yield what came since. It never waits."""
         with suppress(Empty):
             while True:
                 yield self._told.get_nowait()
@@ -112,7 +116,7 @@ def tell() -> None:
 
 
 def _received(source: IO[bytes]) -> bytes:
-    """The next message; empty when none comes any more."""
+    """Return the next message; empty when none comes any more."""
     length = source.read(LENGTH.size)
     if len(length) < LENGTH.size:
         return b""

@@ -64,11 +64,11 @@ class RecordedCluster(PastRun):
         return self._records is None
 
     def now_us(self) -> int:
-        """The end of what was read so far: that of the run once it is read to its end."""
+        """Return the end of what was read so far: that of the run once it is read to its end."""
         return self._now_us
 
     def drain(self) -> list[Record]:
-        """The next records of the journal, in the order of time as far as each of its writers kept it."""
+        """Return the next records of the journal, in the order of time as far as each of its writers kept it."""
         fresh: list[Record] = []
         if self._records is not None:
             try:
@@ -120,7 +120,7 @@ class RecordedCluster(PastRun):
         self._records, self._stopped = None, why
 
     def _in_order(self, files: Sequence[Path]) -> Iterator[Record]:
-        """The records of this run: those of each writer as written, between writers the earlier one first."""
+        """Yield the records of this run: those of each writer as written, between writers the earlier one first."""
         by_writer: defaultdict[str, list[Path]] = defaultdict(list)
         for file in files:
             by_writer[file.name.partition(".")[0].rpartition("-")[0] or file.name].append(file)
@@ -140,7 +140,7 @@ class RecordedCluster(PastRun):
                 yield record
 
     def _timed(self, writer: int, files: Iterable[Path]) -> Iterator[tuple[int, int, Record]]:
-        """The records of one writer, each under a time that is never before that of the one before it."""
+        """Yield the records of one writer, each under a time that is never before that of the one before it."""
         latest_us = 0
         for record in read_files(self._counted(files), self._problems):
             latest_us = max(latest_us, record.at)
@@ -166,7 +166,7 @@ class _Problems(list[JournalProblem]):
 
 
 def _files_by_run(path: Path) -> dict[str, list[Path]]:
-    """The files of each run, by what the first readable line of each says where its directory does not."""
+    """Return the files of each run, by what the first readable line of each says where its directory does not."""
     runs: dict[str, list[Path]] = {}
     for file in journal_files(path):
         directory = file.parent.name

@@ -28,9 +28,11 @@ LINES_LOOKED_AT = 200
 def recorded_run(
     path: Path, *, until_us: int | None = None, options: LogOptions | None = None, follow: bool = False
 ) -> RecordedCluster | LogCluster:
-    """The run at `path`. With `follow`, logs are read on as they grow; a journal is read once.
+    """Open the run at `path`. With `follow`, logs are read on as they grow; a journal is read once.
 
-    Raises `NoJournal` where there is neither, or no single run; `OSError` for what cannot be read.
+    Raises:
+        NoJournal: There is neither journal nor log, or no single run.
+        OSError: Something cannot be read.
     """
     if is_journal(path):
         if follow:

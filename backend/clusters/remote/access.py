@@ -37,7 +37,7 @@ class MemberCredentials:
     key: Path | None = None
 
     def headers(self) -> dict[str, str]:
-        """The header with our credentials, if there are any."""
+        """Return the header with our credentials, if there are any."""
         if self.token:
             return {"Authorization": f"Bearer {self.token}"}
         if self.user:
@@ -54,10 +54,12 @@ class MemberCredentials:
 
 
 def member_url(text: str) -> str:
-    """The URL of a member in its one form, ``scheme://host:port``.
+    """Return the URL of a member in its one form, ``scheme://host:port``.
 
-    Without a scheme it is http, without a port 5701. Raises `BadUrl`; a URL with a password in it is one, for it would be
-    seen in the list of processes.
+    Without a scheme it is http, without a port 5701.
+
+    Raises:
+        BadUrl: It is none, or has a password in it, which would be seen in the list of processes.
     """
     stripped = text.strip()
     try:
@@ -87,7 +89,7 @@ def address_in(url: str) -> Address:
 
 
 def url_of_other(address: Address, known_url: str, known_address: Address) -> str:
-    """The URL of the member at `address`, told by the member at `known_address`, which was reached under `known_url`.
+    """Return the URL of the member at `address`, as the member at `known_address` implies, which was reached under `known_url`.
 
     Members speak HTTP on their own ports. Where the known one does not, others are looked for on the same HTTP port.
     """

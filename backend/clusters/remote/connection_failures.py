@@ -12,7 +12,7 @@ NOT_OURS = "something else listens there, no member of Quarterdeck"
 
 
 def connection_failure_text(problem: BaseException) -> str:
-    """What is at the bottom of a failed request; several kinds of failure have no text of their own."""
+    """Return what is at the bottom of a failed request; several kinds of failure have no text of their own."""
     if isinstance(problem, httpx.TimeoutException):
         return "no answer in time"
     causes = list(_causes(problem))
@@ -36,7 +36,7 @@ def connection_failure_text(problem: BaseException) -> str:
 
 
 def _causes(problem: BaseException | None) -> Iterator[BaseException]:
-    """The failure itself, then what has led to it."""
+    """Yield the failure itself, then what has led to it."""
     while problem is not None:
         yield problem
         if isinstance(problem, BaseExceptionGroup):

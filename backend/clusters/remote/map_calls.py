@@ -34,7 +34,11 @@ RESERVED_KEYS = ("size", "keys")
 
 
 async def call_map(client: MemberClient, url: str, operation: Operation) -> Answer:
-    """The answer of the member at `url`. Raises `CommandRefused` when it may not be asked or gives none."""
+    """Return the answer of the member at `url`.
+
+    Raises:
+        CommandRefused: It may not be asked, or gives no answer.
+    """
     try:
         match operation:
             case Put(name, key, value):
@@ -62,7 +66,7 @@ async def call_map(client: MemberClient, url: str, operation: Operation) -> Answ
 
 
 async def _get(client: MemberClient, url: str, name: str, key: str) -> Answer:
-    """Nothing under a key is an answer, as it is for a member that is asked without HTTP."""
+    """Read a key. A missing key is an answer, as it is for a member that is asked without HTTP."""
     try:
         return await _of_key(client, url, "GET", name, key)
     except RequestRefused as refusal:

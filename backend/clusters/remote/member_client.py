@@ -60,7 +60,11 @@ class MemberClient:
     """Use it within one event loop, and close it there."""
 
     def __init__(self, access: MemberCredentials, *, answer_seconds: float = ANSWER_SECONDS) -> None:
-        """Raises OSError when a file that `access` names cannot be used."""
+        """Prepare to ask members.
+
+        Raises:
+            OSError: A file that `access` names cannot be used.
+        """
         self.headers = access.headers()
         self.tls: ssl.SSLContext = access.tls()
         self._answer_seconds = answer_seconds
@@ -80,11 +84,11 @@ class MemberClient:
         await self._http.aclose()
 
     async def get(self, url: str, path: str, answer: type[Decoded]) -> Decoded:
-        """What the member at `url` answers at `path`. Raises as `send` does."""
+        """Return what the member at `url` answers at `path`. Raises as `send` does."""
         return decoded(Decoder(answer), await self.send(url, HttpRequest("GET", path)), url)
 
     async def facts(self, url: str) -> ThisMember:
-        """What the member at `url` says of itself. Raises as `send` does."""
+        """Return what the member at `url` says of itself. Raises as `send` does."""
         return await self.get(url, "/member", ThisMember)
 
     async def records(self, url: str, after: tuple[str, int] | None, limit: int) -> RecordPage:
@@ -93,7 +97,13 @@ class MemberClient:
         return await self.get(url, f"/records?{where}limit={limit}", RecordPage)
 
     async def send(self, url: str, request: HttpRequest) -> bytes:
-        """The body of the answer. Raises `RequestRefused`, `Unreachable` or `BadResponse`."""
+        """Send the request, and return the body of the answer.
+
+        Raises:
+            RequestRefused: The member refuses it.
+            Unreachable: The member is not reached.
+            BadResponse: The answer cannot be read.
+        """
         content = None if request.body is None else msgspec.json.encode(request.body)
         seconds = COMMAND_TIMEOUT_SECONDS if request.may_take_long or request.method != "GET" else self._answer_seconds
         try:
@@ -116,7 +126,11 @@ class MemberClient:
 
 
 def decoded(decoder: Decoder[Decoded], content: bytes | str, url: str) -> Decoded:
-    """What the member at `url` said. Raises `BadResponse`."""
+    """Decode what the member at `url` said.
+
+    Raises:
+        BadResponse: It cannot be read.
+    """
     try:
         return decoder.decode(content)
     except msgspec.DecodeError as problem:

@@ -57,7 +57,7 @@ class StreamBackoff:
         return whole * self._randomness.uniform(0.5, 1.0)
 
     def reset(self) -> None:
-        """A try has succeeded: the next pause is short again."""
+        """Make the next pause short again, for a try has succeeded."""
         self._tries = 0
 
 
@@ -65,22 +65,22 @@ class StreamObserver(Protocol):
     """Who is told what a stream receives, in the event loop of the stream."""
 
     def identified(self, stream: MemberStream, facts: ThisMember) -> bool:
-        """The member has said who it is; whether to go on following it."""
+        """Note who the member is. Return whether to go on following it."""
 
     def history_begins(self, stream: MemberStream) -> None:
-        """The records that follow are those of the past."""
+        """Note that the records that follow are those of the past."""
 
     def records_received(self, stream: MemberStream, records: Sequence[Record]) -> None:
-        """The member has recorded these; some may have been received before. None: it gave a sign of life."""
+        """Take records of the member, some of which may have been received before. None is a sign of life."""
 
     def incomplete(self, stream: MemberStream, what: str) -> None:
-        """Some of the member's records are lost for good."""
+        """Note that some of the member's records are lost for good."""
 
     def connected(self, stream: MemberStream) -> None:
-        """The history is complete; the records that follow happen now."""
+        """Note that the history is complete; the records that follow happen now."""
 
     def lost(self, stream: MemberStream, state: ConnectionState, why: str) -> None:
-        """The member is not reached. The stream tries again by itself."""
+        """Note that the member is not reached. The stream tries again by itself."""
 
 
 class MemberStream:
@@ -183,7 +183,11 @@ class MemberStream:
             yield socket
 
     async def _next(self, socket: ClientConnection) -> str | bytes:
-        """The next message. Raises TimeoutError when the member is silent and gives no sign of life."""
+        """Return the next message.
+
+        Raises:
+            TimeoutError: The member is silent and gives no sign of life.
+        """
         while True:
             try:
                 async with asyncio.timeout(self._timings.quiet):
@@ -204,7 +208,7 @@ class MemberStream:
 
 
 def error_text(problem: Exception) -> str:
-    """What is wrong, in one line."""
+    """Return what is wrong, in one line."""
     if isinstance(problem, TimeoutError) and not str(problem):
         return "it gives no sign of life"
     if isinstance(problem, ConnectionClosed):

@@ -40,11 +40,11 @@ class RecordMerge:
         """Sources that are telling their history, and since when."""
 
     def begin_history(self, source: str, now_us: int) -> None:
-        """What `source` adds from now on is long past: others wait for it."""
+        """Note that what `source` adds from now on is long past: others wait for it."""
         self._history_sources[source] = now_us
 
     def end_history(self, source: str) -> None:
-        """What `source` adds from now on has just happened: others need not wait for it."""
+        """Note that what `source` adds from now on has just happened: others need not wait for it."""
         self._history_sources.pop(source, None)
 
     def add(self, source: str, record: Record, now_us: int) -> bool:
@@ -58,7 +58,7 @@ class RecordMerge:
         return True
 
     def release(self, now_us: int) -> list[Record]:
-        """The records that have waited long enough, with all that happened before them."""
+        """Return the records that have waited long enough, with all that happened before them."""
         if any(now_us - since_us < self._history_hold_us for since_us in self._history_sources.values()):
             return []
         ripe = [held.utc_us for held in self._held if now_us - held.arrived_us >= self._hold_us]

@@ -151,7 +151,7 @@ class RemoteCluster:
         return self._on_our_clock(_utc_us())
 
     def drain(self) -> list[Record]:
-        """The records since the last call, oldest first by UTC as far as that can be told at once. For one reader."""
+        """Return the records since the last call, oldest first by UTC as far as that is known at once. For one reader."""
         with self._lock:
             return self._merge.release(_utc_us())
 
@@ -183,7 +183,10 @@ class RemoteCluster:
         return self._hand_over(lambda: self._call(member, operation))
 
     def snapshot(self) -> Future[ClusterSnapshot]:
-        """What the members know now; fails with `CommandRefused` where nothing may be changed. Those not reached are untold."""
+        """Ask the members what they know now. Members that are not reached are in it without a state.
+
+        The future fails with `CommandRefused` where nothing may be changed.
+        """
         return self._hand_over(self._take_snapshot)
 
     def close(self) -> None:
@@ -266,7 +269,7 @@ class RemoteCluster:
     # As the observer of the streams (`member_stream.StreamObserver`)
 
     def identified(self, stream: MemberStream, facts: ThisMember) -> bool:
-        """The member has said who it is; False when it is followed already under another URL."""
+        """Note who the member is. Return False when it is followed already under another URL."""
         followed = self._followed[stream.url]
         twin = next((one for one in self._followed.values() if one.facts and one.address == facts.address), followed)
         if twin is not followed:  # two URLs of one member
@@ -288,7 +291,7 @@ class RemoteCluster:
         return True
 
     def history_begins(self, stream: MemberStream) -> None:
-        """The records that come next are of the past: those of others wait for them."""
+        """Note that the records that come next are of the past: those of others wait for them."""
         with self._lock:
             self._merge.begin_history(stream.url, _utc_us())
 
@@ -314,7 +317,7 @@ class RemoteCluster:
                         self._consider_candidate(url_of_other(address, stream.url, facts.address), facts.cluster_name)
 
     def incomplete(self, stream: MemberStream, what: str) -> None:
-        """Some of its records are lost for good."""
+        """Note that some of a member's records are lost for good."""
         with self._lock:
             self._followed[stream.url].incomplete = what
 
@@ -331,7 +334,7 @@ class RemoteCluster:
             self.started.set_result(None)
 
     def lost(self, stream: MemberStream, state: ConnectionState, why: str) -> None:
-        """The member is not reached; the stream tries again."""
+        """Note that the member is not reached; the stream tries again."""
         followed = self._followed[stream.url]
         with self._lock:
             self._merge.end_history(stream.url)
@@ -341,7 +344,7 @@ class RemoteCluster:
             followed.refused = state == "refused"
 
     def _record_connection(self, followed: _FollowedMember, event: ConnectionChanged) -> None:
-        """What this watcher has found out about a member, among what the member says; numbered as what a watcher records."""
+        """Record what this watcher has found out about a member, numbered as what a watcher records."""
         assert followed.facts is not None
         self._own_records += 1
         utc_us = _utc_us() + self._ahead_us
@@ -371,7 +374,7 @@ class RemoteCluster:
         self._labels = (*self._addresses_by_label, *unmet)
 
     def _with_own_clock_and_label(self, record: Record, followed: _FollowedMember) -> Record:
-        """The record on the clock of this cluster, under the label by which its member goes here."""
+        """Return the record on the clock of this cluster, under the label by which its member goes here."""
         assert followed.facts is not None
         label = followed.label if record.member == followed.facts.label else record.member
         at = record.utc - (self._origin_us or 0)
@@ -380,7 +383,7 @@ class RemoteCluster:
         )
 
     def _on_our_clock(self, utc_us: int) -> int:
-        """A moment of this machine's UTC clock."""
+        """Return a moment of this machine's UTC clock on the clock of this cluster."""
         return utc_us - self._created_us if self._origin_us is None else utc_us + self._ahead_us - self._origin_us
 
     # Commands
@@ -408,7 +411,7 @@ class RemoteCluster:
         return await remote_snapshot(self._client, self._name, self._command_targets(), self._member_us)
 
     def _member_us(self, utc_us: int) -> int:
-        """A moment of the members' UTC clocks, on which their records go as well."""
+        """Return a moment of the members' UTC clocks, on which their records go as well."""
         return utc_us - (self._origin_us or 0)
 
     async def _call(self, member: str, operation: Operation) -> Answer:

@@ -46,7 +46,11 @@ class MemberRequest(NamedTuple):
 
 
 def requests_for(command: Command, members: Mapping[str, CommandTarget]) -> tuple[MemberRequest, ...]:
-    """What to ask of whom. Raises `CommandRefused` when it cannot be done, or not wholly: then nothing is to be begun."""
+    """Return what to ask of which member.
+
+    Raises:
+        CommandRefused: It cannot be done, or not wholly: then nothing is to be begun.
+    """
     description = description_of(command)
     member = getattr(command, "member", "")
     refuse_outside_simulation(command)
@@ -124,7 +128,12 @@ class PartiallyDone(Exception):
 
 
 async def execute_command(client: MemberClient, command: Command, members: Mapping[str, CommandTarget]) -> None:
-    """Raises `CommandRefused` when nothing was done, `PartiallyDone` when some members have done it and some have not."""
+    """Carry out the command over HTTP.
+
+    Raises:
+        CommandRefused: Nothing was done.
+        PartiallyDone: Some members have done it and some have not.
+    """
     to_do = requests_for(command, members)
     asked = (client.send(members[request.label].url, request.http) for request in to_do)
     answers = await asyncio.gather(*asked, return_exceptions=True)

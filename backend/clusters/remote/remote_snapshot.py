@@ -29,9 +29,10 @@ _REPORT = msgspec.msgpack.Decoder(MemberReport)
 async def remote_snapshot(
     client: MemberClient, name: str, targets: Mapping[str, CommandTarget], on_our_clock: Callable[[int], int]
 ) -> ClusterSnapshot:
-    """What the members behind `targets` know, by label. `on_our_clock` turns UTC into the time of the cluster's records.
+    """Return what the members behind `targets` know, by label. `on_our_clock` turns UTC into the time of the cluster's records.
 
-    Raises `CommandRefused` when nobody tells anything.
+    Raises:
+        CommandRefused: No member reports anything.
     """
     answers = await asyncio.gather(*(_asked(client, target) for target in targets.values()))
     told: dict[str, MemberReport] = {}
@@ -64,7 +65,7 @@ async def remote_snapshot(
 
 
 async def _asked(client: MemberClient, target: CommandTarget) -> MemberReport | str:
-    """What the member tells, or why it has told nothing. What cannot be read was not told either."""
+    """Return what the member reports, or why it has reported nothing. What cannot be read was not reported either."""
     if target.why:
         return f"it is not reached: {target.why}"
     try:
@@ -81,7 +82,7 @@ async def _asked(client: MemberClient, target: CommandTarget) -> MemberReport | 
 
 
 def _links(reports: Iterable[MemberReport], label_of: Mapping[Address, str]) -> Iterator[LinkChanged]:
-    """The conditions of all links under the labels by which members go here."""
+    """Yield the conditions of all links under the labels by which members go here."""
     for report in reports:
         source = label_of.get(report.configuration.address, report.configuration.label)
         for link in report.links:

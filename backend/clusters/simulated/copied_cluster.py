@@ -38,7 +38,7 @@ class CopiedCluster(SimulatedCluster):
         """Why the copy cannot go on; empty while it can."""
 
     def drain(self) -> list[Record]:
-        """The past first, as far as it is told; time goes on when it is."""
+        """Return the next records, first those of the past; time goes on when these are over."""
         if self._past is not None:
             records = self._past.drain()
             if records:

@@ -37,7 +37,12 @@ def write_copy(folder: Path, snapshot: ClusterSnapshot) -> None:
 
 
 def read_copy(folder: Path) -> ClusterSnapshot:
-    """The snapshot in the folder; every member in it can be gone on with. Raises `BadCopy` and OSError."""
+    """Return the snapshot in the folder; every member in it can be gone on with.
+
+    Raises:
+        BadCopy: The snapshot cannot be read.
+        OSError: The file cannot be read.
+    """
     file = folder / SNAPSHOT_FILE
     try:
         snapshot = _DECODER.decode(file.read_bytes()).snapshot

@@ -33,7 +33,11 @@ class LockstepThread:
             raise self._failure
 
     def yield_slice(self) -> None:
-        """Called by the work: wait for the next turn. Raises `LockstepEnded` when there is none."""
+        """Wait for the next turn; called by the work.
+
+        Raises:
+            LockstepEnded: There is none.
+        """
         self._over.release()
         self._begin.acquire()
         if self._ending:

@@ -37,7 +37,7 @@ class ScenarioProgress:
             self._missed.append(outcome)
 
     def lines(self) -> Sequence[str]:
-        """What it says, what it does, and what it missed."""
+        """Return what the scenario says, what it does, and what it missed."""
         met = f"{counted(self._met, 'expectation')} met" + (f", {len(self._missed)} missed" if self._missed else "")
         doing = f"the scenario is over: {met}" if self.finished else f"{self._doing} ({met})"
         missed = [f"✕ missed: step {one.step}, {one.text}: {one.missing}" for one in self._missed[-MISSES_TOLD:]]

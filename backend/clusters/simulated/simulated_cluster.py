@@ -42,7 +42,7 @@ FOREVER_US = 1 << 60
 
 
 def monotonic_us() -> int:
-    """The time by which simulated clusters are paced, from anywhere on."""
+    """Return the time by which simulated clusters are paced, from any origin."""
     return time.monotonic_ns() // 1_000
 
 
@@ -130,7 +130,7 @@ class SimulatedCluster:
         return self._world.now_us
 
     def fingerprint(self) -> str:
-        """The running hash of all that happened so far, equal for equal runs."""
+        """Return the running hash of all that happened so far, equal for equal runs."""
         return self._world.fingerprint()
 
     def drain(self) -> list[Record]:
@@ -159,7 +159,7 @@ class SimulatedCluster:
         return self._enqueue(CallMap(member, operation), watched=watched, for_answer=True)
 
     def snapshot(self) -> Future[ClusterSnapshot]:
-        """What its members are now."""
+        """Return what its members are now."""
         done: Future[ClusterSnapshot] = Future()
         done.set_result(snapshot_of(self._world))
         return done
@@ -207,9 +207,12 @@ class SimulatedCluster:
         self._to_next_event = True
 
     def fork(self, at_us: int, command: Command | None = None) -> SimulatedCluster:
-        """The same run up to a moment, with `command` at that moment; the scenario goes on in it as it does here.
+        """Return the same run up to a moment, with `command` at that moment; the scenario goes on in it as it does here.
 
-        Whether `command` is done is told by `started` of the fork. Raises ValueError for a moment that has not come yet.
+        The future `started` of the fork says whether `command` is done.
+
+        Raises:
+            ValueError: The moment has not come yet.
         """
         if not self._began_us <= at_us <= self.now_us():
             raise ValueError(

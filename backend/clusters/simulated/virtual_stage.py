@@ -40,7 +40,7 @@ class VirtualStage:
         self._stage.advance(by_us)
 
     def drain(self) -> list[Record]:
-        """The records since the last call."""
+        """Return the records since the last call."""
         found, self._records.waiting = self._records.waiting, []
         return found
 

@@ -51,7 +51,7 @@ class HeldPorts:
 
 
 def _take(host: str, port: int) -> socket.socket | None:
-    """The UDP port, held, when that and the TCP port are free."""
+    """Return the UDP port, held, when that and the TCP port are free."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     token = socket.socket(family, socket.SOCK_DGRAM)
     try:
@@ -66,7 +66,11 @@ def _take(host: str, port: int) -> socket.socket | None:
 
 
 def checked_labels(labels: Sequence[str] | int) -> tuple[str, ...]:
-    """The labels of that many members, or these. Raises ValueError when there is none, or one is empty or there twice."""
+    """Return the labels of that many members, or these.
+
+    Raises:
+        ValueError: There is none, or one is empty or there twice.
+    """
     found = tuple(f"n{number}" for number in range(1, labels + 1)) if isinstance(labels, int) else tuple(labels)
     if not found:
         raise ValueError("a cluster needs a member")
@@ -79,9 +83,10 @@ def checked_labels(labels: Sequence[str] | int) -> tuple[str, ...]:
 def checked_join_lists(
     join_lists: Mapping[str, Sequence[str]], addresses: Mapping[str, Address], port_try_count: int
 ) -> dict[str, tuple[Address, ...]]:
-    """The join lists as addresses. A host without a port stands for ports counted up from that of the first member.
+    """Return the join lists as addresses. A host without a port stands for ports counted up from that of the first member.
 
-    Raises ValueError for one of no member, or with an entry that is neither a label nor an address.
+    Raises:
+        ValueError: A list is of no member, or has an entry that is neither a label nor an address.
     """
     found = {}
     for label, entries in join_lists.items():

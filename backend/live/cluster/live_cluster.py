@@ -158,7 +158,7 @@ class LiveCluster(ABC):
 
     @abstractmethod
     def _host(self, configuration: MemberConfiguration, incarnation: int, kill_point: KillAt | None) -> Host:
-        """What runs the `incarnation`-th incarnation of the member of this configuration; the first is 1.
+        """Return what runs the `incarnation`-th incarnation of the member of this configuration; the first is 1.
 
         It may have to end at a named point.
         """
@@ -177,7 +177,7 @@ class LiveCluster(ABC):
         return self._clock.now_us()
 
     def drain(self) -> list[Record]:
-        """The records since the last call, oldest first. For one reader."""
+        """Return the records since the last call, oldest first. For one reader."""
         return self._recorder.drain()
 
     def execute(self, command: Command) -> Future[None]:
@@ -201,7 +201,7 @@ class LiveCluster(ABC):
         return done
 
     def snapshot(self) -> Future[ClusterSnapshot]:
-        """What its members know now, paused ones that are processes apart: they are in it as untold."""
+        """Return what its members know now. Paused members that are processes are in it without a state."""
         done: Future[ClusterSnapshot] = Future()
         self._hand_over(done, lambda: self._snapshots.add(self._background.loop.create_task(self._take_snapshot(done))))
         return done
@@ -255,7 +255,9 @@ class LiveCluster(ABC):
             self.started.set_result(None)
 
     async def _wait_for_join(self, label: str) -> None:
-        """Looked at, not signalled: joining is the machine's affair, and looking costs nothing at this pace."""
+        """Wait until the member has joined, by looking: joining is the machine's affair, and looking costs nothing at
+        this pace.
+        """
         loop = self._background.loop
         limit = loop.time() + JOIN_WAIT_SECONDS
         while self._is_joining(label) and loop.time() < limit:  # noqa: ASYNC110
@@ -432,15 +434,15 @@ class LiveCluster(ABC):
     # What hosts tell it
 
     def recorded(self, record: Record) -> None:
-        """A member recorded an event."""
+        """Keep a record of a member."""
         self._recorder.append(record)
 
     def peer_rejected(self, remote: str, reason: str, cause: RefusalCause) -> None:
-        """A member refused somebody on its port; the cluster records it."""
+        """Record that a member refused a stranger on its port."""
         self._recorder.record(StrangerRefused(remote, reason, cause))
 
     def ended(self, host: Host, crashed: bool) -> None:
-        """A member has ended; one that crashed counts as killed."""
+        """Note that a member has ended; one that crashed counts as killed."""
         if self._hosts.get(host.label) is host:
             del self._hosts[host.label]
             self._kill_points.pop(host.label, None)

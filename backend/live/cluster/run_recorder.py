@@ -32,7 +32,7 @@ class RunRecorder:
             )
 
     def append(self, record: Record) -> None:
-        """A member made an event."""
+        """Keep a record of a member."""
         self._records.append(record)
         log_record(record, legacy=self._legacy_lists)
         if self._journal is not None:
@@ -47,7 +47,7 @@ class RunRecorder:
             self.append(Record(self._run, self._name, self._run, self._own_seq, at, utc, event, form=FORM))
 
     def drain(self) -> list[Record]:
-        """The records since the last call, oldest first. For one reader, in any thread."""
+        """Return the records since the last call, oldest first. For one reader, in any thread."""
         records = self._records
         return [records.popleft() for _ in range(len(records))]
 

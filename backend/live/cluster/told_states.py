@@ -21,7 +21,10 @@ async def told_states(
     lives: Mapping[str, int],
     clock: RunClock,
 ) -> Told:
-    """What the members behind `hosts` tell, by label; `lives` counts the processes of each. All share the `clock` of the run."""
+    """Return what the members behind `hosts` report, by label; `lives` counts the processes of each.
+
+    All share the `clock` of the run.
+    """
     members: list[MemberSnapshot] = []
     untold: list[UntoldMember] = []
     in_flight: list[InFlight] = []
@@ -37,7 +40,7 @@ async def told_states(
 
 
 async def _asked(host: Host) -> CapturedMember | str:
-    """What the member tells, or why it tells nothing."""
+    """Return what the member reports, or why it reports nothing."""
     try:
         return await host.told_state()
     except (CommandRefused, TimeoutError) as silence:

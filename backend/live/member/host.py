@@ -65,17 +65,17 @@ class Host(Protocol):
         """Let it go on."""
 
     def links_changed(self, conditions: Sequence[LinkChanged]) -> None:
-        """These links are now in these conditions."""
+        """Take new conditions of these links."""
 
 
 class HostObserver(Protocol):
     """Who is told what happens to hosts: a cluster, which records it."""
 
     def recorded(self, record: Record) -> None:
-        """The member made an event."""
+        """Take a record of the member."""
 
     def peer_rejected(self, remote: str, reason: str, cause: RefusalCause) -> None:
         """Somebody on the member's port was refused."""
 
     def ended(self, host: Host, crashed: bool) -> None:
-        """The incarnation has ended by its own decision, or because it crashed or somebody else killed it."""
+        """Note that the incarnation has ended by its own decision, crashed, or was killed by others."""

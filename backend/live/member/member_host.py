@@ -153,7 +153,7 @@ class MemberHost:
             self._arm()
 
     def links_changed(self, conditions: Sequence[LinkChanged]) -> None:
-        """The network, which has taken these already, now does so to what goes from here."""
+        """Let the network, which has taken these conditions already, do so to what goes from here."""
         for condition in conditions:
             if condition.source == self.label:
                 self._transport.link_changed(condition, self._network.address_of(condition.target))
@@ -285,7 +285,7 @@ class MemberHost:
         self._end(crashed=True)
 
     def _crash(self) -> None:
-        """A state machine that raised cannot go on: it ends as a process that crashed; the others live on."""
+        """End as a process that crashed: a state machine that raised cannot go on. The others live on."""
         _LOG.exception("member %s crashed", self.label)
         self._end(crashed=True)
 

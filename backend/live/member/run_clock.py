@@ -9,8 +9,10 @@ from msgspec import Struct
 
 
 class RunClock(Struct, frozen=True):
-    """The same source as an asyncio loop's time, so deadlines convert exactly; and the same in all processes of a machine,
-    so that members that are processes share the clock of their run."""
+    """The clock of a run: the same source as an asyncio loop's time, so deadlines convert exactly.
+
+    It is the same in all processes of a machine, so that members that are processes share the clock of their run.
+    """
 
     origin_ns: int
     """What the machine's monotonic clock showed when this clock showed 0."""
@@ -19,7 +21,7 @@ class RunClock(Struct, frozen=True):
 
     @classmethod
     def started_now(cls) -> Self:
-        """A clock that shows 0."""
+        """Return a clock that shows 0."""
         return cls(time.monotonic_ns(), time.time_ns() // 1_000)
 
     def now_us(self) -> int:

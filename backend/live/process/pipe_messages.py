@@ -122,5 +122,5 @@ _ENCODER = msgspec.json.Encoder()
 
 
 def line_of(message: PipeRequest | PipeReport) -> bytes:
-    """The message as a line for the pipe."""
+    """Return the message as a line for the pipe."""
     return _ENCODER.encode(message) + b"\n"

@@ -47,7 +47,11 @@ class ClusterSecret:
     __slots__ = ("_key",)
 
     def __init__(self, secret: str, cluster: str) -> None:
-        """Raises ValueError when `secret` is empty."""
+        """Derive the key of a cluster.
+
+        Raises:
+            ValueError: `secret` is empty.
+        """
         if not secret:
             raise ValueError("an empty secret keeps nobody out; leave it away or give one")
         salt = f"quarterdeck/{cluster}".encode()
@@ -57,7 +61,7 @@ class ClusterSecret:
         return "ClusterSecret()"
 
     def proof(self, side: Side, exchange: Exchange) -> bytes:
-        """What `side` sends to prove that it knows the secret."""
+        """Return what `side` sends to prove that it knows the secret."""
         return hmac.digest(self._key, _ENCODER.encode((side, exchange)), "sha256")
 
     def proven(self, side: Side, exchange: Exchange, proof: bytes) -> bool:
@@ -66,5 +70,5 @@ class ClusterSecret:
 
 
 def new_nonce() -> bytes:
-    """A number that was never used before and that nobody can foresee."""
+    """Return a number that was never used before and that cannot be foreseen."""
     return secrets.token_bytes(NONCE_BYTES)

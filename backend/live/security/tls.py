@@ -156,7 +156,7 @@ def certificate_mismatch(certificate: Mapping[str, Any] | None, host: str) -> st
 
 
 def tls_reason(problem: ssl.SSLError) -> str:
-    """What has failed, in words: the system's, without the place in its source."""
+    """Return what has failed, in words: the system's, without the place in its source."""
     if isinstance(problem, ssl.SSLCertVerificationError):
         return f"TLS: its certificate is not accepted: {problem.verify_message}"
     said = (problem.reason or str(problem)).replace("_", " ").lower()

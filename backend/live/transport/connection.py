@@ -67,7 +67,7 @@ def reason_of(problem: Exception | None) -> str:
 
 
 def cause_of(problem: OSError) -> UnreachableCause:
-    """What that says of the address. Whoever is there and breaks off before the handshake is over will not talk to us."""
+    """Return what the failure says of the address. A peer that breaks off before the handshake is over will not talk to us."""
     if isinstance(problem, socket.gaierror):
         return "unresolvable"
     if isinstance(problem, (ssl.SSLError, ConnectionResetError, ConnectionAbortedError)) or str(problem) == CLOSED:
@@ -98,7 +98,7 @@ class ConnectionOwner(Protocol):
         """Somebody is no member, or no longer behaves as one; `hostile` when that was not just a mistake about the cluster."""
 
     def lost(self, connection: PeerConnection, reason: str) -> None:
-        """It is over. `reason` says what befell it; empty when one of the two sides ended it on purpose."""
+        """Note that the connection is over. `reason` says what befell it; empty when one side ended it on purpose."""
 
 
 class PeerConnection(asyncio.BufferedProtocol):
@@ -356,7 +356,9 @@ class PeerConnection(asyncio.BufferedProtocol):
             self.settled = None
 
     def _await_frame(self, completed: int) -> None:
-        """The frame after so many others is here in part. One timer at most, and none for frames that come at once."""
+        """Begin to wait for the rest of the frame after `completed` others. One timer at most, and none for frames
+        that come at once.
+        """
         seconds = self._owner.frame_timeout_seconds
         self._frame_timer = asyncio.get_running_loop().call_later(seconds, self._frame_is_late, completed)
 

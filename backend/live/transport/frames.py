@@ -48,7 +48,11 @@ def frame_of(content: msgspec.Struct, limit: int = MAX_FRAME_BYTES) -> bytes:
 
 
 def content_of(decoder: msgspec.msgpack.Decoder[T], payload: memoryview) -> T:
-    """What `payload` says. Raises `BadFrame` when it is not what `decoder` expects."""
+    """Return what `payload` says.
+
+    Raises:
+        BadFrame: It is not what `decoder` expects.
+    """
     try:
         return decoder.decode(payload)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:

@@ -100,7 +100,7 @@ class ObserverFacts:
 
 
 def observer_facts(picture: Picture, observer: str) -> ObserverFacts:
-    """What the row of `observer` says of itself; a label never seen in any record is "not up"."""
+    """Return what the row of `observer` says of itself; a label never seen in any record is "not up"."""
     belief = picture.members.get(observer)
     if belief is None:
         return ObserverFacts(one_line(observer), "", "not up", "", table_differs=False, greyed=True)
@@ -115,7 +115,7 @@ def observer_facts(picture: Picture, observer: str) -> ObserverFacts:
 
 
 def table_text(belief: MemberBelief, letter: str) -> str:
-    """The version of the member's partition table after `letter`; its digest where no version is told."""
+    """Return the version of the member's partition table after `letter`; its digest where no version is reported."""
     if belief.table is None:
         return "" if belief.tells("owners") else NOT_TOLD
     if not belief.tells("table-version"):
@@ -137,7 +137,7 @@ def differs_from_master(picture: Picture, belief: MemberBelief) -> bool:
 
 
 def state_word(belief: MemberBelief) -> str:
-    """What the member is doing in a word; empty when it is simply a member of its cluster."""
+    """Return what the member is doing in a word; empty when it is simply a member of its cluster."""
     if belief.status == "joining":
         return "merging" if belief.merging else "held back" if belief.delay else "joining"
     if not belief.running:

@@ -57,7 +57,7 @@ def rate_text(rate: float) -> str:
 
 
 def data_rows(picture: Picture, grouping: Grouping, now_us: int) -> dict[str, DataRow]:
-    """The rows by key, in an order that does not change by itself."""
+    """Return the rows by key, in an order that does not change by itself."""
     if grouping == "member":
         return _member_rows(picture, now_us)
     return _map_rows(picture, now_us) if grouping == "map" else _partition_rows(picture, now_us)
@@ -84,7 +84,7 @@ def data_sentence(picture: Picture, now_us: int) -> Fact:
 
 
 def data_facts(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[Fact]:
-    """What one member stores, and what it lags behind; nothing as long as it has told nothing."""
+    """Yield what one member stores, and what it lags behind; nothing as long as it has reported nothing."""
     data = belief.data
     if data is None:
         return
@@ -130,7 +130,7 @@ def partition_rates(picture: Picture, observer: str, now_us: int) -> dict[int, R
 
 
 def _owners(picture: Picture) -> Iterator[MemberBelief]:
-    """The running members that have told of their data."""
+    """Yield the running members that have reported their data."""
     return (belief for belief in picture.members.values() if belief.running and belief.data is not None)
 
 
@@ -187,7 +187,7 @@ def _partition_rows(picture: Picture, now_us: int) -> dict[str, DataRow]:
 
 
 def partition_text(picture: Picture, owner: str, partition: int, now_us: int) -> str:
-    """What `owner` stores in a partition and is asked there; empty when it has told nothing of it."""
+    """Return what `owner` stores in a partition and is asked there; empty when it has reported nothing of it."""
     belief = picture.members.get(owner)
     stored = belief.data.partitions.get(partition) if belief is not None and belief.data is not None else None
     if stored is None:
@@ -202,7 +202,7 @@ HEAT = "0123456789"
 
 
 def heat_of(rate: float, greatest: float) -> str:
-    """A digit for `rate` beside the greatest there is: 0 for none at all, 9 from eight ninths of that on."""
+    """Return a digit for `rate` beside the greatest there is: 0 for none at all, 9 from eight ninths of that on."""
     if rate <= 0 or greatest <= 0:
         return HEAT[0]
     return HEAT[min(len(HEAT) - 1, 1 + int(9 * rate / greatest))]

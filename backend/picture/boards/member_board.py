@@ -100,7 +100,7 @@ class ListOrder:
         self._by_list: dict[int, tuple[tuple[Member, ...], dict[str, int]]] = {}
 
     def entry(self, belief: MemberBelief) -> tuple[int, Member | None]:
-        """The place of `belief` on its own list, from 1 on, and its entry there; 0 and None when it is not on it."""
+        """Return the place of `belief` on its own list, from 1 on, and its entry there; 0 and None when it is not on it."""
         members = belief.members
         known = self._by_list.get(id(members))
         if known is None or known[0] is not members:
@@ -124,7 +124,7 @@ def heartbeat_observers(picture: Picture) -> HeartbeatObservers:
 def member_row(
     picture: Picture, label: str, observed_by: HeartbeatObservers, places: ListOrder, now_us: int
 ) -> MemberBoardEntry:
-    """The row of a member; of one that was never heard of nearly nothing."""
+    """Return the row of a member; of one that was never heard of nearly nothing."""
     belief = picture.members.get(label)
     if belief is None:
         return MemberBoardEntry(
@@ -201,7 +201,7 @@ def heartbeat(picture: Picture, belief: MemberBelief, observed_by: HeartbeatObse
 
 
 def board_facts(picture: Picture, now_us: int) -> Iterator[Fact]:
-    """The members in a line: how many there are in which state, and how many are late."""
+    """Yield the members in a line: how many there are in which state, and how many are late."""
     states: dict[str, int] = {}
     for belief in picture.members.values():
         state = state_word(belief) or "running"

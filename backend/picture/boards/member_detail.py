@@ -38,11 +38,12 @@ def member_detail(
     recent: Sequence[Record] | None = None,
     listing: bool = True,
 ) -> tuple[Fact, ...]:
-    """What `label` believes at `now_us` on the run's clock. `legacy` chooses the older text of the member list.
+    """Return what `label` believes at `now_us` on the run's clock.
 
-    Without `listing` that text, a line for each member, is left out.
-
-    `recent` are records up to then, in order of time, of which those of the member are told.
+    Args:
+        legacy: Choose the older text of the member list.
+        recent: Records up to then, in order of time, of which those of the member are shown.
+        listing: Whether the member list, a line for each member, is shown.
     """
     belief = picture.members.get(label)
     if belief is None:
@@ -101,7 +102,7 @@ def _standing(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[F
 
 
 def _obstacles(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[Fact]:
-    """What it waits for, whom it lets wait, and why its cluster does not heal."""
+    """Yield what the member waits for, which members wait for it, and why its cluster does not heal."""
     if belief.merging:
         yield Fact("merging", f"into the cluster of {_names(picture, [belief.merging])}", "warning")
     tone: Tone = "warning" if len(picture.masters()) > 1 else "plain"
@@ -158,7 +159,7 @@ def _list_text(belief: MemberBelief, legacy: bool) -> Iterator[Fact]:
 
 
 def _under(heading: str, entries: Mapping[Key, Value]) -> Iterator[tuple[str, tuple[Key, Value]]]:
-    """The entries, the first of them under `heading` and the others without one."""
+    """Pair the first entry with `heading` and the others with none."""
     return zip((heading, *[""] * len(entries)), entries.items(), strict=False)
 
 

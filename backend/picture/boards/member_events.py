@@ -19,9 +19,9 @@ PROCESS_FAULTS: frozenset[type] = frozenset({events.ProcessKilled, events.Proces
 
 
 def recent_facts(picture: Picture, records: Sequence[Record], label: str) -> Iterator[Fact]:
-    """The last `EVENTS_TOLD` events of a member among `records`, which stand in order of time.
+    """Yield the last `EVENTS_TOLD` events of a member among `records`, which stand in order of time.
 
-    They are told with their moment, not their age: what has not changed is not painted again.
+    They have their moment, not their age: what has not changed is not painted again.
     """
     own = (
         record

@@ -122,7 +122,11 @@ class MigrationBoard:
     now_us: int
 
     def row(self, key: str) -> MigrationRow:
-        """The row of this key. Raises KeyError."""
+        """Return the row of this key.
+
+        Raises:
+            KeyError: There is no such row.
+        """
         picture, now_us = self.picture, self.now_us
         match self.entries[key]:
             case SeenMigration() as running:
@@ -141,7 +145,7 @@ class MigrationBoard:
 
 
 def migration_board(picture: Picture, now_us: int) -> MigrationBoard:
-    """What is known of migrations at `now_us` on the run's clock."""
+    """Return what is known of migrations at `now_us` on the run's clock."""
     masters = [picture.members[label] for label in picture.masters()]
     heads = [
         Head(one_line(f"{master.label}: {text}"), tone)
@@ -169,7 +173,7 @@ def migration_board(picture: Picture, now_us: int) -> MigrationBoard:
 
 
 def led_by(picture: Picture, master: MemberBelief, now_us: int) -> list[Head]:
-    """What a master leads, a sentence each; none when it has not led anything yet."""
+    """Return what a master leads, a sentence each; none when it has not led anything yet."""
     leading, name_of = master.leading, picture.label_of
     heads: list[Head] = []
     if leading.recovering is not None:
@@ -200,7 +204,7 @@ def led_by(picture: Picture, master: MemberBelief, now_us: int) -> list[Head]:
 
 
 def lost_text(picture: Picture) -> str:
-    """What has lost partitions for good, with its side where there are several; empty when nobody lives with a loss."""
+    """Return what has lost partitions for good, with its side where there are several; empty when no member lives with a loss."""
     sides = picture.losses.standing(picture.members.values())
     several = len(picture.masters()) > 1
     texts = (

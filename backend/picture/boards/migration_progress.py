@@ -14,7 +14,7 @@ FULL, EMPTY = "▰", "▱"
 
 
 def plan_text(leading: MigrationsLed, picture: Picture, now_us: int) -> str:
-    """What a master that has something to migrate has done of its plan, the pace, and the time left; else empty."""
+    """Return what a master that has something to migrate has done of its plan, the pace, and the time left; else empty."""
     left = leading.waiting + len(leading.running)
     if not left:
         return ""

@@ -128,7 +128,7 @@ def suspicion_facts(picture: Picture, observer: str, now_us: int) -> tuple[Fact,
 
 
 def suspicion_sentence(picture: Picture, observer: str, now_us: int) -> str:
-    """The same in one line, the first reasons only."""
+    """Return the suspicions of a member in one line, the first reasons only."""
     belief = picture.members.get(observer)
     if belief is None:
         return f"{one_line(observer)} was never heard of"

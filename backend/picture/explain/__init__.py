@@ -1,3 +1,4 @@
-"""Events are explained by events: which one caused which, which belong to one migration, claim or merge, and how they
-look as a space-time diagram. Everything is read from an index of the recorded events.
+"""Events are explained by events: their causes, the migration, claim or merge they belong to, and the space-time diagram.
+
+Everything is a function of records.
 """

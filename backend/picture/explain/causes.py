@@ -58,7 +58,7 @@ def causes(records: Iterable[Record] | EventIndex, record: Record, name_of: Name
 
 
 def direct_causes(event_index: EventIndex, record: Record) -> list[DirectCause]:
-    """What `record` follows from at one remove, the most telling first."""
+    """Return what `record` follows from at one remove, the most telling first."""
     place = event_index.place_of(record)
     rule = RULES.get(type(record.event))
     if place is None or rule is None:

@@ -16,7 +16,7 @@ TERM = re.compile(
 
 
 def kind_of(record: Record) -> str:
-    """The name of the kind of event, as journals have it."""
+    """Return the name of the kind of event, as journals have it."""
     return str(type(record.event).__struct_config__.tag)
 
 
@@ -54,7 +54,7 @@ class EventFilter:
 
     @classmethod
     def of(cls, text: str) -> EventFilter:
-        """Read ``suspects "no heartbeat" !cyrene /v\\d+/ kind:suspicion* member:athens,delphi``. Every text means something."""
+        r"""Read ``suspects "no heartbeat" !cyrene /v\d+/ kind:suspicion* member:athens``. Every text means something."""
         return cls(tuple(filter(None, map(_term, TERM.finditer(text)))))
 
     def accepts(self, record: Record, words: Callable[[], str]) -> bool:

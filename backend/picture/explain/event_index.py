@@ -22,7 +22,7 @@ Accepts = Callable[[Any], bool]
 
 
 def identity(record: Record) -> RecordId:
-    """What tells `record` from every other one of its run."""
+    """Return the identity of `record` within its run."""
     return RecordId(record.uuid, record.seq)
 
 
@@ -68,28 +68,28 @@ class EventIndex:
         return self._places.get(identity(record))
 
     def find(self, record_id: RecordId | None) -> Record | None:
-        """The record of this identity; None when it is not here."""
+        """Return the record of this identity; None when it is not here."""
         place = self._places.get(record_id) if record_id is not None else None
         return self.records[place] if place is not None else None
 
     def label_of(self, address: Address) -> str:
-        """What people call the member at `address`."""
+        """Return the label of the member at `address`."""
         return self._labels.get(address) or self._name_of(address)
 
     def label_of_incarnation(self, uuid: str) -> str:
-        """The member whose incarnation `uuid` is; empty when nothing was heard of it."""
+        """Return the member whose incarnation `uuid` is; empty when nothing was heard of it."""
         return self._label_of_life.get(uuid, "")
 
     def by(self, label: str, kind: type[Event], before: int) -> Iterator[Record]:
-        """What `label` did of this kind before the place `before`, the latest first."""
+        """Yield what `label` did of this kind before the place `before`, the latest first."""
         return self._backwards(self._of_member.get((kind, label), ()), before)
 
     def all_of(self, kind: type[Event], before: int) -> Iterator[Record]:
-        """What anybody did of this kind before the place `before`, the latest first."""
+        """Yield what any member did of this kind before the place `before`, the latest first."""
         return self._backwards(self._of_kind.get(kind, ()), before)
 
     def of_migration(self, migration_id: str, before: int | None = None) -> Iterator[Record]:
-        """What was said of a migration, the latest first."""
+        """Yield what was recorded of a migration, the latest first."""
         return self._backwards(self._of_migration.get(migration_id, ()), len(self) if before is None else before)
 
     def _backwards(self, places: Sequence[int], before: int) -> Iterator[Record]:
@@ -119,7 +119,7 @@ class Effect(NamedTuple):
     record: Record
 
     def own(self, kind: type[Event], accepts: Accepts | None = None) -> Record | None:
-        """What the record names as its cause, if it is of this kind; or the latest that the same incarnation has told."""
+        """Return what the record names as its cause, if it is of this kind, or the latest of its own incarnation."""
         named = self.event_index.find(self.record.because)
         if named is not None and isinstance(named.event, kind):
             return named
@@ -135,19 +135,19 @@ class Effect(NamedTuple):
                 yield one
 
     def of(self, label: str, kind: type[Event], accepts: Accepts | None = None) -> Record | None:
-        """The latest of this kind that the member `label` has told before."""
+        """Return the latest of this kind that the member `label` has recorded before."""
         return first(self.event_index.by(label, kind, self.place), accepts)
 
     def at(self, address: Address, kind: type[Event], accepts: Accepts | None = None) -> Record | None:
-        """The latest of this kind that the member at `address` has told before."""
+        """Return the latest of this kind that the member at `address` has recorded before."""
         return self.of(self.name(address), kind, accepts)
 
     def anywhere(self, kind: type[Event], accepts: Accepts | None = None) -> Record | None:
-        """The latest of this kind that anybody has told before."""
+        """Return the latest of this kind that any member has recorded before."""
         return first(self.event_index.all_of(kind, self.place), accepts)
 
     def name(self, address: Address) -> str:
-        """The label of the member at `address`."""
+        """Return the label of the member at `address`."""
         return self.event_index.label_of(address)
 
     def is_own(self, address: Address) -> bool:
@@ -156,14 +156,14 @@ class Effect(NamedTuple):
 
 
 def event_of(kind: type[EventType], record: Record) -> EventType:
-    """The event of `record`, which is of this kind."""
+    """Return the event of `record`, which is of this kind."""
     event = record.event
     assert isinstance(event, kind)
     return event
 
 
 def first(records: Iterable[Record], accepts: Accepts | None) -> Record | None:
-    """The first of `records` whose event is accepted."""
+    """Return the first of `records` whose event is accepted."""
     return next((record for record in records if accepts is None or accepts(record.event)), None)
 
 
@@ -180,7 +180,7 @@ def message_cause(record: Record | None, reason: str, *, deeper: bool = True) ->
 
 
 def command_cause(effect: Effect, word: str) -> Iterator[DirectCause]:
-    """What an operator asked this member for, if `word` is in the command."""
+    """Yield what an operator asked this member for, if `word` is in the command."""
     asked = effect.of(effect.record.member, OperatorAsked, lambda one: one.granted and word in one.command)
     yield from local_cause(asked, "an operator asked for it")
 

@@ -49,7 +49,7 @@ class EventTrace(NamedTuple):
 
 
 def subjects_of(event_index: EventIndex, record: Record) -> tuple[Subject, ...]:
-    """The stories that `record` is part of, the narrowest first; the story of its member is always the last."""
+    """Return the stories that `record` is part of, the narrowest first; the story of its member is always the last."""
     found: list[Subject] = []
     migration_id = getattr(record.event, "migration_id", None)
     if migration_id is not None:
@@ -63,7 +63,7 @@ def subjects_of(event_index: EventIndex, record: Record) -> tuple[Subject, ...]:
 
 
 def event_trace(event_index: EventIndex, subject: Subject) -> EventTrace:
-    """The story of `subject`, as far as `event_index` reaches."""
+    """Return the story of `subject`, as far as `event_index` reaches."""
     match subject.kind:
         case "migration":
             return _migration(event_index, str(subject.key))
@@ -86,7 +86,7 @@ FAULT_EVENTS = (events.ProcessKilled, events.ProcessPaused, events.ProcessResume
 def _beginning(
     event_index: EventIndex, record: Record, begins: type[Event], kinds: tuple[type[Event], ...], depth: int = 4
 ) -> Record | None:
-    """The event of the kind `begins` that `record` goes back to in a few steps, each of them one of `kinds`."""
+    """Return the event of the kind `begins` that `record` goes back to in a few steps, each of them one of `kinds`."""
     if isinstance(record.event, begins):
         return record
     if not isinstance(record.event, kinds) or not depth:
@@ -136,7 +136,7 @@ def _claim(event_index: EventIndex, begun: Record) -> EventTrace:
 
 
 def _version(begun: Record, records: list[Record]) -> int:
-    """The version of the list that a claim came to."""
+    """Return the version of the list that a claim came to."""
     return next((record.event.version for record in records if isinstance(record.event, events.ClaimFinished)), -1)
 
 
@@ -180,7 +180,7 @@ def _merge(event_index: EventIndex, begun: Record) -> EventTrace:
 
 
 def _member(event_index: EventIndex, label: str) -> EventTrace:
-    """What it told, and what others told about it."""
+    """Return what a member recorded, and what others recorded about it."""
     records = tuple(
         record
         for record in event_index.records

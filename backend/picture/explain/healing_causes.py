@@ -87,14 +87,14 @@ def _verdict(effect: Effect, event: events.MergeVerdict) -> Iterator[DirectCause
 
 
 def _listed(installed: Record | None) -> set[Address]:
-    """The addresses on a list that was installed."""
+    """Return the addresses on a list that was installed."""
     if installed is None:
         return set()
     return {member.address for member in event_of(events.ListInstalled, installed).members}
 
 
 def _healed_between(effect: Effect, here: set[str], there: set[str]) -> Record | None:
-    """The latest link between two sides to become plain."""
+    """Return the latest link between two sides to become plain."""
 
     def mended(link: events.LinkChanged) -> bool:
         joins = (link.source in here and link.target in there) or (link.source in there and link.target in here)

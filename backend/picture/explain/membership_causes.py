@@ -1,5 +1,7 @@
-"""What the events of membership follow from, kind by kind, as the records tell it (Cluster Service Consistency Improvements and
-Emergent Leader); see `causes`."""
+"""What the events of membership follow from, kind by kind, as the records tell it; see `causes`.
+
+See Cluster Service Consistency Improvements and Emergent Leader.
+"""
 
 from __future__ import annotations
 
@@ -131,7 +133,7 @@ def _master_changed(effect: Effect, event: events.MasterChanged) -> Iterator[Dir
 
 
 def _suspicions(effect: Effect, wanted: Callable[[Address], bool]) -> Iterator[DirectCause]:
-    """The suspicions that the member holds, the latest first: neither its word nor a list without the suspect has ended them."""
+    """Yield the suspicions that the member holds, the latest first. No clearance and no list without the suspect ended them."""
     seen: set[Address] = set()
     listed = effect.own(events.ListInstalled)
     living = {member.uuid for member in event_of(events.ListInstalled, listed).members} if listed is not None else set()
@@ -184,7 +186,7 @@ def _cleared(effect: Effect, event: events.SuspicionCleared) -> Iterator[DirectC
 
 
 def _heard_again(effect: Effect, label: str, noticed: Record | None) -> Iterator[DirectCause]:
-    """What ended the silence of `label` since it was `noticed`."""
+    """Yield what ended the silence of `label` since it was `noticed`."""
     observer = effect.record.member
     ends = {label, observer}
     resumed = effect.anywhere(events.ProcessResumed, lambda one: one.target == label)

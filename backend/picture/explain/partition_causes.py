@@ -122,7 +122,7 @@ def _started(effect: Effect, event: partition_events.MigrationStarted) -> Iterat
 
 
 def _step(effect: Effect, event: Any, kind: type, accepts: Callable[[Any], bool] | None = None) -> Record | None:
-    """What was said before of the same migration, of a certain kind."""
+    """Return what was recorded before of the same migration, of a certain kind."""
     said = (
         one for one in effect.event_index.of_migration(event.migration_id, effect.place) if isinstance(one.event, kind)
     )
@@ -209,7 +209,7 @@ def _call_finished(effect: Effect, event: CallFinished) -> Iterator[DirectCause]
 
 
 def _lost_write(effect: Effect, event: CallFinished) -> Iterator[DirectCause]:
-    """What was written under the key, if that was not taken out again, and the loss of its partition."""
+    """Yield what was written under the key, if that was not taken out again, and the loss of its partition."""
 
     def same_key(one: CallFinished) -> bool:
         same = (one.map, one.key) == (event.map, event.key)

@@ -120,19 +120,19 @@ class SpaceTime:
             self._note_state(record, place)
 
     def row_of(self, record: Record) -> int | None:
-        """The row in which `record` stands, if it is drawn."""
+        """Return the row in which `record` stands, if it is drawn."""
         return self._row_of.get(identity(record))
 
     def row_at(self, at_us: int) -> int:
-        """The last row that is not after `at_us`; the first one when there is none."""
+        """Return the last row that is not after `at_us`; the first one when there is none."""
         return max(0, bisect_right(self._rows, at_us, key=lambda row: row[0].at) - 1)
 
     def record_at(self, place: int) -> Record:
-        """The event that a row begins with."""
+        """Return the event that a row begins with."""
         return self._rows[place][0]
 
     def row(self, place: int) -> SpaceTimeRow:
-        """The row at `place`."""
+        """Return the row at `place`."""
         made = self._made.get(place)
         if made is None:
             made = self._made[place] = self._make(place)
@@ -162,7 +162,7 @@ class SpaceTime:
         )
 
     def _mark(self, lane: int, records: list[Record]) -> Mark:
-        """The mark of the weightiest of `records`, the last one among equals."""
+        """Return the mark of the weightiest of `records`, the last one among equals."""
         weightiest = max(enumerate(records), key=lambda one: (WEIGHTS.get(type(one[1].event), 0), one[0]))[1]
         text, tone = self._mark_of(weightiest)
         return Mark(lane, one_line(text), tone, len(records) - 1)
@@ -174,7 +174,7 @@ class SpaceTime:
         return "·", "faint"
 
     def letter(self, address: Address | str) -> str:
-        """What stands for the member at `address`, or of this label, in marks."""
+        """Return what stands for the member at `address`, or of this label, in marks."""
         lane = self._lane_of.get(self._trail.label_of(Address(address)))
         return self.lanes[lane].letter if lane is not None else "?"
 
@@ -197,7 +197,7 @@ class SpaceTime:
             self._states[lane].append((place, state))
 
     def _state(self, lane: int, place: int) -> int:
-        """A lane whose beginning was not seen is alive."""
+        """Return the state of a lane at a row. A lane whose beginning was not seen is alive."""
         states = self._states.get(lane, ())
         known = bisect_right(states, (place, OVER)) - 1
         return states[known][1] if known >= 0 else ALIVE

@@ -93,7 +93,7 @@ def causes_of_silence(
 
 
 def _end_of(effect: Effect, label: str, uuid: str) -> Record | None:
-    """What ended the incarnation `uuid` of `label`, if it is over."""
+    """Return what ended the incarnation `uuid` of `label`, if it is over."""
     goodbye = effect.of(label, MemberStopped)
     if goodbye is not None and goodbye.uuid == uuid:
         return goodbye
@@ -112,7 +112,7 @@ def _lasted(effect: Effect, paused: Record, begun_us: int) -> bool:
 
 
 def _bad_link(effect: Effect, source: str, target: str, begun_us: int, wanted: str) -> Record | None:
-    """What made the one-way link bad in the time from `begun_us` on."""
+    """Return what made the one-way link bad in the time from `begun_us` on."""
     for one in effect.event_index.all_of(LinkChanged, effect.place):
         link = one.event
         if not isinstance(link, LinkChanged) or (link.source, link.target) != (source, target):

@@ -190,7 +190,7 @@ class MemberBelief:
     """The one picture that may change this belief; for all others that show it, it is as good as frozen."""
 
     def fork(self, writer: object) -> MemberBelief:
-        """The same belief for `writer` to change; the table is shared until it changes."""
+        """Return the same belief for `writer` to change; the table is shared until it changes."""
         twin = copy(self)
         twin.writer = writer
         twin.suspicions, twin.reports, twin.held_back = dict(self.suspicions), dict(self.reports), dict(self.held_back)

@@ -19,7 +19,7 @@ from quarterdeck.backend.picture.fold.partitions import settle_leading
 
 
 def on_disconnection_reported(belief: MemberBelief, event: events.DisconnectionReported, at: int) -> None:
-    """An empty report withdraws the one before it."""
+    """Take a report of disconnections; an empty one withdraws the one before it."""
     if event.suspects:
         belief.reports[event.reporter] = event.suspects
     else:
@@ -35,17 +35,17 @@ def on_disconnection_resolved(belief: MemberBelief, event: events.DisconnectionR
 
 
 def on_member_held_back(belief: MemberBelief, event: events.MemberHeldBack, at: int) -> None:
-    """A master keeps somebody out until its links are proven."""
+    """Note that a master keeps a member out until its links are proven."""
     belief.held_back[event.address] = event.missing
 
 
 def on_join_delayed(belief: MemberBelief, event: events.JoinDelayed, at: int) -> None:
-    """A member that wants to join has to prove its links first."""
+    """Note that a member that wants to join has to prove its links first."""
     belief.delay = JoinDelay(event.master, event.missing, at + event.wait)
 
 
 def on_merge_verdict(belief: MemberBelief, event: events.MergeVerdict, at: int) -> None:
-    """What was in the way is so no more, unless it is said again."""
+    """Take a verdict. What was in the way is so no more, unless it is recorded again."""
     belief.verdicts[event.remote] = Verdict(event.decision, event.rule, event.why, at)
     belief.obstacles.pop(event.remote, None)
     if event.decision != "local-merges":
@@ -53,14 +53,14 @@ def on_merge_verdict(belief: MemberBelief, event: events.MergeVerdict, at: int) 
 
 
 def on_not_merging(belief: MemberBelief, event: events.NotMerging, at: int) -> None:
-    """A master says why it does not merge."""
+    """Note why a master does not merge."""
     belief.obstacles.pop(event.remote, None)  # the latest stands last
     if event.reason:
         belief.obstacles[event.remote] = MergeObstacle(event.cause, event.reason, event.silent)
 
 
 def on_merge_started(belief: MemberBelief, event: events.MergeStarted, at: int) -> None:
-    """A master begins to merge its cluster into another one."""
+    """Note that a master begins to merge its cluster into another one."""
     belief.merging = event.target
     belief.obstacles.clear()
 
@@ -72,7 +72,7 @@ def on_merge_abandoned(belief: MemberBelief, event: events.MergeAbandoned, at: i
 
 
 def on_member_merging(belief: MemberBelief, event: events.MemberMerging, at: int) -> None:
-    """The incarnation is over, but not the process: it is on its way into the cluster of `target`."""
+    """End the incarnation, but not the process: it is on its way into the cluster of `target`."""
     belief.claiming = False
     belief.merging = event.target
     if belief.status == "member":
@@ -81,34 +81,34 @@ def on_member_merging(belief: MemberBelief, event: events.MemberMerging, at: int
 
 
 def on_search_planned(belief: MemberBelief, event: events.SearchPlanned, at: int) -> None:
-    """A master says when it looks for other clusters."""
+    """Note when a master looks for other clusters."""
     belief.search = SearchPlan(at + event.wait, event.every)
 
 
 def on_addresses_remembered(belief: MemberBelief, event: events.AddressesRemembered, at: int) -> None:
-    """A member remembers addresses, or forgets some."""
+    """Note addresses that a member remembers or forgets."""
     belief.remembered.update(dict.fromkeys(event.addresses, at))
     for address in event.forgotten:
         belief.remembered.pop(address, None)
 
 
 def on_join_list_changed(belief: MemberBelief, event: events.JoinListChanged, at: int) -> None:
-    """A member has a new join list."""
+    """Take a member's new join list."""
     belief.join_list, belief.join_list_edition, belief.join_list_author = event.addresses, event.edition, event.author
 
 
 def on_cluster_state_changed(belief: MemberBelief, event: events.ClusterStateChanged, at: int) -> None:
-    """A member knows the cluster to be in another state."""
+    """Take the state in which a member knows the cluster to be."""
     belief.cluster_state = event.state
 
 
 def on_protection_changed(belief: MemberBelief, event: events.ProtectionChanged, at: int) -> None:
-    """A member sees enough members for operations, or too few."""
+    """Note whether a member sees enough members for operations."""
     belief.operating, belief.needed = event.operating, event.needed
 
 
 def on_address_unusable(belief: MemberBelief, event: events.AddressUnusable, at: int) -> None:
-    """What is wrong with an address is known until somebody there is on its list."""
+    """Note what is wrong with an address, until a member there is on the list."""
     belief.unusable[event.address] = Unusable(event.cause, event.reason)
 
 
@@ -156,7 +156,7 @@ def settle_with_list(belief: MemberBelief) -> None:
 
 
 def inherit(belief: MemberBelief, before: MemberBelief) -> None:
-    """What outlives a merge: the edits of the join list, what is remembered, and the trouble of the journal."""
+    """Take over what outlives a merge: the edits of the join list, what is remembered, and the trouble of the journal."""
     belief.journal_failure = before.journal_failure
     belief.join_list_edition, belief.join_list_author = before.join_list_edition, before.join_list_author
     belief.remembered = dict(before.remembered)

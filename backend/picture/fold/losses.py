@@ -29,22 +29,25 @@ class Losses:
         self._lost: dict[str, frozenset[int]] = {}
 
     def copy(self) -> Losses:
-        """The same, to go its own way from here."""
+        """Return the same losses, to go their own way from here."""
         twin = Losses()
         twin._lost = self._lost.copy()
         return twin
 
     def take(self, lineage: str, partition: int) -> None:
-        """A master of this lineage found nobody with a replica of the partition."""
+        """Note that a master of this lineage found no member with a replica of the partition."""
         self._lost[lineage] = self._lost.get(lineage, frozenset()) | {partition}
 
     def follow(self, before: str, lineage: str, members: Iterable[MemberBelief]) -> None:
-        """A member that held a list of the lineage `before` installs one of `lineage`, before which nobody else had."""
+        """Note that a member of the lineage `before` is the first to install a list of `lineage`."""
         if before in self._lost and all(belief.lineage != lineage for belief in members):
             self._lost[lineage] = self._lost[before]
 
     def standing(self, members: Iterable[MemberBelief]) -> tuple[SideLoss, ...]:
-        """The losses that `members` live with; a lineage that nobody leads counts only as long as nobody leads at all."""
+        """Return the losses that `members` live with.
+
+        A lineage without a master counts only as long as no master leads at all.
+        """
         if not self._lost:
             return ()
         living = [belief for belief in members if belief.status in ("member", "paused")]

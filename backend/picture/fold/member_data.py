@@ -49,7 +49,7 @@ class Stored(NamedTuple):
     """When the oldest of them was made."""
 
     def rate(self, now_us: int) -> Rate:
-        """What is asked of it now."""
+        """Return what is asked of it now."""
         return rate_of(self.reads, self.writes, self.span_us, self.at_us, now_us)
 
 
@@ -80,11 +80,11 @@ class MemberData:
     """By address of the backup."""
 
     def rate(self, now_us: int) -> Rate:
-        """What is asked of it as an owner now."""
+        """Return what is asked of it as an owner now."""
         return rate_of(self.reads, self.writes, self.span_us, self.at_us, now_us)
 
     def backup_rate(self, now_us: int) -> float:
-        """Writes a second that it takes in as a backup now."""
+        """Return the writes a second that it takes in as a backup now."""
         return rate_of(0, self.backup_writes, self.span_us, self.at_us, now_us).writes
 
 
@@ -92,14 +92,14 @@ NOTHING = MemberData()
 
 
 def rate_of(reads: int, writes: int, span_us: int, at_us: int, now_us: int) -> Rate:
-    """What was counted in `span_us` up to `at_us`, seen from `now_us`: nothing, when more would have been told by then."""
+    """Return the rate of what was counted in `span_us` up to `at_us`: none when a later count is overdue at `now_us`."""
     if span_us <= 0 or now_us - at_us > SPANS_VALID * span_us:
         return NO_RATE
     return Rate(reads * SECOND_US / span_us, writes * SECOND_US / span_us)
 
 
 def measured(before: MemberData | None, event: DataMeasured, at: int) -> MemberData:
-    """What is known after the member told what has changed. Much is told in several events of one instant."""
+    """Return what is known after the member has reported what has changed. Much is reported in several events of one instant."""
     goes_on = before is not None and before.at_us == at
     before = before or NOTHING
     partitions = _taken(before.partitions, event.rows, event.span, at)

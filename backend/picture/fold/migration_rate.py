@@ -32,7 +32,7 @@ class MigrationRates:
         """The latest last."""
 
     def fork(self) -> MigrationRates:
-        """The same, to go its own way from here."""
+        """Return the same rates, to go their own way from here."""
         twin = MigrationRates()
         twin._seconds = self._seconds.copy()
         return twin
@@ -47,7 +47,7 @@ class MigrationRates:
             self._seconds.append(_Second(second, migrations, size))
 
     def at(self, now_us: int) -> MigrationRate:
-        """The pace over the last `WINDOW_S` seconds, or since the first that was counted in them."""
+        """Return the pace over the last `WINDOW_S` seconds, or since the first that was counted in them."""
         now = now_us // SECOND_US
         counted = [one for one in self._seconds if now - WINDOW_S < one.second <= now]
         if not counted:

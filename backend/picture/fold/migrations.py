@@ -1,5 +1,7 @@
-"""The part of the fold that is about migrations: what is planned, what runs, and how it ended (Avoid Data Loss on Migration, 2
-and 3)."""
+"""The part of the fold that is about migrations: what is planned, what runs, and how it ended.
+
+See Avoid Data Loss on Migration, 2 and 3.
+"""
 
 from __future__ import annotations
 
@@ -106,7 +108,7 @@ class MigrationsLed:
     """Members that wait to leave, and since when."""
 
     def queue(self) -> Iterator[PlannedMigration]:
-        """What has not begun."""
+        """Yield what has not begun."""
         return chain.from_iterable(self.planned.values())
 
     @property
@@ -115,11 +117,11 @@ class MigrationsLed:
         return bool(self.waiting or self.running or self.recovering or self.draining)
 
     def fork(self) -> MigrationsLed:
-        """The same, to go its own way from here."""
+        """Return the same, to go its own way from here."""
         return replace(self, planned=dict(self.planned), running=dict(self.running), draining=dict(self.draining))
 
     def void(self) -> None:
-        """It leads no more: the queue is nobody's, and how the running ones end is for the next master to find out."""
+        """Drop the queue, since the member leads no more; how the running ones end is for the next master to find out."""
         if self.busy:
             self.planned, self.waiting, self.recovering = {}, 0, None
             self.running.clear()
@@ -142,7 +144,7 @@ class MigrationHistory:
         self._begun: dict[str, tuple[MigrationStarted, int]] = {}
 
     def fork(self) -> MigrationHistory:
-        """The same, to go its own way from here."""
+        """Return the same history, to go its own way from here."""
         twin = MigrationHistory()
         twin.done, twin.failed, twin.lost = self.done.copy(), self.failed.copy(), self.lost.copy()
         twin.witnessed = self.witnessed.copy()
@@ -196,7 +198,7 @@ class MigrationHistory:
 
 
 def on_migrations_planned(leading: MigrationsLed, event: partition_events.MigrationsPlanned, at: int) -> None:
-    """A place that is only cleared is no migration: the table says so when its turn comes, and no other event does."""
+    """Take a plan. A place that is only cleared is no migration: only the table shows when its turn comes."""
     leading.planned, leading.waiting, leading.cancelled = {}, 0, 0
     leading.ever_planned = True
     if not event.planned:
@@ -210,13 +212,13 @@ def on_migrations_planned(leading: MigrationsLed, event: partition_events.Migrat
 
 
 def on_migrations_cancelled(leading: MigrationsLed, event: partition_events.MigrationsCancelled, at: int) -> None:
-    """The master drops its queue."""
+    """Drop the queue, as the master does."""
     leading.planned, leading.waiting = {}, 0
     leading.cancelled, leading.why = event.remaining, event.reason
 
 
 def on_migration_started(leading: MigrationsLed, event: MigrationStarted, at: int) -> None:
-    """Takes it out of the queue, where it is the first of its partition."""
+    """Take a migration out of the queue, where it is the first of its partition."""
     leading.running[event.migration_id] = SeenMigration(event, at)
     queue = leading.planned.get(event.partition)
     if queue is not None:
@@ -228,14 +230,14 @@ def on_migration_started(leading: MigrationsLed, event: MigrationStarted, at: in
 
 
 def on_migration_committing(leading: MigrationsLed, event: partition_events.MigrationCommitting, at: int) -> None:
-    """The master asks the destination to commit."""
+    """Note that the master asks the destination to commit."""
     running = leading.running.get(event.migration_id)
     if running is not None:
         leading.running[event.migration_id] = running._replace(phase="committing")
 
 
 def on_migration_decided(leading: MigrationsLed, event: partition_events.MigrationDecided, at: int) -> None:
-    """The master has committed a migration or rolled it back."""
+    """Note that the master has committed a migration or rolled it back."""
     leading.running.pop(event.migration_id, None)
     if event.committed:
         leading.done += 1
@@ -244,22 +246,22 @@ def on_migration_decided(leading: MigrationsLed, event: partition_events.Migrati
 
 
 def on_table_recovery_started(leading: MigrationsLed, event: partition_events.TableRecoveryStarted, at: int) -> None:
-    """A new master asks all members for their tables."""
+    """Note that a new master asks all members for their tables."""
     leading.recovering = SeenRecovery(event.asked, at)
 
 
 def on_table_recovered(leading: MigrationsLed, event: partition_events.TableRecovered, at: int) -> None:
-    """A new master has the latest table."""
+    """Note that a new master has the latest table."""
     leading.recovering = None
 
 
 def on_drain_started(leading: MigrationsLed, event: partition_events.DrainStarted, at: int) -> None:
-    """The master moves all data away from a member that stops."""
+    """Note that the master moves all data away from a member that stops."""
     leading.draining.setdefault(event.address, at)
 
 
 def on_drain_finished(leading: MigrationsLed, event: partition_events.DrainFinished, at: int) -> None:
-    """A member that stops holds nothing any more, or is not waited for."""
+    """Note that a member that stops holds nothing any more, or is not waited for."""
     leading.draining.pop(event.address, None)
 
 

@@ -15,7 +15,7 @@ from quarterdeck.backend.picture.fold.table_belief import TableBelief
 
 
 def on_table_changed(belief: MemberBelief, event: partition_events.TableChanged, at: int) -> None:
-    """A member has taken in changes of the partition table."""
+    """Take the changes of a member's partition table."""
     if belief.table is None:
         belief.table = TableBelief(belief.writer)
     elif belief.table.writer is not belief.writer:
@@ -30,32 +30,32 @@ def on_table_changed(belief: MemberBelief, event: partition_events.TableChanged,
 
 
 def on_migration_accepted(belief: MemberBelief, event: partition_events.MigrationAccepted, at: int) -> None:
-    """A member takes part in a migration."""
+    """Note that a member takes part in a migration."""
     belief.taking_part[event.migration_id] = event
 
 
 def on_migration_finished(belief: MemberBelief, event: partition_events.MigrationFinished, at: int) -> None:
-    """A member knows how a migration ended."""
+    """Note that a member knows how a migration ended."""
     belief.taking_part.pop(event.migration_id, None)
 
 
 def on_backup_out_of_step(belief: MemberBelief, event: data.BackupOutOfStep, at: int) -> None:
-    """A backup differs from its owner."""
+    """Note that a backup differs from its owner."""
     belief.out_of_step[event.partition] = OutOfStep(event.owner, event.reason)
 
 
 def on_backup_in_step(belief: MemberBelief, event: data.BackupInStep, at: int) -> None:
-    """A backup is equal to its owner again."""
+    """Note that a backup is equal to its owner again."""
     belief.out_of_step.pop(event.partition, None)
 
 
 def on_data_measured(belief: MemberBelief, event: data.DataMeasured, at: int) -> None:
-    """A member tells of its data, as far as that has changed."""
+    """Take what a member reports of its data, as far as that has changed."""
     belief.data = measured(belief.data, event, at)
 
 
 def on_leaders_event(belief: MemberBelief, event: events.Event, at: int) -> None:
-    """An event about migrations that only masters record."""
+    """Fold an event about migrations that only masters record."""
     LEADING_FOLDS[type(event)](belief.leading, event, at)
 
 
@@ -72,8 +72,10 @@ PARTITION_FOLDS: dict[type, Callable[[MemberBelief, Any, int], None]] = {
 
 
 def settle_leading(belief: MemberBelief) -> None:
-    """After a new list, a new master, or the end of an incarnation: only a living master leads, and only its members
-    wait to leave."""
+    """End what only a living master does, after a new list, a new master, or the end of an incarnation.
+
+    Only the members on a master's list wait to leave.
+    """
     leading = belief.leading
     if not belief.is_master or belief.status not in ("member", "paused"):
         leading.void()

@@ -59,7 +59,7 @@ class Picture:
         """The latest two sets united, and the union: what was ever listed is shared in the same way."""
 
     def copy(self) -> Picture:
-        """The same picture, to go its own way from here: what is applied to one is not seen in the other.
+        """Return the same picture, to go its own way from here: what is applied to one is not seen in the other.
 
         Costs little, because a belief is copied only when one of the two changes it. So beliefs are not to be kept: the one
         in `members` is the one that goes on.
@@ -103,16 +103,16 @@ class Picture:
                 FOLDS[kind](belief, event, record.at)
 
     def label_of(self, address: Address) -> str:
-        """The label of the member at `address`; the address itself when nobody was seen there."""
+        """Return the label of the member at `address`; the address itself when no member was seen there."""
         return self._labels.get(address, address)
 
     def address_of(self, label: str) -> Address | None:
-        """The address of the member called `label`, or None while it is not known."""
+        """Return the address of the member called `label`, or None while it is not known."""
         belief = self.members.get(label)
         return belief.address or None if belief else None
 
     def master_of(self, label: str) -> MemberBelief | None:
-        """What the master that `label` follows believes; None while that one is not seen running."""
+        """Return what the master that `label` follows believes; None while that one is not seen running."""
         belief = self.members.get(label)
         if belief is None or belief.master is None:
             return None
@@ -168,7 +168,7 @@ class Picture:
     # Lives
 
     def _begin_life(self, record: Record, started: events.MemberStarted | None) -> MemberBelief:
-        """`started` is None for an incarnation whose beginning was never seen."""
+        """Begin an incarnation. `started` is None for one whose beginning was never seen."""
         before = self.members.get(record.member)
         if before is not None and before.uuid != record.uuid:
             self._past_lives.add(before.uuid)
@@ -192,7 +192,7 @@ class Picture:
         return belief
 
     def _life_of(self, record: Record) -> MemberBelief | None:
-        """The belief that `record` belongs to; None for a straggler of an earlier incarnation.
+        """Return the belief that `record` belongs to; None for a straggler of an earlier incarnation.
 
         A journal may begin in the middle of an incarnation, so an unknown incarnation need not have shown its start.
         """
@@ -206,7 +206,7 @@ class Picture:
         return self._begin_life(record, None)
 
     def _belief_to_change(self, label: str) -> MemberBelief | None:
-        """The belief of the member called `label`, made this picture's own if it is shared."""
+        """Return the belief of the member called `label`, made this picture's own if it is shared."""
         belief = self.members.get(label)
         if belief is not None and belief.writer is not self._writer:
             belief = self.members[label] = belief.fork(self._writer)

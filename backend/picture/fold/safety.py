@@ -28,7 +28,7 @@ WORDS: dict[Unsafety, str] = {
 
 
 def unsafety_of(belief: MemberBelief) -> Unsafety | None:
-    """What this member is busy with, the gravest first; None when its belief shows nothing of the kind."""
+    """Return what this member is busy with, the gravest first; None when its belief shows nothing of the kind."""
     leading = belief.leading
     if leading.recovering is not None:
         return "recovering"

@@ -67,7 +67,7 @@ class TableBelief:
         self._backed_up = [0]
 
     def fork(self, writer: object) -> TableBelief:
-        """The same table, for `writer` to change."""
+        """Return the same table, for `writer` to change."""
         twin = copy(self)
         twin.writer = writer
         twin._rows, twin._owned, twin._backed_up = self._rows.copy(), self._owned.copy(), self._backed_up.copy()
@@ -109,7 +109,7 @@ class TableBelief:
         return len(self._rows)
 
     def row(self, partition: int) -> tuple[Holder | None, ...]:
-        """The holders of a partition by replica index; nobody at all when it was never told of."""
+        """Return the holders of a partition by replica index; none at all when it was never reported."""
         numbers = self._rows.get(partition, (0,))[1:]
         return tuple(None if number == NOBODY else self.holders[number] for number in numbers)
 
@@ -119,11 +119,11 @@ class TableBelief:
         return self._rows
 
     def number_of(self, uuid: str) -> int:
-        """The place in `holders` of the incarnation `uuid`; `NOBODY` when it never held anything."""
+        """Return the place in `holders` of the incarnation `uuid`; `NOBODY` when it never held anything."""
         return self._number_of.get(uuid, NOBODY)
 
     def loss_without(self, ending: Collection[str], living: Collection[str]) -> ReplicaLoss:
-        """What would be lost with the incarnations `ending`; `living` are all that have not ended yet."""
+        """Return what would be lost with the incarnations `ending`; `living` are all that have not ended yet."""
         last = {self._number_of[uuid] for uuid in ending if uuid in self._number_of}
         left = {number for uuid, number in self._number_of.items() if uuid in living} - last
         lost, bared, heirs = [], [], Counter[int]()

@@ -18,7 +18,7 @@ def on_member_witnessed(belief: MemberBelief, event: MemberWitnessed, at: int) -
 
 
 def on_owners_told(belief: MemberBelief, event: OwnersTold, at: int) -> None:
-    """The table has one holder for each partition then, and no version; `Belief.tells` says that backups are not told."""
+    """Take a table of owners: one holder for each partition, and no version. `MemberBelief.tells` excludes backups then."""
     belief.state_stamp = event.state_stamp
     rows = tuple((partition, 0, place) for partition, place in enumerate(event.owners))
     table = TableChanged(0, event.digest, len(event.owners), event.holders, rows, belief.uuid, "published")
@@ -26,7 +26,7 @@ def on_owners_told(belief: MemberBelief, event: OwnersTold, at: int) -> None:
 
 
 def on_connection_changed(belief: MemberBelief, event: ConnectionChanged, at: int) -> None:
-    """The witness reaches the member otherwise than before."""
+    """Note that the witness reaches the member otherwise than before."""
     belief.connection = WitnessConnection(event.state, event.reason, at)
 
 
@@ -39,5 +39,5 @@ WITNESS_FOLDS: dict[type, Callable[[MemberBelief, Any, int], None]] = {
 
 
 def inherit_witness(belief: MemberBelief, before: MemberBelief) -> None:
-    """A new incarnation is known from the same sources as the one before, until they say otherwise."""
+    """Know a new incarnation from the same sources as the one before, until they say otherwise."""
     belief.witnessed_by, belief.untold, belief.connection = before.witnessed_by, before.untold, before.connection

@@ -1,5 +1,6 @@
-"""Where every member looks for its cluster and for others: its join list, and what it remembers besides (Split-brain Recovery
-Improvements).
+"""Where every member looks for its cluster and for others: its join list, and what it remembers besides.
+
+See Split-brain Recovery Improvements.
 
 Rows are made one by one on demand; what they need of all members is gathered once for all of them.
 """
@@ -51,7 +52,7 @@ class JoinListBoard:
         """Where a member runs that can answer."""
 
     def row(self, label: str) -> ListRow:
-        """What is known of `label`; for one that was never seen that is nothing."""
+        """Return what is known of `label`; for one that was never seen that is nothing."""
         picture, belief = self._picture, self._picture.members.get(label)
         if belief is None:
             return ListRow(one_line(label), "", "not up", False, "", "", "", "", True)
@@ -104,14 +105,14 @@ class JoinListBoard:
         return tuple(one for one in belief.join_list if one not in self.answering and one != belief.address)
 
     def state_of(self, address: Address) -> str:
-        """What is known of whoever should be at `address`, in a word; empty when somebody is."""
+        """Return what is known of the member that should be at `address`, in a word; empty when one is."""
         if address in self.answering:
             return ""
         belief = self._picture.members.get(self._picture.label_of(address))
         return "never seen" if belief is None else belief.status
 
     def _found_at(self, belief: MemberBelief, address: Address) -> str:
-        """What this member itself has found there tells more than whether anybody was seen there."""
+        """Return what this member itself has found there, which says more than whether a member was seen there."""
         unusable = belief.unusable.get(address)
         return unusable.reason if unusable is not None else self.state_of(address)
 
@@ -121,7 +122,7 @@ class JoinListBoard:
 
 
 def strangers_remembered(belief: MemberBelief) -> tuple[Address, ...]:
-    """What a member remembers, without who is on its list now."""
+    """Return what a member remembers, without the members on its list now."""
     return tuple(one for one in belief.remembered if one not in belief.listed)
 
 
@@ -143,7 +144,7 @@ def source_text(picture: Picture, belief: MemberBelief) -> str:
 
 
 def join_list_facts(picture: Picture, belief: MemberBelief, now_us: int) -> tuple[Fact, ...]:
-    """What there is to say of one member's list and memory, for its fact sheet."""
+    """Return what there is to say of one member's list and memory, for its fact sheet."""
     board, name_of = JoinListBoard(picture), picture.label_of
     if not belief.tells("join-list"):
         return (not_told_fact("join list", "join-list", belief.witnessed_by),)
@@ -174,7 +175,7 @@ def unusable_text(belief: MemberBelief) -> str:
 
 
 def clusters_text(picture: Picture) -> str:
-    """The clusters in sight by their masters, the largest first."""
+    """Return the clusters in sight by their masters, the largest first."""
     masters = sorted((picture.members[label] for label in picture.masters()), key=lambda one: -len(one.members))
     named = [f"{one_line(master.label)} with {counted(len(master.members), 'member')}" for master in masters]
     return f"{counted(len(masters), 'cluster')}: {listed(named, NAMES_SHOWN)}" if masters else "no master is in sight"

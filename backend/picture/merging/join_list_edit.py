@@ -1,6 +1,7 @@
-"""Editing a join list before it is sent to anybody: reading what is typed, and what it would change (Split-brain Recovery
-Improvements, User
-Interaction)."""
+"""Editing a join list before it is sent to anybody: reading what is typed, and what it would change.
+
+See Split-brain Recovery Improvements, User Interaction.
+"""
 
 from __future__ import annotations
 
@@ -154,13 +155,13 @@ def read_draft(lines: Sequence[str], picture: Picture, *, port_try_count: int = 
 
 
 def draft_lines(picture: Picture, addresses: Sequence[Address]) -> tuple[str, ...]:
-    """A list as lines of the editor: one address a line, followed by the name of who is there."""
+    """Return a list as lines of the editor: one address a line, followed by the name of the member there."""
     named = [(address, picture.label_of(address)) for address in addresses]
     return tuple(address if name == address else f"{address}  {COMMENT} {one_line(name)}" for address, name in named)
 
 
 def sub_cluster(picture: Picture, label: str) -> MemberBelief | None:
-    """The master of the cluster that `label` belongs to, which an edit is handed to; without one the member itself.
+    """Return the master of the cluster that `label` belongs to, which an edit is handed to; without one the member itself.
 
     None for a member that cannot be asked.
     """
@@ -171,7 +172,7 @@ def sub_cluster(picture: Picture, label: str) -> MemberBelief | None:
 
 
 def plan_edit(picture: Picture, master: MemberBelief, wanted: Sequence[Address]) -> EditPlan:
-    """What the list `wanted` would change in the cluster of `master`."""
+    """Return what the list `wanted` would change in the cluster of `master`."""
     changes = compare_lists(
         master.join_list, wanted, {one: picture.label_of(one) for one in (*master.join_list, *wanted)}
     )
@@ -184,7 +185,7 @@ def plan_edit(picture: Picture, master: MemberBelief, wanted: Sequence[Address])
 
 
 def edit_sentences(picture: Picture, command: SetJoinList) -> list[str]:
-    """What a command would change, to be told before it is confirmed; nothing for one that the cluster will refuse anyway."""
+    """Return what a command would change, for its confirmation; nothing for one that the cluster will refuse anyway."""
     master = sub_cluster(picture, command.member)
     known = {label: belief.address for label, belief in picture.members.items() if belief.address}
     if master is None:
@@ -226,7 +227,7 @@ def spread_of(picture: Picture, master: str, wanted: Sequence[Address]) -> Sprea
 
 
 def spelt(address: Address, name: str) -> str:
-    """An address with the name of who is there, if that is another word."""
+    """Return an address with the name of the member there, if that is another word."""
     return address if name == address else f"{name} ({address})"
 
 
@@ -237,7 +238,7 @@ def _entries(line: str) -> list[str]:
 def _addresses_of(
     entry: str, picture: Picture, port_try_count: int, line: int, remarks: list[Remark]
 ) -> tuple[Address, ...]:
-    """What one entry stands for; nothing when it is bad, which is remarked."""
+    """Return what one entry stands for; nothing when it is bad, which is remarked."""
     known = picture.address_of(entry)
     if known is not None:
         return (known,)
@@ -261,7 +262,7 @@ def _addresses_of(
 def _remarks_on(
     entry: str, addresses: Sequence[Address], picture: Picture, hosts: Collection[str], line: int
 ) -> Iterator[Remark]:
-    """What is odd about an address that can be read."""
+    """Yield what is odd about an address that can be read."""
     try:
         parse_address(entry)
     except BadAddress:

@@ -1,5 +1,6 @@
-"""The blockers between two clusters: why they do not merge, and what would take each away (Split-brain Recovery Improvements;
-Hazelcast: merge decision and split brain).
+"""The blockers between two clusters: why they do not merge, and what would take each away.
+
+See Split-brain Recovery Improvements; Hazelcast: merge decision and split brain.
 
 It is found from what both masters have said, from the merge decision of the core on what the picture knows of the two, from whom
 either would look for, and from the links that were cut.
@@ -65,7 +66,7 @@ class PairDiagnosis:
         self._name: Callable[[Address], str] = picture.label_of
 
     def blockers(self) -> Iterator[Blocker]:
-        """What is in the way now. What comes last is that nothing is, but time."""
+        """Yield what is in the way now. The last one is that nothing is, but time."""
         under_way = self._merging()
         if under_way is not None:
             yield under_way
@@ -205,7 +206,7 @@ class PairDiagnosis:
     # What time will change
 
     def _given_up(self) -> Blocker | None:
-        """It knows where to go, and something stopped it on the way."""
+        """Return what stopped a cluster on its way, where it knows where to go."""
         loser = self._smaller
         obstacle = loser.obstacles.get(self._greater.address)
         verdict = loser.verdicts.get(self._greater.address)
@@ -320,7 +321,7 @@ class PairDiagnosis:
         return next((ends for ends in ((one, other), (other, one)) if ends in links and cuts(links[ends])), None)
 
     def _edit(self, cluster: MemberBelief, other: MemberBelief) -> EditPlan:
-        """The list of `cluster` with the master of `other`; what only some of its members list is kept."""
+        """Return the list of `cluster` with the master of `other`; what only some of its members list is kept."""
         members = [cluster.label, *members_of(self._picture, cluster)]
         known = dict.fromkeys(one for label in members for one in self._picture.members[label].join_list)
         return plan_edit(self._picture, cluster, tuple(dict.fromkeys((*known, other.address))))
@@ -336,7 +337,7 @@ def cuts(link: LinkChanged) -> bool:
 
 
 def profile(master: MemberBelief) -> ClusterProfile:
-    """What the picture knows of a cluster. What it does not know is the same for all."""
+    """Return what the picture knows of a cluster. What it does not know is the same for all."""
     members = tuple(ProfiledMember(member.address, member.uuid, member.lite) for member in master.members)
     return ClusterProfile(
         address=master.address,

@@ -1,5 +1,7 @@
-"""Why two clusters do not become one, and the edit with which they would (Split-brain Recovery Improvements; Hazelcast: merge
-decision and split brain)."""
+"""Why two clusters do not become one, and the edit with which they would.
+
+See Split-brain Recovery Improvements; Hazelcast: merge decision and split brain.
+"""
 
 from __future__ import annotations
 

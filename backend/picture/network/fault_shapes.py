@@ -44,7 +44,7 @@ def links_in(rows: LinkRows) -> int:
 
 
 def transposed(rows: LinkRows) -> LinkRows:
-    """The same links the other way round."""
+    """Return the same links the other way round."""
     columns: LinkRows = {}
     for targets, sources in sources_by_targets(rows).items():
         for target in vertices_of(targets):
@@ -61,22 +61,22 @@ def sources_by_targets(rows: LinkRows) -> LinkRows:
 
 
 def intersection(one: LinkRows, other: LinkRows) -> LinkRows:
-    """The links in both."""
+    """Return the links in both."""
     return {source: both for source, targets in one.items() if (both := targets & other.get(source, 0))}
 
 
 def union(one: LinkRows, other: LinkRows) -> LinkRows:
-    """The links in either."""
+    """Return the links in either."""
     return {source: one.get(source, 0) | other.get(source, 0) for source in {**one, **other}}
 
 
 def difference(one: LinkRows, other: LinkRows) -> LinkRows:
-    """The links in `one` alone."""
+    """Return the links in `one` alone."""
     return {source: left for source, targets in one.items() if (left := targets & ~other.get(source, 0))}
 
 
 def shapes_of(rows: LinkRows, every: LinkRows, *, many_sides: bool) -> tuple[list[Shape], LinkRows]:
-    """The shapes that links which begin at one time make, and the links left over.
+    """Return the shapes that links which begin at one time make, and the links left over.
 
     `every` has all links of their kind that belong to nothing yet, `rows` among them: older ones are taken along where a link
     needs its way back, or a shape its last links. With `many_sides` a shape may have more than two.
@@ -117,7 +117,7 @@ def _widest(pairs: LinkRows, both: LinkRows, many_sides: bool) -> Shape:
 
 
 def _connected_members(pairs: LinkRows) -> int:
-    """The members that are linked with the first, directly or through others."""
+    """Return the members that are linked with the first, directly or through others."""
     found, ahead = 0, 1 << min(pairs)
     while ahead:
         found |= ahead
@@ -126,7 +126,7 @@ def _connected_members(pairs: LinkRows) -> int:
 
 
 def _sides_of(links: LinkRows, members: int) -> tuple[int, ...] | None:
-    """The sides of `members`, if between any two of these there are all links and within each there are none."""
+    """Return the sides of `members`, if between any two of these there are all links and within each there are none."""
     sides: list[int] = []
     seen = 0
     for one in vertices_of(members):

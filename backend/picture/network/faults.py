@@ -94,7 +94,7 @@ class FaultLedger:
 
     @classmethod
     def of(cls, picture: Picture, records: Iterable[Record], labels: Iterable[str] = ()) -> FaultLedger:
-        """What is wrong in `picture`; its age comes from `records`, the latest of those that it was folded from."""
+        """Return what is wrong in `picture`; its age comes from `records`, the latest of those that it was folded from."""
         known = cls()
         for record in records:
             known.take(record)

@@ -26,8 +26,9 @@ GLYPHS: dict[ImpairmentKind, str] = {"cut": "✕", "dropping": "⊘", "lossy": "
 
 
 class Impairment(NamedTuple):
-    """One thing that is wrong: how links are cut, the delay or its range in microseconds, the probability, or the kinds of
-    messages that are dropped.
+    """One thing that is wrong with links.
+
+    `value` is how they are cut, the delay or its range in microseconds, the probability, or the kinds of dropped messages.
     """
 
     kind: ImpairmentKind
@@ -65,7 +66,7 @@ def impairments_of(condition: LinkChanged) -> Iterator[Impairment]:
 
 
 def impairment_text(impairment: Impairment) -> str:
-    """What is wrong, in a few words."""
+    """Return what is wrong, in a few words."""
     whose = f"{impairment.of_kind or 'all'} messages"
     match impairment:
         case Impairment("cut", mode):
@@ -87,7 +88,7 @@ def impairment_text(impairment: Impairment) -> str:
 def commands_for(
     impairment: Impairment, sources: Sequence[str], targets: Sequence[str], *, one_way: bool
 ) -> tuple[Command, ...]:
-    """The commands that make the links from each source to each target, and back unless `one_way`, have this trait."""
+    """Return the commands that make the links from each source to each target, and back unless `one_way`, have this trait."""
     ends = (tuple(sources), tuple(targets))
     match impairment:
         case Impairment("cut", mode):
@@ -108,7 +109,7 @@ def commands_for(
 
 
 def neutral(impairment: Impairment) -> Impairment:
-    """The value at which there is nothing of this kind. A cut has none: only healing ends it."""
+    """Return the value at which there is nothing of this kind. A cut has none: only healing ends it."""
     nothing: dict[ImpairmentKind, int | float | tuple[str, ...]] = {
         "slow": 0,
         "lossy": 0.0,

@@ -65,7 +65,7 @@ Plan = frozenset[tuple[str, str]]
 
 
 def planned_links(commands: Sequence[Partition | CutLink]) -> Plan:
-    """What `commands` would cut of links that are as plain as can be."""
+    """Return what `commands` would cut of links that are as plain as can be."""
     conditions = LinkConditions()
     for command in commands:
         conditions.apply(command)
@@ -104,7 +104,7 @@ class NetworkDrawing:
 
 
 def link_word(picture: Picture, source: str, target: str) -> LinkWord:
-    """What the one-way link from `source` to `target` is like. It is "one-way" when it is cut and the way back is not."""
+    """Return what the one-way link from `source` to `target` is like: "one-way" when it is cut and the way back is not."""
     condition = picture.links.get((source, target))
     if condition is None:
         if _is_down(picture, source) or _is_down(picture, target):
@@ -148,7 +148,7 @@ def network_sentence(picture: Picture, ledger: FaultLedger) -> str:
 
 
 def member_text(picture: Picture, label: str, place: int, side: int) -> str:
-    """A member in a drawing: its letter, the side it is planned for (0 for none), its name, and what it is."""
+    """Return a member in a drawing: its letter, the side it is planned for (0 for none), its name, and what it is."""
     belief = picture.members.get(label)
     role = "" if belief is None else "▲" if belief.running and belief.is_master else state_word(belief)
     letter = f"{letter_of(place)}[{side}]" if side else letter_of(place)
@@ -194,7 +194,7 @@ def _edge(picture: Picture, one: int, source: str, other: int, target: str, plan
 
 
 def by_age(picture: Picture) -> tuple[str, ...]:
-    """The running members, the oldest first, as the most widely held lists have them; cluster by cluster, the greatest first."""
+    """Return the running members, oldest first, as the most widely held lists have them, the greatest cluster first."""
     order: dict[str, None] = {}
     masters = [picture.members[label] for label in picture.masters()]
     for master in sorted(masters, key=lambda one: -len(one.members)):

@@ -13,7 +13,11 @@ class NothingToUndo(ValueError):
 
 
 def undo_commands(faults: Sequence[ActiveFault], text: str, chosen: ActiveFault | None = None) -> Sequence[Command]:
-    """What undoes a fault: that of the number in `text`, else the `chosen` one, else the latest. Raises `NothingToUndo`."""
+    """Return what undoes a fault: that of the number in `text`, else the `chosen` one, else the latest.
+
+    Raises:
+        NothingToUndo: There is no such fault.
+    """
     if not faults:
         raise NothingToUndo("no fault is in force")
     if not text:

@@ -63,7 +63,7 @@ class Landmarks:
             self.marks.popleft()
 
     def _begin_at(self, tape: Tape) -> None:
-        """What came before is not remembered; who led is."""
+        """Begin at the start of the tape. What came before is not remembered, except which members led."""
         picture = tape.picture_at(tape.start_us)
         self.taken = tape.forgotten
         self._addresses = {label: belief.address for label, belief in picture.members.items()}
@@ -96,7 +96,7 @@ class Landmarks:
     # What kinds of events do
 
     def _lose(self, record: Record, event: ConnectionChanged) -> None:
-        """A member whose log ends leads nobody any more, as far as is known. What is heard over the network is no such mark."""
+        """Mark that a log ends: its member leads no cluster any more, as far as is known. Connections make no such mark."""
         if event.state == "gone" and record.uuid in self._logged:
             self._add(record, "observed", "E", "warning", f"{record.member}: {event.reason}")
             self._end(record, event)

@@ -28,7 +28,11 @@ class BadMoment(ValueError):
 
 
 def moment_of(text: str, tape: Tape, playhead: Playhead) -> int:
-    """The moment that `text` names, in microseconds on the run's clock; it may lie outside of the run. Raises `BadMoment`."""
+    """Return the moment that `text` names, in microseconds on the run's clock; it may lie outside of the run.
+
+    Raises:
+        BadMoment: The text names none.
+    """
     text = text.strip()
     named = tape.moment_of(text)
     if named is not None:
@@ -44,7 +48,11 @@ def moment_of(text: str, tape: Tape, playhead: Playhead) -> int:
 
 
 def seconds_of(text: str) -> int:
-    """The microseconds of a time such as 12.5, 500ms or 1:30. Raises `BadMoment`."""
+    """Return the microseconds of a time such as 12.5, 500ms or 1:30.
+
+    Raises:
+        BadMoment: The text is no time.
+    """
     timed = SECONDS.fullmatch(text.strip())
     if timed is None:
         raise BadMoment(f"{text!r} names no moment; {USAGE}")
@@ -52,7 +60,7 @@ def seconds_of(text: str) -> int:
 
 
 def named_event(text: str) -> EventName | None:
-    """The event that a text such as `n1#17` names; None when it is no such text."""
+    """Return the event that a text such as `n1#17` names; None when it is no such text."""
     event = EVENT.fullmatch(text.strip())
     return EventName(event["member"], int(event["seq"])) if event is not None else None
 

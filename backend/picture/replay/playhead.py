@@ -31,13 +31,13 @@ def checked_speed(speed: float) -> float:
 
 
 def next_speed(speed: float) -> float:
-    """The next greater one of `SPEEDS`; the greatest has none."""
+    """Return the next greater one of `SPEEDS`; the greatest has none."""
     place = bisect_right(SPEEDS, speed)
     return SPEEDS[place] if place < len(SPEEDS) else speed
 
 
 def previous_speed(speed: float) -> float:
-    """The next smaller one of `SPEEDS`; the smallest has none."""
+    """Return the next smaller one of `SPEEDS`; the smallest has none."""
     place = bisect_left(SPEEDS, speed)
     return SPEEDS[place - 1] if place else speed
 

@@ -28,7 +28,7 @@ class ReorderBuffer:
             del self._held[: -self._most]
 
     def release(self) -> Sequence[Record]:
-        """The records that were there at the turn before, and those that happened before the latest of them, in order."""
+        """Return the records that were there at the turn before, and those that happened before the latest of them, in order."""
         if not self._held:
             return ()
         self._held.sort(key=attrgetter("at"))

@@ -108,21 +108,21 @@ class Tape:
         return self._times[-1] if self._times else self._base_us or 0
 
     def records(self, from_us: int, to_us: int) -> list[Record]:
-        """The remembered records of a span of time, both ends included."""
+        """Return the remembered records of a span of time, both ends included."""
         return self._records[bisect_left(self._times, from_us) : bisect_right(self._times, to_us)]
 
     def last(self, count: int, up_to_us: int | None = None) -> list[Record]:
-        """The last `count` records, or the last up to a moment, that moment included."""
+        """Return the last `count` records, or the last up to a moment, that moment included."""
         end = len(self._times) if up_to_us is None else bisect_right(self._times, up_to_us)
         return self._records[max(0, end - count) : end]
 
     def first(self, count: int, after_us: int) -> list[Record]:
-        """The first `count` records after a moment."""
+        """Return the first `count` records after a moment."""
         start = bisect_right(self._times, after_us)
         return self._records[start : start + count]
 
     def since(self, taken: int, most: int) -> list[Record]:
-        """The next records, `most` at most, for somebody who has had so many since the beginning of the run."""
+        """Return the next records, `most` at most, for a reader that has had so many since the beginning of the run."""
         start = max(0, taken - self.forgotten)
         return self._records[start : start + most]
 
@@ -132,7 +132,7 @@ class Tape:
         return [after - before for before, after in pairwise(places)]
 
     def copy_to(self, at_us: int) -> Tape:
-        """A tape of its own that remembers the same up to a moment, that moment included."""
+        """Return a tape of its own that remembers the same up to a moment, that moment included."""
         twin = Tape(self._capacity, spacing=self._spacing, hold_us=self._hold_us)
         end = bisect_right(self._times, at_us)
         twin._records, twin._times = self._records[:end], self._times[:end]
@@ -147,16 +147,16 @@ class Tape:
     # Moments
 
     def picture_at(self, at_us: int) -> Picture:
-        """What everybody believed at a moment: all that had happened up to it, itself included."""
+        """Return what all members believed at a moment: all that had happened up to it, itself included."""
         return self._picture_of(self.forgotten + bisect_right(self._times, at_us))
 
     def next_after(self, at_us: int) -> int | None:
-        """The next moment at which anything happened; None when there is none."""
+        """Return the next moment at which anything happened; None when there is none."""
         place = bisect_right(self._times, at_us)
         return self._times[place] if place < len(self._times) else None
 
     def previous_before(self, at_us: int) -> int | None:
-        """The latest moment before at which anything happened; None when that is forgotten or never was."""
+        """Return the latest moment before at which anything happened; None when that is forgotten or never was."""
         place = bisect_left(self._times, at_us)
         return self._times[place - 1] if place else None
 
@@ -172,7 +172,7 @@ class Tape:
         return mark
 
     def moment_of(self, name: str) -> int | None:
-        """The moment of this bookmark; None when there is no such bookmark."""
+        """Return the moment of this bookmark; None when there is no such bookmark."""
         return next((mark.at_us for mark in self.bookmarks if mark.name == name), None)
 
     # Order
@@ -232,7 +232,7 @@ class Tape:
         return self._shown.picture
 
     def _folded_to(self, position: int) -> _Checkpoint:
-        """The picture after so many records, from the nearest one before it that is there."""
+        """Return the picture after so many records, from the nearest one before it that is there."""
         place = bisect_right(self._checkpoints, position, key=attrgetter("position"))
         start = self._checkpoints[place - 1]
         if start.position < self._shown.position <= position:

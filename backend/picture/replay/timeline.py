@@ -57,7 +57,7 @@ class Timeline:
         return len(self.levels)
 
     def moment_of(self, column: int) -> int:
-        """The last moment that a column stands for: all that happened in it is past, and nothing of the next one."""
+        """Return the last moment that a column stands for: all that happened in it is past, and nothing of the next one."""
         if column >= self.width - 1:
             return self.to_us
         next_us = self.from_us - (-(self.to_us - self.from_us) * (column + 1) // self.width)
@@ -65,14 +65,14 @@ class Timeline:
 
 
 def window(start_us: int, end_us: int, shown_us: int, zoom: int) -> tuple[int, int]:
-    """The time in sight: all of it, or one half, quarter and so on around the moment that is shown."""
+    """Return the time in sight: all of it, or one half, quarter and so on around the moment that is shown."""
     span_us = max(LEAST_SPAN_US, (end_us - start_us) >> zoom)
     from_us = max(start_us, min(shown_us - span_us // 2, end_us - span_us))
     return from_us, from_us + span_us
 
 
 def greatest_zoom(start_us: int, end_us: int) -> int:
-    """The greatest zoom that shows less than the one before."""
+    """Return the greatest zoom that shows less than the one before."""
     return max(0, ((end_us - start_us) // LEAST_SPAN_US).bit_length() - 1)
 
 
@@ -84,7 +84,7 @@ def draw_timeline(
     width: int,
     lanes: tuple[Lane, ...] = LANES,
 ) -> Timeline:
-    """The strip for the time `in_sight`. Costs one look into the tape for each column, and one for each landmark."""
+    """Draw the strip for the time `in_sight`. It costs one look into the tape for each column, and one for each landmark."""
     from_us, to_us = in_sight
     width = max(1, width)
     span_us = max(1, to_us - from_us)
@@ -129,6 +129,6 @@ def _ticks(from_us: int, to_us: int, width: int) -> Sequence[tuple[int, str]]:
 
 
 def seconds_text(at_us: int) -> str:
-    """A moment in seconds, with as many decimals as it has."""
+    """Return a moment in seconds, with as many decimals as it has."""
     whole, rest = divmod(at_us, SECOND_US)
     return f"{whole}.{rest:06d}".rstrip("0").rstrip(".") + " s"

@@ -78,8 +78,7 @@ def suspected_with(picture: Picture, belief: MemberBelief) -> Set[Address]:
 
 
 def state_of_holder(belief: MemberBelief | None, uuid: str, *, suspected: bool) -> ReplicaState:
-    """How a replica on the incarnation `uuid` is to be taken; `belief` is that of the member at its address, if one was
-    ever seen."""
+    """Return the state of a replica on the incarnation `uuid`; `belief` is of the member at its address, if it was seen."""
     if belief is None:
         return "doubtful" if suspected else "held"
     if belief.uuid != uuid or belief.status in ("stopped", "killed"):

@@ -1,7 +1,6 @@
-"""What is wrong in a whole table, counted: gaps, single copies, replicas on members that are gone; and which partitions a reader
-wants to see.
+"""What is wrong in a whole table, counted: gaps, single copies, replicas on members that are gone.
 
-Rows are counted once and again only when they change, a part of a great table at a time.
+A filter finds the partitions that a reader wants to see.
 """
 
 from __future__ import annotations
@@ -83,7 +82,11 @@ class ReplicaCensus:
             self.revision += 1
 
     def found(self, picture: Picture, filter_text: str) -> Sequence[int]:
-        """The partitions to show, in order; all when nothing is asked for. Raises BadFilter."""
+        """Return the partitions to show, in order; all when nothing is asked for.
+
+        Raises:
+            BadFilter: The filter cannot be read.
+        """
         text = filter_text.strip().casefold()
         if not text:
             return range(self._map.partitions)

@@ -141,7 +141,7 @@ class ReplicaMap:
         return self.row_context.letter_width
 
     def column(self, partition: int) -> Column:
-        """The replicas of a partition; the very object that it was before when nothing in it has changed."""
+        """Return the replicas of a partition; the very object that it was before when nothing in it has changed."""
         row = self.table.rows.get(partition, NO_ROW)
         other = self.other_rows.get(partition, NO_ROW) if self.other_rows is not None else None
         known = self._columns.get(partition)

@@ -64,7 +64,7 @@ def map_facts(picture: Picture, shown: ReplicaMap, now_us: int) -> Iterator[Fact
 
 
 def census_facts(census: ReplicaCensus, teller: MemberBelief | None = None) -> Iterator[Fact]:
-    """What is wrong in the whole table, in a line; the words are those of the filter. `teller` is whose table it is."""
+    """Yield what is wrong in the whole table, in a line, in the words of the filter. `teller` is whose table it is."""
     fine = True
     for state in COUNTED_STATES:
         partitions = len(census.partitions[state])
@@ -109,7 +109,7 @@ def partition_sentence(picture: Picture, shown: ReplicaMap, partition: int, inde
 
 
 def _other_holders(picture: Picture, shown: ReplicaMap, partition: int) -> str:
-    """What the master's table says, where that is something else."""
+    """Return what the master's table has, where that is something else."""
     if shown.other_rows is None:
         return ""
     other = shown.other_rows.get(partition, NO_ROW)
@@ -147,7 +147,7 @@ class HolderRow:
 
 
 def holder_row(picture: Picture, shown: ReplicaMap, label: str, place: int, now_us: int) -> HolderRow:
-    """The row of a member that appeared at `place` in the order of all members."""
+    """Return the row of a member that appeared at `place` in the order of all members."""
     belief = picture.members[label]
     table, own = shown.table, belief.table
     teller = picture.members.get(shown.observer) or belief
@@ -172,15 +172,17 @@ def holder_row(picture: Picture, shown: ReplicaMap, label: str, place: int, now_
 
 
 def _digest_text(belief: MemberBelief) -> str:
-    """The digest of its own table, and its own stamp of it, as far as they are told."""
+    """Return the digest of its own table, and its own stamp of it, as far as they are reported."""
     stamp = f"{belief.state_stamp & 0xFFFFFFFFFFFFFFFF:016x}"[:DIGEST_SHOWN] if belief.state_stamp is not None else ""
     digest = belief.table.digest[:DIGEST_SHOWN] if belief.table is not None else ""
     return f"{digest}/{stamp}" if stamp else digest
 
 
 def holders(picture: Picture, shown: ReplicaMap) -> Sequence[str]:
-    """Members that have a table or stand in this one, in the order of their letters; those that ended and hold nothing are left
-    out."""
+    """Return the members that have a table or stand in this one, in the order of their letters.
+
+    Members that ended and hold nothing are left out.
+    """
     return [label for label, belief in picture.members.items() if _counts(belief, shown)]
 
 

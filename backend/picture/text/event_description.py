@@ -33,12 +33,12 @@ def describe_record(record: Record, name_of: NameOf = str) -> str:
 
 
 def clock_text(at_us: int) -> str:
-    """A moment on the run's clock as seconds with milliseconds, right-aligned up to 99999 s."""
+    """Return a moment on the run's clock as seconds with milliseconds, right-aligned up to 99999 s."""
     return f"{at_us / SECOND_US:9.3f}"
 
 
 def describe_event(event: events.Event, name_of: NameOf = str) -> str:
-    """What happened, without when and to whom. May hold whatever text others sent; `describe_record` makes it one line."""
+    """Describe what happened, without when and to whom. It may hold any text of others; `describe_record` makes it one line."""
     if isinstance(event, PartitionOrDataEvent):
         return describe_partition_or_data(event, name_of)
     if isinstance(event, WitnessEvent):
@@ -192,7 +192,7 @@ def _describe_fault(event: events.Event) -> str:
 
 
 def condition_text(link: events.LinkChanged) -> str:
-    """What a one-way link does to messages, to go on with after its ends: ``is cut (blackhole)``."""
+    """Describe what a one-way link does to messages, to go on with after its ends: ``is cut (blackhole)``."""
     said = []
     if link.blocked:
         said.append(f"is cut ({link.blocked})")

@@ -11,7 +11,7 @@ from quarterdeck.backend.core.properties import SECOND_US
 
 
 def duration_text(length_us: int) -> str:
-    """A length of time to three figures, in the largest unit that keeps it readable."""
+    """Return a length of time to three figures, in the largest unit that keeps it readable."""
     if length_us >= SECOND_US - 500:
         return f"{_three_figures(length_us / SECOND_US)} s"
     return f"{_three_figures(length_us / 1_000)} ms"
@@ -31,7 +31,7 @@ def age_text(length_us: int) -> str:
 
 
 def bytes_text(size: int) -> str:
-    """A size of data, in units of a thousand."""
+    """Return a size of data, in units of a thousand."""
     for unit_bytes, unit in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
         if size >= unit_bytes:
             return f"{size / unit_bytes:.3g} {unit}"
@@ -44,7 +44,7 @@ def counted(number: int, what: str, several: str = "") -> str:
 
 
 def listed(parts: Sequence[str], most: int, joint: str = ", ") -> str:
-    """The first `most` of `parts` in a row, and how many more there are."""
+    """Return the first `most` of `parts` in a row, and how many more there are."""
     if len(parts) <= most:
         return joint.join(parts)
     return f"{joint.join(parts[:most])}{joint.strip(', ')} and {len(parts) - most} more"
@@ -54,7 +54,7 @@ LETTERS = ascii_uppercase + ascii_lowercase
 
 
 def letter_of(place: int) -> str:
-    """The letter of the member that appeared at this place in the order of all members: A to Z, a to z, then AA, AB and so on."""
+    """Return the letter of the member that appeared at this place among all members: A to Z, a to z, then AA, AB and so on."""
     letter = LETTERS[place % len(LETTERS)]
     return letter if place < len(LETTERS) else letter_of(place // len(LETTERS) - 1) + letter
 
@@ -74,7 +74,7 @@ def with_names(text: str, name_of: NameOf) -> str:
 
 
 def names_text(addresses: Iterable[Address], name_of: NameOf) -> str:
-    """The names of `addresses`, or of so many of them as one line bears."""
+    """Return the names of `addresses`, or of so many of them as fit a line."""
     return listed([name_of(address) for address in addresses], NAMES_SPELT_OUT) or "nobody"
 
 

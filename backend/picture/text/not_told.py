@@ -15,7 +15,7 @@ CLIENTS_ARE_TOLD: frozenset[Aspect] = frozenset(("owners", "migration-ends", "lo
 
 
 def what_would_tell(aspect: Aspect, sources: Collection[Source]) -> str:
-    """What an operator can give so that `aspect` is known, when all is known from `sources`."""
+    """Return what an operator can give so that `aspect` is known, when all is known from `sources`."""
     if aspect in LOGS_TELL and "logs" not in sources:
         return "give logs with --logs"
     if aspect in CLIENTS_ARE_TOLD and "client-protocol" not in sources:
@@ -24,10 +24,10 @@ def what_would_tell(aspect: Aspect, sources: Collection[Source]) -> str:
 
 
 def not_told(aspect: Aspect, sources: Collection[Source]) -> str:
-    """That an aspect is not told, and what would tell it."""
+    """Say that an aspect is not reported, and what would report it."""
     return f"{NOT_TOLD}: {what_would_tell(aspect, sources)}"
 
 
 def not_told_fact(heading: str, aspect: Aspect, sources: Collection[Source]) -> Fact:
-    """The same as a fact."""
+    """Return the same as a fact."""
     return Fact(heading, not_told(aspect, sources), "faint")

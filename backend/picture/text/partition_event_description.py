@@ -15,7 +15,7 @@ NOBODY_TEXT = "–"
 
 
 def describe_partition_or_data(event: PartitionEvent | DataEvent, name_of: NameOf) -> str:
-    """What happened, without when and to whom."""
+    """Describe what happened, without when and to whom."""
     match event:
         case partition_events.TableChanged(version, _, _, holders, rows, _, cause):
             if len(rows) == 1:
@@ -100,7 +100,7 @@ def _describe_data(event: PartitionEvent | DataEvent, name_of: NameOf) -> str:
 
 
 def measured_text(event: data.DataMeasured) -> str:
-    """What a member stores and was asked: ``stores 3 entries, 30 B, and 2 as a backup; 5 reads and 4 writes in 1 s``."""
+    """Describe what a member stores and was asked: ``stores 3 entries, 30 B, and 2 as a backup; 5 reads and 4 writes in 1 s``."""
     reads, writes = sum(one.reads for one in event.maps), sum(one.writes for one in event.maps)
     stored = f"stores {counted(event.entries, 'entry', 'entries')}, {bytes_text(event.bytes)}"
     lag = f"; {counted(len(event.lagging), 'backup')} behind" if event.lagging else ""
@@ -129,10 +129,10 @@ def migration_path_text(migration: MigrationStarted, name_of: NameOf) -> str:
 
 
 def change_text(current: int, new: int) -> str:
-    """A member's change of replica index."""
+    """Describe a member's change of replica index."""
     return f"{current if current >= 0 else NOBODY_TEXT} → {new if new >= 0 else NOBODY_TEXT}"
 
 
 def quoted(text: str) -> str:
-    """A key or a value, cut short."""
+    """Return a key or a value, cut short."""
     return repr(text if len(text) <= TEXT_SHOWN else text[: TEXT_SHOWN - 1] + "…")

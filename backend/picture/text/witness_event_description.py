@@ -26,7 +26,7 @@ CONNECTIONS = {
 
 
 def describe_witnessed(event: WitnessEvent, name_of: NameOf) -> str:
-    """What happened, without when and to whom."""
+    """Describe what happened, without when and to whom."""
     match event:
         case MemberWitnessed(by, tells):
             sources = " and ".join(SOURCES[one] for one in by)

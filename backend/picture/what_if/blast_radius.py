@@ -16,7 +16,7 @@ from quarterdeck.backend.picture.what_if.loss import incarnations_by_table, inca
 
 
 def blast_radius(picture: Picture, commands: Sequence[Command]) -> str:
-    """A few sentences on whom `commands` would hit, if now; empty for commands that destroy nothing."""
+    """Return a few sentences on the members that `commands` would hit now; empty for commands that destroy nothing."""
     killed, stopped = members_ended(commands, "killed"), members_ended(commands, "stopped")
     sentences = _of_ending(picture, {*killed, *stopped}) if killed or stopped else []
     sentences += _of_data(picture, killed, stopped)
@@ -48,7 +48,7 @@ def _of_ending(picture: Picture, targets: Collection[str]) -> list[str]:
 
 
 def _of_data(picture: Picture, killed: Collection[str], stopped: Collection[str]) -> list[str]:
-    """What becomes of the data, by the tables of the masters that the members follow; nothing where there is none."""
+    """Return what becomes of the data, by the tables of the masters that the members follow; nothing where there is none."""
     sentences: list[str] = []
     living = incarnations_left(picture)
     unknown = who_does_not_tell(picture, {*killed, *stopped})
@@ -96,7 +96,7 @@ def _of_search(picture: Picture, member: str) -> list[str]:
 
 
 def _cluster_of(picture: Picture, member: str) -> list[str]:
-    """The running members that follow the same master, in its own belief, as `member`."""
+    """Return the running members that follow the same master, in its own belief, as `member`."""
     belief = picture.members.get(member)
     if belief is None or belief.master is None:
         return []

@@ -17,7 +17,7 @@ SEVERAL = 2
 
 
 def confirmation_level(picture: Picture, commands: Sequence[Command], *, remote: bool) -> ConfirmationLevel:
-    """What has to happen before `commands` are done.
+    """Return what has to happen before `commands` are done.
 
     A cluster on this machine is there to be harmed: only what cannot be taken back is asked about. On a `remote` one everything
     that takes members away is asked about. What ends or freezes at least half of a cluster's running members, or splits it, or

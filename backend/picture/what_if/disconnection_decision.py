@@ -1,5 +1,6 @@
-"""What a master would decide now on what its slaves report of one another, and what each side would lose (Partial Member
-Disconnection Resolution).
+"""What a master would decide now on what its slaves report of one another, and what each side would lose.
+
+See Partial Member Disconnection Resolution.
 
 The decision is the core's own, on the reports that the master has. What the picture adds are the alternatives as sets of members,
 and the data that hangs on them.
@@ -76,7 +77,7 @@ class DisconnectionDecision:
 
 
 def decide(master: MemberBelief) -> DisconnectionDecision | None:
-    """What `master` would decide on the reports it has; None when it has none."""
+    """Return what `master` would decide on the reports it has; None when it has none."""
     if not master.reports or not master.is_master:
         return None
     conflicts = tuple((reporter, other) for reporter, suspects in master.reports.items() for other in suspects)
@@ -107,7 +108,10 @@ def decision_facts(
     now_us: int,
     changed_us: int | None,
 ) -> tuple[Fact, ...]:
-    """What `master` has heard, what it would decide, what that costs, and when. `changed_us`: when its reports changed last."""
+    """Return what `master` has heard, what it would decide, what that costs, and when.
+
+    `changed_us`: when its reports changed last.
+    """
     facts = [Fact("master", one_line(f"{master.label}, list v{master.version} of {len(master.members)}"), "strong")]
     if decision is None and not master.tells("suspicions"):
         facts.append(not_told_fact("reports", "suspicions", master.witnessed_by))
@@ -156,7 +160,7 @@ def _report_facts(picture: Picture, master: MemberBelief, decision: Disconnectio
 
 
 def cost_text(cost: SplitCost) -> str:
-    """What both sides lose, in a sentence."""
+    """Return what both sides lose, in a sentence."""
     stay = _members(cost.stay, cost.stay_data, "stays", "stay")
     go = _members(cost.go, cost.go_data, "goes", "go")
     if cost.stay_lack is None or cost.go_lack is None:

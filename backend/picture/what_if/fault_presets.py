@@ -41,7 +41,7 @@ class FaultPlan:
     commands: tuple[Partition | CutLink, ...]
 
     def cutting_by(self, mode: BlockMode) -> FaultPlan:
-        """The same fault, made in another way."""
+        """Return the same fault, made in another way."""
         return replace(self, commands=tuple(msgspec.structs.replace(command, mode=mode) for command in self.commands))
 
 
@@ -54,10 +54,13 @@ def preset(
     zones: Mapping[str, str] | None = None,
     mode: BlockMode = "blackhole",
 ) -> FaultPlan:
-    """The fault called `name` among `labels`, in order of age with the master first. Raises `NoSuchFault`.
+    """Return the fault called `name` among `labels`, in order of age with the master first.
 
-    `member` is who is isolated or the bridge: the youngest if none is named. Racks are the `zones` of the members where those are
+    `member` is isolated, or is the bridge: the youngest if none is named. Racks are the `zones` of the members where those are
     known and no number of `racks` is asked for; else as many even ones, three by default.
+
+    Raises:
+        NoSuchFault: There is no such fault among these members.
     """
     chosen = member or (labels[-1] if labels else "")
     if member and member not in labels:
@@ -83,7 +86,11 @@ def preset(
 
 
 def custom_fault(sides: Sequence[Sequence[str]], mode: BlockMode = "blackhole") -> FaultPlan:
-    """The partition of sides put together by hand; empty sides do not count. Raises `NoSuchFault`."""
+    """Return the partition of sides put together by hand; empty sides do not count.
+
+    Raises:
+        NoSuchFault: There are fewer than two sides.
+    """
     filled = tuple(tuple(side) for side in sides if side)
     if len(filled) < 2:
         raise NoSuchFault("one side is no partition; put members on two sides or more")

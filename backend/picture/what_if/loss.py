@@ -18,12 +18,12 @@ HEIRS_NAMED = 6
 
 
 def incarnations_left(picture: Picture) -> frozenset[str]:
-    """The incarnations that have not ended, as far as that was seen. A frozen one may run on, so it counts."""
+    """Return the incarnations that have not ended, as far as that was seen. A frozen one may run on, so it counts."""
     return frozenset(belief.uuid for belief in picture.members.values() if belief.status not in ("stopped", "killed"))
 
 
 def incarnations_by_table(picture: Picture, labels: Collection[str]) -> list[tuple[TableBelief, list[str]]]:
-    """The incarnations of those of `labels` that have not ended, told apart by the table that tells who holds their data.
+    """Group the incarnations of `labels` that have not ended by the table that says who holds their data.
 
     That is the table of the master that each follows, or its own where that has none.
     """

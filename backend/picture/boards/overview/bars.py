@@ -9,7 +9,7 @@ LEVELS = "▁▂▃▄▅▆▇█"
 
 
 def bars(numbers: Sequence[float], highest: float) -> str:
-    """A bar for each number; one of `highest` is full, and none that is above 0 looks like 0."""
+    """Return a bar for each number; one of `highest` is full, and none that is above 0 looks like 0."""
     steps = len(LEVELS) - 1
     if highest <= 0:
         return LEVELS[0] * len(numbers)

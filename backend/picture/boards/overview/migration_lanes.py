@@ -123,7 +123,7 @@ class MigrationLanes:
                     pass
 
     def rows(self, picture: Picture, labels: Sequence[str], now_us: int) -> dict[str, LaneRow]:
-        """The lanes of these members up to now, by label."""
+        """Return the lanes of these members up to now, by label."""
         now = now_us // SLOT_US
         seen = [slot for slot in self._slots if now - SLOTS < slot.number <= now]
         highest = max(
@@ -164,7 +164,7 @@ class MigrationLanes:
             slot.taken[taker] = slot.taken.get(taker, 0) + 1
 
     def _slot(self, at_us: int) -> Slot:
-        """That of this moment; what comes late counts for the latest."""
+        """Return the slot of this moment; what comes late counts for the latest."""
         number = at_us // SLOT_US
         if not self._slots or self._slots[-1].number < number:
             self._slots.append(Slot(number))
@@ -172,7 +172,7 @@ class MigrationLanes:
 
 
 def queue_figure(picture: Picture, now_us: int) -> tuple[str, Tone]:
-    """What the masters have still to migrate, how fast it goes and for how long, in a few words."""
+    """Return what the masters have still to migrate, how fast it goes and for how long, in a few words."""
     leading = [picture.members[label].leading for label in picture.masters()]
     if any(one.recovering for one in leading):
         return "searching the latest table", "warning"

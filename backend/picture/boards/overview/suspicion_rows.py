@@ -61,7 +61,11 @@ class SuspicionRows:
     """What is to be said where there are no rows."""
 
     def row(self, picture: Picture, key: str, now_us: int) -> SuspicionRow:
-        """The row of this key. Raises KeyError."""
+        """Return the row of this key.
+
+        Raises:
+            KeyError: There is no such row.
+        """
         observer, suspect, (reason, since_us) = self.entries[key]
         belief = picture.members.get(observer)
         mutual = belief is not None and is_mutual(picture, belief, suspect)
@@ -76,7 +80,7 @@ class SuspicionRows:
 
 
 def suspicion_rows(picture: Picture, labels: Sequence[str]) -> SuspicionRows:
-    """The suspicions in force of these members, in this order."""
+    """Return the suspicions in force of these members, in this order."""
     entries: dict[str, SuspicionEntry] = {}
     raised = silent = 0
     nothing = "nobody suspects anybody"

@@ -75,7 +75,7 @@ class TableRows:
         self._counted: dict[tuple[str, str, object], tuple[int, TableCount]] = {}
 
     def row(self, picture: Picture, label: str, now_s: int) -> TableRow:
-        """The row of a member; `now_s` is the time in whole seconds."""
+        """Return the row of a member; `now_s` is the time in whole seconds."""
         belief = picture.members.get(label)
         if belief is None:
             return TableRow(one_line(label), "", "", "", 0, 0, "not up", "faint", False, True)
@@ -103,7 +103,7 @@ class TableRows:
         )
 
     def census(self, picture: Picture, belief: MemberBelief, table: TableBelief, now_s: int) -> TableCount:
-        """What is left of the partitions of this table, as its holder sees its cluster."""
+        """Count what is left of the partitions of this table, as its holder sees its cluster."""
         living = frozenset(holder.uuid for holder in table.holders if _lives(picture, belief, holder))
         able = sum(not member.lite for member in belief.members)
         slow = table.partitions > LOOKED_THROUGH_ALWAYS
@@ -138,7 +138,7 @@ def table_figure(picture: Picture, labels: Sequence[str]) -> tuple[str, Tone]:
 
 
 def _state(belief: MemberBelief, census: TableCount, differs: bool) -> tuple[str, Tone]:
-    """What is most grave of all that keeps this table from being safe."""
+    """Return what is most grave of all that keeps this table from being safe."""
     if census.lost:
         return f"∅ {census.lost} without {'a copy' if belief.tells('backups') else 'an owner'}", "bad"
     if census.single:

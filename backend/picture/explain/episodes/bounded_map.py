@@ -22,11 +22,11 @@ class BoundedMap(Generic[Key, Value]):
         self._young[key] = value
 
     def get(self, key: Key) -> Value | None:
-        """What was put in under `key`; None when nothing was, or when it is forgotten."""
+        """Return what was put in under `key`; None when nothing was, or when it is forgotten."""
         found = self._young.get(key)
         return found if found is not None else self._old.get(key)
 
     def pop(self, key: Key) -> Value | None:
-        """The same, and forget it."""
+        """Remove and return what was put in under `key`, or None."""
         found, older = self._young.pop(key, None), self._old.pop(key, None)
         return found if found is not None else older

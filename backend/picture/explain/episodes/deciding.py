@@ -35,7 +35,7 @@ RANKS = {kind: rank for rank, kind in enumerate(DECIDING)}
 
 
 def deciding_record(episode: Episode) -> Record:
-    """The first of its most telling records; without any such its first decision, else what it began with."""
+    """Return the first of its most telling records; without any such its first decision, else what it began with."""
     telling = [record for record in episode.records if type(record.event) in RANKS]
     if telling:
         return min(telling, key=lambda record: RANKS[type(record.event)])

@@ -110,7 +110,7 @@ class Decisions:
         self._second: BusySecond | None = None
 
     def lines(self, records: Iterable[Record]) -> Iterator[Record | BusySecond]:
-        """What is to be told of `records`: each decision, and each second when the first of it came."""
+        """Yield what of `records` is shown: each decision, and each second when its first record comes."""
         for record in records:
             if is_decision(record):
                 yield record

@@ -89,7 +89,7 @@ class Episodes:
         return self._known.episodes
 
     def latest(self, most: int) -> list[Episode]:
-        """The last `most` of them, oldest first."""
+        """Return the last `most` episodes, oldest first."""
         found: deque[Episode] = self._known.episodes
         return list(islice(found, max(0, len(found) - most), None))
 

@@ -72,7 +72,7 @@ def _asked(known: OpenEpisodes, record: Record, event: events.OperatorAsked) -> 
 
 
 def _same_of_many(known: OpenEpisodes, record: Record, kind: str, said: str) -> Episode:
-    """The same thing told by several members at one time."""
+    """Return the episode of one thing that several members record at one time."""
     key = (kind, said)
     episode = known.named(record, MOMENT_US, *key)
     if episode is None:

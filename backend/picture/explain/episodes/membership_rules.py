@@ -100,7 +100,7 @@ def _of_change(
     members: frozenset[Address],
     earlier: frozenset[Address] | None,
 ) -> Episode:
-    """The episode of a list that nobody has had before, by who came and who went."""
+    """Return the episode of a list that no member has had before, by who came and who went."""
     if earlier is not None:
         gone = sorted(known.label_of(one) for one in earlier - members)
         for label in gone:

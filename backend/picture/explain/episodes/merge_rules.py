@@ -17,7 +17,7 @@ from quarterdeck.backend.picture.explain.episodes.rule import Rule
 
 
 def _merge_of(known: OpenEpisodes, record: Record, remote: Address) -> Episode:
-    """The episode in which the cluster of `record.member` and that of `remote` meet."""
+    """Return the episode in which the cluster of `record.member` and that of `remote` meet."""
     key = ("merge", *sorted((record.member, known.label_of(remote))))
     episode = known.named(record, FORGIVEN_US, *key)
     if episode is None or (episode.arrived and len(episode.arrived) >= len(episode.subjects)):

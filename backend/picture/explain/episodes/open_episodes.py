@@ -86,7 +86,7 @@ class OpenEpisodes:
         self._labels[address] = label
 
     def label_of(self, address: Address) -> str:
-        """What people call the member at `address`."""
+        """Return the label of the member at `address`."""
         return self._labels.get(address) or self._name_of(address)
 
     def evidence(self, event: events.SuspicionRaised | events.MemberRemoved) -> str:
@@ -105,7 +105,7 @@ class OpenEpisodes:
     # Episodes
 
     def begin(self, kind: EpisodeKind, record: Record, subjects: Iterable[str] = (), note: str = "") -> Episode:
-        """A new episode, which `record` begins."""
+        """Begin a new episode with `record`."""
         self.begun += 1
         episode = Episode(
             self.begun, kind, record, record.at, record.utc, note, record.at, subjects=dict.fromkeys(subjects)
@@ -120,35 +120,35 @@ class OpenEpisodes:
         return episode
 
     def add_subject(self, episode: Episode, label: str) -> None:
-        """It befalls `label` too."""
+        """Add `label` to the members that the episode befalls."""
         if label not in episode.subjects:
             episode.subjects[label] = None
             self._concern(label, episode)
 
     def recent(self, kind: EpisodeKind, record: Record, within_us: int) -> Episode | None:
-        """The latest episode of this kind, if it has had a record within so much time."""
+        """Return the latest episode of this kind, if it has had a record within so much time."""
         found = self.latest.get(kind)
         return found if found is not None and record.at - found.end_us <= within_us else None
 
     def named(self, record: Record, within_us: int, *key: object) -> Episode | None:
-        """The episode of what is named so, if it has had a record within so much time."""
+        """Return the episode of what is named so, if it has had a record within so much time."""
         found = self.keyed.get(key)
         return found if found is not None and record.at - found.end_us <= within_us else None
 
     def cause_of(self, record: Record) -> Episode | None:
-        """The episode of the record that this one names as its cause."""
+        """Return the episode of the record that this one names as its cause."""
         because: RecordId | None = record.because
         return self._by_record.get((because.uuid, because.seq)) if because is not None else None
 
     def befalling(self, label: str, observer: str = "") -> Episode | None:
-        """The latest episode that befalls `label`, and not `observer` too: a split is two episodes, one for each side."""
+        """Return the latest episode that befalls `label`, and not `observer` too: a split is two episodes, one for each side."""
         for episode in reversed(self.about.get(label, ())):
             if observer not in episode.subjects or observer == label:
                 return episode
         return None
 
     def forget(self, label: str) -> None:
-        """What befell `label` so far is over for it: it begins anew."""
+        """Forget what befell `label` so far: it begins anew."""
         self.about.pop(label, None)
         self.watching.pop(label, None)
 

@@ -31,7 +31,7 @@ class Sentence(NamedTuple):
 
 
 def sentence_of(episode: Episode) -> Sentence:
-    """What happened so far, as one line without control characters."""
+    """Return what happened so far, as one line without control characters."""
     parts = filter(None, (HEADS[episode.kind](episode), *_outcome(episode)))
     head, *rest = parts
     joint = ", " if ": " in head.replace(f"({episode.evidence})", "") else ": "
@@ -39,7 +39,7 @@ def sentence_of(episode: Episode) -> Sentence:
 
 
 def names(labels: Iterable[str]) -> str:
-    """The first few of `labels`, and how many more there are."""
+    """Return the first few of `labels`, and how many more there are."""
     return listed(list(labels), NAMES_SHOWN)
 
 
@@ -193,7 +193,7 @@ def _removal(episode: Episode) -> str:
 
 
 def _lists(episode: Episode) -> str:
-    """The lists that came of it, each with its master where the sentence has not named that one."""
+    """Return the lists that came of it, each with its master where the sentence has not named that one."""
     named = {episode.remover, episode.claimant if episode.claimant not in episode.subjects else ""} - {""}
     if episode.kind in ("kill", "pause", "resume"):
         named = {episode.remover} - {episode.claimant}

@@ -18,7 +18,7 @@ from quarterdeck.backend.picture.explain.episodes.rule import Rule
 def suspicion_of(
     known: OpenEpisodes, record: Record, label: str, cause: str, kind: EpisodeKind = "suspicion"
 ) -> Episode:
-    """The episode in which `record.member` misses or suspects `label`, a new one when there is none that goes on."""
+    """Return the episode in which `record.member` misses or suspects `label`, a new one when there is none that goes on."""
     observer = record.member
     found = known.befalling(label, observer)
     if found is not None and not _is_over(found, record, kind):
