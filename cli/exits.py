@@ -42,7 +42,7 @@ def failing_as(code: ExitCode, *problems: type[Exception], about: str = "") -> I
 
 
 def in_one_line(problem: BaseException | str) -> str:
-    """What the problem says, without line breaks; the file and the reason when the system refused one."""
+    """Return what the problem says, without line breaks; the file and the reason when the system refused one."""
     if isinstance(problem, OSError) and problem.filename is not None and problem.strerror:
         return f"{problem.filename}: {problem.strerror}"
     return "; ".join(line.strip() for line in str(problem).splitlines() if line.strip()) or type(problem).__name__

@@ -37,7 +37,7 @@ VIEW_BOX = re.compile(r'<svg[^>]*viewBox="([^"]+)"')
 async def film_of(
     scenario: Scenario, name: str, seed: int, seconds: float, *, size: tuple[int, int] = SIZE, theme: str = "dark"
 ) -> str:
-    """The first `seconds` of the demo's own time, as an SVG."""
+    """Return the first `seconds` of the demo's own time, as an SVG."""
     now_us = 0
     cluster = SimulatedCluster(scenario, seed, name=name, clock_us=lambda: now_us)
     console = Console(cluster, settings=ConsoleSettings(theme=theme))

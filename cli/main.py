@@ -50,7 +50,7 @@ DEFAULT = "console"
 
 
 def app_with(modules: Iterable[str]) -> typer.Typer:
-    """The command line with the commands of these modules."""
+    """Return the command line with the commands of these modules."""
     app = typer.Typer(
         name="quarterdeck",
         help="The operator's console for clusters whose oldest member leads.",
@@ -76,7 +76,7 @@ def app_with(modules: Iterable[str]) -> typer.Typer:
 
 @cache
 def whole_app() -> typer.Typer:
-    """The command line with all commands."""
+    """Return the command line with all commands."""
     return app_with(MODULES.values())
 
 

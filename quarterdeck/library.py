@@ -73,20 +73,27 @@ FilePath = str | os.PathLike[str]
 
 
 def read_journal(path: FilePath) -> Journal:
-    """The journal at `path`: a folder of runs, the folder of one run, or one file.
+    """Open the journal at `path`: a folder of runs, the folder of one run, or one file.
 
     Iterate over it for its records, in order of time; `problems` then has the lines that are no records. Each iteration
-    reads the files anew. Raises `NoJournal` when there is none.
+    reads the files anew.
+
+    Raises:
+        NoJournal: There is none.
     """
     return Journal(Path(path))
 
 
 def read_logs(paths: FilePath | Iterable[FilePath], options: LogOptions | None = None) -> LogRecords:
-    """What the log files of Hazelcast members tell, as the same kind of records that a journal holds.
+    """Read the log files of Hazelcast members into the same kind of records that a journal holds.
 
     A path is a file or a folder that is searched for logs. `options` says what the files leave out, such as the time zone.
-    All records are held in memory. Raises `NoLogs` when a path holds no log, OSError when a file cannot be read, and
-    ValueError for a wrong option.
+    All records are held in memory.
+
+    Raises:
+        NoLogs: A path holds no log.
+        OSError: A file cannot be read.
+        ValueError: An option is wrong.
     """
     several = [paths] if isinstance(paths, str | os.PathLike) else paths
     return _read_logs([Path(path) for path in several], options)
@@ -141,7 +148,11 @@ def campaign(
 
 
 def read_scenario(path: FilePath) -> Scenario:
-    """The scenario in the YAML file at `path`. Raises `BadScenario`, whose message names file, line, field and a remedy."""
+    """Read the scenario in the YAML file at `path`.
+
+    Raises:
+        BadScenario: It is wrong; the message names file, line, field and a remedy.
+    """
     return load_scenario(Path(path))
 
 

@@ -57,7 +57,7 @@ def _tables(spark: SparkSession, paths: list[FilePath], options: dict[str, str])
 
 
 def _store_at(spark: SparkSession, paths: list[FilePath]) -> Path | str | None:
-    """The store that was named; None where it is something else."""
+    """Return the store that was named; None where it is something else."""
     if len(paths) > 1:
         return None
     place = os.fspath(paths[0])
@@ -69,7 +69,7 @@ def _store_at(spark: SparkSession, paths: list[FilePath]) -> Path | str | None:
 
 
 def _events_of(spark: SparkSession, paths: list[Path], options: dict[str, str]) -> DataFrame:
-    """The events in journals or logs of this machine, each once."""
+    """Return the events in journals or logs of this machine, each once."""
     from quarterdeck.backend.hazelcast.logs.reader import log_files
     from quarterdeck.backend.journal.files import journal_files
     from quarterdeck.backend.pipeline.data_sources import JOURNAL_FORMAT, LOG_FORMAT
@@ -86,7 +86,7 @@ def _events_of(spark: SparkSession, paths: list[Path], options: dict[str, str]) 
 
 
 def _events_at(spark: SparkSession, addresses: list[str]) -> DataFrame:
-    """The events in journals at addresses, each once: Spark reads what Python cannot open."""
+    """Return the events in journals at addresses, each once: Spark reads what Python cannot open."""
     from quarterdeck.backend.pipeline.engine_input import resolve_engine_input
     from quarterdeck.backend.pipeline.tables import bronze
 

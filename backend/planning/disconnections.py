@@ -80,7 +80,11 @@ class Disconnections(StrictModel):
 
 
 def read_disconnections(text: bytes) -> Disconnections:
-    """The members and suspicions that `text` describes. Raises `BadDisconnections`."""
+    """Read the members and suspicions that `text` describes.
+
+    Raises:
+        BadDisconnections: The text is wrong.
+    """
     if not text.strip():
         raise BadDisconnections('is empty; write {"members": [{"name": "N1"}, …], "suspicions": {"N2": ["N3"]}}')
     try:
@@ -91,7 +95,7 @@ def read_disconnections(text: bytes) -> Disconnections:
 
 
 def plan_disconnections(given: Disconnections, *, explain: bool) -> dict[str, object]:
-    """The decision as a document; `explain` adds why."""
+    """Return the decision as a document; `explain` adds why."""
     began = time.monotonic()
     until = began + given.timeout_seconds
     resolution = resolve_conflicts(
@@ -111,7 +115,7 @@ def plan_disconnections(given: Disconnections, *, explain: bool) -> dict[str, ob
 
 
 def _one_way_in_words(given: Disconnections) -> str:
-    """The suspicions that nobody returned, and what they count; nothing if there are none."""
+    """Return the suspicions that are not returned, and what they count; nothing if there are none."""
     one_way = [f"{reporter} suspects {suspect}" for reporter, suspect in given.one_way()]
     if not one_way:
         return ""

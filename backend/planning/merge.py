@@ -38,7 +38,7 @@ class BadMergeInput(BadInput):
 
 
 def _short_form(value: object) -> object:
-    """A member may be written as its address alone."""
+    """Accept a member that is written as its address alone."""
     return {"address": value} if isinstance(value, str) else value
 
 
@@ -77,7 +77,7 @@ class MergeSide(StrictModel):
     """As configured, in whatever form: the two sides only have to agree."""
 
     def profile(self) -> ClusterProfile:
-        """What this side, a master, shows to another."""
+        """Return what this side, a master, shows to another."""
         listed = [ProfiledMember(Address(member.address), "", member.lite) for member in self.members]
         if all(member.address != self.address for member in self.members):
             listed.insert(0, ProfiledMember(Address(self.address), "", False))
@@ -105,7 +105,11 @@ class Meeting(StrictModel):
 
 
 def read_meeting(text: bytes) -> Meeting:
-    """The meeting that `text` describes. Raises `BadMergeInput`."""
+    """Read the meeting that `text` describes.
+
+    Raises:
+        BadMergeInput: The text is wrong.
+    """
     if not text.strip():
         raise BadMergeInput('is empty; write {"local": {…}, "remote": {…}}')
     try:
@@ -116,7 +120,7 @@ def read_meeting(text: bytes) -> Meeting:
 
 
 def plan_merge(meeting: Meeting, *, explain: bool) -> dict[str, object]:
-    """The decision as a document; `explain` adds the rules that were passed before one decided."""
+    """Return the decision as a document; `explain` adds the rules that were passed before one decided."""
     decision = _decide(meeting)
     document: dict[str, object] = msgspec.to_builtins(decision)
     if explain:
@@ -125,7 +129,7 @@ def plan_merge(meeting: Meeting, *, explain: bool) -> dict[str, object]:
 
 
 def _decide(meeting: Meeting) -> MergeDecision:
-    """What comes of the meeting.
+    """Return what comes of the meeting.
 
     Only masters that have joined come as far as the rules of the merge (Hazelcast: split-brain handler and merge validation).
     """
@@ -146,7 +150,7 @@ def _decide(meeting: Meeting) -> MergeDecision:
 
 
 def _passed_before(rule: str) -> dict[str, str]:
-    """The rules that let the two clusters pass before `rule` decided: name and what held, in order."""
+    """Return the rules that let the two clusters pass before `rule` decided: name and what held, in order."""
     if rule == NOT_MASTER:
         return {NO_ANSWER: NO_ANSWER_PASSED}
     passed: dict[str, str] = {}
@@ -190,7 +194,7 @@ def _problem(error: ErrorDetails) -> str | None:
 
 
 def _model_around(place: tuple[int | str, ...]) -> type[BaseModel]:
-    """The model of which the last step of `place` is, or should be, a field."""
+    """Return the model of which the last step of `place` is, or should be, a field."""
     models: tuple[type[BaseModel], ...] = (Meeting, MergeSide, MergeMember)
     return models[min(len(place), 3) - 1]
 

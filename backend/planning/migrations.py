@@ -49,7 +49,11 @@ class PlannedPartition:
 
 
 def read_and_plan(text: bytes) -> PlannedPartition | list[PlannedPartition]:
-    """The plan for the rows that `text` describes, or the plans if it has a list of them. Raises `BadMigrations`."""
+    """Plan the rows that `text` describes, or each of a list of them.
+
+    Raises:
+        BadMigrations: The text is wrong.
+    """
     if not text.strip():
         raise BadMigrations(f"is empty; write {EXAMPLE}")
     many = text.lstrip().startswith(b"[")
@@ -68,13 +72,13 @@ def read_and_plan(text: bytes) -> PlannedPartition | list[PlannedPartition]:
 
 
 def steps_of(planned: PlannedPartition) -> list[dict[str, object]]:
-    """The steps, each with just the fields of a migration."""
+    """Return the steps, each with just the fields of a migration."""
     steps = [msgspec.to_builtins(step) for step in planned.plan.steps]
     return [{name: step[name] for name in COLUMNS} for step in steps]
 
 
 def explained_plan(planned: PlannedPartition) -> dict[str, object]:
-    """The plan and its reasons; a step that loses a replica although nobody wants it to has `unavoidable`."""
+    """Return the plan and its reasons; a step that loses a replica although nothing asks for it has `unavoidable`."""
     document: dict[str, object] = msgspec.to_builtins(planned.plan)
     document["why"] = why_each_step(planned.current, planned.plan)
     return document

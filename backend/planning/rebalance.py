@@ -91,7 +91,11 @@ class Rebalance(StrictModel):
 
 
 def read_rebalance(text: bytes) -> Rebalance:
-    """The members and the table that `text` describes. Raises `BadRebalance`."""
+    """Read the members and the table that `text` describes.
+
+    Raises:
+        BadRebalance: The text is wrong.
+    """
     if not text.strip():
         raise BadRebalance(f"is empty; write {EXAMPLE}")
     try:
@@ -102,7 +106,7 @@ def read_rebalance(text: bytes) -> Rebalance:
 
 
 def plan_rebalance(given: Rebalance, *, explain: bool) -> dict[str, object]:
-    """The table to aim at as a document; `explain` adds what each member holds and which partitions were lost."""
+    """Return the table to aim at as a document; `explain` adds what each member holds and which partitions were lost."""
     began = time.monotonic()
     found = arrange(given.table, given.grouped(), given.partitions, given.backups, leaving=given.leaving)
     document: dict[str, object] = {

@@ -67,7 +67,7 @@ def input_error_text(error: ErrorDetails, problem_of: Callable[[ErrorDetails], s
 
 
 def usual_problem(error: ErrorDetails) -> str:
-    """What is wrong, where no command knows better."""
+    """Return what is wrong, where no command knows better."""
     match error["type"]:
         case "json_invalid":
             return f"is not JSON: {error['ctx']['error']}"
@@ -79,7 +79,7 @@ def usual_problem(error: ErrorDetails) -> str:
 
 
 def shortened(given: Any) -> str:
-    """What was given, as JSON, in a few words."""
+    """Return what was given, as JSON, in a few words."""
     return shortened_text(json.dumps(given, ensure_ascii=False, default=repr))
 
 

@@ -27,7 +27,11 @@ class LiveDemo(LocalCluster):
     """The members of `scenario`, live, and a tutor who leads through its steps."""
 
     def __init__(self, scenario: Scenario, demo: str, journal: JournalWriter | None = None) -> None:
-        """Recorded in `journal`, if there is one. Raises `PortsExhausted` when there are not enough free ports."""
+        """Prepare the cluster of a demo, recorded in `journal`, if there is one.
+
+        Raises:
+            PortsExhausted: There are not enough free ports.
+        """
         super().__init__(scenario.members, name=demo, **live_options(scenario), journal=journal)
         self.demo = demo
         self.seed: int | None = None

@@ -18,13 +18,17 @@ class UnknownDemo(LookupError):
 
 
 def demo_names() -> tuple[str, ...]:
-    """The names of all built-in demos, in alphabetical order."""
+    """Return the names of all built-in demos, in alphabetical order."""
     scripts = files("quarterdeck.backend.training") / "scripts"
     return tuple(sorted(one.name.removesuffix(SUFFIX) for one in scripts.iterdir() if one.name.endswith(SUFFIX)))
 
 
 def load_demo(name: str) -> Scenario:
-    """The scenario of the built-in demo `name`. Raises `UnknownDemo`."""
+    """Load the scenario of the built-in demo `name`.
+
+    Raises:
+        UnknownDemo: There is no such demo.
+    """
     known = demo_names()
     if name not in known:
         close = difflib.get_close_matches(name, known, n=1)

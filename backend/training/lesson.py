@@ -20,7 +20,7 @@ class LessonCluster(Protocol):
     """What a lesson needs of a cluster."""
 
     def now_us(self) -> int:
-        """The time on the clock of the run."""
+        """Return the time on the clock of the run."""
         ...
 
     def execute(self, command: Command) -> Future[None]:
@@ -32,7 +32,10 @@ class Lesson:
     """Drives a tutor on a cluster. It never waits, and belongs to one thread; whoever has the records hands them in."""
 
     def __init__(self, tutor: Tutor, cluster: LessonCluster, starting: Future[None] | None = None) -> None:
-        """`starting` is done when the members have been started; without it, they are waited for until they have joined."""
+        """Prepare a lesson.
+
+        `starting` is done when the members have been started; without it, they are waited for until they have joined.
+        """
         self.tutor = tutor
         self.problem = ""
         """Why there is no cluster to learn on; empty while there is one."""
@@ -53,11 +56,11 @@ class Lesson:
         self._carry_out(tutor.tick(now_us))
 
     def go_on(self) -> None:
-        """The trainee wants the next thing."""
+        """Go on, as the trainee wants."""
         self._carry_out(self.tutor.go_on(self._cluster.now_us()))
 
     def answer(self, text: str) -> None:
-        """The trainee answers the question."""
+        """Take the trainee's answer to the question."""
         self._carry_out(self.tutor.answer(text, self._cluster.now_us()))
 
     def play_freely(self, *, free: bool) -> None:

@@ -56,7 +56,7 @@ class DemoSummary(NamedTuple):
         return self.finished and not self.missed and not self.refusals
 
     def score_text(self) -> str:
-        """The score in a few words."""
+        """Return the score in a few words."""
         if not self.predictions:
             return "nothing was asked"
         left_out = len(self.predictions) - self.judged

@@ -78,7 +78,11 @@ def run_live(
 
 
 def live_options(scenario: Scenario) -> MemberOptions:
-    """What a live cluster has to know of a scenario's members besides their labels. Raises `OnlySimulated`."""
+    """Return what a live cluster has to know of a scenario's members besides their labels.
+
+    Raises:
+        OnlySimulated: No live cluster can play it.
+    """
     if why := scenario.only_simulated():
         raise OnlySimulated(f"{scenario.title!r} can be simulated only: {why}")
     return MemberOptions(
@@ -205,7 +209,7 @@ class Narrator:
                 self._narrate(line)
 
     def _answer(self) -> None:
-        """The questions for which it can be seen now what is right."""
+        """Answer the questions for which it can be seen now what is right."""
         asked, self._questions = [(question, left - 1) for question, left in self._questions], []
         for question, left in asked:
             if left:

@@ -60,11 +60,11 @@ class ScoreBook:
         self._demos = self._read()
 
     def of(self, demo: str) -> Attempts:
-        """What was done with this demo."""
+        """Return what was done with this demo."""
         return self._demos.get(demo, Attempts())
 
     def record(self, demo: str, summary: DemoSummary) -> None:
-        """A demo was finished. Read anew first, as another console may have written meanwhile."""
+        """Keep the result of a demo. The file is read anew first, as another console may have written meanwhile."""
         now = self._read() or self._demos
         self._demos = {**now, demo: now.get(demo, Attempts()).with_summary(summary)}
         self._write()

@@ -151,7 +151,7 @@ class Tutor:
         return max(0, self._pending_expectation.until_us - (self._free_since_us if self.free else now_us))
 
     def commands(self, step: ScenarioStep) -> list[Command]:
-        """The commands that an action stands for now."""
+        """Return the commands that an action stands for now."""
         return list(step.do.commands(self._run_state.is_running)) if step.do is not None else []
 
     @property
@@ -172,7 +172,7 @@ class Tutor:
             self._run_state.observe(record)
 
     def begin(self, now_us: int) -> list[NumberedCommand]:
-        """The members have been started."""
+        """Begin, since the members have been started."""
         self._now_us = now_us
         if self.phase == "starting":
             self._began_us = now_us
@@ -189,7 +189,7 @@ class Tutor:
         return self._drain_commands()
 
     def go_on(self, now_us: int) -> list[NumberedCommand]:
-        """The trainee wants the next thing: an action done, words left behind. Does nothing where nobody waits for that."""
+        """Go on to the next thing, an action done or words left behind, if the trainee is waited for."""
         self._now_us = now_us
         if not self.free:
             match self.phase:
@@ -201,7 +201,7 @@ class Tutor:
         return self._drain_commands()
 
     def answer(self, text: str, now_us: int) -> list[NumberedCommand]:
-        """The trainee's prediction, a letter or words; nothing but blanks leaves the question out. Only while `asking`."""
+        """Take the trainee's prediction, a letter or words; blanks leave the question out. Only while `asking`."""
         self._now_us = now_us
         ask = self.question
         if ask is not None:
@@ -223,7 +223,7 @@ class Tutor:
             self._pending_expectation.until_us += now_us - self._free_since_us
 
     def ended(self, number: int, refusal: str, now_us: int) -> list[NumberedCommand]:
-        """The command of this number was done, or refused when there is a `refusal`."""
+        """Note that the command of this number was done, or refused when there is a `refusal`."""
         self._now_us = now_us
         if number in self._under_way:
             del self._under_way[number]
@@ -316,7 +316,7 @@ class Tutor:
                 self._judge(self._pending_expectation, now_us)
 
     def _done(self, now_us: int) -> None:
-        """An action is behind; others right after it need no further word of the trainee."""
+        """Leave an action behind; others right after it need no further word of the trainee."""
         self._place += 1
         if self.next_actions:
             self._do(now_us)

@@ -42,7 +42,7 @@ EMPHASIS = re.compile(r"\*\*|(?<!\w)\*(?=\w)|(?<=[\w.!?])\*(?!\w)|`")
 
 
 def tutor_facts(lesson: Lesson, now_us: int, lines: CommandForms) -> tuple[Fact, ...]:
-    """The page that is in sight."""
+    """Return the page that is in sight."""
     return tuple(_facts(lesson, now_us, lines))
 
 

@@ -83,8 +83,10 @@ def console(
         str | None, typer.Option(metavar="NAME", help="Colours: dark, light, high-contrast, deuteranopia or ansi.")
     ] = None,
 ) -> None:
-    """Open the console on a new live cluster, or on a running one; without a terminal, run the demo `split` instead of the former
-    and report on stdout."""
+    """Open the console on a new live cluster, or on a running one.
+
+    Without a terminal, run the demo `split` instead of the former and report on stdout.
+    """
     if write and read_only:
         raise CommandFailed(ExitCode.BAD_INPUT, "--write and --read-only: give one of them")
     for option, given, wanted, needed in (
@@ -128,7 +130,7 @@ def console(
 
 
 def open_running_cluster(connection: ConnectionTarget, *, write: bool, theme: str | None = None) -> None:
-    """The console on the cluster that `connection` names; it goes on when the console ends."""
+    """Open the console on the cluster that `connection` names; the cluster goes on when the console ends."""
     if write:
         connection.require_writable()
     if not has_terminal():
@@ -163,7 +165,11 @@ def open_run(
     writable: bool,
     theme: str | None,
 ) -> None:
-    """The console on the recording `replayed` or on the simulated run `simulate`. Raises `CommandFailed`."""
+    """Open the console on the recording `replayed` or on the simulated run `simulate`.
+
+    Raises:
+        CommandFailed: It cannot be opened.
+    """
     if not has_terminal():
         raise CommandFailed(
             ExitCode.BAD_INPUT, "no terminal here; see `quarterdeck journal cat` and `quarterdeck simulate`"
@@ -209,7 +215,11 @@ def member_labels(count: int) -> tuple[str, ...]:
 
 
 def read_settings(properties: list[str], preset: PresetName) -> Settings:
-    """The preset with ``name=value`` texts on top. Raises `CommandFailed` for one that cannot be taken."""
+    """Return the preset with ``name=value`` texts on top.
+
+    Raises:
+        CommandFailed: A text cannot be taken.
+    """
     from quarterdeck.backend.core.properties import BadProperty, Settings
 
     wanted: dict[str, PropertyValue] = {}
@@ -226,7 +236,11 @@ DEFAULT_SPEED = 1.0
 
 
 def simulated_cluster(file: Path, seed: int | None, speed: float | None) -> SimulatedCluster:
-    """The scenario in `file`, or the copy of a cluster in that folder, in simulated time. Raises `CommandFailed`."""
+    """Return the scenario in `file`, or the copy of a cluster in that folder, in simulated time.
+
+    Raises:
+        CommandFailed: It cannot be read.
+    """
     from quarterdeck.backend.clusters.simulated.copied_run import is_copy
     from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCluster
     from quarterdeck.backend.picture.replay.playhead import BadSpeed
@@ -239,7 +253,11 @@ def simulated_cluster(file: Path, seed: int | None, speed: float | None) -> Simu
 
 
 def copied_cluster(folder: Path, seed: int | None, speed: float | None) -> SimulatedCluster:
-    """The copy of a cluster in `folder`, with its past. Raises `CommandFailed`."""
+    """Return the copy of a cluster in `folder`, with its past.
+
+    Raises:
+        CommandFailed: It cannot be read.
+    """
     from quarterdeck.backend.clusters.recorded.recorded_cluster import RecordedCluster
     from quarterdeck.backend.clusters.simulated.copied_cluster import CopiedCluster
     from quarterdeck.backend.clusters.simulated.copied_run import BadCopy, read_copy

@@ -193,7 +193,11 @@ def register(app: typer.Typer) -> None:
 
 
 def scenario_of(demo: str) -> Scenario:
-    """The built-in demo of this name, or else the scenario in this file. Raises `CommandFailed` when it is neither."""
+    """Return the built-in demo of this name, or else the scenario in this file.
+
+    Raises:
+        CommandFailed: It is neither.
+    """
     from quarterdeck.backend.training.demos import UnknownDemo, demo_names, load_demo
 
     path = Path(demo)

@@ -141,7 +141,11 @@ def register(app: typer.Typer) -> None:
 
 
 def _picture_at(journal: Journal, path: Path, at_us: int | None) -> Picture:
-    """What the members of the one run in `journal` believed at `at_us`, or at its end. Raises `CommandFailed` for many runs."""
+    """Return what the members of the one run in `journal` believed at `at_us`, or at its end.
+
+    Raises:
+        CommandFailed: There are many runs.
+    """
     from quarterdeck.backend.journal.files import run_directory
     from quarterdeck.backend.journal.reader import run_zero_us
     from quarterdeck.backend.picture.fold.picture import Picture
@@ -160,7 +164,11 @@ def _picture_at(journal: Journal, path: Path, at_us: int | None) -> Picture:
 
 
 def _list_text(belief: MemberBelief, legacy: bool) -> str:
-    """The list that `belief` holds as it stands in logs. Raises `ValueError` when the journal has an address that is none."""
+    """Return the list that `belief` holds as it stands in logs.
+
+    Raises:
+        ValueError: The journal has an address that is none.
+    """
     import msgspec
 
     from quarterdeck.backend.core.address import Address
@@ -183,7 +191,7 @@ def _tell_problems(journal: Journal) -> None:
 
 
 def record_row(record: Record, *, flat: bool) -> dict[str, object]:
-    """The record as a row of output: whole, or with the columns `RECORD_COLUMNS` when it is to be `flat`."""
+    """Return the record as a row of output: whole, or with the columns `RECORD_COLUMNS` when it is to be `flat`."""
     import msgspec
 
     if not flat:

@@ -37,7 +37,7 @@ def open_new_cluster(
     writable: bool = True,
     view: ViewName | None = None,
 ) -> None:
-    """The console on a new cluster in this process, or with `processes` in some of its own; recorded, if that is `wanted`."""
+    """Open the console on a new cluster in this process, or with `processes` in some of its own; recorded, if `wanted`."""
     from quarterdeck.app.run import run_console
     from quarterdeck.backend.clusters.starting_cluster import StartingCluster
     from quarterdeck.cli.configuration.cluster_opener import ProfileClusterOpener

@@ -35,7 +35,11 @@ class Recording:
 
 
 def opened_recording(recording: Recording) -> tuple[RecordedCluster | LogCluster, int | None]:
-    """The run that was recorded, and the moment that is named in it, in microseconds. Raises `CommandFailed`."""
+    """Return the run that was recorded, and the moment that is named in it, in microseconds.
+
+    Raises:
+        CommandFailed: It cannot be opened.
+    """
     from quarterdeck.backend.clusters.recorded.recorded_run import recorded_run
     from quarterdeck.backend.journal.files import NoJournal
     from quarterdeck.backend.picture.replay.moments import BadMoment, named_event, seconds_of
@@ -55,7 +59,11 @@ def opened_recording(recording: Recording) -> tuple[RecordedCluster | LogCluster
 
 
 def log_options(zone: str, run: str = "") -> LogOptions:
-    """What was said of logs. Raises `CommandFailed` for a zone that is none."""
+    """Return what was said of logs.
+
+    Raises:
+        CommandFailed: The zone is none.
+    """
     from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions, zone_of
 
     options = LogOptions(run=run, zone=zone)

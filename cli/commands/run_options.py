@@ -64,7 +64,7 @@ def stopping(stop: threading.Event) -> Iterator[None]:
 
 
 def new_run(name: str) -> str:
-    """A name for a run of the cluster or scenario `name`: in order of time, and never the same twice."""
+    """Return a name for a run of the cluster or scenario `name`: in order of time, and never the same twice."""
     from quarterdeck.backend.journal.files import usable_name
 
     return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{usable_name(name)}-{os.urandom(2).hex()}"
@@ -72,10 +72,12 @@ def new_run(name: str) -> str:
 
 @contextmanager
 def recording(root: Path | None, run: str, *, wanted: bool = True) -> Iterator[JournalWriter | None]:
-    """A writer for `run` under `root`, closed at the end; None when no journal is `wanted`.
+    """Yield a writer for `run` under `root`, closed at the end; None when no journal is `wanted`.
 
-    Afterwards says where the journal is and how to audit it. Raises `CommandFailed` when it cannot be written, or when
-    `run` is recorded under `root` already.
+    Afterwards it says where the journal is and how to audit it.
+
+    Raises:
+        CommandFailed: It cannot be written, or `run` is recorded under `root` already.
     """
     if not wanted:
         yield None
@@ -101,6 +103,6 @@ def recording(root: Path | None, run: str, *, wanted: bool = True) -> Iterator[J
 
 
 def _program() -> str:
-    """What to type for `quarterdeck` here: its path when the shell would not find it."""
+    """Return what to type for `quarterdeck` here: its path when the shell would not find it."""
     started = Path(sys.argv[0])
     return str(started) if started.name == "quarterdeck" and shutil.which("quarterdeck") is None else "quarterdeck"

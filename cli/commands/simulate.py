@@ -31,7 +31,11 @@ def register(app: typer.Typer) -> None:
 
 
 def load(path: Path) -> Scenario:
-    """The scenario in the file at `path`. Raises `CommandFailed` when there is none."""
+    """Load the scenario in the file at `path`.
+
+    Raises:
+        CommandFailed: There is none.
+    """
     from quarterdeck.backend.scenarios.format.reading import BadScenario, load_scenario
 
     with failing_as(ExitCode.BAD_INPUT, BadScenario):
@@ -39,7 +43,7 @@ def load(path: Path) -> Scenario:
 
 
 def simulated(scenario: Scenario, name: str, seed: int, journal: Path | None) -> Outcome:
-    """What became of `scenario` under `seed`, recorded when `journal` says where."""
+    """Return the outcome of `scenario` under `seed`, recorded when `journal` says where."""
     from quarterdeck.backend.journal.files import seeded_run
     from quarterdeck.backend.simulation.simulated_driver import simulate
 

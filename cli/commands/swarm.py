@@ -61,7 +61,11 @@ def register(app: typer.Typer) -> None:
 
 
 def seed_range(text: str) -> range:
-    """The seeds of ``FIRST:LAST`` or of one number alone. Raises `CommandFailed`."""
+    """Return the seeds of ``FIRST:LAST`` or of one number alone.
+
+    Raises:
+        CommandFailed: The text is neither.
+    """
     first, last = _numbers(text, "--seeds", "1:2000")
     if last > GREATEST_SEED:
         raise CommandFailed(ExitCode.BAD_INPUT, f"--seeds: {last} is too great; the greatest seed is {GREATEST_SEED}")
@@ -80,7 +84,7 @@ def size_bounds(text: str) -> tuple[int, int]:
 
 
 def scenario_of(seed: int, sizes: tuple[int, int]) -> str:
-    """What `seed` draws, as a scenario file."""
+    """Return what `seed` draws, as a scenario file."""
     from quarterdeck.backend.scenarios.format.writing import scenario_text
     from quarterdeck.backend.simulation.swarm_testing.drawing import draw_scenario
 
@@ -110,7 +114,7 @@ def run(seeds: range, sizes: tuple[int, int], jobs: int, shrink: Path | None, ou
 
 
 def summary(seeds: range, sizes: tuple[int, int], done: list[Trial], failed: list[Trial]) -> dict[str, object]:
-    """What is printed; equal seeds give equal summaries."""
+    """Return what is printed; equal seeds give equal summaries."""
     from quarterdeck.backend.invariants.acknowledged_writes import together
     from quarterdeck.backend.simulation.swarm_testing.trial import VERDICTS
 
@@ -145,7 +149,7 @@ def summary(seeds: range, sizes: tuple[int, int], done: list[Trial], failed: lis
 
 
 def reproduction(trial: Trial, sizes: tuple[int, int]) -> str:
-    """The command that runs this trial again."""
+    """Return the command that runs this trial again."""
     return f"quarterdeck swarm --seeds {trial.seed}:{trial.seed} --sizes {sizes[0]}:{sizes[1]}"
 
 

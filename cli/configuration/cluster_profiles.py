@@ -1,16 +1,6 @@
-"""Profiles of remote clusters, the section ``clusters:`` of the user's configuration file: where each is, what it is called, who
-we are to it.
+"""Profiles of remote clusters, the section ``clusters:`` of the user's configuration file.
 
-For example::
-
-    clusters:
-      - label: orders
-        urls: [https://orders-1:5701, https://orders-2:5701]
-        environment: PROD
-        read-only: true
-        user: hugo
-        password-file: ~/.secrets/orders
-        ca-file: /etc/ssl/orders.pem
+A profile says where a cluster is, what it is called, and who we are to it.
 """
 
 from __future__ import annotations
@@ -71,9 +61,10 @@ class Profile(BaseModel):
 
 
 def member_urls(texts: Iterable[str]) -> tuple[str, ...]:
-    """The URLs of members in their one form: all of ours, or all of Hazelcast, of which one text may name several.
+    """Return the URLs of members in their one form: all of ours, or all of Hazelcast, of which one text may name several.
 
-    Raises `BadUrl`.
+    Raises:
+        BadUrl: A text is none.
     """
     texts = tuple(texts)
     theirs = [text.strip().startswith(SCHEME) for text in texts]

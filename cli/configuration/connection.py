@@ -87,7 +87,11 @@ class ConnectionTarget:
         return self
 
     def open(self, *, write: bool = False, records: bool = True) -> RemoteCluster:
-        """The cluster, with or without what its members record; the caller closes it. Raises `CommandFailed`."""
+        """Open the cluster, with or without what its members record; the caller closes it.
+
+        Raises:
+            CommandFailed: It cannot be opened.
+        """
         self.require_ours()
         from quarterdeck.backend.clusters.remote.access import is_unencrypted
         from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
@@ -190,7 +194,11 @@ def connection_of(
         ),
     ] = None,
 ) -> ConnectionTarget:
-    """The connection that these options describe; what is given goes before the profile. Raises `CommandFailed`."""
+    """Return the connection that these options describe; what is given goes before the profile.
+
+    Raises:
+        CommandFailed: An option is wrong.
+    """
     known = profile_of(cluster) if cluster is not None else ConnectionTarget()
     password = _secret(password_file, "--password-file", PASSWORD_VARIABLE) or known.password
     token = _secret(token_file, "--token-file", TOKEN_VARIABLE)
@@ -230,9 +238,12 @@ def with_connection(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def profile_of(label: str) -> ConnectionTarget:
-    """What the profile of this label says, and nothing else: secrets in the environment are for the cluster that a command names.
+    """Return what the profile of this label says, and nothing else.
 
-    Raises `CommandFailed`.
+    Secrets in the environment are for the cluster that a command names.
+
+    Raises:
+        CommandFailed: There is no such profile, or it is wrong.
     """
     from quarterdeck.backend.documents.yaml_document import BadDocument
     from quarterdeck.cli.configuration.paths import configuration_file
@@ -282,7 +293,7 @@ def _secret(file: Path | None, option: str, variable: str) -> str:
 
 
 def _content(file: Path | None, about: str) -> str:
-    """What stands in the file, without the line end that editors put there."""
+    """Return the content of the file, without the line end that editors put there."""
     if file is None:
         return ""
     with failing_as(ExitCode.BAD_INPUT, OSError, UnicodeDecodeError, about=about):

@@ -74,7 +74,11 @@ class ConsoleSection(BaseModel):
 
 
 def settings_of(section: ConsoleSection) -> ConsoleSettings:
-    """The settings that the section describes. Raises `BadKeys`."""
+    """Return the settings that the section describes.
+
+    Raises:
+        BadKeys: A key is wrong.
+    """
     wanted = {action: ",".join(keys) for action, keys in section.keys.items()}
     check_keys(wanted)
     return ConsoleSettings(section.theme, section.mouse, section.clock, wanted, section.aliases)

@@ -22,14 +22,19 @@ if TYPE_CHECKING:
 
 
 def open_watched(connection: ConnectionTarget, *, write: bool = False) -> RemoteCluster | HazelcastCluster:
-    """The cluster that is meant, whichever kind it is; the caller closes it. Raises `CommandFailed`."""
+    """Open the cluster that is meant, whichever kind it is; the caller closes it.
+
+    Raises:
+        CommandFailed: It cannot be opened.
+    """
     return open_hazelcast(connection, write=write) if connection.is_hazelcast else connection.open(write=write)
 
 
 def open_hazelcast(connection: ConnectionTarget, *, write: bool = False, run: str = "") -> HazelcastCluster:
-    """The cluster, whose members are followed from now on; the caller closes it. `run` names its records.
+    """Open the cluster, whose members are followed from now on; the caller closes it. `run` names its records.
 
-    Raises `CommandFailed`.
+    Raises:
+        CommandFailed: It cannot be opened.
     """
     from quarterdeck.backend.clusters.hazelcast.hazelcast_cluster import HazelcastCluster
     from quarterdeck.backend.clusters.hazelcast.log_tail import log_sources
@@ -52,7 +57,11 @@ def open_hazelcast(connection: ConnectionTarget, *, write: bool = False, run: st
 
 
 def watch_settings(connection: ConnectionTarget) -> WatchSettings:
-    """What is watched, and as whom. Raises `CommandFailed`."""
+    """Return what is watched, and as whom.
+
+    Raises:
+        CommandFailed: An option is wrong.
+    """
     with failing_as(ExitCode.BAD_INPUT, BadAddress, about="--address-map"):
         mapped = {
             parse_address(one, DEFAULT_PORT): parse_address(other, DEFAULT_PORT)

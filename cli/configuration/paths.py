@@ -8,7 +8,7 @@ APPLICATION = "quarterdeck"
 
 
 def journal_root() -> Path:
-    """The folder of journals when a command is not told another."""
+    """Return the folder of journals for commands that name none."""
     from platformdirs import user_state_path
 
     return user_state_path(APPLICATION) / "journals"

@@ -32,7 +32,11 @@ class UserConfiguration:
     """What stands in one file."""
 
     def __init__(self, file: Path | None = None) -> None:
-        """Raises `BadDocument`, which names file, line and field. No file is the same as an empty one."""
+        """Read the user's configuration. No file is the same as an empty one.
+
+        Raises:
+            BadDocument: The file is wrong; the message names file, line and field.
+        """
         file = file or configuration_file()
         self._document = YamlDocument(text_of(file) if file.exists() else "", str(file))
         data = self._document.fields(

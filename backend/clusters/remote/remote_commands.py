@@ -75,7 +75,7 @@ def requests_for(command: Command, members: Mapping[str, CommandTarget]) -> tupl
 
 
 def _body(command: Command, form: HttpForm, members: Mapping[str, CommandTarget]) -> dict[str, object] | None:
-    """The arguments that are sent along, other members as addresses; None when there are none."""
+    """Return the arguments that are sent along, other members as addresses; None when there are none."""
     if isinstance(command, SetJoinList | SuspectMember):
         command = with_addresses(command, {label: one.address for label, one in members.items()})
     return {name: getattr(command, name) for name in form.body} or None
@@ -102,7 +102,7 @@ def _link_requests(command: Command, form: HttpForm, members: Mapping[str, Comma
 
 
 def _parts(command: Command) -> Sequence[Any]:
-    """The same in commands that name their links from each source to each target."""
+    """Return the same in commands that name their links from each source to each target."""
     if not isinstance(command, Partition):
         return [command]
     groups = command.groups

@@ -255,9 +255,7 @@ class LiveCluster(ABC):
             self.started.set_result(None)
 
     async def _wait_for_join(self, label: str) -> None:
-        """Wait until the member has joined, by looking: joining is the machine's affair, and looking costs nothing at
-        this pace.
-        """
+        """Wait until the member has joined. Looking costs nothing at this pace, and joining is the machine's affair."""
         loop = self._background.loop
         limit = loop.time() + JOIN_WAIT_SECONDS
         while self._is_joining(label) and loop.time() < limit:  # noqa: ASYNC110

@@ -1,5 +1,6 @@
-"""The log of a live cluster: the list of members in the text people know, and who is suspected (Cluster Service Consistency
-Improvements, User Interaction).
+"""The log of a live cluster: the list of members in the text people know, and who is suspected.
+
+See Cluster Service Consistency Improvements, User Interaction.
 
 Everything else is in the journal; this is what somebody used to member logs looks for first.
 """

@@ -356,8 +356,9 @@ class PeerConnection(asyncio.BufferedProtocol):
             self.settled = None
 
     def _await_frame(self, completed: int) -> None:
-        """Begin to wait for the rest of the frame after `completed` others. One timer at most, and none for frames
-        that come at once.
+        """Begin to wait for the rest of the frame after `completed` others. There is one timer at most.
+
+        There is none for frames that come at once.
         """
         seconds = self._owner.frame_timeout_seconds
         self._frame_timer = asyncio.get_running_loop().call_later(seconds, self._frame_is_late, completed)

@@ -80,9 +80,12 @@ class FrameParser:
         return len(self._rest)
 
     def feed(self, data: bytes | bytearray | memoryview) -> Iterator[memoryview]:
-        """The payloads completed by `data`, each valid until the next call. Raises `FrameTooLarge`.
+        """Yield the payloads completed by `data`, each valid until the next call.
 
         Bytes are copied only when a frame came in pieces, and then once, however many pieces there were.
+
+        Raises:
+            FrameTooLarge: A frame is longer than allowed.
         """
         if self._rest:
             self._rest += data

@@ -73,7 +73,12 @@ class Initiator:
         self._exchange: Exchange | None = None
 
     def take(self, payload: memoryview) -> Proof | None:
-        """What to say to the answer `payload`, if anything. Raises `HandshakeRefused` and `BadFrame`."""
+        """Return what to say to the answer `payload`, if anything.
+
+        Raises:
+            HandshakeRefused: The responder refuses.
+            BadFrame: The answer cannot be read.
+        """
         answer = content_of(ANSWER, payload)
         if isinstance(answer, HandshakeRejection):
             reason = f"it refuses this member, which {answer.reason[: 3 * QUOTED_CHARACTERS]}"
@@ -120,7 +125,12 @@ class Responder:
         self._exchange: Exchange | None = None
 
     def take(self, payload: memoryview) -> Challenge | Welcome:
-        """What to say to `payload`. Raises `PeerRejected` and `BadFrame`; then nothing more is to be taken."""
+        """Return what to say to `payload`.
+
+        Raises:
+            PeerRejected: The initiator is refused; then nothing more is to be taken.
+            BadFrame: The message cannot be read; then nothing more is to be taken.
+        """
         if self._hello is None:
             return self._take_hello(content_of(HELLO, payload))
         return self._take_proof(self._hello, content_of(PROOF, payload))

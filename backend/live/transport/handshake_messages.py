@@ -108,7 +108,7 @@ def refusal_of(hello: HandshakeHello, ours: HandshakeHello) -> tuple[RefusalCaus
 
 
 def rejection_of(refusal: RefusalCause, reason: str) -> HandshakeRejection:
-    """What a peer is told that is refused: it knows best what to make of two of the causes."""
+    """Return what a refused peer gets as an answer: it knows best what to make of two of the causes."""
     told: RejectionCause = refusal if refusal in ("other-cluster", "itself") else "rejected"
     return HandshakeRejection(reason, cause=told)
 

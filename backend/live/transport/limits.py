@@ -1,5 +1,7 @@
-"""How long a member waits for others, and limits for connections that are not identified yet: how many at a time, shared by
-whom, how much they may send, how often they may fail."""
+"""How long a member waits for others, and limits for connections that are not identified yet.
+
+These say how many there may be at a time, shared by which hosts, how much they may send, and how often they may fail.
+"""
 
 from __future__ import annotations
 
@@ -55,8 +57,10 @@ OWN_DESCRIPTORS = 32
 
 
 def limits_within(descriptors: int) -> TransportLimits:
-    """The limits of a process that may have so many files open: of what it does not need itself, three quarters may be held by
-    connections of which nothing is known, and the rest is for members.
+    """Return the limits of a process that may have so many files open.
+
+    Of what it does not need itself, three quarters may be held by connections of which nothing is known, and the rest is for
+    members.
     """
     room = max(descriptors - OWN_DESCRIPTORS, 16)
     pending, http = min(DEFAULT_LIMITS.pending, room // 4), min(DEFAULT_LIMITS.http, room // 2)
@@ -69,7 +73,7 @@ def limits_within(descriptors: int) -> TransportLimits:
 
 
 def network_of(host: str) -> str:
-    """What a remote cannot change at will: its address, or for IPv6 the network of its address."""
+    """Return what a remote cannot change at will: its address, or for IPv6 the network of its address."""
     if ":" not in host:
         return host
     try:
@@ -180,11 +184,11 @@ class ConnectionSlots:
         return None
 
     def _greediest_first(self) -> list[str]:
-        """The hosts: strangers before those that are known, and those that hold most places first."""
+        """Return the hosts: strangers before those that are known, and those that hold most places first."""
         return sorted(self._holders, key=lambda host: (host in self._known, -len(self._holders[host])))
 
     def _giving_way(self, host: str) -> tuple[str, SlotHolder] | None:
-        """The oldest connection of `host` that gives way."""
+        """Return the oldest connection of `host` that gives way."""
         return next(((host, one) for one in self._holders.get(host, ()) if one.gives_way), None)
 
 

@@ -34,7 +34,7 @@ TLS_BEGINS = 0x16
 
 
 def _refusal(status: str, body: bytes, *headers: str) -> bytes:
-    """An answer in the form in which the HTTP face refuses, for those that it never gets to see."""
+    """Return an answer in the form in which the HTTP face refuses, for those that it never gets to see."""
     lines = [f"HTTP/1.1 {status}", *headers, "Connection: close", "Content-Type: application/json"]
     return "\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""]).encode() + body
 
@@ -62,7 +62,7 @@ class ListenerOwner(Protocol):
     buffer: memoryview
 
     def new_connection(self, until: float) -> PeerConnection:
-        """A connection for somebody who speaks in frames and has until then, in loop time, to say hello."""
+        """Return a connection for a peer that speaks in frames and has until then, in loop time, to say hello."""
         ...
 
     def peer_rejected(self, remote: str, reason: str, cause: RefusalCause) -> None:
@@ -124,17 +124,17 @@ class Listener:
             transport.abort()
 
     def failed(self, remote: str, host: str, reason: str, cause: RefusalCause) -> None:
-        """A handshake has failed: tell the owner, and count it against the host."""
+        """Report a failed handshake to the owner, and count it against the host."""
         unheard = self.failures.failed(host)
         more = f"; {unheard} more from {host} were hung up on unheard" if unheard else ""
         self.owner.peer_rejected(remote, reason + more, cause)
 
     def track(self, pending: PendingConnection) -> None:
-        """It is pending from now on."""
+        """Note that the connection is pending."""
         self._waiting.add(pending)
 
     def untrack(self, pending: PendingConnection) -> None:
-        """It is pending no more: it was handed over, or rejected, or is closed."""
+        """Note that the connection is pending no more: it was handed over, or rejected, or is closed."""
         self._waiting.discard(pending)
 
     def take_http_slot(self, transport: asyncio.Transport, host: str) -> bool:
@@ -208,7 +208,7 @@ class PendingConnection(asyncio.BufferedProtocol):
         return self._listener.owner.paused and self._listener.http is None
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """The one that all connections of the member share: an unidentified peer is given no memory of its own."""
+        """Return the buffer that all connections of the member share: an unidentified peer is given no memory of its own."""
         return self._listener.owner.buffer
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -397,14 +397,19 @@ def _tls_cause(problem: ssl.SSLError) -> RefusalCause:
 
 
 def _drop_traceback(problem: Exception) -> None:
-    """Cut the circle from the problem over the frames that it went through to itself: in it hang the buffers of the
-    connection, until somebody happens to look for circles."""
+    """Cut the circle from the problem over the frames that it went through to itself.
+
+    In it hang the buffers of the connection, until the garbage collector looks for circles.
+    """
     problem.__traceback__ = None
 
 
 def _limit_read_size(transport: asyncio.Transport) -> None:
-    """By default asyncio asks for 256 KiB for each read and gives most of it back, which in the long run wears out the heap:
-    after 50,000 bad requests it was 9 MB larger, although nothing was kept."""
+    """Limit how much asyncio reads at a time.
+
+    By default it asks for 256 KiB for each read and gives most of it back, which in the long run wears out the heap: after 50,000
+    bad requests it was 9 MB larger, although nothing was kept.
+    """
     if hasattr(transport, "max_size"):
         transport.max_size = HTTP_READ_BYTES
 

@@ -131,7 +131,7 @@ class MemberTransport:
             self._put(peer, queued_frame)
 
     def link_changed(self, condition: LinkChanged, target: Address) -> None:
-        """The link to `target` is now in `condition`: break what a reset breaks, release what a delay held."""
+        """Take a new condition of the link to `target`: break what a reset breaks, release what a delay held."""
         if (peer := self.peers.get(target)) is None:
             return
         if condition.blocked == "reset" and peer.connection is not None:
@@ -297,7 +297,7 @@ class MemberTransport:
         return numeric_order(self.address) < numeric_order(other)
 
     def _queued_frame(self, peer: TransportPeer, message: Message) -> QueuedFrame:
-        """The queued frame of `message`, made once when it goes to many, as lists do, or again and again, as heartbeats do."""
+        """Return the frame of `message`, made once when it goes to many, as lists do, or again and again, as heartbeats do."""
         if message is not peer.message:
             if message is not self._last_message:
                 self._last_frame = queued_frame_of(message)

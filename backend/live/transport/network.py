@@ -27,7 +27,7 @@ class LiveNetwork:
         self._randomness = randomness
 
     def take(self, condition: LinkChanged) -> None:
-        """A link is now in this condition: for a network that does not make the changes, but is told of them."""
+        """Take the condition of a link, for a network that does not make the changes itself."""
         take_condition(self.links.conditions, condition)
 
     def address_of(self, label: str) -> Address:
@@ -40,7 +40,7 @@ class LiveNetwork:
         return not self.links.conditions
 
     def condition(self, source: Address, target: Address) -> LinkChanged | None:
-        """The condition of the link from `source` to `target`, or None when it is plain."""
+        """Return the condition of the link from `source` to `target`, or None when it is plain."""
         links = self.links
         if not links.conditions:
             return None
@@ -57,11 +57,11 @@ class LiveNetwork:
         return 2 if any(one.duplicate and draw() < one.duplicate for one in found) else 1
 
     def delay_us(self, condition: LinkChanged) -> int:
-        """The delay that a link in this condition adds to a message, whatever its kind."""
+        """Return the delay that a link in this condition adds to a message, whatever its kind."""
         return delay_us(conditions_by_kind(condition)[0], self._randomness.random)
 
     def delay_of_kind_us(self, condition: LinkChanged, message: Message) -> int:
-        """What it adds besides to messages of this one's kind."""
+        """Return what it adds besides to messages of this one's kind."""
         found = conditions_for(condition, str(message.__struct_config__.tag))
         return sum(delay_us(one, self._randomness.random) for one in found[1:])
 

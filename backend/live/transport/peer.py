@@ -40,7 +40,11 @@ NO_FRAME = QueuedFrame(b"", is_bulk=False)
 
 
 def queued_frame_of(message: Message) -> QueuedFrame:
-    """Raises `FrameTooLarge`."""
+    """Make the frame of a message.
+
+    Raises:
+        FrameTooLarge: The message is longer than allowed.
+    """
     return QueuedFrame(frame_of(message), type(message) in BULK)
 
 
@@ -58,7 +62,7 @@ class WireQueues(NamedTuple):
 
 
 def message_of(frame: bytes) -> Message:
-    """The message that a frame of our own holds."""
+    """Return the message that a frame of our own holds."""
     return MESSAGE.decode(memoryview(frame)[PREFIX_BYTES:])
 
 
@@ -83,7 +87,7 @@ class TransportPeer:
     queued_frame: QueuedFrame = NO_FRAME
 
     def waiting(self, now_seconds: float) -> Iterator[tuple[float, Message]]:
-        """The messages that wait to be sent to it, each with how many seconds from now."""
+        """Yield the messages that wait to be sent to it, each with how many seconds from now."""
         for frame in self.queue:
             yield 0.0, message_of(frame.frame)
         for due_seconds, frame in self.delayed:

@@ -41,7 +41,7 @@ def incarnations_by_table(picture: Picture, labels: Collection[str]) -> list[tup
 
 
 def loss_of(picture: Picture, table: TableBelief, labels: Collection[str]) -> ReplicaLoss:
-    """What `table` would lose if the members `labels` died now. Members that are gone already take nothing with them."""
+    """Return what `table` would lose if the members `labels` died now. Members that are gone take nothing with them."""
     living = incarnations_left(picture)
     dying = [belief.uuid for label in labels if (belief := picture.members.get(label)) and belief.uuid in living]
     return table.loss_without(dying, living)

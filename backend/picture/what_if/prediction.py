@@ -88,7 +88,10 @@ class FaultPrediction:
 
 
 def with_present_table(found: FaultPrediction, picture: Picture) -> FaultPrediction:
-    """The same where nothing was told of partitions: what each cluster would lack goes by the table that its master has now."""
+    """Return the prediction with what each cluster would lack by the table that its master has now.
+
+    It is for predictions that say nothing of partitions.
+    """
     return replace(
         found,
         clusters=tuple(
@@ -111,7 +114,7 @@ def _with_table(cluster: PredictedCluster, picture: Picture) -> PredictedCluster
 
 
 def prediction_facts(found: FaultPrediction) -> tuple[Fact, ...]:
-    """The prediction in words: what it comes to first, as there may be room for a few lines only."""
+    """Return the prediction in words: what it comes to first, as there may be room for a few lines only."""
     facts = [*_cluster_facts(found), *_step_facts(found), *_limits(found)]
     return tuple(Fact(fact.heading, one_line(fact.text), fact.tone) for fact in facts)
 

@@ -40,7 +40,10 @@ class Timing:
 
 
 def timing_of(records: Iterable[Record], belief: MemberBelief | None = None) -> Timing:
-    """What `records`, in order, tell of timing; the latest change counts. A member whose settings are known goes before."""
+    """Return what `records`, in order, show of timing; the latest change counts.
+
+    A member whose settings are known goes before.
+    """
     told = _told_by(belief)
     changed_us: dict[str, int] = {}
     quiet_seen_us: int | None = None
@@ -86,7 +89,7 @@ def reports_changed_us(records: Iterable[Record], master_uuid: str) -> int | Non
 
 
 def _told_by(belief: MemberBelief | None) -> dict[str, str]:
-    """The settings of a member: what it told, and the documented defaults for the rest."""
+    """Return the settings of a member: what it reported, and the documented defaults for the rest."""
     if belief is None or belief.settings is None:
         return {}
     return {name: belief.settings.get(name, str(DOCUMENTED[name])) for name in (INTERVAL, QUIET_HEARTBEATS)}

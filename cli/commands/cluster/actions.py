@@ -41,7 +41,7 @@ class ActingSession(Protocol):
         ...
 
     def member(self, wanted: str | None, what: str) -> str:
-        """The member to ask for `what`."""
+        """Return the member to ask for `what`."""
         ...
 
 
@@ -167,7 +167,11 @@ def register(group: typer.Typer) -> None:
 
 
 def _command_of(session: ActingSession, line: str) -> Command:
-    """The command that `line` of the prompt stands for. Raises `CommandFailed`."""
+    """Return the command that `line` of the prompt stands for.
+
+    Raises:
+        CommandFailed: The line is none.
+    """
     from quarterdeck.app.actions.allowed import EVERYTHING
     from quarterdeck.app.commands.grammar import BadLine, ConsoleRequest, parse_line
 

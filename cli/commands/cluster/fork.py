@@ -81,7 +81,7 @@ def register(group: typer.Typer) -> None:
 
 
 def drained(cluster: RemoteCluster) -> list[Record]:
-    """What the members have recorded so far; returns when all that are known were met, or have not answered for long."""
+    """Return what the members have recorded so far, when all that are known were met, or have not answered for long."""
     records: list[Record] = []
     began = heard = time.monotonic()
     while (now := time.monotonic()) - heard < QUIET_SECONDS and now - began < LONGEST_HISTORY_SECONDS:

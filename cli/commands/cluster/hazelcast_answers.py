@@ -51,7 +51,11 @@ class Visit(NamedTuple):
         return self.connections
 
     def member(self, wanted: str | None, what: str) -> str:
-        """The member that is meant: the one that is wanted, else the only master. Raises `CommandFailed`."""
+        """Return the member that is meant: the one that is wanted, else the only master.
+
+        Raises:
+            CommandFailed: There is no such member, or several lead.
+        """
         masters = [label for label, belief in self.present.items() if belief.is_master]
         if wanted is not None:
             if wanted in self.present:
@@ -161,7 +165,7 @@ def status_document(seen: Visit, cluster_name: str) -> Row:
 
 
 def member_rows(seen: Visit, cluster_name: str) -> Iterator[Row]:
-    """A row for each member that was looked for."""
+    """Yield a row for each member that was looked for."""
     for label, one in seen.connections.items():
         belief = seen.present.get(label)
         row: Row = {"member": label, "address": label, "reached": one.contact == "connected"}
@@ -188,7 +192,7 @@ def member_rows(seen: Visit, cluster_name: str) -> Iterator[Row]:
 
 
 def list_rows(seen: Visit) -> Iterator[Row]:
-    """A row for each member: its list."""
+    """Yield a row for each member: its list."""
     for label, belief in seen.present.items():
         yield {
             "member": label,
@@ -200,7 +204,7 @@ def list_rows(seen: Visit) -> Iterator[Row]:
 
 
 def table_rows(seen: Visit, asked: str, first: int, last: int | None) -> Iterator[Row]:
-    """A row for each partition. Only its owner is told, so no more than one replica stands there."""
+    """Yield a row for each partition. Only its owner is reported, so no more than one replica stands there."""
     table = seen.present[asked].table
     if table is None:
         return
@@ -210,20 +214,20 @@ def table_rows(seen: Visit, asked: str, first: int, last: int | None) -> Iterato
 
 
 def join_list_rows(seen: Visit) -> Iterator[Row]:
-    """A row for each member: where it looks for its cluster, or null where it does not tell or looks by other means."""
+    """Yield a row for each member: where it looks for its cluster, or null where that is not reported or is no list."""
     for label, belief in seen.present.items():
         addresses = list(belief.join_list) if belief.tells("join-list") else None
         yield {"member": label, "join_list": addresses, "addresses": addresses}
 
 
 def state_rows(seen: Visit) -> Iterator[Row]:
-    """A row for each member: the state of the cluster as it holds it."""
+    """Yield a row for each member: the state of the cluster as it holds it."""
     for label, belief in seen.present.items():
         yield {"member": label, "cluster_state": _state(belief), "node_state": None}
 
 
 def why_rows(seen: Visit) -> Iterator[Row]:
-    """A row for each master: why its cluster does not become one with the others, as far as can be seen from outside."""
+    """Yield a row for each master: why its cluster does not become one with the others, as far as can be seen from outside."""
     pairs = why_not_merging(seen.picture, seen.now_us)
     masters = {label: belief for label, belief in seen.present.items() if belief.is_master}
     for label, belief in masters.items():

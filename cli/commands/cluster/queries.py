@@ -283,7 +283,7 @@ def summary(session: ClusterSession) -> dict[str, object]:
 
 
 def member_rows(session: ClusterSession) -> Iterator[dict[str, object]]:
-    """A row for each member that was looked for, also for those that do not answer."""
+    """Yield a row for each member that was looked for, also for those that do not answer."""
     for label, discovered in session.discovered_members.items():
         row: dict[str, object] = {
             "member": label,
@@ -313,7 +313,7 @@ def member_rows(session: ClusterSession) -> Iterator[dict[str, object]]:
 
 
 def suspicion_rows(session: ClusterSession, observer: str, answer: Suspicions) -> Iterator[dict[str, object]]:
-    """A row for each suspicion, report and member that is held back."""
+    """Yield a row for each suspicion, report and member that is held back."""
     now_us = session.present[observer].now_us
     for suspicion in answer.suspicions:
         yield {
@@ -333,7 +333,7 @@ def suspicion_rows(session: ClusterSession, observer: str, answer: Suspicions) -
 
 
 def table_rows(session: ClusterSession, answer: Table) -> Iterator[dict[str, object]]:
-    """A row for each partition: its version, and its replicas by name."""
+    """Yield a row for each partition: its version, and its replicas by name."""
     holders = [session.name_of(holder.address) for holder in answer.holders]
     for partition, version, *places in answer.rows:
         replicas = [None if place < 0 else holders[place] for place in places]
@@ -341,7 +341,7 @@ def table_rows(session: ClusterSession, answer: Table) -> Iterator[dict[str, obj
 
 
 def migration_rows(session: ClusterSession, leader: str, answer: Migrations) -> Iterator[dict[str, object]]:
-    """A row for each migration that `leader` tells of: running, then planned, then ended."""
+    """Yield a row for each migration that `leader` reports: running, then planned, then ended."""
     for running in answer.running:
         yield _migration_row(session, leader, running.phase, running)
     for planned in answer.planned:

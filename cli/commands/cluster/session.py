@@ -54,7 +54,7 @@ class ClusterSession:
         return tuple(label for label, facts in self.present.items() if facts.is_master)
 
     def name_of(self, address: str | None) -> str:
-        """The label of the member at `address`; the address itself when nobody was met there."""
+        """Return the label of the member at `address`; the address itself when no member was met there."""
         return self._labels.get(Address(address), address) if address else ""
 
     def named(self, text: str) -> str:
@@ -62,7 +62,11 @@ class ClusterSession:
         return with_names(text, self.name_of)
 
     def member(self, wanted: str | None, what: str) -> str:
-        """The member to ask for `what`: the one that is wanted, else the only master. Raises `CommandFailed`."""
+        """Return the member to ask for `what`: the one that is wanted, else the only master.
+
+        Raises:
+            CommandFailed: There is no such member, or several lead.
+        """
         if wanted is not None:
             label = wanted if wanted in self.present else self.name_of(wanted)
             if label not in self.present:
@@ -79,16 +83,29 @@ class ClusterSession:
         )
 
     async def get(self, label: str, path: str, answer: type[Answer]) -> Answer:
-        """What the member answers at `path`. Raises `CommandRefused`."""
+        """Return what the member answers at `path`.
+
+        Raises:
+            CommandRefused: It does not answer.
+        """
         return await self._client.get(self.discovered_members[label].url, path, answer)
 
     async def get_all(self, labels: Sequence[str], path: str, answer: type[Answer]) -> Mapping[str, Answer]:
-        """What each of them answers; raises `CommandRefused` for the first that does not."""
+        """Return what each of them answers.
+
+        Raises:
+            CommandRefused: One does not; the first is named.
+        """
         answers = await asyncio.gather(*(self.get(label, path, answer) for label in labels))
         return dict(zip(labels, answers, strict=True))
 
     async def do(self, command: Command) -> None:
-        """Raises `CommandRefused` or `PartiallyDone`."""
+        """Carry out the command.
+
+        Raises:
+            CommandRefused: Nothing was done.
+            PartiallyDone: Only some members have done it.
+        """
         members = {
             label: CommandTarget(label, one.address, one.url, one.why) for label, one in self.discovered_members.items()
         }
@@ -96,7 +113,11 @@ class ClusterSession:
 
 
 def run_session(connection: ConnectionTarget, collect: Callable[[ClusterSession], Awaitable[Result]]) -> Result:
-    """What `collect` finds on a visit. Raises `CommandFailed`, also when nobody answers."""
+    """Return what `collect` finds on a visit.
+
+    Raises:
+        CommandFailed: It fails, or no member answers.
+    """
     connection.require_named().require_ours()
 
     async def session() -> Result:

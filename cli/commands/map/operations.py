@@ -77,7 +77,7 @@ HELP = {
 
 
 def _add_operation(description: CommandDescription) -> None:
-    """The command that asks for one operation: its arguments are those of the catalogue, but the map is an option."""
+    """Add the command that asks for one operation: its arguments are those of the catalogue, but the map is an option."""
 
     def ask(
         connection: ConnectionTarget,

@@ -39,7 +39,11 @@ class ScriptLine:
 
 
 def read_script(text: str, source: str) -> list[ScriptLine]:
-    """The lines of `text`, without empty ones and comments (``#``). Raises `CommandFailed`, which names `source` and the line."""
+    """Return the lines of `text`, without empty ones and comments (``#``).
+
+    Raises:
+        CommandFailed: A line is wrong; the message names `source` and the line.
+    """
     lines = []
     for number, line in enumerate(text.splitlines(), start=1):
         try:
@@ -52,7 +56,11 @@ def read_script(text: str, source: str) -> list[ScriptLine]:
 
 
 def _wanted(words: Sequence[str]) -> Command | ScriptLoad:
-    """What these words ask for. Raises ValueError."""
+    """Return what these words ask for.
+
+    Raises:
+        ValueError: They ask for nothing that there is.
+    """
     verb, *rest = words
     if verb not in (*DESCRIPTIONS, LOAD):
         raise ValueError(f"{verb!r} is not known; write one of {', '.join((*MAP_WORDS, LOAD, *MEMBER_WORDS))}")

@@ -45,7 +45,7 @@ class MapSession:
         return self._cluster.call(self.running[0], operation, watched=True).result(LONGEST_WAIT_SECONDS)
 
     def reached(self) -> list[str]:
-        """The members that can be asked now."""
+        """Return the members that can be asked now."""
         from quarterdeck.backend.clusters.connection_status import ConnectionStatusSource
 
         if isinstance(self._cluster, ConnectionStatusSource):
@@ -133,10 +133,13 @@ def map_session(
     journal: Path | None = None,
     connection: ConnectionTarget,
 ) -> Iterator[MapSession]:
-    """A session with the cluster that `connection` names; when it names none, with a new one on this machine, which lives as
-    long as the session. Raises `CommandFailed`.
+    """Yield a session with the cluster that `connection` names; when it names none, with a new one on this machine.
 
-    The only place that knows where the cluster of a `quarterdeck map` command comes from.
+    A new one lives as long as the session. This is the only place that knows where the cluster of a `quarterdeck map` command
+    comes from.
+
+    Raises:
+        CommandFailed: There is no such cluster.
     """
     if connection.urls:
         if processes or journal is not None:
@@ -176,12 +179,12 @@ def _remote_session(connection: ConnectionTarget) -> Iterator[MapSession]:
 
 
 def connected(cluster: ConnectionStatusSource) -> list[str]:
-    """The members that are reached."""
+    """Return the members that are reached."""
     return [label for label, one in cluster.connection_status().items() if one.contact == "connected"]
 
 
 def answer_as_data(operation: Operation, answer: Answer) -> dict[str, object]:
-    """The operation and its answer as a row of output.
+    """Return the operation and its answer as a row of output.
 
     `found` tells an empty value from none; `untouched` stands beside a problem only.
     """

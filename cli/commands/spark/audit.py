@@ -101,7 +101,7 @@ def audit(
 
 
 def _narrate(result: AuditResult, violations: int) -> None:
-    """What is to be known of the verdict. The last line is the verdict."""
+    """Say what is to be known of the verdict. The last line is the verdict."""
     from quarterdeck.backend.picture.text.formatting import counted
 
     for unjudged in result.not_judged:

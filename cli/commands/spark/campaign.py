@@ -106,7 +106,11 @@ def register(app: typer.Typer) -> None:
 
 
 def _campaign(scenario: Path | None, members: str | None, sweep: list[str], budget: float, *, swarm: bool) -> Campaign:
-    """Raises `CommandFailed`."""
+    """Return the campaign that the options describe.
+
+    Raises:
+        CommandFailed: An option is wrong.
+    """
     from quarterdeck.backend.core.properties import BadProperty
     from quarterdeck.backend.pipeline.campaign.plan import Campaign, variants_of
     from quarterdeck.cli.commands.simulate import load
@@ -228,7 +232,7 @@ def _hinting_at_resuming(out: str, failed: type[Exception]) -> Iterator[None]:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[CampaignProgress], None]]:
-    """A bar with rate and time left on a terminal, a line every few seconds elsewhere; both on stderr."""
+    """Yield a printer of progress on stderr: a bar on a terminal, a line every few seconds elsewhere."""
     import sys
 
     told = 0

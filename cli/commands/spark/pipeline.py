@@ -97,7 +97,7 @@ def _one_of(master: str, remote: str) -> None:
 
 
 def _short(value: object, output: Format) -> object:
-    """A number as people read it, where people read."""
+    """Return a number as people read it, where people read."""
     if output is not Format.TABLE or not isinstance(value, float):
         return value
     return int(value) if value.is_integer() else round(value, 3)

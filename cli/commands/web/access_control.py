@@ -41,7 +41,7 @@ class AccessControl:
         return f"{self.origin}/?{TOKEN}={self._token}"
 
     async def guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """A middleware: passes on who may come in, answers everybody else with 403."""
+        """Pass on requests that may come in, as a middleware, and answer all others with 403."""
         # A page elsewhere may have its name lead to this machine; it cannot change what the browser calls it.
         if request.headers.get("Host") != self._host:
             return refusal("this server answers only to its own address")
@@ -55,7 +55,7 @@ class AccessControl:
         return await handler(request)
 
     def headers(self) -> dict[str, str]:
-        """What every answer says to the browser: load nothing from elsewhere, show this in no frame, keep nothing."""
+        """Return what every answer says to the browser: load nothing from elsewhere, show this in no frame, keep nothing."""
         websocket = self.origin.replace("http", "ws", 1)
         policy = (
             f"default-src 'none'; connect-src 'self' {websocket}; font-src 'self' data:; img-src 'self' data:; "
