@@ -1,3 +1,4 @@
-"""A cluster whose members run elsewhere, reached over their HTTP interfaces: discovery, streams of records and their
-merge, and commands sent as requests to members. Access data and the shapes of responses are kept here too.
+"""A cluster whose members run elsewhere, reached over their HTTP interfaces.
+
+Here are discovery, streams of records and their merge, commands as requests to members, and credentials.
 """
