@@ -14,30 +14,32 @@ from textual.driver import Driver
 from textual.events import Key
 from textual.message import Message
 
-from quarterdeck.app.actions import time as time_actions
-from quarterdeck.app.actions.action import VIEW_NAMES, ViewName, WordKind
-from quarterdeck.app.actions.allowed import Allowed, allowed_on
+from quarterdeck.app.actions.action import Allowed, ViewName, WordKind, allowed_on
+from quarterdeck.app.actions.console import TIME_ACTIONS
 from quarterdeck.app.actions.registry import action_called
-from quarterdeck.app.cluster_opener import ClusterOpener, ClusterUnavailable, NoOtherClusters, OpenedCluster
-from quarterdeck.app.commands.confirmation import confirmation_for
 from quarterdeck.app.commands.palette import ActionsProvider, ConsolePalette
 from quarterdeck.app.commands.requests import CallKey, Requests
-from quarterdeck.app.console_interface import DeferredHandlers, Handler, Pointed
-from quarterdeck.app.console_state import ConsoleState
-from quarterdeck.app.handlers.faults import undo
-from quarterdeck.app.handlers.leaving import leave
-from quarterdeck.app.handlers.load import change_load
-from quarterdeck.app.handlers.members import MemberHandlers
+from quarterdeck.app.console_interface import (
+    ClusterOpener,
+    ClusterUnavailable,
+    DeferredHandlers,
+    Handler,
+    NoOtherClusters,
+    OpenedCluster,
+    Pointed,
+    Suggestions,
+)
+from quarterdeck.app.console_state import ConsoleSettings, ConsoleState
+from quarterdeck.app.handlers.members import MemberHandlers, change_load, show_owner, undo
 from quarterdeck.app.handlers.tables import TableHandlers
+from quarterdeck.app.key_map import bindings_of
+from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
-from quarterdeck.app.settings import ConsoleSettings
-from quarterdeck.app.suggestions import Suggestions
-from quarterdeck.app.tabs import HOME, Tab, Tabs
+from quarterdeck.app.tabs import HOME, Tab, Tabs, leave
 from quarterdeck.app.terminal import driver_for
-from quarterdeck.app.themes.registry import THEMES, NoSuchTheme, theme_called
+from quarterdeck.app.themes import THEMES, NoSuchTheme, theme_called
+from quarterdeck.app.views.catalogue import VIEW_OF, VIEWS
 from quarterdeck.app.views.overview.screen import OverviewScreen
-from quarterdeck.app.views.registry import view_class
-from quarterdeck.app.views.view_screen import ViewScreen
 from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.picture.fold.picture import Picture
@@ -48,8 +50,6 @@ if TYPE_CHECKING:
     from quarterdeck.app.commands.prompt_lines import PromptLines
     from quarterdeck.backend.training.scores import ScoreBook
 
-FOLDER = Path(__file__).parent
-
 OUTPUT_ACTIONS = ("copy", "copy-json", "export", "screenshot", "cli")
 
 CLOCK_SECONDS = 0.1
@@ -59,7 +59,7 @@ CLOCK_SECONDS = 0.1
 class Console(App[None]):
     """Watches clusters, one in each tab, and acts on the one in sight."""
 
-    CSS_PATH = [FOLDER / "console.tcss", *sorted(path for path in FOLDER.rglob("*.tcss") if path.parent != FOLDER)]
+    CSS_PATH = "console.tcss"
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {ActionsProvider}
     TITLE = "Quarterdeck"
 
@@ -104,9 +104,9 @@ class Console(App[None]):
             **self._member_handlers.handlers,
             **self._table_handlers.handlers,
             **DeferredHandlers(OUTPUT_ACTIONS, self._output_handlers).handlers,
-            **DeferredHandlers((action.id for action in time_actions.ACTIONS), self._time_handlers).handlers,
-            **{view: partial(self._open, view) for view in VIEW_NAMES if view != "member"},
-            "owner": lambda text: self._tell_owner(text),
+            **DeferredHandlers((action.id for action in TIME_ACTIONS), self._time_handlers).handlers,
+            **{view.name: partial(self._open, view.name) for view in VIEWS if view.opening is not None},
+            "owner": lambda text: show_owner(self, self.session, text),
             "load": lambda text: change_load(self, self.session, text),
             "fault-undo": lambda text: undo(self, self.session, text),
             "filter": lambda text: self._filter(text),
@@ -134,7 +134,7 @@ class Console(App[None]):
         return OutputHandlers(self, self, lambda: self.top, lambda: self._tabs.current.requests.last).handlers
 
     def _time_handlers(self) -> Mapping[str, Handler]:
-        from quarterdeck.app.views.time.handlers import TimeHandlers
+        from quarterdeck.app.handlers.time import TimeHandlers
 
         return TimeHandlers(self, lambda: self.session, lambda: self.top.repaint()).handlers
 
@@ -216,6 +216,8 @@ class Console(App[None]):
         if not commands:
             return
         requests = self._tabs.current.requests
+        from quarterdeck.app.commands.confirmation import confirmation_for
+
         asked = confirmation_for(self.session, action_called(action_id), commands)
         if asked is None:
             requests.execute(commands, self.show_message)
@@ -351,7 +353,10 @@ class Console(App[None]):
             self.goto(view)
 
     def _new_view(self, tab: Tab, view: ViewName) -> ViewScreen:
-        made = view_class(view, allowed=allowed_on(tab.session.cluster), configured_keys=self._keys)(tab.session, self)
+        plain: type[ViewScreen] = VIEW_OF[view].screen_class()
+        keys = bindings_of(view, allowed=allowed_on(tab.session.cluster), configured=self._keys)
+        bound = type(plain.__name__, (plain,), {"BINDINGS": [*plain.BINDINGS, *keys], "__module__": plain.__module__})
+        made: ViewScreen = bound(tab.session, self)
         made.fit(self.size.height)
         self._table_handlers.recall(made)
         made.date_by(self.settings.clock)
@@ -365,18 +370,6 @@ class Console(App[None]):
         """Once the console runs, for only then there is somebody to tell that members could not start."""
         if tab.session.starting is not None:
             tab.session.starting.add_done_callback(partial(self._members_started, tab.requests))
-
-    def _tell_owner(self, text: str) -> None:
-        """Who owns the key of a map, as the masters have it."""
-        if not text:
-            self.type_line("owner ")
-            return
-        from quarterdeck.backend.clusters.key_owner import key_owner
-
-        try:
-            self.show_message(key_owner(self.picture, text, hazelcast=self.cluster.source == "hazelcast"))
-        except ValueError as problem:
-            self.show_message(str(problem), error=True)
 
     def _switch_cluster(self, text: str) -> None:
         """`close` closes the current tab; else to the named cluster, which is opened if it is not open, or to the next."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from quarterdeck.app.actions.action import ViewName
-from quarterdeck.app.cluster_opener import OpenedCluster
-from quarterdeck.app.suggestions import Suggestions
 from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.core.events import Record
@@ -17,6 +17,56 @@ from quarterdeck.widgets.line_table import TableCell
 
 if TYPE_CHECKING:
     from quarterdeck.backend.training.scores import ScoreBook
+
+
+class ClusterUnavailable(Exception):
+    """A cluster that cannot be opened; the message says why."""
+
+
+@dataclass(frozen=True)
+class OpenedCluster:
+    """A cluster, and the end of its start when it starts members."""
+
+    cluster: Cluster
+    starting: Future[None] | None = None
+
+
+class ClusterOpener(Protocol):
+    """Opens clusters. What it opens belongs to the console, which closes it."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Names of the clusters in the configuration."""
+        ...
+
+    def open(self, name: str) -> OpenedCluster:
+        """Open the cluster of this name. Never waits for it. Raises `ClusterUnavailable`."""
+        ...
+
+
+class NoOtherClusters:
+    """There is no other cluster to go to."""
+
+    names: Sequence[str] = ()
+
+    def open(self, name: str) -> OpenedCluster:
+        raise ClusterUnavailable(f"there is no cluster {name!r}; the configuration names none")
+
+
+class Suggestion(NamedTuple):
+    """What a line may become: the whole `line`, how it is listed, and what that means."""
+
+    line: str
+    shown: str
+    meaning: str = ""
+
+
+class Suggestions(NamedTuple):
+    """What a line may become, the likeliest first, and what it would do as it is."""
+
+    candidates: Sequence[Suggestion]
+    effect: str
+
 
 Handler = Callable[[str], None]
 """Does an action. The text is what followed its word at the prompt; empty when a key was pressed."""

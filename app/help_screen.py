@@ -14,10 +14,10 @@ from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from quarterdeck.app.actions.action import VIEW_NAMES, ViewName
-from quarterdeck.app.actions.allowed import Allowed
+from quarterdeck.app.actions.action import Allowed, ViewName
 from quarterdeck.app.actions.registry import available_actions
 from quarterdeck.app.key_map import FIXED_GROUP, FIXED_KEYS, display_of, keys_of
+from quarterdeck.app.views.catalogue import VIEW_NAMES
 from quarterdeck.backend.picture.boards.belief_matrix import BELIEF_CELLS, DISSENT_GLYPH
 from quarterdeck.backend.picture.boards.member_board import STATE_GLYPHS
 from quarterdeck.backend.picture.boards.migration_board import GLYPHS as MIGRATION_GLYPHS
@@ -54,6 +54,14 @@ class HelpSection(NamedTuple):
 
 class HelpScreen(ModalScreen[None]):
     """Shows what can be done to this cluster: what cannot is not listed."""
+
+    DEFAULT_CSS = """
+    HelpScreen { align: center middle; }
+    #help-box { width: 95%; max-width: 180; height: 90%; border: round $primary; background: $surface; padding: 0 1; }
+    #help-text { height: auto; }
+    #help-search { height: 1; }
+    #help-scroll { height: 1fr; scrollbar-size: 1 1; }
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,question_mark", "close", "Close"),

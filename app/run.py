@@ -11,9 +11,9 @@ from concurrent.futures import Future
 from pathlib import Path
 
 from quarterdeck.app.actions.action import ViewName
-from quarterdeck.app.cluster_opener import ClusterOpener
 from quarterdeck.app.console import Console
-from quarterdeck.app.settings import ConsoleSettings
+from quarterdeck.app.console_interface import ClusterOpener
+from quarterdeck.app.console_state import ConsoleSettings
 from quarterdeck.backend.clusters.cluster import Cluster
 
 ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)

@@ -1,18 +1,18 @@
-"""The open clusters: each in a tab with its session, its views, and the commands that it was asked for."""
+"""The open clusters: each in a tab with its session, its views, and the commands that were requested of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from textual.app import App
 
 from quarterdeck.app.actions.action import ViewName
 from quarterdeck.app.commands.requests import Requests
+from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
-from quarterdeck.app.views.view_screen import ViewScreen
 from quarterdeck.backend.clusters.connection_status import ConnectionStatusSource
-from quarterdeck.backend.picture.text.formatting import age_text, one_line
+from quarterdeck.backend.picture.text.formatting import age_text, counted, one_line
 from quarterdeck.widgets.line_table import TableCell
 
 HOME: ViewName = "overview"
@@ -140,3 +140,31 @@ def disconnected_for(session: ConsoleSession) -> str:
     ):
         return ""
     return age_text(cluster.now_us() - max(one.since_us for one in connection_status if one.contact == "stale"))
+
+
+def _lives(session: ConsoleSession) -> bool:
+    """Whether members run, or are being started: they would end too, and nobody would have been asked."""
+    return bool(session.running) or (session.starting is not None and not session.starting.done())
+
+
+def _members(session: ConsoleSession) -> str:
+    return counted(session.running, "member") if session.running else "members that are being started"
+
+
+def leave(app: App[Any], tabs: Iterable[Tab]) -> None:
+    """End `app`, which has these clusters open."""
+    ending = [tab for tab in tabs if tab.session.cluster.source == "live" and _lives(tab.session)]
+    if not ending:
+        app.exit()
+        return
+    from quarterdeck.app.commands.confirmation import ConfirmDialog, ConfirmScreen
+
+    if isinstance(app.screen, ConfirmDialog):  # something is asked already
+        return
+
+    def answered(confirmed: bool | None) -> None:
+        if confirmed:
+            app.exit()
+
+    told = "; ".join(f"{one_line(tab.title)}: {_members(tab.session)}" for tab in ending)
+    app.push_screen(ConfirmScreen("Leave the console?", f"These members end with it: {told}.", "Leave"), answered)

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from textual.pilot import Pilot
 
 from quarterdeck.app.console import Console
+from quarterdeck.app.console_state import ConsoleSettings
 from quarterdeck.app.output.export import without_fonts
-from quarterdeck.app.settings import ConsoleSettings
 from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCluster
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.explain.episodes.sentences import sentence_of

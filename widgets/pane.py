@@ -76,6 +76,24 @@ class PaneEdge(ComponentStyles):
 class Pane(Vertical):
     """A body in a frame. A click on its title asks for it to be opened."""
 
+    DEFAULT_CSS = """
+    Pane { width: 1fr; height: 1fr; }
+    .pane-edge { height: 1; width: 1fr; }
+    .pane-body { height: 1fr; border: solid $border; border-top: none; scrollbar-size: 0 1; }
+    .pane-edge--line { color: $border; }
+    .pane-edge--key { text-style: bold; color: $footer-key-foreground; }
+    .pane-edge--title { text-style: bold; color: $foreground; }
+    .pane-edge--good { color: $text-success; }
+    .pane-edge--strong { text-style: bold; color: $text-primary; }
+    .pane-edge--warning { text-style: bold; color: $text-warning; }
+    .pane-edge--bad { text-style: bold; color: $text-error; }
+    .pane-edge--faint { color: $text-muted; }
+    Pane:focus-within .pane-edge--line { color: $text-primary; }
+    Pane:focus-within .pane-edge--title { color: $text-primary; }
+    Pane:focus-within .pane-body { border: solid $text-primary; border-top: none; }
+    Pane.-folded:focus-within PaneEdge { background: $primary-muted; }
+    """
+
     class Chosen(Message):
         """The reader wants to see all of what this pane is about."""
 

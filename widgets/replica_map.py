@@ -60,6 +60,18 @@ class MapModel(Protocol):
 class ReplicaMapView(ScrollView, ComponentStyles, can_focus=True):
     """Paints a `MapModel`. Call `show` whenever it may have changed; it costs only what is in sight."""
 
+    DEFAULT_CSS = """
+    .replica-map--gutter, .replica-map--ruler { color: $text-muted; }
+    ReplicaMapView:focus .replica-map--ruler { text-style: bold; color: $text-primary; }
+    .replica-map--cursor { text-style: reverse bold; }
+    .replica-map--gap, .replica-map--gone { color: $text-error; background: $error-muted; text-style: bold; }
+    .replica-map--single, .replica-map--doubtful, .replica-map--behind, .replica-map--differs {
+        color: $text-warning; background: $warning-muted; text-style: bold;
+    }
+    .replica-map--migrating { color: $text-primary; background: $primary-muted; text-style: bold; }
+    .replica-map--vacant { color: $text-muted; }
+    """
+
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "line(-1)", "Up", show=False),
         Binding("down,j", "line(1)", "Down", show=False),

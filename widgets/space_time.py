@@ -48,6 +48,20 @@ class Layout(NamedTuple):
 class SpaceTimeDiagram(ComponentStyles, can_focus=True):
     """Paints a `SpaceTime`. Call `show` when it has grown, or with another one."""
 
+    DEFAULT_CSS = """
+    .space-time--title { text-style: bold; background: $panel; color: $foreground; }
+    SpaceTimeDiagram:focus .space-time--title { background: $primary-muted; }
+    .space-time--lanes { text-style: bold; }
+    .space-time--arrow { color: $text-primary; }
+    .space-time--cursor { background: $surface-lighten-2; }
+    SpaceTimeDiagram:focus .space-time--cursor { background: $primary-muted; }
+    .space-time--good { color: $text-success; }
+    .space-time--strong { text-style: bold; color: $text-primary; }
+    .space-time--warning { text-style: bold; color: $text-warning; }
+    .space-time--bad { text-style: bold; color: $text-error; }
+    .space-time--faint { color: $text-muted; }
+    """
+
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "move(-1)", "Up", show=False),
         Binding("down,j", "move(1)", "Down", show=False),

@@ -26,6 +26,17 @@ HANDLE, LINE_OF_PLAYHEAD, EMPTY = "▼", "│", "·"
 class TimelineStrip(ComponentStyles):
     """Paints a `Timeline`. Call `show` when it has changed; it is as wide as `columns` says."""
 
+    DEFAULT_CSS = """
+    .timeline--label { color: $text-muted; }
+    .timeline--density { color: $text-primary; }
+    .timeline--playhead { text-style: reverse bold; }
+    .timeline--good { color: $text-success; text-style: bold; }
+    .timeline--strong { text-style: bold; color: $text-primary; }
+    .timeline--warning { text-style: bold; color: $text-warning; }
+    .timeline--bad { text-style: bold; color: $text-error; }
+    .timeline--faint { color: $text-muted; }
+    """
+
     class Chosen(Message):
         """The mouse was pressed on a column."""
 

@@ -32,6 +32,15 @@ Cell = tuple[str, str]
 class Topology(ComponentStyles):
     """Paints the `NetworkDrawing` that `show` gave it last. A drawing is laid out once, however often it is painted."""
 
+    DEFAULT_CSS = """
+    .topology--good { color: $text-success; }
+    .topology--strong { text-style: bold; color: $text-primary; }
+    .topology--warning { text-style: bold; color: $text-warning; }
+    .topology--bad { color: $text-error; }
+    .topology--faint { color: $text-muted; }
+    .topology--ringed { text-style: bold reverse; }
+    """
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._drawing = NOTHING

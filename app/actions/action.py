@@ -1,30 +1,16 @@
-"""What an action is: one thing that an operator can do, by key, by word at the ``:`` prompt, or from the palette."""
+"""What an action is, one thing that an operator can do by key, word or palette; and which actions a cluster allows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
-ViewName = Literal[
-    "overview", "beliefs", "members", "suspicions", "partitions", "migrations", "network", "join-lists", "events", "time",
-    "audit", "demos", "questions", "traffic", "member",
-]  # fmt: skip
-"""The screens. `member` is the one that looks into a single member; it is opened from the others."""
+from quarterdeck.backend.clusters.cluster import Cluster
+from quarterdeck.backend.clusters.limits import lacks_of
+from quarterdeck.backend.core.commands.catalogue import commands_of_word
 
-VIEW_NAMES: tuple[ViewName, ...] = get_args(ViewName)
-
-MEMBER_VIEWS: tuple[ViewName, ...] = (
-    "overview",
-    "beliefs",
-    "members",
-    "suspicions",
-    "partitions",
-    "migrations",
-    "network",
-    "join-lists",
-    "member",
-)
-"""Those that point at members."""
+ViewName = str
+"""The name of a view: one of those in `app.views.catalogue`."""
 
 WordKind = Literal[
     "command",
@@ -67,8 +53,10 @@ class Action:
     """One sentence for help and palette."""
     keys: str
     """Keys as Textual names them, separated by commas; empty when there is none."""
-    key_display: str
-    group: str
+    key_display: str = ""
+    """The keys as the footer shows them; like `keys` when it is empty."""
+    group: str = ""
+    """The heading in help; that of the view for an action of one view."""
     words: tuple[CommandWord, ...] = ()
     """Its words at the prompt; the id, when it is given none."""
     views: tuple[ViewName, ...] = ()
@@ -84,13 +72,13 @@ class Action:
     """Not bound, not offered and refused on a read-only cluster."""
     shown: bool = True
     """Whether the footer hints at it."""
-    short: str = ""
-    """Of a view: its name where there is little room."""
     cli: str = ""
     """The command line that shows or does the same, without ``quarterdeck`` and without how to reach the cluster; empty when only
     the console does this, or when the line depends on what is selected."""
 
     def __post_init__(self) -> None:
+        if not self.key_display:
+            object.__setattr__(self, "key_display", self.keys)
         if not self.words:
             meaning = self.meaning[0].lower() + self.meaning[1:].rstrip(".")
             object.__setattr__(self, "words", one_word(self.id, "nothing", "", meaning))
@@ -99,3 +87,32 @@ class Action:
 def one_word(word: str, takes: WordKind, what: str, meaning: str, *choices: str) -> tuple[CommandWord, ...]:
     """The only word of an action; `what` is how its rest is written."""
     return (CommandWord(word, takes, f"{word} {what}".rstrip(), meaning, choices),)
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """What a cluster allows. Other actions are not bound, not offered, and refused when they are typed."""
+
+    writable: bool = True
+    lacks: frozenset[str] = frozenset()
+    """What the cluster cannot do, as `LimitedCluster.lacks` has it."""
+
+    def has(self, action: Action) -> bool:
+        """Whether there is this action. One with several commands is there as long as the cluster can do one of them."""
+        if action.needs_write and not self.writable:
+            return False
+        return not self.lacks or not action.needs or not action.needs <= self.lacks
+
+    def knows(self, word: CommandWord) -> bool:
+        """Whether the cluster can do what this word of an action means."""
+        meant = {one.tag for one in commands_of_word(word.word)} if word.takes == "command" else set()
+        return not meant or not meant <= self.lacks
+
+
+EVERYTHING = Allowed()
+READ_ONLY = Allowed(writable=False)
+
+
+def allowed_on(cluster: Cluster) -> Allowed:
+    """What `cluster` allows now."""
+    return Allowed(cluster.writable, lacks_of(cluster))

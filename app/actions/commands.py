@@ -52,14 +52,6 @@ MEMBER_ACTIONS = (
         "detail", "look", "Show all that is known of the member under the cursor; so does enter.",
         "i,enter", "i", "Members", one_word("look", "member", "MEMBER", "show all that is known of a member"), aims=True,
     ),
-    Action(
-        "next-member", "other member", "Look at the next member.", "right", "← →", "Members", views=("member",),
-    ),
-    Action("previous-member", "", "Look at the member before.", "left", "←", "Members", views=("member",), shown=False),
-    Action(
-        "list-text", "list text", "Show the list as older versions wrote it to their logs, and back.",
-        "t", "t", "Members", views=("member",),
-    ),
 )  # fmt: skip
 
 LINK_ACTIONS = (
@@ -72,6 +64,11 @@ LINK_ACTIONS = (
         "lose", "delay", "duplicate", "drop-messages", shown=False,
     ),
     _on_cluster("heal", "Heal every link.", "Network", "heal", aims=False),
+    Action(
+        "fault-undo", "undo", "Undo the latest fault; in the network view, the one under the cursor of the list of faults.",
+        "U", "U", "Faults", one_word("undo", "text", "[NUMBER]", "undo a fault; the latest has number 1"),
+        needs=frozenset({"heal", "heal-link", "resume", "start"}), needs_write=True,
+    ),
 )  # fmt: skip
 
 CLUSTER_ACTIONS = (
@@ -109,5 +106,11 @@ DATA_ACTIONS = (
             "ask for operations on a map all the time; off ends it",
         ),
         needs=frozenset({"put"}), needs_write=True, shown=False, cli="map load",
+    ),
+    Action(
+        "owner", "owner of a key", "Type a map and a key, to see which member owns the key.",
+        "", "", "Data",
+        one_word("owner", "text", "MAP KEY [TYPE]", "show which member owns a key; Hazelcast: TYPE string, int or long"),
+        shown=False, cli="cluster owner MAP KEY",
     ),
 )  # fmt: skip

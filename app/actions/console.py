@@ -1,20 +1,56 @@
-"""Actions of the console itself: the prompt, help, tables, copying, clusters in tabs, leaving."""
+"""Actions of the console itself, known in every view: time, the prompt, help, tables, copying, clusters in tabs, leaving."""
 
 from __future__ import annotations
 
 from quarterdeck.app.actions.action import Action, CommandWord, one_word
+from quarterdeck.backend.clusters.limits import SNAPSHOTS
 
-ACTIONS: tuple[Action, ...] = (
-    Action("follow", "follow", "Follow the events, or pause them.", "f", "f", "View", views=("overview",), shown=False),
+TIME_ACTIONS: tuple[Action, ...] = (
     Action(
-        "open-pane", "open", "Open the view that has all of the pane with the focus.",
-        "enter", "enter", "View", one_word("open", "nothing", "", "open the view that has all of the pane"), views=("overview",),
+        "time-back", "event back", "Show the moment of the event before.", "less_than_sign", "<", "Time", shown=False,
     ),
     Action(
-        "enlarge-pane", "enlarge", "Give the pane with the focus all the room, or take it back.",
-        "plus", "+", "View", one_word("enlarge", "nothing", "", "give the pane all the room, or take it back"),
-        views=("overview",),
+        "time-on", "event on", "Show the moment of the next event.", "greater_than_sign", ">", "Time", shown=False,
     ),
+    Action(
+        "time-second-back", "second back", "Go a second back in the run.",
+        "left_square_bracket", "[", "Time", shown=False,
+    ),
+    Action(
+        "time-second-on", "second on", "Go a second on in the run.", "right_square_bracket", "]", "Time", shown=False,
+    ),
+    Action(
+        "time-pause", "stand still", "Stand still at the moment that is shown, or go on from it.",
+        "full_stop", ".", "Time", shown=False,
+    ),
+    Action(
+        "time-live", "newest", "Show the newest, and follow it.",
+        "L", "L", "Time", one_word("live", "nothing", "", "show the newest, and follow it"), shown=False,
+    ),
+    Action(
+        "time-at", "go to", "Type the moment to show.",
+        "", "", "Time",
+        one_word("at", "text", "MOMENT", "show a moment: 12.5, 1:30, +2, -500ms, MEMBER#NUMBER, a bookmark, start, end"),
+        shown=False,
+    ),
+    Action(
+        "time-bookmark", "bookmark", "Bookmark the moment that is shown.",
+        "B", "B", "Time", one_word("bookmark", "text", "[NAME]", "bookmark the moment that is shown"), shown=False,
+    ),
+    Action(
+        "time-speed", "speed", "Type how many seconds of the run pass in one second.",
+        "", "", "Time", one_word("speed", "text", "NUMBER", "let so many seconds of the run pass in one second"),
+        shown=False,
+    ),
+    Action(
+        "time-fork", "fork", "Open a simulated copy of the cluster as it is now, to try things in.",
+        "F", "F", "Time",
+        one_word("fork", "text", "[COMMAND …]", "open a simulated copy, and do a command there such as `kill n1`, or `nothing`"),
+        needs=frozenset({SNAPSHOTS}), shown=False, cli="cluster fork --out DIR",
+    ),
+)  # fmt: skip
+
+CONSOLE_ACTIONS: tuple[Action, ...] = (
     Action(
         "filter", "filter", "Show only the rows, or events, that hold a text.",
         "slash", "/", "View", one_word("filter", "text", "[TEXT]", "show only what holds the text; none shows all"),

@@ -4,41 +4,28 @@ from __future__ import annotations
 
 from functools import cache
 
-from quarterdeck.app.actions import (
-    commands,
-    console,
-    demos,
-    events,
-    single_views,
-    time,
-    views,
-)
-from quarterdeck.app.actions.action import MEMBER_VIEWS, Action, CommandWord, ViewName
-from quarterdeck.app.actions.allowed import Allowed
+from quarterdeck.app.actions.action import Action, Allowed, CommandWord, ViewName
+from quarterdeck.app.actions.commands import CLUSTER_ACTIONS, DATA_ACTIONS, LINK_ACTIONS, MEMBER_ACTIONS
+from quarterdeck.app.actions.console import CONSOLE_ACTIONS, TIME_ACTIONS
+from quarterdeck.app.views.catalogue import VIEW_OF, VIEWS
 
 ACTIONS: tuple[Action, ...] = (
-    *commands.MEMBER_ACTIONS,
-    *commands.LINK_ACTIONS,
-    *single_views.SUSPICION_ACTIONS,
-    *single_views.FAULT_ACTIONS,
-    *commands.CLUSTER_ACTIONS,
-    *commands.DATA_ACTIONS,
-    *single_views.JOIN_LIST_ACTIONS,
-    *single_views.PARTITION_ACTIONS,
-    *time.ACTIONS,
-    *events.ACTIONS,
-    *single_views.AUDIT_ACTIONS,
-    *demos.ACTIONS,
-    *views.ACTIONS,
-    *single_views.QUESTION_ACTIONS,
-    *console.ACTIONS,
+    *MEMBER_ACTIONS,
+    *LINK_ACTIONS,
+    *CLUSTER_ACTIONS,
+    *DATA_ACTIONS,
+    *TIME_ACTIONS,
+    # Those of the first view come last: its footer begins with what it shares with others.
+    *(action for view in (*VIEWS[1:], VIEWS[0]) for action in view.actions),
+    *(view.opening for view in VIEWS if view.opening is not None),
+    *CONSOLE_ACTIONS,
 )
 """In the order of help."""
 
 
 @cache
 def action_called(action_id: str) -> Action:
-    """The action of this id. Raises KeyError."""
+    """Return the action of this id. Raises KeyError."""
     for action in ACTIONS:
         if action.id == action_id:
             return action
@@ -46,16 +33,19 @@ def action_called(action_id: str) -> Action:
 
 
 def available_actions(allowed: Allowed, view: ViewName | None = None) -> tuple[Action, ...]:
-    """The actions that there are on a cluster; with `view`, only those that it knows."""
+    """Return the actions that a cluster allows; with `view`, only those that this view knows."""
     return tuple(action for action in ACTIONS if allowed.has(action) and (view is None or _known_in(action, view)))
 
 
 def _known_in(action: Action, view: ViewName) -> bool:
-    return view in action.views if action.views else not action.aims or view in MEMBER_VIEWS
+    return view in action.views if action.views else not action.aims or VIEW_OF[view].points_at_members
 
 
 def command_words(allowed: Allowed) -> dict[str, tuple[Action, CommandWord]]:
-    """The words of the prompt that there are on a cluster, with the action that each belongs to."""
+    """Return the words of the prompt that a cluster allows, each with the action that it belongs to."""
     return {
-        one.word: (action, one) for action in available_actions(allowed) for one in action.words if allowed.knows(one)
+        word.word: (action, word)
+        for action in available_actions(allowed)
+        for word in action.words
+        if allowed.knows(word)
     }

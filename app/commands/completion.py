@@ -6,12 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import get_args
 
-from quarterdeck.app.actions.action import WordKind
-from quarterdeck.app.actions.allowed import Allowed
+from quarterdeck.app.actions.action import Allowed, WordKind
 from quarterdeck.app.actions.registry import command_words
 from quarterdeck.app.commands.command_text import NO_KINDS
 from quarterdeck.app.commands.grammar import LISTS
-from quarterdeck.app.suggestions import Suggestion
+from quarterdeck.app.console_interface import Suggestion
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
 from quarterdeck.backend.core.commands.catalogue import Argument, commands_of_word
 from quarterdeck.backend.core.commands.commands import LinkFault

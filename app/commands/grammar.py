@@ -12,8 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from quarterdeck.app.actions.action import CommandWord
-from quarterdeck.app.actions.allowed import EVERYTHING, READ_ONLY, Allowed
+from quarterdeck.app.actions.action import EVERYTHING, READ_ONLY, Allowed, CommandWord
 from quarterdeck.app.actions.registry import command_words
 from quarterdeck.app.commands.command_text import NO_KINDS
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES

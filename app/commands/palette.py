@@ -9,8 +9,7 @@ from textual import work
 from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.css.query import NoMatches
 
-from quarterdeck.app.actions.action import Action
-from quarterdeck.app.actions.allowed import allowed_on
+from quarterdeck.app.actions.action import Action, allowed_on
 from quarterdeck.app.actions.registry import available_actions
 from quarterdeck.app.console_interface import ActionRunner
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from quarterdeck.app.actions.action import WordKind
-from quarterdeck.app.actions.allowed import allowed_on
+from quarterdeck.app.actions.action import WordKind, allowed_on
 from quarterdeck.app.actions.registry import action_called, command_words
 from quarterdeck.app.commands.completion import candidates, complete_line
 from quarterdeck.app.commands.grammar import BadLine, ConsoleRequest, parse_line
-from quarterdeck.app.console_interface import ConsoleInterface
+from quarterdeck.app.console_interface import ConsoleInterface, Suggestions
+from quarterdeck.app.console_state import ConsoleSettings
 from quarterdeck.app.session import ConsoleSession
-from quarterdeck.app.settings import ConsoleSettings
-from quarterdeck.app.suggestions import Suggestions
 from quarterdeck.backend.core.commands.commands import Command, CutLink, Heal, HealLink, Partition
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.formatting import counted, one_line

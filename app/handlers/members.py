@@ -1,11 +1,12 @@
-"""Keys on members, links and clusters: the targets of the current view become commands, or the beginning of a line."""
+"""Actions on members, links and clusters: the targets of the current view become commands, or the beginning of a line."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from quarterdeck.app.console_interface import ConsoleInterface, Handler
-from quarterdeck.app.views.view_screen import ViewScreen
+from quarterdeck.app.screen.view_screen import ViewScreen
+from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.core.commands.catalogue import ANY_MEMBER, CATALOGUE, CommandDescription
 from quarterdeck.backend.core.commands.commands import CutLink, Heal, Partition, PauseMember, ResumeMember, StopMember
 from quarterdeck.backend.picture.text.formatting import one_line
@@ -124,3 +125,52 @@ class MemberHandlers:
             self._console.show_message("no member runs", error=True)
             return
         self._console.request("stop-all", [StopMember(label) for label in labels])
+
+
+def undo(console: ConsoleInterface, session: ConsoleSession, text: str) -> None:
+    """Undo the latest fault, or that of the number in `text`."""
+    from quarterdeck.backend.picture.network.faults import FaultLedger
+    from quarterdeck.backend.picture.network.undoing import NothingToUndo, undo_commands
+
+    faults = FaultLedger.of(session.picture, session.recent, session.cluster.labels).faults()
+    try:
+        console.request("fault-undo", undo_commands(faults, text))
+    except NothingToUndo as problem:
+        console.show_message(str(problem), error=True)
+
+
+def change_load(console: ConsoleInterface, session: ConsoleSession, text: str) -> None:
+    """Begin the load that `text` describes, in place of the one that there is; `off` ends that; nothing asks for more words."""
+    from quarterdeck.backend.clusters.traffic import Traffic, load_of
+
+    if not text:
+        console.type_line("load ")
+        return
+    going_on = session.traffic
+    if text.strip() == "off":
+        if going_on is None or going_on.over:
+            console.show_message("no load was begun here, or it is over")
+        else:
+            going_on.finish(session.cluster.now_us())
+        return
+    running = [label for label, belief in session.picture.members.items() if belief.running]
+    try:
+        load = load_of(text, running)
+    except ValueError as problem:
+        console.show_message(str(problem), error=True)
+        return
+    session.traffic = Traffic(session.cluster, load, session.cluster.now_us())
+    console.show_message(f"{load.text()}; :load off ends it")
+
+
+def show_owner(console: ConsoleInterface, session: ConsoleSession, text: str) -> None:
+    """Show which member owns a key of a map according to the masters; `text` is the map, the key and its type."""
+    from quarterdeck.backend.clusters.key_owner import key_owner
+
+    if not text:
+        console.type_line("owner ")
+        return
+    try:
+        console.show_message(key_owner(session.picture, text, hazelcast=session.cluster.source == "hazelcast"))
+    except ValueError as problem:
+        console.show_message(str(problem), error=True)

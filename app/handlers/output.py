@@ -14,7 +14,7 @@ from quarterdeck.app.console_interface import ConsoleInterface, Handler
 from quarterdeck.app.output.clipboard import copy
 from quarterdeck.app.output.command_lines_screen import CommandLinesScreen
 from quarterdeck.app.output.export import BadExport, as_json, as_text, export_rows, export_screen, target_of
-from quarterdeck.app.views.view_screen import ViewScreen
+from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.picture.text.formatting import counted
 

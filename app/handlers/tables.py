@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 from quarterdeck.app.console_interface import ConsoleInterface, Handler
 from quarterdeck.app.console_state import ConsoleState
-from quarterdeck.app.views.sort_filter_model import TableSettings
-from quarterdeck.app.views.view_screen import ViewScreen
+from quarterdeck.app.screen.sort_filter_model import TableSettings
+from quarterdeck.app.screen.view_screen import ViewScreen
 
 
 class TableHandlers:

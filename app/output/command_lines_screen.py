@@ -19,6 +19,15 @@ from quarterdeck.backend.picture.text.formatting import one_line
 class CommandLinesScreen(ModalScreen[None]):
     """Shows the lines whole, wrapped to the width."""
 
+    DEFAULT_CSS = """
+    CommandLinesScreen { align: center middle; }
+    #lines-box {
+        width: 110; max-width: 95%; height: auto; max-height: 90%; border: round $primary; background: $surface; padding: 0 1;
+    }
+    #lines-text { height: auto; }
+    #lines-hint { height: 1; margin: 1 0 0 0; color: $text-muted; }
+    """
+
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,dollar_sign", "close", "Close"),
         Binding("y", "copy", "Copy"),

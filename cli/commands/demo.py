@@ -174,7 +174,7 @@ def film(
     """Draw a demo as the console shows it, in simulated time, into one animated SVG file."""
     import asyncio
 
-    from quarterdeck.app.themes.registry import THEMES
+    from quarterdeck.app.themes import THEMES
     from quarterdeck.cli.film import film_of
 
     if out.suffix != ".svg":

@@ -15,7 +15,7 @@ from quarterdeck.cli.exits import ExitCode, failing_as
 
 if TYPE_CHECKING:
     from quarterdeck.app.actions.action import ViewName
-    from quarterdeck.app.settings import ConsoleSettings
+    from quarterdeck.app.console_state import ConsoleSettings
     from quarterdeck.backend.clusters.local import LiveCluster
     from quarterdeck.backend.core.properties import Settings
 
@@ -66,8 +66,8 @@ def open_new_cluster(
 
 def console_settings(theme: str | None) -> ConsoleSettings:
     """How the user wants the console, with the `theme` of the command line before that of the file. Raises `CommandFailed`."""
-    from quarterdeck.app.settings import ConsoleSettings
-    from quarterdeck.app.themes.registry import NoSuchTheme, theme_called
+    from quarterdeck.app.console_state import ConsoleSettings
+    from quarterdeck.app.themes import NoSuchTheme, theme_called
 
     settings = ConsoleSettings()
     if configuration_file().exists():  # else nothing is imported to read it

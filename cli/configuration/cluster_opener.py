@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from quarterdeck.app.cluster_opener import ClusterUnavailable, OpenedCluster
+from quarterdeck.app.console_interface import ClusterUnavailable, OpenedCluster
 from quarterdeck.cli.configuration.connection import profile_of
 from quarterdeck.cli.configuration.paths import configuration_file
 from quarterdeck.cli.exits import CommandFailed

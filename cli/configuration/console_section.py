@@ -20,11 +20,11 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 
-from quarterdeck.app.actions.allowed import EVERYTHING
+from quarterdeck.app.actions.action import EVERYTHING
 from quarterdeck.app.actions.registry import command_words
+from quarterdeck.app.console_state import Clock, ConsoleSettings
 from quarterdeck.app.key_map import check_keys, key_named
-from quarterdeck.app.settings import Clock, ConsoleSettings
-from quarterdeck.app.themes.registry import DEFAULT_THEME, theme_called
+from quarterdeck.app.themes import DEFAULT_THEME, theme_called
 
 
 def _theme(name: str) -> str:

@@ -16,7 +16,7 @@ from quarterdeck.cli.configuration.cluster_profiles import Profile
 from quarterdeck.cli.configuration.paths import configuration_file
 
 if TYPE_CHECKING:
-    from quarterdeck.app.settings import ConsoleSettings
+    from quarterdeck.app.console_state import ConsoleSettings
 
 
 class UserDocument(BaseModel):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from textual.widgets import Input
 
-from quarterdeck.app.actions.allowed import EVERYTHING
+from quarterdeck.app.actions.action import EVERYTHING
 from quarterdeck.app.commands.completion import best, candidates
 from quarterdeck.app.commands.prompt_lines import effect
 from quarterdeck.app.console import Console

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from quarterdeck.app.commands.confirm_screens import ConfirmScreen, ConfirmTypedScreen
+from quarterdeck.app.commands.confirmation import ConfirmScreen, ConfirmTypedScreen
 from quarterdeck.app.console import Console
+from quarterdeck.app.console_state import ConsoleSettings
 from quarterdeck.app.output.clipboard import osc_52
-from quarterdeck.app.settings import ConsoleSettings
-from quarterdeck.app.themes.registry import THEMES
+from quarterdeck.app.themes import THEMES
 from quarterdeck.backend.clusters.connection_status import ConnectionStatus
 from quarterdeck.backend.core.commands.commands import KillMember, Partition, StopMember
 from tests.app.fakes.fake_cluster import FakeCluster

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from quarterdeck.app.console_state import HISTORY_LENGTH, ConsoleState
-from quarterdeck.app.views.sort_filter_model import TableSettings
+from quarterdeck.app.screen.sort_filter_model import TableSettings
 from tests.thoroughness import examples
 
 

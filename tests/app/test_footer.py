@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import Future
 
-from quarterdeck.app.commands.confirm_screens import ConfirmScreen
+from quarterdeck.app.commands.confirmation import ConfirmScreen
 from quarterdeck.app.console import Console
 from quarterdeck.backend.core.commands.commands import HealLink
 from quarterdeck.backend.core.events import LinkChanged, ProcessKilled

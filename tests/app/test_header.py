@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from quarterdeck.app.screen.header import ConnectionSummary, header_parts
 from quarterdeck.app.session import ConsoleSession
-from quarterdeck.app.views.connection_summary import ConnectionSummary
-from quarterdeck.app.views.header import header_parts
 from quarterdeck.backend.core.events import JournalChanged, MemberStarted, ProcessKilled
 from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged

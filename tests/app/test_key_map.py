@@ -7,8 +7,7 @@ import string
 import pytest
 from textual.keys import _character_to_key
 
-from quarterdeck.app.actions.action import VIEW_NAMES, Action
-from quarterdeck.app.actions.allowed import EVERYTHING, READ_ONLY
+from quarterdeck.app.actions.action import EVERYTHING, READ_ONLY, Action
 from quarterdeck.app.actions.registry import ACTIONS
 from quarterdeck.app.key_map import (
     NAMED_KEYS,
@@ -23,7 +22,8 @@ from quarterdeck.app.key_map import (
     live_key_map,
     written,
 )
-from quarterdeck.app.views.member.screen import MemberScreen
+from quarterdeck.app.views.catalogue import VIEW_NAMES
+from quarterdeck.app.views.member import MemberScreen
 from quarterdeck.widgets.fact_sheet import FactSheet
 from quarterdeck.widgets.line_table import LineTable
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from textual.command import CommandList
 
-from quarterdeck.app.commands.confirm_screens import ConfirmScreen
+from quarterdeck.app.commands.confirmation import ConfirmScreen
 from quarterdeck.app.console import Console
 from quarterdeck.app.help_screen import HelpScreen
 from quarterdeck.backend.core.commands.commands import (

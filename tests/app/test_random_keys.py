@@ -120,7 +120,7 @@ def stream(cluster: LongRunCluster, draw: random.Random, step: int) -> None:
 @pytest.mark.parametrize("seed", long_after(1, [1, 2, 3]))
 def test_any_keys_in_any_view_break_nothing(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("quarterdeck.app.views.demos.screen.LiveDemo", nobody_is_started)
+    monkeypatch.setattr("quarterdeck.app.views.demos.LiveDemo", nobody_is_started)
 
     async def scenario() -> None:
         draw = random.Random(f"{seed}/{os.environ.get('QUARTERDECK_SEED', '')}")

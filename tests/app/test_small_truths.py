@@ -9,7 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 from quarterdeck.app.console import Console
-from quarterdeck.app.views import view_screen
+from quarterdeck.app.screen import view_screen
 from quarterdeck.backend.core.commands.commands import SearchClusters
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.screen_text import screen_text, settle

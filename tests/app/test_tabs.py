@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from quarterdeck.app.cluster_opener import ClusterUnavailable, OpenedCluster
 from quarterdeck.app.console import Console
+from quarterdeck.app.console_interface import ClusterUnavailable, OpenedCluster
 from quarterdeck.backend.core.commands.commands import StopMember
 from tests.app.fakes.console_driver import formed, type_line
 from tests.app.fakes.fake_cluster import FakeCluster

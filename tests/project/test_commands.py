@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from starlette.applications import Starlette
 
-from quarterdeck.app.actions.allowed import EVERYTHING
+from quarterdeck.app.actions.action import EVERYTHING
 from quarterdeck.app.actions.registry import ACTIONS, command_words
 from quarterdeck.app.commands.command_text import describe, line_of, question
 from quarterdeck.app.commands.grammar import parse_line

@@ -5,36 +5,96 @@ from __future__ import annotations
 import time
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
 from quarterdeck.app.console_interface import ConsoleInterface
+from quarterdeck.app.screen.columns import BoardModel, ColumnOf
+from quarterdeck.app.screen.sort_filter_model import SortFilterModel
+from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
-from quarterdeck.app.views.audit.audit_process import (
-    AuditFailed,
-    AuditRunner,
-    HasJournal,
-    audited_path,
-    findings_places,
-)
 from quarterdeck.app.views.audit.findings import (
     FINDINGS_FILE,
+    AuditFailed,
     AuditReport,
+    AuditRunner,
     FollowedFindings,
+    HasJournal,
     Origin,
     ShownFinding,
+    audited_path,
+    findings_places,
     of_run,
     of_violation,
 )
-from quarterdeck.app.views.audit.model import FindingsModel
-from quarterdeck.app.views.sort_filter_model import SortFilterModel
-from quarterdeck.app.views.view_screen import ViewScreen
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.text.event_description import clock_text
 from quarterdeck.backend.picture.text.fact import Fact
-from quarterdeck.backend.picture.text.formatting import counted, one_line
+from quarterdeck.backend.picture.text.formatting import NameOf, counted, one_line, with_names
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.status_line import StatusLine
+
+LONGEST_NAME = 16
+LONGEST_RULE = 24
+NAMES_ROOM = 20
+"""Names may be longer than the addresses that they stand for."""
+
+GLYPHS = {"violation": ("✕", "bad"), "warning": ("!", "warning")}
+
+
+class FindingRow(NamedTuple):
+    """A finding, who found it, and what was found with names in place of addresses."""
+
+    origin: Origin
+    finding: ShownFinding
+    sentence: str
+
+    @property
+    def glyph(self) -> tuple[str, str]:
+        """What marks it, and its tone."""
+        return GLYPHS.get(self.finding.severity, ("·", "plain"))
+
+
+COLUMNS: tuple[ColumnOf[FindingRow], ...] = (
+    ColumnOf(
+        "severity",
+        lambda row: one_line(f"{row.glyph[0]} {row.finding.severity}"),
+        lambda row: row.glyph[1],
+        "✕ violation",
+    ),
+    ColumnOf("source", lambda row: row.origin, "faint"),
+    ColumnOf("at", lambda row: clock_text(row.finding.at), widest="99999.999", rank=lambda row: row.finding.at),
+    ColumnOf("member", lambda row: one_line(row.finding.member), "strong"),
+    ColumnOf("rule", lambda row: one_line(row.finding.rule)),
+    ColumnOf("what was found", lambda row: row.sentence, widest=NAMES_ROOM),
+)
+
+
+class FindingsModel(BoardModel[FindingRow]):
+    """Rows are findings."""
+
+    def __init__(self) -> None:
+        super().__init__(COLUMNS, fixed=1)
+
+    def update(self, found: Mapping[Origin, Sequence[ShownFinding]], name_of: NameOf) -> None:
+        """Show what was found, by origin, in this order."""
+        rows = {
+            f"{origin}-{number}": (origin, finding)
+            for origin, findings in found.items()
+            for number, finding in enumerate(findings)
+        }
+
+        def row_of(key: str) -> FindingRow:
+            origin, finding = rows[key]
+            return FindingRow(origin, finding, one_line(with_names(finding.detail, name_of)))
+
+        self.show_rows(tuple(rows), row_of)
+        self.widen("member", (finding.member for _, finding in rows.values()), LONGEST_NAME)
+        self.widen("rule", (finding.rule for _, finding in rows.values()), LONGEST_RULE)
+        self.widen("what was found", (finding.detail for _, finding in rows.values()), gap=NAMES_ROOM)
+
 
 STARTING = "Spark is starting"
 
@@ -44,6 +104,11 @@ class AuditScreen(ViewScreen):
 
     view = "audit"
     detailed = True
+    DEFAULT_CSS = """
+    AuditScreen #audit-title { height: 1; background: $panel; color: $foreground; }
+    AuditScreen .audit-line { height: 1; }
+    AuditScreen #findings { height: 1fr; min-height: 3; scrollbar-size: 1 1; }
+    """
 
     def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__(session, console)

@@ -8,10 +8,10 @@ from quarterdeck.app.console_interface import ConsoleInterface, Pointed
 from quarterdeck.app.events.fields import episode_facts, facts_of
 from quarterdeck.app.events.levels import HEADINGS, LEVELS, Entry, EpisodeLine, LevelFormat
 from quarterdeck.app.events.lines import words_of
+from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
-from quarterdeck.app.views.events.detail_pane import EventPane
-from quarterdeck.app.views.events.log_places import log_place
-from quarterdeck.app.views.view_screen import ViewScreen
+from quarterdeck.app.views.events.log_screen import log_place
+from quarterdeck.app.views.events.pane import EventPane
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.explain.event_index import EventIndex, identity

@@ -1,4 +1,4 @@
-"""The log of a member at the line that told an event."""
+"""The log of a member at the line of an event, for clusters that are known from logs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from quarterdeck.backend.clusters.recorded.log_excerpt import LogExcerpt
+from quarterdeck.app.session import ConsoleSession
+from quarterdeck.backend.clusters.recorded.log_cluster import LoggedCluster
+from quarterdeck.backend.clusters.recorded.log_excerpt import LogExcerpt, excerpt_of
+from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.text.formatting import one_line
 from quarterdeck.widgets.line_table import TableCell
 from quarterdeck.widgets.status_line import StatusLine
@@ -25,6 +28,14 @@ LEAST_WIDTH = 20
 
 class LogScreen(ModalScreen[None]):
     """Lines as they stand in the file, with their numbers, long ones over several rows; those of the message are marked."""
+
+    DEFAULT_CSS = """
+    LogScreen { background: $background; layout: vertical; }
+    LogScreen #log-title { height: auto; }
+    LogScreen #log-box { height: 1fr; overflow-x: hidden; scrollbar-size: 1 1; }
+    LogScreen #log-text { width: 100%; height: auto; }
+    LogScreen #log-hints { height: 1; color: $text-muted; }
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,enter", "close", "Close"),
@@ -85,3 +96,18 @@ class LogScreen(ModalScreen[None]):
                 text.append(f"{part}\n", "bold" if is_told else "")
                 row += 1
         return text, first
+
+
+def log_place(session: ConsoleSession, record: Record) -> str:
+    """The file and the line that told `record`; empty when no log did."""
+    cluster = session.cluster
+    return cluster.place_of(record) if isinstance(cluster, LoggedCluster) else ""
+
+
+def log_screen(session: ConsoleSession, record: Record, words: str) -> LogScreen | None:
+    """The log at the line that told `record`; None when no log did. Raises `OSError` when the log cannot be read."""
+    cluster = session.cluster
+    line = cluster.line_of(record) if isinstance(cluster, LoggedCluster) else None
+    if line is None:
+        return None
+    return LogScreen(log_place(session, record), words, excerpt_of(line))

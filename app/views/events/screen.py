@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface
+from quarterdeck.app.console_state import Clock
 from quarterdeck.app.events.fields import exported
 from quarterdeck.app.events.levels import (
     HEADINGS,
@@ -17,11 +18,10 @@ from quarterdeck.app.events.levels import (
     exported_entry,
 )
 from quarterdeck.app.events.lines import EventLine, words_of
+from quarterdeck.app.screen.view_screen import COLUMNS_BESIDE_PICTURES
 from quarterdeck.app.session import RECENT, ConsoleSession
-from quarterdeck.app.settings import Clock
 from quarterdeck.app.views.events.cursor_screen import EventCursorScreen
-from quarterdeck.app.views.events.log_places import log_place, log_screen
-from quarterdeck.app.views.view_screen import COLUMNS_BESIDE_PICTURES
+from quarterdeck.app.views.events.log_screen import log_place, log_screen
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.explain.causes import causes
 from quarterdeck.backend.picture.explain.episodes.deciding import deciding_record
@@ -41,6 +41,13 @@ class EventsScreen(EventCursorScreen):
 
     view = "events"
     detailed = True
+    DEFAULT_CSS = """
+    EventsScreen #events-tail, EventsScreen #space-time { height: 1fr; min-height: 3; }
+    EventsScreen #event-pane { height: 1fr; min-height: 4; }
+    EventsScreen #event-title { height: 1; background: $panel; color: $foreground; }
+    EventsScreen #event-story { height: 1fr; min-height: 3; scrollbar-size: 1 1; }
+    EventsScreen #event-fields { height: 1fr; min-height: 3; scrollbar-size: 1 1; }
+    """
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (COLUMNS_BESIDE_PICTURES, "-wide")]
 
     def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:

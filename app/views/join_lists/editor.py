@@ -28,6 +28,18 @@ UNCHANGED_SHOWN = 40
 class JoinListEditor(ModalScreen[tuple[EditPlan, ...] | None]):
     """Ends with what is to be applied, or with None. Nothing is told to the cluster here."""
 
+    DEFAULT_CSS = """
+    JoinListEditor { align: center middle; }
+    #list-box { width: 130; max-width: 96%; height: 85%; border: thick $warning; background: $surface; padding: 0 1; }
+    #list-question { height: 1; text-style: bold; }
+    #list-sides { height: 1fr; }
+    #list-text { width: 2fr; height: 1fr; border: none; padding: 0; }
+    #list-changes { width: 3fr; height: 1fr; scrollbar-size: 1 1; margin: 0 0 0 1; }
+    #list-buttons { height: 1; }
+    #list-buttons Button { margin: 0 2 0 0; }
+    #list-keys { width: 1fr; height: 1; color: $text-muted; }
+    """
+
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", "cancel", key_display="esc"),
         Binding("ctrl+s", "apply", "apply", key_display="^s", priority=True),

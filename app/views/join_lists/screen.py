@@ -1,4 +1,4 @@
-"""Where everybody looks for others, and why clusters stay apart: what is in the way of each pair now, and what helps."""
+"""Where members look for others, and why clusters stay apart: what is in the way of each pair now, and what helps."""
 
 from __future__ import annotations
 
@@ -8,22 +8,95 @@ from typing import NamedTuple
 from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface
+from quarterdeck.app.screen.columns import BoardModel, ColumnOf
+from quarterdeck.app.screen.sort_filter_model import SortFilterModel
+from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.join_lists.editor import JoinListEditor
-from quarterdeck.app.views.join_lists.model import JoinListModel, PairModel
-from quarterdeck.app.views.sort_filter_model import SortFilterModel
-from quarterdeck.app.views.view_screen import ViewScreen
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import JoinListChanged, Record
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.picture.merging.join_list_board import clusters_text
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.merging.join_list_board import JoinListBoard, ListRow, clusters_text
 from quarterdeck.backend.picture.merging.join_list_edit import EditPlan, draft_lines, spread_of, sub_cluster
-from quarterdeck.backend.picture.merging.why_not_merging import TONES, Pair, pairs_left_out, why_not_merging
+from quarterdeck.backend.picture.merging.why_not_merging import GLYPHS, TONES, Pair, pairs_left_out, why_not_merging
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import one_line
 from quarterdeck.widgets.fact_sheet import FactSheet
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.status_line import StatusLine
+
+LONGEST_NAME = 22
+SOURCE_WIDTH = 33
+NAMES_WIDTH = 31
+SENTENCE_WIDTH = 149
+STATE_WIDTH = max(len(f"{glyph} {state}") for state, glyph in GLYPHS.items())
+
+
+def tone_of(row: ListRow) -> str:
+    """Of what is said of a member without any warning."""
+    return "faint" if row.greyed else "plain"
+
+
+LIST_COLUMNS: tuple[ColumnOf[ListRow], ...] = (
+    ColumnOf("member", lambda row: row.label),
+    ColumnOf("master", lambda row: row.cluster),
+    ColumnOf("list", lambda row: row.entries, widest=NAMES_WIDTH),
+    ColumnOf(
+        "nobody answers at", lambda row: row.silent, lambda row: "faint" if row.greyed else "warning", NAMES_WIDTH
+    ),
+    ColumnOf("remembers", lambda row: row.remembered, widest=NAMES_WIDTH),
+    ColumnOf("from", lambda row: row.source, lambda row: "warning" if row.differs else tone_of(row), SOURCE_WIDTH),
+    ColumnOf("does not list", lambda row: row.missing, widest=NAMES_WIDTH),
+)
+
+PAIR_COLUMNS: tuple[ColumnOf[Pair], ...] = (
+    ColumnOf("state", lambda pair: pair.state_text, lambda pair: TONES[pair.state], STATE_WIDTH),
+    ColumnOf("cluster of", lambda pair: one_line(pair.smaller)),
+    ColumnOf("into that of", lambda pair: one_line(pair.greater)),
+    ColumnOf("rule", lambda pair: pair.rule, widest="remote-is-my-member"),
+    ColumnOf("why", lambda pair: pair.sentence, widest=SENTENCE_WIDTH),
+)
+
+
+class JoinListModel(BoardModel[ListRow]):
+    """Rows are members."""
+
+    def __init__(self) -> None:
+        super().__init__(LIST_COLUMNS, fixed=2, tone=tone_of)
+        self._board = JoinListBoard(Picture())
+        self._shown: tuple[Picture, int, tuple[str, ...]] | None = None
+
+    def update(self, picture: Picture, labels: Sequence[str]) -> None:
+        """Show the lists of these members. Rows are made anew only when something has happened."""
+        keys = tuple(labels)
+        if self._shown is not None and self._shown[0] is picture and self._shown[1:] == (picture.at, keys):
+            return
+        self._shown = picture, picture.at, keys
+        self._board = JoinListBoard(picture)
+        self.show_rows(keys, self._board.row)
+        for title in ("member", "master"):
+            self.widen(title, map(one_line, keys), LONGEST_NAME)
+
+    def sentence(self, key: str) -> str:
+        """The row of this key in words."""
+        return self._board.sentence(key)
+
+
+class PairModel(BoardModel[Pair]):
+    """Rows are pairs of clusters."""
+
+    def __init__(self) -> None:
+        super().__init__(PAIR_COLUMNS, fixed=1)
+
+    def update(self, pairs: Sequence[Pair]) -> None:
+        """Show these pairs."""
+        by_key = {pair.key: pair for pair in pairs}
+        self.show_rows(tuple(by_key), by_key.__getitem__)
+        names = [one_line(name) for pair in pairs for name in (pair.smaller, pair.greater)]
+        for title in ("cluster of", "into that of"):
+            self.widen(title, names, LONGEST_NAME)
+
 
 SPREAD_TOLD_US = 30 * SECOND_US
 """For how long it is told how far an edit has come."""
@@ -42,6 +115,13 @@ class JoinListsScreen(ViewScreen):
 
     view = "join-lists"
     detailed = True
+    DEFAULT_CSS = """
+    JoinListsScreen #lists-title, JoinListsScreen #spread { height: 1; }
+    JoinListsScreen #lists-title { background: $panel; color: $foreground; }
+    JoinListsScreen #pairs { height: auto; max-height: 30%; min-height: 2; scrollbar-size: 0 1; }
+    JoinListsScreen #why { height: 7; scrollbar-size: 1 1; border-bottom: solid $panel; }
+    JoinListsScreen #lists { height: 1fr; min-height: 4; scrollbar-size: 1 1; }
+    """
 
     def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__(session, console)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from quarterdeck.app.commands.command_text import describe
-from quarterdeck.app.views.columns import BoardModel, ColumnOf, MatrixModel
+from quarterdeck.app.screen.columns import BoardModel, ColumnOf, MatrixModel
 from quarterdeck.backend.picture.boards.belief_matrix import state_word
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.network.faults import ActiveFault, FaultKind

@@ -10,10 +10,10 @@ from textual.message import Message
 from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface
+from quarterdeck.app.screen.sort_filter_model import SortFilterModel
+from quarterdeck.app.screen.view_screen import COLUMNS_BESIDE_PICTURES, ViewScreen
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.network.model import FaultModel, LinkModel, fault_facts, undo_text
-from quarterdeck.app.views.sort_filter_model import SortFilterModel
-from quarterdeck.app.views.view_screen import COLUMNS_BESIDE_PICTURES, ViewScreen
 from quarterdeck.backend.core.commands.commands import BlockMode
 from quarterdeck.backend.core.events import LinkChanged, Record
 from quarterdeck.backend.picture.network.faults import FaultLedger
@@ -75,6 +75,14 @@ class NetworkScreen(ViewScreen):
 
     view = "network"
     detailed = True
+    DEFAULT_CSS = """
+    NetworkScreen #network-title { height: 1; background: $panel; color: $foreground; }
+    NetworkScreen #network-body { height: 1fr; min-height: 6; }
+    NetworkScreen #topology { width: 1fr; height: 1fr; }
+    NetworkScreen #links { width: 1fr; height: 1fr; scrollbar-size: 1 1; }
+    NetworkScreen #plan { height: auto; max-height: 45%; min-height: 4; display: none; scrollbar-size: 1 1; }
+    NetworkScreen #faults { height: auto; max-height: 8; min-height: 2; display: none; scrollbar-size: 0 1; }
+    """
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (COLUMNS_BESIDE_PICTURES, "-wide")]
 
     def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:

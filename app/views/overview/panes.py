@@ -7,22 +7,118 @@ from collections.abc import Mapping, Sequence
 from textual.widget import Widget
 
 from quarterdeck.app.actions.action import ViewName
+from quarterdeck.app.events.levels import Entry, LevelFeed, LevelFormat
+from quarterdeck.app.screen.columns import BoardModel, ColumnOf
+from quarterdeck.app.screen.sort_filter_model import SortFilterModel
 from quarterdeck.app.session import ConsoleSession
-from quarterdeck.app.views.beliefs.model import BeliefMatrixModel
+from quarterdeck.app.views.beliefs import BeliefMatrixModel
 from quarterdeck.app.views.overview.layout import PaneName
-from quarterdeck.app.views.overview.models import LanesModel, SuspicionRowsModel, TableRowsModel
-from quarterdeck.app.views.sort_filter_model import SortFilterModel
+from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.member_detail import member_detail
-from quarterdeck.backend.picture.boards.overview.migration_lanes import queue_figure
-from quarterdeck.backend.picture.boards.overview.suspicion_rows import suspicion_figure
-from quarterdeck.backend.picture.boards.overview.table_rows import table_figure
+from quarterdeck.backend.picture.boards.overview.migration_lanes import SLOTS, LaneRow, MigrationLanes, queue_figure
+from quarterdeck.backend.picture.boards.overview.suspicion_rows import (
+    SuspicionRow,
+    SuspicionRows,
+    suspicion_figure,
+    suspicion_rows,
+)
+from quarterdeck.backend.picture.boards.overview.table_rows import (
+    DIGEST_SHOWN,
+    STRIP_LENGTH,
+    TableRow,
+    TableRows,
+    table_figure,
+)
+from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import listed, one_line
 from quarterdeck.widgets.fact_sheet import FactSheet
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.pane import Pane
+from quarterdeck.widgets.tail_log import TailLog
+
+LONGEST_NAME = 16
+
+SUSPICION_COLUMNS: tuple[ColumnOf[SuspicionRow], ...] = (
+    ColumnOf("who suspects whom", lambda row: row.pair, "warning"),
+    ColumnOf("for", lambda row: f"{row.glyph} {row.age}", "warning", "⇄ 119 min", lambda row: -row.since_us),
+    ColumnOf("because", lambda row: row.reason, widest=60),
+)
+
+TABLE_COLUMNS: tuple[ColumnOf[TableRow], ...] = (
+    ColumnOf("member", lambda row: row.label),
+    ColumnOf("table", lambda row: row.version, widest="v9999"),
+    ColumnOf("digest", lambda row: row.digest, lambda row: "warning" if row.differs else "faint", DIGEST_SHOWN),
+    ColumnOf("copies", lambda row: row.strip, lambda row: row.tone if row.tone == "bad" else "plain", STRIP_LENGTH),
+    ColumnOf("owns", lambda row: str(row.owned or ""), widest="9999", rank=lambda row: row.owned),
+    ColumnOf("", lambda row: row.state, lambda row: row.tone, "! 271 with one copy"),
+)
+
+LANE_COLUMNS: tuple[ColumnOf[LaneRow], ...] = (
+    ColumnOf("member", lambda row: row.label, lambda row: "plain" if row.busy else "faint"),
+    ColumnOf("out", lambda row: row.given.lane, "strong", SLOTS),
+    ColumnOf("/s", lambda row: row.given.rate, widest="99.9", rank=lambda row: row.given.count),
+    ColumnOf("in", lambda row: row.taken.lane, "good", SLOTS),
+    ColumnOf("/s ", lambda row: row.taken.rate, widest="99.9", rank=lambda row: row.taken.count),
+    ColumnOf("bytes in/s", lambda row: row.taken.copied),
+)
+
+
+class SuspicionRowsModel(BoardModel[SuspicionRow]):
+    """Rows are suspicions."""
+
+    def __init__(self) -> None:
+        super().__init__(SUSPICION_COLUMNS)
+        self.rows = SuspicionRows({}, 0, 0)
+
+    def update(self, picture: Picture, labels: Sequence[str], now_us: int) -> None:
+        """Show the suspicions in force."""
+        self.rows = suspicion_rows(picture, labels)
+        self.show_rows(tuple(self.rows.entries), lambda key: self.rows.row(picture, key, now_us))
+        if self.rows.entries:
+            longest = max(map(len, labels), default=0)
+            self.widen("who suspects whom", [" " * (2 * min(longest, LONGEST_NAME) + 3)])
+
+    def member(self, key: str | None) -> str:
+        """Who has the suspicion of this row."""
+        entry = self.rows.entries.get(key) if key is not None else None
+        return entry.observer if entry is not None else ""
+
+
+class TableRowsModel(BoardModel[TableRow]):
+    """Rows are members."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            TABLE_COLUMNS,
+            fixed=1,
+            tone=lambda row: "faint" if row.greyed else "plain",
+            outlier=lambda row: row.tone == "bad",
+        )
+        self._rows_of_tables = TableRows()
+
+    def update(self, picture: Picture, labels: Sequence[str], now_us: int) -> None:
+        """Show the tables of these members."""
+        second = now_us // SECOND_US
+        self.show_rows(labels, lambda label: self._rows_of_tables.row(picture, label, second))
+        self.widen("member", map(one_line, labels), LONGEST_NAME)
+
+
+class LanesModel(BoardModel[LaneRow]):
+    """Rows are members."""
+
+    def __init__(self) -> None:
+        super().__init__(LANE_COLUMNS, fixed=1)
+        self.lanes = MigrationLanes()
+
+    def update(self, picture: Picture, labels: Sequence[str], now_us: int) -> None:
+        """Show the lanes of these members."""
+        made: Mapping[str, LaneRow] = self.lanes.rows(picture, labels, now_us)
+        self.show_rows(labels, made.__getitem__)
+        self.widen("member", map(one_line, labels), LONGEST_NAME)
+
 
 NAMED = 3
 """How many rows are told in the edge of a pane that is folded."""
@@ -201,3 +297,69 @@ class DetailPane(OverviewPane):
             return
         facts = member_detail(picture, label, now_us, recent=self.session.recent, listing=False)
         self.sheet.show((*links, *facts))
+
+
+class HappenedPane(OverviewPane):
+    """Follows what happens; `f`, or moving up, pauses it."""
+
+    view, pane_name = "events", "happened"
+
+    def __init__(self, session: ConsoleSession, key: str) -> None:
+        self._format = LevelFormat(self._name_of)
+        self.tail: TailLog[Entry] = TailLog(
+            self._format.entry_line,
+            title="",
+            headed=False,
+            cursor=True,
+            matcher_of=self._format.entry_matcher,
+            id="tail",
+        )
+        self._feed = LevelFeed(session, self.tail)
+        super().__init__(session, key, "what happened", self.tail)
+
+    def take(self, records: Sequence[Record]) -> None:
+        self._feed.extend(records)
+
+    def restart(self, records: Sequence[Record]) -> None:
+        self._feed.restart(records)
+
+    @property
+    def pointed(self) -> Record | None:
+        """What the line under the cursor began with; None while the end is followed."""
+        entry = self.tail.pointed
+        return entry.record if entry is not None else None
+
+    @property
+    def latest(self) -> Record | None:
+        """That of the line under the cursor, else of the last one."""
+        return self.pointed or (self.tail.shown[-1].record if self.tail.shown else None)
+
+    @property
+    def stale(self) -> bool:
+        """Whether there is more to tell than is told."""
+        return self._feed.stale
+
+    def paint(self, labels: Sequence[str], marks: Mapping[str, str]) -> None:
+        self._fit()
+        self._feed.grow(())
+        self.say()
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._fit)
+
+    def _fit(self) -> None:
+        """Lines are made for a width, and nobody else paints them anew when nothing happens."""
+        if self._format.width != self.tail.size.width:
+            self._format.width = self.tail.size.width
+            self.tail.refresh()
+
+    def say(self) -> None:
+        """Whether it follows, and what is filtered; folded the latest of it."""
+        parts = [TableCell(self.tail.title_text, "faint" if self.tail.following else "strong")]
+        if self.folded and self.tail.shown:
+            latest = self._format.entry_line(self.tail.shown[-1])
+            parts = [TableCell(latest.text.strip(), latest.tone)]
+        self.edge.show(parts)
+
+    def _name_of(self, address: Address) -> str:
+        return self.session.picture.label_of(address)

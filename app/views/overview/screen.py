@@ -13,19 +13,19 @@ from textual.widget import Widget
 from quarterdeck.app.actions.action import ViewName
 from quarterdeck.app.actions.registry import action_called
 from quarterdeck.app.console_interface import ConsoleInterface, Pointed
+from quarterdeck.app.screen.sort_filter_model import SortFilterModel
+from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
-from quarterdeck.app.views.overview.happened_pane import HappenedPane
 from quarterdeck.app.views.overview.layout import PANES, PaneArrangement, PaneName, arrange
 from quarterdeck.app.views.overview.panes import (
     DetailPane,
+    HappenedPane,
     ListsPane,
     MigrationsPane,
     OverviewPane,
     SuspicionsPane,
     TablesPane,
 )
-from quarterdeck.app.views.sort_filter_model import SortFilterModel
-from quarterdeck.app.views.view_screen import ViewScreen
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.overview.activity import Activity
@@ -50,6 +50,10 @@ class OverviewScreen(ViewScreen):
     """The home of a session. A filter is for what happened; actions are for the member under the cursor of the focused pane."""
 
     view = "overview"
+    DEFAULT_CSS = """
+    OverviewScreen #verdict, OverviewScreen #pulses { height: 1; }
+    OverviewScreen #overview { height: 1fr; layout: vertical; }
+    """
 
     def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__(session, console)

@@ -172,7 +172,7 @@ def _command_of(session: ActingSession, line: str) -> Command:
     Raises:
         CommandFailed: The line is none.
     """
-    from quarterdeck.app.actions.allowed import EVERYTHING
+    from quarterdeck.app.actions.action import EVERYTHING
     from quarterdeck.app.commands.grammar import BadLine, ConsoleRequest, parse_line
 
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quarterdeck.app.actions.allowed import EVERYTHING, Allowed, allowed_on
+from quarterdeck.app.actions.action import EVERYTHING, Allowed, allowed_on
 from quarterdeck.app.actions.registry import ACTIONS, available_actions, command_words
 from quarterdeck.app.commands.grammar import BadLine, parse_line
 from quarterdeck.app.console import Console

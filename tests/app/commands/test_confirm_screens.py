@@ -8,7 +8,7 @@ import pytest
 from textual.app import App
 from textual.widgets import Button
 
-from quarterdeck.app.commands.confirm_screens import ConfirmTypedScreen
+from quarterdeck.app.commands.confirmation import ConfirmTypedScreen
 from tests.app.fakes.screen_text import screen_text
 
 

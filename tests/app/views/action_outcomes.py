@@ -6,15 +6,16 @@ from collections.abc import Callable
 
 from textual.screen import ModalScreen
 
-from quarterdeck.app.actions.action import VIEW_NAMES, ViewName
+from quarterdeck.app.actions.action import ViewName
 from quarterdeck.app.actions.registry import ACTIONS
 from quarterdeck.app.help_screen import HelpScreen
 from quarterdeck.app.output.command_lines_screen import CommandLinesScreen
+from quarterdeck.app.views.catalogue import VIEW_NAMES
 from quarterdeck.app.views.events.screen import EventsScreen
 from quarterdeck.app.views.join_lists.editor import JoinListEditor
 from quarterdeck.app.views.network.screen import NetworkScreen
-from quarterdeck.app.views.partitions.screen import PartitionsScreen
-from quarterdeck.app.views.suspicions.screen import SuspicionsScreen
+from quarterdeck.app.views.partitions import PartitionsScreen
+from quarterdeck.app.views.suspicions import SuspicionsScreen
 from quarterdeck.backend.core.commands import commands as core
 from quarterdeck.backend.core.commands.commands import Command
 from tests.app.fakes.console_driver import ConsoleDriver

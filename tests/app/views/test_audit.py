@@ -13,7 +13,7 @@ import pytest
 from textual.pilot import Pilot
 
 from quarterdeck.app.console import Console
-from quarterdeck.app.views.audit.audit_process import AUDIT, AuditFailed, AuditRunner, audited_path, findings_places
+from quarterdeck.app.views.audit.findings import AUDIT, AuditFailed, AuditRunner, audited_path, findings_places
 from quarterdeck.app.views.audit.screen import AuditScreen
 from quarterdeck.backend.core import events
 from tests import waiting

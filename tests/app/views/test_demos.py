@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from quarterdeck.app.commands.confirm_screens import ConfirmScreen
+from quarterdeck.app.commands.confirmation import ConfirmScreen
 from quarterdeck.app.console import Console
-from quarterdeck.app.views.demos.screen import DemosScreen
+from quarterdeck.app.views.demos import DemosScreen
 from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCluster
 from quarterdeck.backend.training.demo_cluster import SimulatedDemo
 from quarterdeck.backend.training.scores import SCORES_FILE, ScoreBook

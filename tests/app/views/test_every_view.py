@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from textual.screen import ModalScreen
 
-from quarterdeck.app.actions.action import VIEW_NAMES, Action, ViewName
-from quarterdeck.app.actions.allowed import EVERYTHING, Allowed
+from quarterdeck.app.actions.action import EVERYTHING, Action, Allowed, ViewName
 from quarterdeck.app.actions.registry import ACTIONS, action_called, available_actions, command_words
-from quarterdeck.app.commands.confirm_screens import ConfirmScreen, ConfirmTypedScreen
+from quarterdeck.app.commands.confirmation import ConfirmScreen, ConfirmTypedScreen
 from quarterdeck.app.commands.palette import ActionsProvider
 from quarterdeck.app.key_map import display_of, keys_for, keys_of
+from quarterdeck.app.views.catalogue import VIEW_NAMES
 from quarterdeck.backend.clusters.limits import ONLY_HAZELCAST
 from tests.app.fakes.console_driver import ConsoleDriver, run
 from tests.app.fakes.screen_text import screen_text, settle

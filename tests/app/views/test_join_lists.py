@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 from textual.pilot import Pilot
 
-from quarterdeck.app.commands.confirm_screens import ConfirmScreen
+from quarterdeck.app.commands.confirmation import ConfirmScreen
 from quarterdeck.app.console import Console
 from quarterdeck.app.views.join_lists.editor import JoinListEditor
 from quarterdeck.app.views.join_lists.screen import JoinListsScreen

@@ -6,8 +6,8 @@ import pytest
 from textual.widgets import Input
 
 from quarterdeck.app.console import Console
-from quarterdeck.app.views.member.screen import MemberScreen
-from quarterdeck.app.views.migrations.screen import MigrationsScreen
+from quarterdeck.app.views.member import MemberScreen
+from quarterdeck.app.views.migrations import MigrationsScreen
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.commands.commands import (
     ResumeMember,

@@ -9,7 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 from quarterdeck.app.console import Console
-from quarterdeck.app.views.members.screen import MembersScreen
+from quarterdeck.app.views.members import MembersScreen
 from quarterdeck.backend.core.events import HeartbeatLate, ProcessKilled
 from quarterdeck.backend.core.properties import SECOND_US
 from tests.app.fakes.fake_cluster import FakeCluster

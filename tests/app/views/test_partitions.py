@@ -9,16 +9,16 @@ import pytest
 from textual.pilot import Pilot
 
 from quarterdeck.app.console import Console
-from quarterdeck.app.settings import ConsoleSettings
-from quarterdeck.app.themes.registry import THEMES
-from quarterdeck.app.views.partitions.screen import HoldersTable, PartitionsScreen
+from quarterdeck.app.console_state import ConsoleSettings
+from quarterdeck.app.themes import THEMES
+from quarterdeck.app.views.partitions import HoldersTable, PartitionsScreen
 from quarterdeck.backend.core.events import ProcessKilled
 from quarterdeck.backend.core.partitions.events import Holder, TableChanged
 from quarterdeck.widgets.replica_style import HUES
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.long_run_cluster import LongRunCluster
 from tests.app.fakes.screen_text import screen_text, settle
-from tests.app.themes.test_registry import contrast
+from tests.app.test_themes import contrast
 
 FIVE = ("athens", "byzantium", "cyrene", "delphi", "euphesus")
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from textual.pilot import Pilot
 
 from quarterdeck.app.console import Console
-from quarterdeck.app.views.suspicions.screen import SuspicionsScreen
+from quarterdeck.app.views.suspicions import SuspicionsScreen
 from quarterdeck.backend.core.events import DisconnectionReported, DisconnectionResolved
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.screen_text import screen_text

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from quarterdeck.app.commands.requests import Requests
 from quarterdeck.app.console import Console
 from quarterdeck.app.session import ConsoleSession
-from quarterdeck.app.views.partitions.screen import PartitionsScreen
+from quarterdeck.app.views.partitions import PartitionsScreen
 from quarterdeck.backend.clusters.traffic import Traffic, load_of
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.data.events import BackupLag, DataMeasured, MapMeasured

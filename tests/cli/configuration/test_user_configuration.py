@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.app.settings import ConsoleSettings
+from quarterdeck.app.console_state import ConsoleSettings
 from quarterdeck.backend.documents.yaml_document import BadDocument
 from quarterdeck.cli.configuration.user_configuration import UserConfiguration
 from tests.cli.conftest import Quarterdeck

@@ -15,7 +15,7 @@ pytest.importorskip("textual_serve", reason="the extra [web] is not installed")
 if installed() is None:
     pytest.skip("no Chromium on this machine (Debian: apt-get install chromium)", allow_module_level=True)
 
-from quarterdeck.app.themes.registry import PALETTES
+from quarterdeck.app.themes import PALETTES
 from tests.cli.commands.web.served_console import Served, serving
 from tests.waiting import wait_until
 

@@ -1,0 +1,186 @@
+"""Tables whose columns are declared over rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from rich.cells import cell_len
+
+from quarterdeck.backend.picture.text.not_told import NOT_TOLD
+from quarterdeck.widgets.line_table import Column, TableCell, TableModel
+
+Row = TypeVar("Row")
+
+NUMBER = re.compile(r"(\d+)")
+
+
+@dataclass(frozen=True)
+class ColumnOf(Generic[Row]):
+    """A column over rows of one type."""
+
+    title: str
+    text: Callable[[Row], str]
+    tone: str | Callable[[Row], str] | None = None
+    """What a cell is painted in; that of the row when it is None."""
+    widest: str | int = ""
+    """The widest text that is expected, or how many cells that takes; the title fits in any case."""
+    rank: Callable[[Row], object] | None = None
+    """What rows are sorted by, None for rows that come last; without it the text of the cell decides."""
+
+    @property
+    def width(self) -> int:
+        """In cells, the gap behind it included; `BoardModel.widen` may make the column wider."""
+        widest = self.widest if isinstance(self.widest, int) else cell_len(self.widest)
+        return max(cell_len(self.title), widest) + 1
+
+
+class SortableModel(TableModel, Protocol):
+    """A `TableModel` that knows how its rows are sorted."""
+
+    def rank(self, key: str, title: str) -> object:
+        """What the row is sorted by in the column of this title; None for rows that come last."""
+        ...
+
+
+class BoardModel(Generic[Row]):
+    """A `SortableModel` of declared columns. A row is made when a table asks for it first, and kept until `show_rows`."""
+
+    def __init__(
+        self,
+        columns: Iterable[ColumnOf[Row]],
+        *,
+        fixed: int = 0,
+        tone: Callable[[Row], str] = lambda _: "plain",
+        outlier: Callable[[Row], bool] = lambda _: False,
+    ) -> None:
+        """The first `fixed` columns never scroll sideways. Rows that are an `outlier` stand out."""
+        self.fixed_columns = fixed
+        self.keys: Sequence[str] = ()
+        self.columns: tuple[Column, ...] = ()
+        self._tone, self._outlier = tone, outlier
+        self._rows: dict[str, Row] = {}
+        self._make_row: Callable[[str], Row] = self._rows.__getitem__
+        self._widths: dict[str, int] = {}
+        self.declare(columns)
+
+    def declare(self, columns: Iterable[ColumnOf[Row]]) -> None:
+        """Show these columns from now on; those that were shown before keep their widths."""
+        self._declared = tuple(columns)
+        self._widths = {column.title: column.width for column in self._declared} | self._widths
+        self._lay_out()
+
+    def show_rows(self, keys: Sequence[str], row_of: Callable[[str], Row]) -> None:
+        """Show a row for each key."""
+        self.keys, self._make_row = keys, row_of
+        self._rows.clear()
+
+    def widen(self, title: str, texts: Iterable[str], most: int | None = None, *, gap: int = 1) -> None:
+        """Make room for `texts`, up to `most` cells. A column never becomes narrower, so that nothing jumps to and fro."""
+        longest = max(map(cell_len, texts), default=0)
+        width = (longest if most is None else min(longest, most)) + gap
+        if width > self._widths[title]:
+            self._widths[title] = width
+            self._lay_out()
+
+    def narrow(self) -> None:
+        """Give every column its declared width again."""
+        self._widths = {column.title: column.width for column in self._declared}
+        self._lay_out()
+
+    def row(self, key: str | None) -> Row | None:
+        """The row of this key, if there is one."""
+        return self._row(key) if key is not None and key in self.keys else None
+
+    def cells(self, key: str, first: int, last: int) -> Sequence[TableCell]:
+        row = self._row(key)
+        return [self._cell(column, row) for column in self._declared[first:last]]
+
+    def rank(self, key: str, title: str) -> object:
+        column = next((column for column in self._declared if column.title == title), None)
+        if column is None:
+            return None
+        row = self._row(key)
+        return column.rank(row) if column.rank is not None else text_rank(column.text(row))
+
+    def outlier(self, key: str) -> bool:
+        return self._outlier(self._row(key))
+
+    def _row(self, key: str) -> Row:
+        row = self._rows.get(key)
+        if row is None:
+            row = self._rows[key] = self._make_row(key)
+        return row
+
+    def _cell(self, column: ColumnOf[Row], row: Row) -> TableCell:
+        tone = column.tone
+        return TableCell(
+            column.text(row), self._tone(row) if tone is None else tone if isinstance(tone, str) else tone(row)
+        )
+
+    def _lay_out(self) -> None:
+        self.columns = tuple(Column(column.title, self._widths[column.title]) for column in self._declared)
+
+
+class MatrixModel(BoardModel[Row]):
+    """Declared columns, which stay in sight, and behind them one column for each of some members."""
+
+    def __init__(
+        self,
+        columns: Iterable[ColumnOf[Row]],
+        cells_of: Callable[[Row, Sequence[str]], Iterable[TableCell]],
+        *,
+        rank_of: Callable[[Row, str], object] | None = None,
+        tone: Callable[[Row], str] = lambda _: "plain",
+        outlier: Callable[[Row], bool] = lambda _: False,
+    ) -> None:
+        """`cells_of` gives the cells of a row in the columns of these members; `rank_of` is the rank of one of them."""
+        self._members: dict[str, Column] = {}
+        self._labels: tuple[str, ...] = ()
+        self._cells_of, self._rank_of = cells_of, rank_of
+        super().__init__(columns, tone=tone, outlier=outlier)
+
+    def show_members(self, columns: Mapping[str, Column]) -> None:
+        """Show these columns, by the label of their member."""
+        self._members, self._labels = dict(columns), tuple(columns)
+        self._lay_out()
+
+    def cells(self, key: str, first: int, last: int) -> Sequence[TableCell]:
+        fixed = self.fixed_columns
+        labels = self._labels[max(first - fixed, 0) : max(last - fixed, 0)]
+        return [*super().cells(key, first, last), *self._cells_of(self._row(key), labels)]
+
+    def rank(self, key: str, title: str) -> object:
+        label = next((label for label, column in self._members.items() if column.title == title), None)
+        if label is None or any(column.title == title for column in self._declared):
+            return super().rank(key, title)
+        row = self._row(key)
+        if self._rank_of is not None:
+            return self._rank_of(row, label)
+        return next((text_rank(cell.text) for cell in self._cells_of(row, (label,))), None)
+
+    def _lay_out(self) -> None:
+        super()._lay_out()
+        self.fixed_columns = len(self.columns)
+        self.columns += tuple(self._members.values())
+
+
+def told_text(count: int | None, *, zero: str = "0") -> str:
+    """A count as a cell; that it is not told where it is None."""
+    return NOT_TOLD if count is None else str(count) if count else zero
+
+
+def text_rank(text: str) -> object:
+    """What a cell is sorted by when nothing but its text is known; None for a cell without any."""
+    return natural(text) or None
+
+
+def natural(text: str) -> tuple[tuple[bool, int, str], ...]:
+    """What to compare texts by so that `n10` comes after `n9`."""
+    return tuple(
+        (False, int(part), "") if part.isdecimal() else (True, 0, part.casefold())
+        for part in NUMBER.split(text)
+        if part
+    )

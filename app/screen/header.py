@@ -1,0 +1,156 @@
+"""The first line of every view: which cluster, from where, how many members, who leads, what is wrong and who can be heard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from quarterdeck.app.actions.action import ViewName
+from quarterdeck.app.session import ConsoleSession
+from quarterdeck.app.views.catalogue import VIEW_NAMES
+from quarterdeck.backend.clusters.cluster import Cluster
+from quarterdeck.backend.clusters.connection_status import ConnectionStatus, ConnectionStatusSource
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.boards.migration_board import lost_text, progress_text
+from quarterdeck.backend.picture.text.fact import Fact
+from quarterdeck.backend.picture.text.formatting import age_text, counted, one_line
+from quarterdeck.widgets.line_table import TableCell
+
+NAMES_SPELT_OUT = 3
+
+
+class ConnectionSummary:
+    """Looks at one cluster. Ages are in whole seconds, so what it says changes at most once a second by itself."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._remote = cluster if isinstance(cluster, ConnectionStatusSource) else None
+
+    def marks(self) -> dict[str, str]:
+        """What to put beside each member whose news are old, or that was never reached."""
+        now_us = self._cluster.now_us()
+        marks = {}
+        for label, one in self._reach().items():
+            if one.contact == "stale":
+                marks[label] = f"stale {age_text(now_us - one.since_us)}"
+            elif one.contact == "connecting":
+                marks[label] = "not reached"
+        return marks
+
+    def badges(self, *, live: bool) -> list[TableCell]:
+        """Where this is, and whether anything can be changed from here; the past can not."""
+        writable = self._cluster.writable and live
+        if self._remote is None:
+            return [TableCell("RW" if writable else "RO", "strong")]
+        right = "RW read and write" if writable else "RO read-only"
+        return [TableCell(one_line(self._remote.environment), "warning"), TableCell(right, "strong")]
+
+    def problems(self) -> list[TableCell]:
+        """How many members are out of reach, and whose history is not whole."""
+        connection_status = self._reach()
+        away = sum(one.contact != "connected" for one in connection_status.values())
+        torn = [one_line(label) for label, one in connection_status.items() if one.incomplete]
+        more = f" and {len(torn) - NAMES_SPELT_OUT} more" if len(torn) > NAMES_SPELT_OUT else ""
+        standing = {label: one.state for label, one in connection_status.items() if one.state not in ("", "connected")}
+        if standing:
+            named = [f"{one_line(label)} {state}" for label, state in list(standing.items())[:NAMES_SPELT_OUT]]
+            more = f" and {len(standing) - NAMES_SPELT_OUT} more" if len(standing) > NAMES_SPELT_OUT else ""
+            answering = f"{len(connection_status) - away} of {len(connection_status)} answer"
+            return [TableCell(f"⊘ {answering}; {', '.join(named)}{more}", "warning")]
+        return [
+            TableCell(f"⊘ {counted(away, 'member')} not reached" if away else "", "warning"),
+            TableCell(f"history incomplete: {', '.join(torn[:NAMES_SPELT_OUT])}{more}" if torn else "", "warning"),
+        ]
+
+    def facts(self, label: str) -> Iterator[Fact]:
+        """How this member is reached."""
+        one = self._reach().get(label)
+        if one is None:
+            return
+        now_us = self._cluster.now_us()
+        age, why = age_text(now_us - one.since_us), f": {one_line(one.why)}" if one.why else ""
+        match one.contact:
+            case "connected":
+                yield Fact("connection", f"{one.url}, connected since {age}")
+            case "stale":
+                yield Fact("connection", f"{one.url}, last heard {age} ago{why}", "warning")
+                yield Fact("", "what follows is what it believed then", "faint")
+            case _:
+                yield Fact("connection", f"{one.url}, not reached, tried for {age}{why}", "warning")
+        if one.incomplete:
+            yield Fact("history", f"incomplete: {one.incomplete} is lost, so something may be missing here", "warning")
+
+    def _reach(self) -> Mapping[str, ConnectionStatus]:
+        return {} if self._remote is None else self._remote.connection_status()
+
+
+MASTERS_NAMED = 4
+SOURCE_NAMES = {"logs": "logs", "client-protocol": "what clients are told"}
+
+
+def header_parts(session: ConsoleSession, connections: ConnectionSummary, view: ViewName) -> list[TableCell]:
+    """What the first line says now."""
+    cluster, picture = session.cluster, session.picture
+    running = sum(belief.running for belief in picture.members.values())
+    masters = picture.masters()
+    named = ", ".join(one_line(label) for label in masters[:MASTERS_NAMED])
+    named += ", …" if len(masters) > MASTERS_NAMED else ""
+    broken = len(session.violations)
+    return [
+        TableCell(one_line(cluster.name), "strong"),
+        _source_cell(session),
+        *([TableCell(f"› {view}", "faint")] if view != VIEW_NAMES[0] else []),
+        TableCell(moment_text(session), "warning"),
+        *connections.badges(live=session.live),
+        TableCell(f"members {running}/{len(cluster.labels)}"),
+        TableCell(
+            f"master{'s' if len(masters) > 1 else ''} {named or 'none'}", "warning" if len(masters) > 1 else "plain"
+        ),
+        *connections.problems(),
+        TableCell(f"✕ {counted(broken, 'violation')}" if broken else "", "bad"),
+        TableCell(lost_text(picture), "bad"),
+        TableCell(_journal_text(session), "bad"),
+        TableCell(_load_text(session), "warning"),
+        TableCell(progress_text(picture)),
+    ]
+
+
+def _source_cell(session: ConsoleSession) -> TableCell:
+    """What kind of cluster this is. What is past of a live one is not live."""
+    source = session.cluster.source
+    if source == "copy":
+        return TableCell("COPY", "warning")
+    witnessed = {one for belief in session.picture.members.values() for one in belief.witnessed_by}
+    if source == "recorded" and witnessed:
+        return TableCell(f"from {' and '.join(SOURCE_NAMES[one] for one in sorted(witnessed))}", "faint")
+    return TableCell(source if session.live or source != "live" else "", "faint")
+
+
+def _load_text(session: ConsoleSession) -> str:
+    load = session.traffic
+    return load.text if load is not None and not load.over and session.live else ""
+
+
+def _journal_text(session: ConsoleSession) -> str:
+    """Whose journal cannot be written, and why; empty when every one can."""
+    picture = session.picture
+    if picture.journal_failure:
+        return f"✕ no journal: {one_line(picture.journal_failure)}"
+    failing = {
+        one.label: one.journal_failure
+        for one in picture.members.values()
+        if one.journal_failure and one.reached and one.status not in ("stopped", "killed")
+    }
+    if not failing:
+        return ""
+    first, reason = next(iter(failing.items()))
+    more = f" and {len(failing) - 1} more" if len(failing) > 1 else ""
+    return f"✕ no journal of {one_line(first)}{more}: {one_line(reason)}"
+
+
+def moment_text(session: ConsoleSession) -> str:
+    """Where the playhead is, when it is not at the newest; empty otherwise."""
+    playhead = session.playhead
+    if playhead.live:
+        return ""
+    sign = "‖ past" if playhead.mode == "paused" else f"▶ past x{playhead.speed:g}"
+    return f"{sign} {playhead.shown_us / SECOND_US:.3f} of {playhead.now_us / SECOND_US:.1f} s"

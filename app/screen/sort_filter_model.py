@@ -1,0 +1,133 @@
+"""Any table as its reader wants it: sorted by a column, filtered by a text, without some of its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from quarterdeck.app.screen.columns import SortableModel
+from quarterdeck.backend.picture.text.text_filter import text_filter
+from quarterdeck.widgets.line_table import Column, TableCell
+
+SORT_MARKS = ("↑", "↓")
+"""Behind the title of the column that is sorted by: upwards, and reversed. They are no glyphs of any state."""
+
+SEARCHED_COLUMNS = 16
+"""A filter looks at no more columns than these: a matrix may have as many as there are members."""
+
+
+@dataclass(frozen=True)
+class TableSettings:
+    """How a reader wants a table. `sort` and `hidden` are titles of columns."""
+
+    sort: str = ""
+    reverse: bool = False
+    hidden: tuple[str, ...] = ()
+    filter: str = ""
+
+
+class SortFilterModel:
+    """Stands between a model and the table that paints it."""
+
+    def __init__(self, inner: SortableModel) -> None:
+        self.inner = inner
+        self.table_settings = TableSettings()
+        self._known: tuple[tuple[str, ...], TableSettings] | None = None
+        self._keys: tuple[str, ...] = ()
+        self._shown: tuple[int, ...] = ()
+        self._laid_out: tuple[tuple[Column, ...], TableSettings] | None = None
+        self._columns: tuple[Column, ...] = ()
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """Titles of all columns that have one, hidden ones included."""
+        return tuple(column.title for column in self.inner.columns if column.title)
+
+    @property
+    def chip(self) -> str:
+        """The filter in force and what it leaves; empty without one."""
+        text = self.table_settings.filter
+        return f"/{text}  {len(self.keys)} of {len(self.inner.keys)}" if text else ""
+
+    def change_settings(self, **changes: str | bool | tuple[str, ...]) -> None:
+        """Change the arrangement; `LineTable.show` makes it seen."""
+        self.table_settings = replace(self.table_settings, **changes)  # type: ignore[arg-type]
+
+    def renew(self) -> None:
+        """Sort and filter again at the next look: cells have changed."""
+        self._known = None
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        columns = tuple(self.inner.columns)
+        if self._laid_out != (columns, self.table_settings):
+            self._laid_out = (columns, self.table_settings)
+            self._shown = tuple(
+                place for place, column in enumerate(columns) if column.title not in self.table_settings.hidden
+            )
+            self._columns = tuple(self._titled(columns[place]) for place in self._shown)
+        return self._columns
+
+    @property
+    def fixed_columns(self) -> int:
+        fixed, hidden = self.inner.fixed_columns, self.table_settings.hidden
+        if not hidden:
+            return fixed
+        return sum(column.title not in hidden for column in self.inner.columns[:fixed])
+
+    @property
+    def keys(self) -> Sequence[str]:
+        inner = tuple(self.inner.keys)
+        if not self.table_settings.filter and not self.table_settings.sort:
+            return tuple(reversed(inner)) if self.table_settings.reverse else inner
+        if self._known != (inner, self.table_settings):
+            self._known = (inner, self.table_settings)
+            self._keys = self._sorted_and_filtered(inner)
+        return self._keys
+
+    def cells(self, key: str, first: int, last: int) -> Sequence[TableCell]:
+        if not self.table_settings.hidden:
+            return self.inner.cells(key, first, last)
+        places = self._shown[first:last]
+        if not places:
+            return ()
+        cells = self.inner.cells(key, places[0], places[-1] + 1)
+        return tuple(cells[place - places[0]] for place in places)
+
+    def outlier(self, key: str) -> bool:
+        return self.inner.outlier(key)
+
+    def row(self, key: str) -> dict[str, str]:
+        """The cells of a row by the titles of their columns, to copy or export; those without a title are left out."""
+        columns = self.inner.columns
+        hidden = self.table_settings.hidden
+        cells = self.inner.cells(key, 0, len(columns))
+        return {
+            column.title: cell.text
+            for column, cell in zip(columns, cells, strict=True)
+            if column.title and column.title not in hidden
+        }
+
+    def _titled(self, column: Column) -> Column:
+        if column.title != self.table_settings.sort or not column.title:
+            return column
+        arrow = SORT_MARKS[self.table_settings.reverse]
+        title = f"{column.title}{arrow}"
+        return Column(title, max(column.width, len(title) + 1))
+
+    def _sorted_and_filtered(self, keys: tuple[str, ...]) -> tuple[str, ...]:
+        if self.table_settings.filter:
+            selects = text_filter(self.table_settings.filter)
+            keys = tuple(key for key in keys if selects(self._text_of(key)))
+        if self.table_settings.sort:
+            return tuple(sorted(keys, key=self._rank, reverse=self.table_settings.reverse))
+        return tuple(reversed(keys)) if self.table_settings.reverse else keys
+
+    def _text_of(self, key: str) -> str:
+        cells = self.inner.cells(key, 0, min(len(self.inner.columns), SEARCHED_COLUMNS))
+        return " ".join(cell.text for cell in cells)
+
+    def _rank(self, key: str) -> tuple[bool, object]:
+        """Rows with nothing in the column come last, or first when the order is reversed."""
+        rank = self.inner.rank(key, self.table_settings.sort)
+        return rank is None, 0 if rank is None else rank

@@ -1,0 +1,398 @@
+"""What all views share: a first line, a body, a sentence on what the cursor is on, a message, the prompt and the footer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from time import monotonic
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.screen import Screen
+from textual.widget import Widget
+
+from quarterdeck.app.actions.action import Action, ViewName, WordKind
+from quarterdeck.app.actions.registry import action_called
+from quarterdeck.app.console_interface import ConsoleInterface, Handler, Pointed
+from quarterdeck.app.console_state import Clock
+from quarterdeck.app.footer import KEPT, KEPT_AT_HOME, works
+from quarterdeck.app.key_map import keys_for
+from quarterdeck.app.screen.header import ConnectionSummary, header_parts
+from quarterdeck.app.screen.sort_filter_model import SortFilterModel
+from quarterdeck.app.session import ConsoleSession
+from quarterdeck.app.views.catalogue import VIEWS
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.boards.member_detail import member_detail
+from quarterdeck.backend.picture.text.fact import Fact
+from quarterdeck.backend.picture.text.formatting import one_line
+from quarterdeck.widgets.candidate_list import CandidateList
+from quarterdeck.widgets.fact_sheet import FactSheet
+from quarterdeck.widgets.hint_line import Hint, HintLine
+from quarterdeck.widgets.line_table import LineTable, TableCell
+from quarterdeck.widgets.prompt import Prompt
+from quarterdeck.widgets.status_line import StatusLine
+from quarterdeck.widgets.view_bar import BarView, ViewBar
+
+MOST_FOLLOWED = 30
+"""In a cluster of more members a detail is told anew at most once a second."""
+
+
+class RowDetail(FactSheet):
+    """Asks for the facts only when it is in sight, and something has changed that they are about."""
+
+    def __init__(self, session: ConsoleSession) -> None:
+        super().__init__(id="row-detail")
+        self._session = session
+        self._row: Hashable = None
+        self._about: Hashable = None
+        """For which row, when and at which news it was told last."""
+        self._asked: tuple[Hashable, Callable[[], Sequence[Fact]]] = None, tuple
+
+    def tell(self, row: Hashable, facts: Callable[[], Sequence[Fact]]) -> None:
+        """Show the `facts` of this row; none for None."""
+        self._asked = row, facts
+        if not self.display or not self.size.width:
+            return
+        session = self._session
+        picture = session.picture
+        news = picture.at if len(picture.members) <= MOST_FOLLOWED else 0
+        about = (row, session.now_us() // SECOND_US, session.epoch, news)
+        if about != self._about:
+            moved = row != self._row
+            self._about, self._row = about, row
+            self.show(facts() if row is not None else ())
+            if moved:
+                self.scroll_home(animate=False)
+
+    def on_resize(self) -> None:
+        super().on_resize()
+        self._about = None
+        self.tell(*self._asked)
+
+
+ACT = re.compile(r"app\.act\('([a-z-]+)'\)")
+"""What a binding of an action does, as `app.key_map` writes it."""
+
+BAR = tuple(
+    BarView(action.key_display, keys_for(action)[0], view.name, action.title, view.short)
+    for view in VIEWS
+    if view.short and (action := view.opening) is not None
+)
+
+MESSAGE_SECONDS = 60.0
+"""So long a message is news."""
+ROOMY_ROWS = 20
+"""Fewer rows than that are for the cluster alone."""
+
+NEW_US = 60 * SECOND_US
+CALM_US = 5 * SECOND_US
+"""How long a run is new, and after how long without an event nothing happens."""
+
+COLUMNS_FOR_DETAIL = 150
+"""From so many columns on the detail of a row stands beside the tables."""
+
+COLUMNS_BESIDE_PICTURES = 190
+"""The same for views whose drawings or lines need the width themselves."""
+
+ROWS_FOR_VIEWS = 30
+"""On a screen of fewer rows there is no line with the names of the views."""
+
+
+class ViewScreen(Screen[None]):
+    """One view of a session. The console calls `tick`; a view says what it shows in `body` and `paint`.
+
+    Member actions are for `targets()`. Whatever the view itself can do stands in `handlers`, by the id of the action;
+    those win over the console's own.
+    """
+
+    DEFAULT_CSS = """
+    #body { height: 1fr; overflow: hidden; }
+    #body-and-detail { height: 1fr; }
+    #body-and-detail #body { width: 1fr; }
+    #row-detail { display: none; width: 60; height: 1fr; border-left: solid $panel; scrollbar-size: 1 1; }
+    ViewScreen.-wide #row-detail { display: block; }
+    """
+
+    view: ClassVar[ViewName]
+
+    detailed = False
+    """Whether the row under the cursor is told in full beside the tables, where there is room."""
+
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (COLUMNS_FOR_DETAIL, "-wide")]
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (ROWS_FOR_VIEWS, "-tall")]
+
+    def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
+        super().__init__()
+        self.session, self.console = session, console
+        self.connections = ConnectionSummary(session.cluster)
+        self.header = StatusLine(id="header")
+        self.tabs_line = StatusLine(id="tabs")
+        self.views_line = ViewBar(BAR, self.view, id="views")
+        self.row_detail = RowDetail(session)
+        self.below = StatusLine(id="below", most_lines=2, shrinks=False)
+        self.message = StatusLine(id="message", most_lines=3)
+        self.hints = HintLine(id="hints")
+        self.candidates = CandidateList(id="candidates")
+        self.prompt = Prompt(console.complete, console.history, id="prompt")
+        self.handlers: dict[str, Handler] = {}
+        self._painted_second = -1
+        self._message_since = 0.0
+        self._hints: tuple[tuple[str, Hint], ...] = ()
+        """What may be hinted at, by the id of the action: all keys that are bound."""
+
+    def compose(self) -> ComposeResult:
+        yield self.tabs_line
+        yield self.views_line
+        yield self.header
+        body = Vertical(*self.body(), id="body")
+        yield Horizontal(body, self.row_detail, id="body-and-detail") if self.detailed else body
+        yield self.below
+        yield self.message
+        yield self.candidates
+        yield self.prompt
+        yield self.hints
+
+    # What a view says of itself
+
+    def body(self) -> Iterable[Widget]:
+        """The widgets between the first line and the sentence."""
+        raise NotImplementedError
+
+    def paint(self) -> None:
+        """Show the session as it is now; called when there is news, and once a second for the ages."""
+        raise NotImplementedError
+
+    def take(self, records: Sequence[Record]) -> None:
+        """Take in records that came just now; called also while the view is hidden."""
+
+    @property
+    def table(self) -> LineTable | None:
+        """The main table, if there is one: it gives targets, sorting, filtering, copying and export."""
+        return None
+
+    @property
+    def sort_filter(self) -> SortFilterModel | None:
+        """The arranged model of the main table."""
+        table = self.table
+        return table.model if table is not None and isinstance(table.model, SortFilterModel) else None
+
+    def targets(self) -> tuple[str, ...]:
+        """Labels of the members that an action is for; nobody when members are not what the view shows."""
+        return ()
+
+    @property
+    def member_under_cursor(self) -> str:
+        """Label of the member that the cursor is on, whatever is selected; empty where a row is not a member."""
+        return (self.table.cursor_key or "") if self.table is not None and self.targets() else ""
+
+    def sentence(self) -> Sequence[TableCell]:
+        """What is said below the body of that which the cursor is on."""
+        return ()
+
+    def row_pointed(self) -> Hashable:
+        """What the detail is about; None for nothing."""
+        return self.member_under_cursor or None
+
+    def row_facts(self) -> Sequence[Fact]:
+        """What is known of that: of a member all."""
+        member = self.member_under_cursor
+        picture, now_us = self.session.picture, self.session.now_us()
+        facts = member_detail(picture, member, now_us, recent=self.session.recent)
+        return (
+            Fact("member", one_line(member), "strong"),
+            *self.connections.facts(member),
+            *(fact for fact in facts if not fact.verbatim),
+        )
+
+    def filter_by(self, text: str) -> None:
+        """Show only what holds `text`."""
+        sort_filter, table = self.sort_filter, self.table
+        if sort_filter is not None and table is not None:
+            sort_filter.change_settings(filter=text)
+            table.show()
+            self._say_below()
+
+    @property
+    def filter_text(self) -> str:
+        return self.sort_filter.table_settings.filter if self.sort_filter is not None else ""
+
+    def rows(self) -> Iterable[Mapping[str, str]]:
+        """All rows in sight of the filter, for an export."""
+        sort_filter = self.sort_filter
+        return [sort_filter.row(key) for key in sort_filter.keys] if sort_filter is not None else []
+
+    def copied_rows(self) -> Sequence[Mapping[str, str]]:
+        """The selected rows, else the one under the cursor."""
+        sort_filter, table = self.sort_filter, self.table
+        if sort_filter is None or table is None:
+            return []
+        keys = table.selection or ((table.cursor_key,) if table.cursor_key is not None else ())
+        return [sort_filter.row(key) for key in keys]
+
+    def _quiet_line(self) -> Sequence[TableCell]:
+        """What to try, on the first view: while the cluster is new, and whenever nothing happens. Small screens have no room."""
+        session = self.session
+        now_us = session.now_us()
+        if (
+            self.size.height < ROOMY_ROWS
+            or self.console.has_way_back
+            or not session.live
+            or NEW_US < now_us < session.tape.end_us + CALM_US
+        ):
+            return ()
+        tries = [("demos", "D a three-minute lesson"), ("cut", "space marks, c cuts"), ("help", "? all keys")]
+        bound = {name for name, _ in self._hints}
+        return [TableCell(" · ".join(text for name, text in tries if name in bound), "faint")]
+
+    def holds_back(self, action: Action) -> str:
+        """Why `action` is not done here and now, in a sentence; empty when it is."""
+        return ""
+
+    def works(self, action_id: str) -> bool:
+        """Whether an action that this view knows can do something now; the footer leaves out what cannot."""
+        return True
+
+    def clear_filter(self) -> bool:
+        """Take the filter away; whether there was one."""
+        if not self.filter_text:
+            return False
+        self.filter_by("")
+        return True
+
+    def fit(self, height: int) -> None:
+        """Have the class of a screen so high beforehand: else everything is styled once more when the screen is told its size."""
+        self.add_class("-tall" if height >= ROWS_FOR_VIEWS else "-short", update=False)
+
+    def date_by(self, clock: Clock) -> None:
+        """Date events by this clock; for views that show events."""
+
+    def words(self) -> Mapping[WordKind, Sequence[str]]:
+        """What may follow words at the prompt here, for completion."""
+        return {"column": self.sort_filter.titles} if self.sort_filter is not None else {}
+
+    @property
+    def focused_first(self) -> Widget | None:
+        """Who has the focus when nobody types."""
+        return self.table
+
+    # What the console calls
+
+    def point_at(self, label: str) -> None:
+        """Put the cursor on a member, where members are rows."""
+        if self.table is not None:
+            self.table.point_at(label)
+
+    def point_at_event(self, event: Pointed) -> None:
+        """Put the cursor on an event, where events are rows, and say why it happened if that is asked."""
+
+    def aim(self, member: str, event: Pointed | None) -> None:
+        """Put the cursor on a member, and on an event, as far as they are named."""
+        if member:
+            self.point_at(member)
+        if event is not None:
+            self.point_at_event(event)
+
+    def tick(self, *, news: bool) -> None:
+        """Called at the console's clock while the view is in sight."""
+        if self.message.parts and monotonic() - self._message_since > MESSAGE_SECONDS:
+            self.message.show([])
+        second = self.session.now_us() // SECOND_US
+        if news or second != self._painted_second:
+            if second != self._painted_second and self.sort_filter is not None:
+                self.sort_filter.renew()
+            self._painted_second = second
+            self.repaint()
+
+    def repaint(self) -> None:
+        """Show everything as it is now; what has not changed is not painted again."""
+        tabs = self.console.tabs
+        self.tabs_line.show(tabs)
+        if self.tabs_line.display != bool(tabs):
+            self.tabs_line.display = bool(tabs)
+        self.header.show(header_parts(self.session, self.connections, self.view))
+        self.paint()
+        self._say_below()
+
+    def show_message(self, text: str, *, error: bool = False) -> None:
+        """Put one line above the footer; it stays until the next, or until it is no news any more."""
+        self._message_since = monotonic()
+        parts = [TableCell("✕ error", "bad")] if error else []
+        self.message.show([*parts, TableCell(one_line(text), "bad" if error else "plain")])
+
+    def focus_body(self) -> None:
+        """Give the focus back after somebody has typed."""
+        if self.focused_first is not None:
+            self.focused_first.focus()
+
+    # Events
+
+    def on_mount(self) -> None:
+        self.bindings_updated_signal.subscribe(self, lambda _: self._find_hints())
+        self.below.display = False
+        self._find_hints()
+        self.repaint()
+        if not self.prompt.sign:  # else somebody types already
+            self.focus_body()
+
+    def on_screen_resume(self) -> None:
+        if self.is_mounted:
+            self.repaint()
+
+    def on_line_table_moved(self, event: LineTable.Moved) -> None:
+        self._say_below()
+
+    def on_prompt_changed(self, message: Prompt.Changed) -> None:
+        if message.sign == "/":
+            self.filter_by(message.text)
+        elif message.sign == ":":
+            if any(part.tone == "bad" for part in self.message.parts):
+                self.message.show(())  # an error is about what was typed before
+            told = self.console.suggestions(message.text)
+            self.candidates.show([(one.shown, one.meaning) for one in told.candidates], told.effect)
+
+    def on_prompt_dismissed(self, message: Prompt.Dismissed) -> None:
+        if message.sign == "/":
+            self.filter_by("")
+        self.candidates.hide()
+        self.focus_body()
+
+    def on_prompt_answered(self, message: Prompt.Answered) -> None:
+        self.candidates.hide()
+        # At once, not `focus_body`, which waits its turn: what is asked next would lose the focus to it.
+        self.set_focus(self.focused_first)
+        self.console.answered(message.sign, message.text)
+
+    def _say_below(self) -> None:
+        self._show_hints()
+        if self.detailed:
+            self.row_detail.tell(self.row_pointed(), self.row_facts)
+        parts = self.sentence() or self._quiet_line()
+        self.below.show(parts)
+        if self.below.display != bool(parts):
+            self.below.display = bool(parts)
+
+    def _find_hints(self) -> None:
+        """Each action that is bound here and now, and hinted at, with its keys."""
+        found: dict[str, Hint] = {}
+        for _, binding, enabled, _ in self.active_bindings.values():
+            called = ACT.fullmatch(binding.action)
+            if binding.show and enabled and called and called[1] not in found:
+                found[called[1]] = Hint(self.app.get_key_display(binding), binding.description, binding.key)
+        self._hints = tuple(found.items())
+        self._show_hints()
+
+    def _show_hints(self) -> None:
+        """Of what is bound, what does something now."""
+        targets = self.targets()
+        kept = KEPT if self.console.has_way_back else KEPT_AT_HOME
+        asides = {*KEPT, *KEPT_AT_HOME}
+        self.hints.show(
+            [
+                hint
+                for one, hint in self._hints
+                if one not in asides and self.works(one) and works(action_called(one), self.session, targets)
+            ],
+            [hint for name in kept for one, hint in self._hints if one == name],
+        )

@@ -1,0 +1,181 @@
+"""The themes of the console by the names that operators give them with `:theme`, `--theme` and `theme:`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from textual.theme import Theme
+
+
+@dataclass(frozen=True)
+class ColourPalette:
+    """Colours as ``#rrggbb``. Every tone is read on every ground but `edge`, so each pair has to contrast."""
+
+    name: str
+    dark: bool
+
+    # Grounds
+    background: str
+    surface: str
+    """Of dialogs."""
+    panel: str
+    """Of headings and of the line at the bottom."""
+    cursor: str
+    """Of the row under the cursor of the widget that has the focus."""
+    cursor_blurred: str
+    outlier: str
+    """Of rows that stand out."""
+
+    # Tones
+    plain: str
+    faint: str
+    good: str
+    strong: str
+    warning: str
+    bad: str
+
+    edge: str
+    """Of borders and scroll bars; no text stands on it."""
+
+    @property
+    def grounds(self) -> dict[str, str]:
+        return {
+            "background": self.background, "surface": self.surface, "panel": self.panel, "cursor": self.cursor,
+            "cursor_blurred": self.cursor_blurred, "outlier": self.outlier,
+        }  # fmt: skip
+
+    @property
+    def tones(self) -> dict[str, str]:
+        return {
+            "plain": self.plain, "faint": self.faint, "good": self.good, "strong": self.strong,
+            "warning": self.warning, "bad": self.bad,
+        }  # fmt: skip
+
+    def theme(self) -> Theme:
+        """The theme that paints so. The style sheets name the tones as Textual does: ``$text-success`` and so on."""
+        return Theme(
+            name=self.name,
+            dark=self.dark,
+            primary=self.strong,
+            secondary=self.edge,
+            accent=self.strong,
+            success=self.good,
+            warning=self.warning,
+            error=self.bad,
+            foreground=self.plain,
+            background=self.background,
+            surface=self.surface,
+            panel=self.panel,
+            variables={
+                "text": self.plain,
+                "text-muted": self.faint,
+                "text-disabled": self.faint,
+                "foreground-muted": self.faint,
+                "text-success": self.good,
+                "text-primary": self.strong,
+                "text-accent": self.strong,
+                "text-warning": self.warning,
+                "text-error": self.bad,
+                "primary-muted": self.cursor,
+                "surface-lighten-2": self.cursor_blurred,
+                "warning-muted": self.outlier,
+                "border": self.edge,
+                "border-blurred": self.edge,
+                "scrollbar": self.edge,
+                "scrollbar-hover": self.edge,
+                "scrollbar-active": self.strong,
+                "scrollbar-background": self.panel,
+                "footer-key-foreground": self.strong,
+                "block-cursor-foreground": self.plain,
+                "block-cursor-background": self.cursor,
+                "block-cursor-blurred-foreground": self.plain,
+                "block-cursor-blurred-background": self.cursor_blurred,
+                "block-hover-background": self.cursor_blurred,
+                "input-selection-background": self.cursor,
+                "button-foreground": self.plain,
+                "button-color-foreground": self.background,
+            },
+        )
+
+
+DEFAULT_THEME = "dark"
+
+PALETTES = (
+    ColourPalette(
+        "dark", dark=True,
+        background="#101418", surface="#161c22", panel="#1d252c", cursor="#1c3a57", cursor_blurred="#2a333b",
+        outlier="#3a2c0a",
+        plain="#e6e9ec", faint="#a4aeb7", good="#74d191", strong="#7fc4ff", warning="#ffc24f", bad="#ff9a94",
+        edge="#3d5a75",
+    ),
+    ColourPalette(
+        "light", dark=False,
+        background="#fbfbfa", surface="#f2f3f3", panel="#e6e9eb", cursor="#cfe3f7", cursor_blurred="#dde1e4",
+        outlier="#fbeac2",
+        plain="#1b2025", faint="#4b545c", good="#0f5527", strong="#0a4a8c", warning="#6b3f00", bad="#98101a",
+        edge="#8fa9c2",
+    ),
+    # Seven to one and more, the ratio of WCAG's level AAA, on black.
+    ColourPalette(
+        "high-contrast", dark=True,
+        background="#000000", surface="#000000", panel="#141414", cursor="#00305c", cursor_blurred="#262626",
+        outlier="#332600",
+        plain="#ffffff", faint="#d4d4d4", good="#6dff9b", strong="#9ad4ff", warning="#ffd83d", bad="#ffb3ad",
+        edge="#9ad4ff",
+    ),
+    # For eyes that do not tell red from green: good is blue, what is not good goes from ochre to a bright yellow.
+    ColourPalette(
+        "deuteranopia", dark=True,
+        background="#101418", surface="#161c22", panel="#1d252c", cursor="#2d3742", cursor_blurred="#262d34",
+        outlier="#332f14",
+        plain="#e6e9ec", faint="#a4aeb7", good="#6ca6ff", strong="#b9d3ff", warning="#d6a53a", bad="#ffe680",
+        edge="#4f5f70",
+    ),
+)  # fmt: skip
+
+ANSI = Theme(
+    name="ansi",
+    ansi=True,
+    dark=True,
+    primary="ansi_cyan",
+    secondary="ansi_blue",
+    accent="ansi_cyan",
+    success="ansi_green",
+    warning="ansi_yellow",
+    error="ansi_red",
+    foreground="ansi_default",
+    background="ansi_default",
+    surface="ansi_default",
+    panel="ansi_default",
+    boost="ansi_default",
+    variables={
+        "ansi-background": "ansi_default",
+        "ansi-foreground": "ansi_default",
+        "primary-muted": "ansi_default",
+        "surface-lighten-2": "ansi_default",
+        "warning-muted": "ansi_default",
+        "text-muted": "ansi_default",
+        "foreground-muted": "ansi_default",
+        "border": "ansi_default",
+        "footer-key-foreground": "ansi_cyan",
+        "block-cursor-foreground": "ansi_default",
+        "block-cursor-background": "ansi_default",
+        "input-cursor-text-style": "reverse",
+    },
+)
+"""The terminal's own sixteen colours on its own ground, for those who have made themselves a palette. How well its texts contrast
+is the terminal's affair; the cursor is shown by reverse video."""
+
+THEMES: dict[str, Theme] = {**{one.name: one.theme() for one in PALETTES}, ANSI.name: ANSI}
+"""By name, in the order in which they are offered."""
+
+
+class NoSuchTheme(ValueError):
+    """There is no theme of this name; the message lists those there are."""
+
+
+def theme_called(name: str) -> Theme:
+    """The theme of this name. Raises `NoSuchTheme`."""
+    if name not in THEMES:
+        raise NoSuchTheme(f"there is no theme {name!r}; themes are {', '.join(THEMES)}")
+    return THEMES[name]

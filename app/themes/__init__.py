@@ -1,1 +1,0 @@
-"""How the console is coloured. Its five themes have texts that are readable on every ground that they stand on."""

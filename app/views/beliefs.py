@@ -1,0 +1,307 @@
+"""What every member believes, side by side: the matrix of observers by members, and the observer under the cursor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from rich.cells import cell_len
+from textual.containers import Vertical
+from textual.widget import Widget
+
+from quarterdeck.app.console_interface import ConsoleInterface
+from quarterdeck.app.screen.columns import ColumnOf, MatrixModel
+from quarterdeck.app.screen.sort_filter_model import SortFilterModel
+from quarterdeck.app.screen.view_screen import ViewScreen
+from quarterdeck.app.session import ConsoleSession
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.boards.belief_matrix import (
+    DISSENT_GLYPH,
+    NOT_REACHED,
+    BeliefState,
+    BeliefSummary,
+    ObserverFacts,
+    cell,
+    how_it_differs,
+    observer_facts,
+    state_word,
+    summarize_beliefs,
+)
+from quarterdeck.backend.picture.boards.member_detail import member_detail
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.text.fact import Fact
+from quarterdeck.backend.picture.text.formatting import one_line, told_apart
+from quarterdeck.widgets.fact_sheet import FactSheet
+from quarterdeck.widgets.line_table import MARKER_WIDTH, Column, LineTable, TableCell
+from quarterdeck.widgets.status_line import StatusLine
+
+TONE_OF: dict[BeliefState, str] = {
+    "member": "good",
+    "master": "strong",
+    "suspected": "warning",
+    "removed": "bad",
+    "held": "warning",
+    "unknown": "faint",
+}
+
+PLAIN_WIDTH = len("✕ removed") + 1
+SUSPECTED_WIDTH = len("? suspected") + 1
+NAME_OVER_GLYPH = (3, 10)
+"""Where there is room for glyphs only, at least and at most so much of a name stands above them."""
+LONGEST_NAME = 22
+"""Longer labels are cut short in columns; the fixed columns have to leave room for the rest."""
+FACTS_WIDTH = 34
+"""Cells that what an observer says of itself usually takes."""
+
+
+class BeliefRow(NamedTuple):
+    """What an observer says of itself. `mark` says how old that is, when it is only what was heard last."""
+
+    key: str
+    facts: ObserverFacts
+    mark: str
+    dissents: bool
+
+    @property
+    def greyed(self) -> bool:
+        return self.facts.greyed or bool(self.mark)
+
+    @property
+    def tone(self) -> str:
+        return "faint" if self.greyed else "plain"
+
+    @property
+    def list_text(self) -> str:
+        """The version of its list, after how old the news of it are."""
+        return f"{self.mark} {self.facts.list_version}".strip()
+
+
+COLUMNS: tuple[ColumnOf[BeliefRow], ...] = (
+    ColumnOf("", lambda row: DISSENT_GLYPH if row.dissents else "", "warning", DISSENT_GLYPH),
+    ColumnOf("observer", lambda row: row.facts.label),
+    ColumnOf("master", lambda row: row.facts.master),
+    ColumnOf("list", lambda row: row.list_text, lambda row: "warning" if row.mark else row.tone, "joining"),
+)
+
+TABLE_COLUMN: ColumnOf[BeliefRow] = ColumnOf(
+    "table",
+    lambda row: row.facts.table_version,
+    lambda row: "warning" if row.facts.table_differs else row.tone,
+    f"{DISSENT_GLYPH} none",
+)
+"""It is there once there are partition tables."""
+
+
+WITH_WORDS_ONLY = ("master", "table")
+"""Columns that are left out where there is no room for words; a glyph tells the master as well."""
+
+
+class BeliefMatrixModel(MatrixModel[BeliefRow]):
+    """Rows are observers, columns are members, both in the order of the labels that it is given.
+
+    Cells have a glyph and a word; after `fit` to a room that is too small for the words, glyphs alone.
+    """
+
+    def __init__(self, picture: Picture) -> None:
+        super().__init__(COLUMNS, self._member_cells, tone=lambda row: row.tone, outlier=lambda row: row.dissents)
+        self._picture = picture
+        self._marks: Mapping[str, str] = {}
+        self._ever_suspected: set[str] = set()
+        self._laid_out: tuple[tuple[str, ...], int, int] = ((), 0, 0)
+        self._glyphs_only = self._with_tables = False
+        self._name_width = 0
+        """Cells of the names above columns that have glyphs only."""
+        self._fitted: object = None
+        """What the width of the names was found for."""
+        self.summary: BeliefSummary = summarize_beliefs(picture)
+
+    def update(self, picture: Picture, labels: Sequence[str], marks: Mapping[str, str]) -> None:
+        """Compare the beliefs anew. `marks` says by label whose beliefs are only what was heard last, and how old that is."""
+        self._picture, self._marks = picture, marks
+        self.summary = summarize_beliefs(picture)
+        keys = self.keys if len(labels) == len(self.keys) and tuple(labels) == self.keys else tuple(labels)
+        self.show_rows(keys, self._observer)
+        for belief in picture.members.values():
+            if belief.suspicions:
+                self._ever_suspected.update(picture.label_of(address) for address in belief.suspicions)
+        laid_out = (tuple(keys), len(self._ever_suspected), self._name_width)
+        if laid_out != self._laid_out:
+            self._laid_out = laid_out
+            titles = dict(zip(keys, self._titles(keys), strict=True))
+            self.show_members({label: self._member_column(title, label) for label, title in titles.items()})
+            self.widen("observer", map(one_line, keys), LONGEST_NAME)
+        self._widen_facts()
+
+    def fit(self, width: int) -> None:
+        """Leave the words and the column of masters out when there is no room for them in so many cells."""
+        glyphs_only = MARKER_WIDTH + FACTS_WIDTH + len(self.keys) * SUSPECTED_WIDTH > width
+        if self._glyphs_only != glyphs_only:
+            self._glyphs_only = glyphs_only
+            self._declare()
+        facts = MARKER_WIDTH + sum(column.width for column in self.columns[: self.fixed_columns])
+        wanted = (self.keys, width - facts, glyphs_only)
+        if wanted != self._fitted:
+            self._fitted = wanted
+            self._name_width = longest_name(self.keys, width - facts) if glyphs_only else 0
+
+    def sentence(self, key: str) -> str:
+        """In what the list of this observer is another one than most hold; empty when it is not."""
+        return how_it_differs(self._picture, self.summary, key)
+
+    def _declare(self) -> None:
+        columns = (*COLUMNS, TABLE_COLUMN) if self._with_tables else COLUMNS
+        self.declare(column for column in columns if column.title not in WITH_WORDS_ONLY or not self._glyphs_only)
+
+    def _observer(self, key: str) -> BeliefRow:
+        facts, mark = observer_facts(self._picture, key), self._marks.get(key, "")
+        if mark and key not in self._picture.members:
+            facts = replace(facts, list_version="")
+        elif mark:  # how long it is not reached says that it is not
+            facts = replace(facts, list_version=facts.list_version.removeprefix(NOT_REACHED).strip())
+        return BeliefRow(key, facts, mark, key in self.summary.dissenters)
+
+    def _member_cells(self, row: BeliefRow, labels: Sequence[str]) -> Iterator[TableCell]:
+        for label in labels:
+            seen = cell(self._picture, row.key, label)
+            yield TableCell(
+                seen.glyph if self._glyphs_only else seen.text, "faint" if row.greyed else TONE_OF[seen.word]
+            )
+
+    def _titles(self, labels: Sequence[str]) -> Sequence[str]:
+        """What stands above the columns of these members."""
+        names = [one_line(label) for label in labels]
+        return told_apart(names, self._name_width if self._glyphs_only else LONGEST_NAME)
+
+    def _member_column(self, title: str, label: str) -> Column:
+        if self._glyphs_only:
+            return Column(title, cell_len(title) + 1)
+        least = SUSPECTED_WIDTH if label in self._ever_suspected else PLAIN_WIDTH
+        return Column(title, max(min(cell_len(title), LONGEST_NAME) + 1, least))
+
+    def _widen_facts(self) -> None:
+        """Make room for the longest that the facts of any observer can be, without spelling each of them out."""
+        beliefs = self._picture.members.values()
+        masters = {belief.master for belief in beliefs if belief.master}
+        self.widen("master", (one_line(self._picture.label_of(master)) for master in masters), LONGEST_NAME)
+        newest = max((belief.version for belief in beliefs), default=0)
+        if newest:
+            words = {state_word(belief) for belief in beliefs}
+            self.widen("list", (f"{word} v{newest}".strip() for word in words))
+        self.widen("list", (self._observer(label).list_text for label in self._marks))
+        tables = [belief.table.version for belief in beliefs if belief.table is not None]
+        if tables:
+            if not self._with_tables:
+                self._with_tables = True
+                self._declare()
+            if not self._glyphs_only:
+                self.widen("table", [f"{DISSENT_GLYPH} t{max(tables)}"])
+
+
+def longest_name(labels: Sequence[str], room: int) -> int:
+    """How much of each name can stand above its column so that all columns are in sight, if that is possible."""
+    least, most = NAME_OVER_GLYPH
+    lengths = [cell_len(one_line(label)) for label in labels]
+    fitting = (longest for longest in range(most, least, -1) if sum(min(one, longest) + 1 for one in lengths) <= room)
+    return next(fitting, least)
+
+
+ROWS_FOR_DETAIL = 36
+MASTERS_QUOTED = 2
+"""How many masters are quoted on why they do not merge; each of them takes a line or two."""
+
+
+class BeliefsScreen(ViewScreen):
+    """The matrix, and where there is room all that is known of the observer under the cursor."""
+
+    view = "beliefs"
+    DEFAULT_CSS = """
+    BeliefsScreen #verdict, BeliefsScreen .apart { height: 1; }
+    BeliefsScreen #beliefs-body { height: 1fr; layout: vertical; }
+    BeliefsScreen #beliefs-matrix { height: 1fr; min-height: 4; scrollbar-size: 1 1; }
+    BeliefsScreen #beliefs-detail { height: 1fr; display: none; scrollbar-size: 1 1; border-top: solid $panel; }
+    BeliefsScreen.-detailed #beliefs-matrix { height: auto; max-height: 60%; }
+    BeliefsScreen.-detailed #beliefs-detail { display: block; }
+    """
+
+    def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
+        super().__init__(session, console)
+        self._matrix = BeliefMatrixModel(session.picture)
+        self._marks: dict[str, str] = {}
+        self._detailed: object = None
+        self.verdict = StatusLine(id="verdict", most_lines=3)
+        self.apart = tuple(
+            StatusLine(id=f"apart-{place}", classes="apart", most_lines=2) for place in range(MASTERS_QUOTED)
+        )
+        self.matrix = LineTable(SortFilterModel(self._matrix), id="beliefs-matrix")
+        self.detail = FactSheet(id="beliefs-detail")
+
+    def body(self) -> Iterable[Widget]:
+        yield self.verdict
+        yield from self.apart
+        yield Vertical(self.matrix, self.detail, id="beliefs-body")
+
+    @property
+    def table(self) -> LineTable:
+        return self.matrix
+
+    def targets(self) -> tuple[str, ...]:
+        return self.matrix.selection or ((self.matrix.cursor_key,) if self.matrix.cursor_key is not None else ())
+
+    def tick(self, *, news: bool) -> None:
+        """Besides records, other members and news that have become older are news."""
+        labels = self.session.labels
+        moved = labels != tuple(self._matrix.keys) or self.connections.marks() != self._marks
+        super().tick(news=news or moved)
+
+    def paint(self) -> None:
+        self._marks = self.connections.marks()
+        self._matrix.update(self.session.picture, self.session.labels, self._marks)
+        summary = self._matrix.summary
+        agreed = not summary.dissenters
+        self.verdict.show([TableCell("=" if agreed else "≠", "good" if agreed else "warning"), *self._verdict_parts()])
+        self._show_apart(summary.apart)
+        self.matrix.show()
+        self.set_class(self.app.size.height >= ROWS_FOR_DETAIL, "-detailed")
+        self._show_detail()
+
+    def sentence(self) -> Sequence[TableCell]:
+        """How the observer under the cursor differs, when it does."""
+        told = self._matrix.sentence(self.matrix.cursor_key) if self.matrix.cursor_key is not None else ""
+        return [TableCell("≠", "warning"), TableCell(told)] if told else ()
+
+    def _verdict_parts(self) -> list[TableCell]:
+        links = self.session.picture.links.values()
+        cut = sum(bool(link.blocked) for link in links)
+        worse = len(links) - cut
+        parts = [TableCell(self._matrix.summary.sentence, "warning" if self._matrix.summary.dissenters else "plain")]
+        if cut:
+            parts.insert(0, TableCell(f"✂ {cut} one-way links cut", "bad"))
+        if worse:
+            parts.insert(0, TableCell(f"~ {worse} one-way links slow or lossy", "warning"))
+        return parts
+
+    def _show_apart(self, sentences: Sequence[str]) -> None:
+        """Quote the masters that do not merge, one a line; the lines are there only while there is something to quote."""
+        for place, line in enumerate(self.apart):
+            wanted = place < len(sentences)
+            if wanted:
+                more = len(sentences) - len(self.apart) if place == len(self.apart) - 1 else 0
+                rest = [TableCell(f"({more} more masters)", "faint")] if more > 0 else []
+                line.show([TableCell("∦", "warning"), TableCell(sentences[place]), *rest])
+            if line.display != wanted:
+                line.display = wanted
+
+    def on_line_table_moved(self, event: LineTable.Moved) -> None:
+        super().on_line_table_moved(event)
+        self._show_detail()
+
+    def _show_detail(self) -> None:
+        """All that is known of the observer under the cursor, at most once a second."""
+        label, now_us = self.matrix.cursor_key, self.session.now_us()
+        about = (label, now_us // SECOND_US, self.session.picture.at)
+        if label is None or about == self._detailed or not self.has_class("-detailed"):
+            return
+        self._detailed = about
+        facts = member_detail(self.session.picture, label, now_us, recent=self.session.recent)
+        self.detail.show((Fact("observer", one_line(label), "strong"), *self.connections.facts(label), *facts))

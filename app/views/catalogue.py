@@ -1,0 +1,393 @@
+"""The views, each described once: its name, keys, sentence, screen, and the actions that it alone knows.
+
+Names, digits, help, palette, prompt and the tables of the docs derive from these rows. A screen is imported when it is opened
+first: so the console is on the screen sooner, and the command line reads the words of the prompt without any screen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib import import_module
+from typing import Any
+
+from quarterdeck.app.actions.action import Action, CommandWord, ViewName, one_word
+from quarterdeck.backend.picture.boards.data_board import GROUPINGS
+from quarterdeck.backend.picture.what_if.fault_presets import PRESET_NAMES
+
+LETTERS = "abcdef"
+"""The letters that answer a question of a demo, one for each of its choices."""
+
+LINK_FAULTS = frozenset({"partition", "cut"})
+
+
+@dataclass(frozen=True)
+class View:
+    """One view of the console."""
+
+    name: ViewName
+    key: str
+    """The key that opens it; empty for the view of a single member, which is opened by looking at that member."""
+    meaning: str
+    """One sentence for help and palette."""
+    screen: str
+    """Module below `app.views` and class of the screen, separated by a colon."""
+    short: str = ""
+    """Its name in the bar of views; a view without one is not in the bar."""
+    title: str = ""
+    """Its name in the palette; the name when it is empty."""
+    cli: str = ""
+    """The command line that shows the same, see `Action.cli`."""
+    points_at_members: bool = False
+    """Whether actions on members work here."""
+    more_keys: tuple[str, ...] = ()
+    hinted: bool = False
+    """Whether the footer hints at its key."""
+    group: str = ""
+    """The heading of its own actions in help."""
+    actions: tuple[Action, ...] = ()
+    """What only this view can do; its screen has the handlers."""
+
+    def __post_init__(self) -> None:
+        group = self.group or self.name.replace("-", " ").capitalize()
+        own = (replace(action, group=group, views=action.views or (self.name,)) for action in self.actions)
+        object.__setattr__(self, "actions", tuple(own))
+
+    @cached_property
+    def opening(self) -> Action | None:
+        """The action that opens the view, or None when it has no key."""
+        if not self.key:
+            return None
+        title, keys = self.title or self.name.replace("-", " "), ",".join((self.key, *self.more_keys))
+        return Action(self.name, title, self.meaning, keys, self.key, "Views", shown=self.hinted, cli=self.cli)
+
+    def screen_class(self) -> Any:
+        """Import the screen and return its class, a `ViewScreen`."""
+        module, _, name = self.screen.partition(":")
+        return getattr(import_module(f"quarterdeck.app.views.{module}"), name)
+
+
+VIEWS: tuple[View, ...] = (
+    View(
+        "overview", "1", "Show the present state at one glance.", "overview.screen:OverviewScreen", short="over",
+        cli="cluster status", points_at_members=True, group="View",
+        actions=(
+            Action("follow", "follow", "Follow the events, or pause them.", "f", shown=False),
+            Action(
+                "open-pane", "open", "Open the view that shows the focused pane in full.", "enter",
+                words=one_word("open", "nothing", "", "open the view that shows the pane in full"),
+            ),
+            Action(
+                "enlarge-pane", "enlarge", "Enlarge the focused pane to the whole screen; and back.", "plus",
+                key_display="+", words=one_word("enlarge", "nothing", "", "enlarge the pane to the whole screen; and back"),
+            ),
+        ),
+    ),
+    View(
+        "beliefs", "W", "Show which members each member has on its list.", "beliefs:BeliefsScreen", short="list",
+        cli="cluster status", points_at_members=True,
+    ),
+    View(
+        "members", "2", "Show the members, one a row.", "members:MembersScreen", short="memb", cli="cluster status",
+        points_at_members=True,
+    ),
+    View(
+        "suspicions", "3", "Show who suspects whom, and what the master would decide.", "suspicions:SuspicionsScreen",
+        short="susp", cli="cluster suspicions", points_at_members=True,
+        actions=(
+            Action(
+                "suspicions-whole", "all or some",
+                "Show all members, or only those that suspect or are suspected.", "z",
+                words=one_word(
+                    "everybody", "choice", "[on|off]", "show all members, or only those with suspicions", "on", "off",
+                ),
+            ),
+        ),
+    ),
+    View(
+        "partitions", "4", "Show who holds which replica of which partition.", "partitions:PartitionsScreen",
+        short="part", cli="cluster table", points_at_members=True,
+        actions=(
+            Action(
+                "map-observer", "whose table", "Show the table of the next member; the first one is the master's.",
+                "t",
+                words=one_word(
+                    "table-of", "optional member", "[MEMBER]", "show this member's table; none: the next one's",
+                ),
+                cli="cluster table",
+            ),
+            Action(
+                "map-zoom", "zoom",
+                "Draw the map smaller: letters and marks, one letter or mark, two replicas in one line.", "z",
+                words=one_word(
+                    "zoom", "choice", "[ZOOM]", "draw the map like this; none: the next way", "wide", "letters",
+                    "halves",
+                ),
+            ),
+            Action("map-trouble", "next trouble", "Go to the next partition with something wrong.", "n", key_display="n N"),
+            Action(
+                "map-trouble-before", "previous trouble", "Go to the previous partition with something wrong.", "N",
+                shown=False,
+            ),
+            Action(
+                "map-heat", "heat",
+                "Show how busy each partition is, from 0 to 9, in place of the letters; and back.", "H",
+                words=one_word(
+                    "heat", "choice", "[on|off]", "show how busy each partition is in place of letters", "on", "off",
+                ),
+            ),
+            Action(
+                "map-partition", "partition", "Go to a partition.", "",
+                words=one_word("show-partition", "text", "NUMBER", "put the cursor on a partition"), shown=False,
+            ),
+        ),
+    ),
+    View(
+        "migrations", "5", "Show what migrates: planned, running, done and failed.", "migrations:MigrationsScreen",
+        short="migr", cli="cluster migrations", points_at_members=True, more_keys=("v",),
+    ),
+    View(
+        "network", "6", "Show the links between the members, and cut them.", "network.screen:NetworkScreen",
+        short="net", cli="cluster fault --help", points_at_members=True, group="Faults",
+        actions=(
+            Action(
+                "fault-preset", "preset",
+                "Plan the next of these faults: halves, isolate, bridge, ring of majorities, racks, none.", "n",
+                words=one_word(
+                    "preset", "choice", "[halves|isolate M|bridge M|ring|racks N]",
+                    "plan a fault and show what would come of it", *PRESET_NAMES,
+                ),
+            ),
+            Action(
+                "fault-side", "side",
+                "Put the selected members, or the one under the cursor, on the next of four sides, or on none.", "u",
+            ),
+            Action(
+                "fault-mode", "blackhole/reset",
+                "Plan cuts that swallow messages, or cuts that break connections at once.", "r",
+                words=one_word(
+                    "cut-mode", "choice", "[blackhole|reset]", "how planned cuts cut", "blackhole", "reset",
+                ),
+                shown=False,
+            ),
+            Action(
+                "fault-build", "build", "Make the planned fault.", "b",
+                words=one_word("build", "nothing", "", "make the planned fault"), needs=LINK_FAULTS, needs_write=True,
+            ),
+            Action(
+                "fault-clear", "no plan", "Drop the planned fault.", "C",
+                words=one_word("no-plan", "nothing", "", "drop the planned fault"), shown=False,
+            ),
+            Action(
+                "network-layout", "drawing",
+                "Show the drawing and the matrix, the matrix alone, or the drawing alone.", "z",
+                words=one_word(
+                    "layout", "choice", "[both|matrix|drawing]", "what to show of the network", "both", "matrix",
+                    "drawing",
+                ),
+                shown=False,
+            ),
+        ),
+    ),
+    View(
+        "join-lists", "7", "Show where members look for others, and why clusters do not merge.",
+        "join_lists.screen:JoinListsScreen", short="join", cli="cluster why", points_at_members=True,
+        actions=(
+            Action(
+                "unblock", "unblock",
+                "Remove what keeps the two clusters under the cursor apart, as far as that can be done.", "u",
+                words=one_word("unblock", "nothing", "", "remove what keeps the two clusters under the cursor apart"),
+                needs=frozenset({"heal-link", "resume", "set-join-list"}), destructive=True, needs_write=True,
+            ),
+            Action(
+                "edit-list", "edit list",
+                "Edit the join list of the cluster of the member under the cursor, one entry a line.", "e",
+                words=one_word(
+                    "edit-list", "optional member", "[MEMBER]",
+                    "edit the join list of a member's cluster, one entry a line",
+                ),
+                needs=frozenset({"set-join-list"}), needs_write=True,
+            ),
+            Action(
+                "edit-all-lists", "edit all", "Edit the join lists of all clusters at once, one entry a line.", "A",
+                words=one_word("edit-all-lists", "nothing", "", "edit the join lists of all clusters at once"),
+                needs=frozenset({"set-join-list"}), needs_write=True,
+            ),
+        ),
+    ),
+    View(
+        "events", "8", "Show what happened, and why.", "events.screen:EventsScreen", short="evts", cli="cluster watch",
+        actions=(
+            Action(
+                "event-fields", "unfold",
+                "Unfold the episode under the cursor; of an event, show everything that it says.", "enter,i",
+                key_display="enter",
+            ),
+            Action(
+                "event-level", "level",
+                "Show events by episodes, by decisions with a line a second for the rest, or each by itself.", "l",
+                words=(CommandWord(
+                    "level", "choice", "level [LEVEL]", "show events by episodes, by decisions, or each by itself",
+                    ("episode", "decision", "everything"),
+                ),),
+            ),
+            Action(
+                "event-because", "because", "Show why the event under the cursor happened: its causes, link by link.",
+                "b", words=one_word("because", "nothing", "", "show why the event under the cursor happened"),
+                views=("events", "overview"),
+            ),
+            Action(
+                "event-story", "story",
+                "Show the story of the claim, merge, migration or member that the event belongs to; again: the next of them.",
+                "u",
+                words=one_word(
+                    "story", "optional member", "[MEMBER]",
+                    "show the story of a member, or of the event under the cursor",
+                ),
+            ),
+            Action(
+                "space-time", "space–time",
+                "Draw the events as a space–time diagram, members side by side; and back to the lines.", "z",
+                words=one_word("space-time", "nothing", "", "draw the events as a space–time diagram, and back"),
+            ),
+            Action(
+                "event-jump", "show in time", "Show the whole picture as it was at the event under the cursor.", "T",
+            ),
+            Action("event-follow", "follow", "Follow the events, or pause them.", "f"),
+            Action("event-next", "next match", "Go to the next event that matches the filter.", "n", key_display="n N"),
+            Action(
+                "event-previous", "previous match", "Go to the previous event that matches the filter.", "N", shown=False,
+            ),
+            Action(
+                "event-marking", "hide or mark",
+                "Let the filter mark matches instead of hiding the rest; and back.", "H",
+                words=one_word("mark", "text", "[TEXT]", "mark the events that match instead of hiding the others"),
+                shown=False,
+            ),
+            Action(
+                "event-utc", "run clock or UTC", "Show times in UTC instead of on the run's clock; and back.", "t",
+                shown=False,
+            ),
+            Action(
+                "event-zoom", "zoom", "Let a row of the space–time diagram take up more time, or less.", "plus",
+                key_display="+ −",
+                words=(CommandWord(
+                    "zoom-rows", "choice", "zoom-rows [TIME]", "how much time a row of the diagram takes up at most",
+                    ("event", "1ms", "10ms", "100ms", "1s", "10s"),
+                ),),
+                shown=False,
+            ),
+            Action(
+                "event-zoom-in", "zoom in", "Let a row of the space–time diagram take up less time.", "minus",
+                key_display="−", shown=False,
+            ),
+        ),
+    ),
+    View(
+        "time", "9", "Show the whole run, and go back in it.", "time:TimeScreen", short="time",
+        actions=(
+            Action("time-slower", "slower", "Let time pass half as fast.", "left_curly_bracket", key_display="{ }"),
+            Action(
+                "time-faster", "faster", "Let time pass twice as fast.", "right_curly_bracket", key_display="}", shown=False,
+            ),
+            Action("time-violation", "violation", "Go to the next violation of an invariant.", "n", key_display="n N"),
+            Action("time-violation-before", "previous violation", "Go to the previous violation.", "N", shown=False),
+            Action(
+                "time-mark", "mark", "Go to the next mark: a split, a claim, a fault, a violation or a bookmark.",
+                "m", key_display="m M",
+            ),
+            Action("time-mark-before", "previous mark", "Go to the previous mark.", "M", shown=False),
+            Action(
+                "time-here", "to the event", "Go to the moment of the event under the cursor.", "enter,i",
+                key_display="enter",
+            ),
+            Action("time-zoom-in", "zoom", "Show half as much time in the strip.", "plus", key_display="+ −"),
+            Action(
+                "time-zoom-out", "zoom out", "Show twice as much time in the strip.", "minus", key_display="−",
+                shown=False,
+            ),
+            Action("time-whole", "whole run", "Show the whole run in the strip.", "z", shown=False),
+        ),
+    ),
+    View(
+        "audit", "0", "Show what the audit finds in this run.", "audit.screen:AuditScreen", short="audit",
+        actions=(
+            Action(
+                "audit-run", "run the audit",
+                "Let Spark check the journal of this run, in a process of its own; while it runs: stop it.", "r",
+                words=one_word(
+                    "audit-run", "text", "[PATH]",
+                    "let Spark check the journal of this run, or another; or stop that",
+                ),
+                cli="audit DIR",
+            ),
+            Action(
+                "audit-jump", "show in time", "Show the whole picture as it was at the finding under the cursor.",
+                "enter,T", key_display="enter",
+            ),
+        ),
+    ),
+    View(
+        "demos", "D", "Show the demos, and learn with one.", "demos:DemosScreen", short="demo", cli="demo ls",
+        hinted=True,
+        actions=(
+            Action(
+                "demo-go", "go on",
+                "Start the demo under the cursor, live; in a demo, do the step, or go on from where it waits.",
+                "enter",
+                words=one_word(
+                    "demo", "demo", "NAME [SEED]", "learn with a demo, live; with a seed in simulated time",
+                ),
+            ),
+            Action("demo-simulate", "simulated", "Start the demo under the cursor in simulated time.", "u"),
+            *(
+                Action(
+                    f"demo-answer-{letter}", f"answer {letter}", f"Answer the question of a demo with choice {letter}.",
+                    letter, shown=False,
+                )
+                for letter in LETTERS
+            ),
+            Action(
+                "demo-answer", "answer", "Type the answer to the question of a demo; - leaves it out.", "equals_sign",
+                key_display="=",
+                words=one_word("answer", "text", "TEXT", "answer the question of a demo; - leaves it out"),
+                shown=False,
+            ),
+            Action("demo-free", "free play", "Play freely with the demo's cluster, and back to the step.", "P"),
+            Action(
+                "demo-restart", "restart", "Restart the demo on a new cluster.", "r",
+                words=(CommandWord("restart-demo", "nothing", "restart-demo", "restart the demo"),),
+            ),
+        ),
+    ),
+    View(
+        "questions", "I", "Answer what operators ask first: one cluster, why not, who was removed, what is stuck.",
+        "questions:QuestionsScreen", cli="cluster why",
+    ),
+    View(
+        "traffic", "V", "Show keys, bytes and operations a second, by member, by map or by partition.",
+        "traffic:TrafficScreen", title="data", group="Data",
+        actions=(
+            Action(
+                "traffic-by", "by what", "Show data by member, by map or by partition.", "z",
+                words=one_word(
+                    "traffic-by", "choice", "[member|map|partition]", "show data by one of these; none: the next",
+                    *GROUPINGS,
+                ),
+            ),
+        ),
+    ),
+    View(
+        "member", "", "", "member:MemberScreen", points_at_members=True, group="Members",
+        actions=(
+            Action("next-member", "other member", "Look at the next member.", "right", key_display="← →"),
+            Action("previous-member", "", "Look at the previous member.", "left", key_display="←", shown=False),
+            Action("list-text", "list text", "Show the list as older versions wrote it to their logs, and back.", "t"),
+        ),
+    ),
+)  # fmt: skip
+"""In the order of help and of the bar of views."""
+
+VIEW_NAMES: tuple[ViewName, ...] = tuple(view.name for view in VIEWS)
+
+VIEW_OF: dict[ViewName, View] = {view.name: view for view in VIEWS}

@@ -1,0 +1,435 @@
+"""The demos: a list of them; and on the cluster of one, its tutor beside the beliefs of all members."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from textual.containers import Container
+from textual.widget import Widget
+
+from quarterdeck.app.actions.action import Action, WordKind
+from quarterdeck.app.commands.command_text import describe, line_of
+from quarterdeck.app.commands.confirmation import ConfirmScreen
+from quarterdeck.app.console_interface import ConsoleInterface, OpenedCluster
+from quarterdeck.app.screen.columns import BoardModel, ColumnOf
+from quarterdeck.app.screen.sort_filter_model import SortFilterModel
+from quarterdeck.app.screen.view_screen import ViewScreen
+from quarterdeck.app.session import ConsoleSession
+from quarterdeck.app.views.beliefs import BeliefMatrixModel
+from quarterdeck.app.views.catalogue import LETTERS
+from quarterdeck.backend.core.commands.commands import Command
+from quarterdeck.backend.picture.text.fact import Fact
+from quarterdeck.backend.picture.text.formatting import counted, one_line
+from quarterdeck.backend.training.demo_cluster import DemoCluster, LiveDemo, SimulatedDemo
+from quarterdeck.backend.training.demos import Scenario, UnknownDemo, demo_names, load_demo
+from quarterdeck.backend.training.lesson import Lesson
+from quarterdeck.backend.training.runner import OnlySimulated
+from quarterdeck.backend.training.scores import Attempts, ScoreBook
+from quarterdeck.backend.training.tutor_facts import step_text, tutor_facts
+from quarterdeck.widgets.fact_sheet import FactSheet
+from quarterdeck.widgets.line_table import LineTable, TableCell
+from quarterdeck.widgets.status_line import StatusLine
+
+TITLE_WIDTH = 51
+CHAPTER_WIDTH = 27
+NAMES = demo_names()
+
+
+class DemoRow(NamedTuple):
+    """A demo, its script once that is read, and how it went so far."""
+
+    name: str
+    scenario: Scenario | None
+    attempts: Attempts
+
+
+def minutes(scenario: Scenario) -> str:
+    """How long a demo takes, as far as its script says."""
+    return f"{scenario.minutes:g}" if scenario.minutes else ""
+
+
+def questions(scenario: Scenario) -> str:
+    """How many predictions a demo asks for."""
+    return str(sum(step.ask is not None for step in scenario.steps) or "")
+
+
+def of_scenario(text: Callable[[Scenario], str]) -> Callable[[DemoRow], str]:
+    """A text that waits for the script to be read."""
+    return lambda row: text(row.scenario) if row.scenario is not None else "…"
+
+
+def tone_of(row: DemoRow) -> str:
+    """What is not known yet is grey."""
+    return "faint" if row.scenario is None else "plain"
+
+
+COLUMNS: tuple[ColumnOf[DemoRow], ...] = (
+    ColumnOf(
+        "demo", lambda row: row.name, lambda row: "plain" if row.scenario is None else "strong", max(map(len, NAMES))
+    ),
+    ColumnOf("done", lambda row: f"✓ {row.attempts.finished}" if row.attempts.finished else "", "good"),
+    ColumnOf("best", lambda row: row.attempts.text(), widest="10 of 10"),
+    ColumnOf("min", of_scenario(minutes), tone_of),
+    ColumnOf("asks", of_scenario(questions), tone_of),
+    ColumnOf("title", of_scenario(lambda one: one.title), tone_of, TITLE_WIDTH),
+    ColumnOf("chapter", of_scenario(lambda one: one.chapter), tone_of, CHAPTER_WIDTH),
+)
+
+
+class DemoModel(BoardModel[DemoRow]):
+    """Rows are demos, in order of their names."""
+
+    def __init__(self, scores: ScoreBook) -> None:
+        super().__init__(COLUMNS, fixed=1)
+        self.scores = scores
+        self.scenarios: dict[str, Scenario] = {}
+        """Those that were read."""
+        self.update()
+
+    @property
+    def complete(self) -> bool:
+        """Whether all are read."""
+        return len(self.scenarios) == len(self.keys)
+
+    def update(self) -> None:
+        """Show what is known by now."""
+        self.show_rows(NAMES, lambda name: DemoRow(name, self.scenarios.get(name), self.scores.of(name)))
+
+    def read_all(self) -> None:
+        """Read the scripts that are not yet; may be called from another thread."""
+        for name in NAMES:
+            self.scenarios.setdefault(name, load_demo(name))
+
+
+def demo_facts(row: DemoRow) -> Iterator[Fact]:
+    """What a demo is about, and how it went so far."""
+    yield Fact("demo", row.name, "strong")
+    scenario = row.scenario
+    if scenario is None:
+        return
+    yield Fact("title", one_line(scenario.title))
+    if scenario.chapter:
+        yield Fact("chapter", one_line(scenario.chapter), "faint")
+    for heading, text in (("about", scenario.summary), ("goal", scenario.goal)):
+        if text:
+            yield Fact(heading, one_line(" ".join(text.split())))
+    length = [
+        f"{counted(len(scenario.steps), 'step')}",
+        *([f"about {minutes(scenario)} min"] if minutes(scenario) else []),
+    ]
+    yield Fact("length", ", ".join(length))
+    if scenario.seed_of:
+        yield Fact("source", one_line(scenario.seed_of), "faint")
+    if row.attempts.finished:
+        yield Fact("done", f"✓ {row.attempts.finished} times, best {row.attempts.text()}", "good")
+
+
+DEFAULT_SEED = 1
+
+LEFT_OUT = "-"
+"""The answer of somebody who will not answer."""
+
+HELD_GROUPS = ("Time", "Views")
+"""Groups of actions that leave a question; others than those that change the cluster."""
+
+HINTS = {
+    "starting": "the members are being started",
+    "to-do": "enter does it",
+    "reading": "enter goes on",
+    "missed": "enter goes on all the same, r begins anew",
+    "doing": "a moment",
+    "waiting": "a moment",
+    "expecting": "watch the beliefs; 3 to 8 show more, D comes back",
+    "over": "r begins anew, 1 to 9 for free play, esc closes the demo",
+}
+
+
+class DemosScreen(ViewScreen):
+    """Shows the list where the cluster has no lesson. A lesson goes on whether its view is shown or not."""
+
+    view = "demos"
+    DEFAULT_CSS = """
+    DemosScreen #demo-list { height: 1fr; min-height: 3; scrollbar-size: 1 1; }
+    DemosScreen #demo-title { height: 1; background: $panel; color: $foreground; }
+    DemosScreen #demo-lesson { height: 1fr; layout: vertical; }
+    DemosScreen #demo-beliefs { height: 2fr; max-height: 40%; min-height: 5; }
+    DemosScreen #demo-verdict { height: 1; }
+    DemosScreen #demo-matrix { height: 1fr; min-height: 3; scrollbar-size: 1 1; }
+    DemosScreen #demo-sheet { height: 3fr; min-height: 5; scrollbar-size: 1 1; border-top: solid $panel; }
+    DemosScreen.-wide #demo-lesson { layout: horizontal; }
+    DemosScreen.-wide #demo-beliefs { width: 1fr; height: 1fr; max-height: 100%; }
+    DemosScreen.-wide #demo-sheet { width: 72; height: 1fr; border-top: none; border-left: solid $panel; }
+    """
+
+    def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
+        super().__init__(session, console)
+        cluster = session.cluster
+        self.demo_cluster = cluster if isinstance(cluster, DemoCluster) else None
+        self._demos = DemoModel(console.scores)
+        self._matrix = BeliefMatrixModel(session.picture)
+        self.detailed = self.demo_cluster is None
+        self._noted = False
+        self._whole = False
+        """Whether all of the list was read when it was shown last: a clock that stands still would not show the rest."""
+        self._ticked = (0, "")
+        """How far the lesson was at the last tick."""
+        self._seen = (0, 0)
+        """Where the current page begins, and how long the transcript was by then."""
+        self.list = LineTable(SortFilterModel(self._demos), id="demo-list")
+        self.title_line = StatusLine(id="demo-title")
+        self.verdict = StatusLine(id="demo-verdict")
+        self.matrix = LineTable(self._matrix, id="demo-matrix")
+        self.sheet = FactSheet(id="demo-sheet")
+        self.handlers |= {
+            "demo-go": self._go,
+            "demo-simulate": lambda _: self._start(self._selected, DEFAULT_SEED),
+            "demo-answer": self._answer_in_words,
+            "demo-free": lambda _: self._play_freely(),
+            "demo-restart": lambda _: self._restart(),
+            "back": lambda _: self._leave(),
+            **{f"demo-answer-{letter}": partial(self._answer_letter, letter) for letter in LETTERS},
+        }
+
+    def body(self) -> Iterable[Widget]:
+        if self.demo_cluster is None:
+            yield self.list
+        else:
+            yield self.title_line
+            yield Container(Container(self.verdict, self.matrix, id="demo-beliefs"), self.sheet, id="demo-lesson")
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        if self.demo_cluster is None:
+            self.run_worker(self._demos.read_all, thread=True, exit_on_error=True)
+
+    # What the console asks
+
+    @property
+    def table(self) -> LineTable | None:
+        return self.list if self.demo_cluster is None else None
+
+    @property
+    def focused_first(self) -> Widget | None:
+        return self.list if self.demo_cluster is None else self.sheet
+
+    def words(self) -> Mapping[WordKind, Sequence[str]]:
+        return {**super().words(), "demo": tuple(self._demos.keys)}
+
+    def tick(self, *, news: bool) -> None:
+        if self.demo_cluster is None:
+            complete = self._demos.complete
+            super().tick(news=news or not self._whole)
+            self._whole = complete
+        else:
+            tutor = self.demo_cluster.lesson.tutor
+            super().tick(news=news or (len(tutor.transcript), tutor.phase) != self._ticked)
+            self._ticked = len(tutor.transcript), tutor.phase
+
+    def paint(self) -> None:
+        if self.demo_cluster is None:
+            self._demos.update()
+            self.list.show()
+        else:
+            self._paint_lesson(self.demo_cluster)
+
+    def sentence(self) -> Sequence[TableCell]:
+        if self._demos.scores.problem:
+            return [TableCell(self._demos.scores.problem, "warning")]
+        if self.demo_cluster is not None:
+            return [TableCell(self._hint(self.demo_cluster.lesson), "faint")]
+        scenario = self._demos.scenarios.get(self._selected)
+        if scenario is None:
+            return ()
+        more = f"({scenario.seed_of})" if scenario.seed_of else ""
+        return [TableCell(scenario.goal or scenario.summary), TableCell(more, "faint")]
+
+    # The list
+
+    def row_pointed(self) -> Hashable:
+        return (self._selected, self._selected in self._demos.scenarios) if self._selected else None
+
+    def row_facts(self) -> Sequence[Fact]:
+        row = self._demos.row(self._selected)
+        return tuple(demo_facts(row)) if row is not None else ()
+
+    @property
+    def _selected(self) -> str:
+        return self.list.cursor_key or ""
+
+    def _start(self, demo: str, seed: int | None) -> None:
+        """Open a new cluster with the demo in a tab of its own, and the tutor on it."""
+        if not demo:
+            self.console.show_message("which demo? type :demo NAME, or go to the list", error=True)
+            return
+        try:
+            scenario = load_demo(demo)
+            opened = (
+                _opened_live(LiveDemo(scenario, demo))
+                if seed is None
+                else OpenedCluster(SimulatedDemo(scenario, demo, seed))
+            )
+        except (UnknownDemo, OnlySimulated, OSError) as problem:
+            self.console.show_message(str(problem), error=True)
+            return
+        self.console.open_tab(opened, f"demo {demo}" if seed is None else f"demo {demo}, seed {seed}")
+        self.console.goto("demos")
+
+    def _start_named(self, text: str) -> None:
+        demo, _, rest = text.partition(" ")
+        if rest.strip() and not rest.strip().isdecimal():
+            self.console.show_message(
+                f"{rest.strip()!r} is not a seed; write demo NAME, or demo NAME 1 for simulated time", error=True
+            )
+        else:
+            self._start(demo, int(rest) if rest.strip() else None)
+
+    # The lesson
+
+    def _paint_lesson(self, demo_cluster: DemoCluster) -> None:
+        lesson, cluster = demo_cluster.lesson, self.session.cluster
+        tutor = lesson.tutor
+        self.title_line.show(
+            [
+                TableCell(tutor.scenario.title, "strong"),
+                TableCell(step_text(tutor)),
+                TableCell(tutor.summary.score_text() if tutor.predictions else ""),
+                TableCell("live" if demo_cluster.seed is None else f"simulated, seed {demo_cluster.seed}", "faint"),
+            ]
+        )
+        self._matrix.update(self.session.picture, self.session.labels, {})
+        summary = self._matrix.summary
+        agreed = not summary.dissenters
+        self.verdict.show(
+            [TableCell("=" if agreed else "≠", "good" if agreed else "warning"), TableCell(summary.sentence)]
+        )
+        self.matrix.show()
+        self.sheet.show(tutor_facts(lesson, cluster.now_us(), _equivalent_lines))
+        self._turn_to(tutor.page_from, len(tutor.transcript))
+        if tutor.phase == "over" and not self._noted:
+            self._noted = True
+            self._demos.scores.record(demo_cluster.demo, tutor.summary)
+
+    def _turn_to(self, page_from: int, transcript_length: int) -> None:
+        """Let a new page be read from its top, and what comes later be seen."""
+        before, self._seen = self._seen, (page_from, transcript_length)
+        if page_from != before[0]:
+            self.sheet.scroll_home(animate=False)
+        elif transcript_length != before[1]:
+            self.sheet.scroll_end(animate=False)
+
+    def _hint(self, lesson: Lesson) -> str:
+        tutor = lesson.tutor
+        if not self.session.live:
+            return "what is shown is the past; go to its end in view 9 to go on"
+        if tutor.free:
+            return "P goes back to the step"
+        if tutor.phase == "asking":
+            return self._answer_keys(tutor.question.choices) if tutor.question is not None else ""
+        return HINTS.get(tutor.phase, "")
+
+    def _go(self, text: str) -> None:
+        if text:
+            self._start_named(text)
+        elif self.demo_cluster is None:
+            self._start(self._selected, None)
+        elif self.demo_cluster.lesson.tutor.phase == "asking":
+            self.console.type_line("answer ")
+        elif not self.session.live:
+            self.console.show_message("what is shown is the past; go to its end first", error=True)
+        else:
+            self.demo_cluster.lesson.go_on()
+            self.repaint()
+
+    def _answer_letter(self, letter: str, _: str) -> None:
+        ask = self.demo_cluster.lesson.tutor.question if self.demo_cluster is not None else None
+        if ask is None or LETTERS.index(letter) >= len(ask.choices):
+            self.console.show_message(f"{letter} answers nothing here", error=True)
+        else:
+            self._answer(letter)
+
+    def _answer_in_words(self, text: str) -> None:
+        ask = self.demo_cluster.lesson.tutor.question if self.demo_cluster is not None else None
+        if ask is None:
+            self.console.show_message("nothing is asked here", error=True)
+        elif text:
+            self._answer("" if text == LEFT_OUT else text)
+        else:
+            self.console.show_message(f"the answer is empty; write one, or {LEFT_OUT} to leave it out", error=True)
+            self.console.type_line("answer ")
+
+    def holds_back(self, action: Action) -> str:
+        """While a question waits, a stray letter changes neither the cluster nor the view."""
+        if self.demo_cluster is None:
+            return ""
+        tutor = self.demo_cluster.lesson.tutor
+        ask = tutor.question
+        if ask is None or tutor.free or not (action.needs_write or action.group in HELD_GROUPS):
+            return ""
+        return f"the question first: {self._answer_keys(ask.choices)}; P plays freely"
+
+    def _answer_keys(self, choices: Sequence[str]) -> str:
+        letters = f"press a to {LETTERS[len(choices) - 1]}" if choices else "enter, and write the answer"
+        return f"{letters}; :answer {LEFT_OUT} leaves it out"
+
+    def works(self, action_id: str) -> bool:
+        if self.demo_cluster is None:
+            return action_id not in ("demo-free", "demo-restart")
+        return action_id not in ("demo-simulate", "filter", "demos")
+
+    def _answer(self, text: str) -> None:
+        assert self.demo_cluster is not None
+        self.demo_cluster.lesson.answer(text)
+        self.repaint()
+
+    def _play_freely(self) -> None:
+        if self.demo_cluster is None:
+            self.console.show_message("no demo runs here; enter starts the one under the cursor", error=True)
+            return
+        lesson = self.demo_cluster.lesson
+        lesson.play_freely(free=not lesson.tutor.free)
+        self.repaint()
+
+    def _restart(self) -> None:
+        if self.demo_cluster is None:
+            self.console.show_message("no demo runs here; enter starts the one under the cursor", error=True)
+            return
+        demo, seed = self.demo_cluster.demo, self.demo_cluster.seed
+
+        def anew() -> None:
+            self.console.close_tab()
+            self._start(demo, seed)
+
+        self._ask_to_leave("Begin this demo anew?", "Restart", anew)
+
+    def _leave(self) -> None:
+        if self.demo_cluster is None:
+            self.console.back()
+        else:
+            self._ask_to_leave("Leave this demo and close its cluster?", "Leave", self.console.close_tab)
+
+    def _ask_to_leave(self, question: str, verb: str, leave: Callable[[], None]) -> None:
+        """Ask first, unless the demo is over and nothing is lost."""
+        assert self.demo_cluster is not None
+        tutor = self.demo_cluster.lesson.tutor
+        if tutor.phase in ("starting", "over"):
+            leave()
+            return
+
+        def answered(confirmed: bool | None) -> None:
+            if confirmed:
+                leave()
+
+        where = f"It stands at {step_text(tutor)}; {tutor.summary.score_text()}. Its cluster is closed."
+        self.app.push_screen(ConfirmScreen(question, where, verb), answered)
+
+
+def _opened_live(demo: LiveDemo) -> OpenedCluster:
+    return OpenedCluster(demo, demo.started)
+
+
+def _equivalent_lines(command: Command) -> Sequence[str]:
+    """The line of the prompt, and the command line if there is one."""
+    line = line_of(command)
+    return (f":{describe(command)}", *([f"to a cluster that runs elsewhere: $ {line}"] if line else []))

@@ -1,0 +1,175 @@
+"""The pane below the events: an event in full, why it happened, or the story that it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.widget import Widget
+
+from quarterdeck.app.events.fields import exported, facts_of
+from quarterdeck.app.events.levels import EpisodeLine
+from quarterdeck.app.events.lines import LineFormat, words_of
+from quarterdeck.app.events.tones import tone_of
+from quarterdeck.app.screen.columns import BoardModel, ColumnOf
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.explain.causes import Cause
+from quarterdeck.backend.picture.explain.event_filter import kind_of
+from quarterdeck.backend.picture.explain.event_index import identity
+from quarterdeck.backend.picture.explain.event_trace import EventTrace
+from quarterdeck.backend.picture.text.formatting import NameOf, one_line
+from quarterdeck.widgets.fact_sheet import FactSheet
+from quarterdeck.widgets.line_table import LineTable, TableCell
+from quarterdeck.widgets.status_line import StatusLine
+
+INDENT = 2
+DEEPEST = 12
+"""Causes further back than this are not moved to the right any more."""
+
+LONGEST_NAME = 16
+MESSAGE_GLYPH, STEP_GLYPH = "⇠", "←"
+"""Before a reason: the cause came as a message, or it took none."""
+
+
+class StoryRow(NamedTuple):
+    """A line of a story: a record, or the reason why the one above it follows from the one below."""
+
+    record: Record
+    time: str
+    member: str
+    text: str
+    tone: str
+
+
+COLUMNS: tuple[ColumnOf[StoryRow], ...] = (
+    ColumnOf("time", lambda row: row.time, "faint"),
+    ColumnOf("member", lambda row: row.member, widest="member "),
+    ColumnOf("what happened", lambda row: row.text, lambda row: row.tone),
+)
+
+
+class StoryModel(BoardModel[StoryRow]):
+    """Rows are lines of a story; `show_records` and `explain` replace them all."""
+
+    def __init__(self, time_of: Callable[[Record], str], words_of: Callable[[Record], str]) -> None:
+        super().__init__(COLUMNS)
+        self._time_of, self._words_of = time_of, words_of
+
+    def show_records(self, records: Iterable[Record]) -> None:
+        """Show `records`, one a row."""
+        self._show([self._of_record(record, 0) for record in records])
+
+    def explain(self, record: Record, chain: Sequence[Cause]) -> None:
+        """Show `record`, and below it what led to it: each cause under the reason why it is one."""
+        rows = [self._of_record(record, 0)]
+        for cause in chain:
+            depth = min(cause.depth, DEEPEST) * INDENT
+            glyph = MESSAGE_GLYPH if cause.message else STEP_GLYPH
+            rows.append(StoryRow(cause.record, "", "", f"{' ' * depth}{glyph} because {cause.reason}", "faint"))
+            rows.append(self._of_record(cause.record, depth))
+        if not chain:
+            rows.append(
+                StoryRow(record, "", "", "  nothing that was recorded brought it about: it begins a story", "faint")
+            )
+        self._show(rows)
+
+    def _of_record(self, record: Record, depth: int) -> StoryRow:
+        text = " " * depth + self._words_of(record)
+        return StoryRow(record, self._time_of(record), one_line(record.member), text, tone_of(record.event))
+
+    def _show(self, rows: Sequence[StoryRow]) -> None:
+        by_key = {str(number): row for number, row in enumerate(rows)}
+        self.show_rows(tuple(by_key), by_key.__getitem__)
+        self.narrow()
+        self.widen("time", (row.time for row in rows), gap=2)
+        self.widen("member", (row.member for row in rows), LONGEST_NAME, gap=2)
+        self.widen("what happened", (row.text for row in rows))
+
+
+def told_in(words: str, place: str) -> str:
+    """What happened, with the line of the log that told it."""
+    return f"[{one_line(place)}] {words}" if place else words
+
+
+class EventPane(Vertical):
+    """Shows one thing at a time, or is closed."""
+
+    def __init__(
+        self, line_format: LineFormat, name_of: NameOf, place_of: Callable[[Record], str] = lambda _: "", *, id: str
+    ) -> None:
+        """`place_of` says in which line of a log an event stands; empty where it is from no log."""
+        super().__init__(id=id)
+        self._name_of = name_of
+        self._model = StoryModel(
+            line_format.time_of, lambda record: told_in(words_of(record, name_of), place_of(record))
+        )
+        self.title_line = StatusLine(id="event-title")
+        self.story = LineTable(self._model, id="event-story")
+        self.fields = FactSheet(id="event-fields")
+
+    def compose(self) -> ComposeResult:
+        yield self.title_line
+        yield self.story
+        yield self.fields
+
+    @property
+    def content(self) -> Widget | None:
+        """What is shown; None while the pane is closed."""
+        if not self.display:
+            return None
+        return self.story if self.story.display else self.fields
+
+    @property
+    def pointed(self) -> Record | None:
+        """The event under the cursor of a story."""
+        row = self._model.row(self.story.cursor_key) if self.content is self.story else None
+        return row.record if row is not None else None
+
+    def close(self) -> None:
+        self.display = False
+
+    def show_fields(self, record: Record) -> None:
+        """Every field of an event."""
+        self.title_line.show([TableCell(kind_of(record), "strong"), TableCell("every field of the event", "faint")])
+        self.fields.show(facts_of(record, words_of(record, self._name_of)))
+        self._open(self.fields)
+
+    def explain(self, record: Record, chain: Sequence[Cause]) -> None:
+        """Why an event happened."""
+        steps = f"{len(chain)} causes, the nearest first" if chain else "no cause was recorded"
+        legend = "⇠ came as a message, ← needed none" if chain else ""
+        self._model.explain(record, chain)
+        self._show_story("because", steps, legend)
+
+    def unfold(self, line: EpisodeLine) -> None:
+        """The events of an episode."""
+        kept, count = len(line.episode.records), line.episode.count
+        more = "" if kept == count else f"{kept} of {count} events; l shows all"
+        self.show_trace(EventTrace(line.sentence().text, tuple(line.episode.records)), more, None)
+
+    def show_trace(self, story: EventTrace, more: str, record: Record | None) -> None:
+        """A story, with the cursor on `record` if that belongs to it. `more` says what else could be told."""
+        self._model.show_records(story.records)
+        self._show_story("story", story.heading, more)
+        if record is not None:
+            place = next((place for place, one in enumerate(story.records) if identity(one) == identity(record)), 0)
+            self.story.point_at(str(place))
+
+    def rows(self) -> Iterable[Mapping[str, str]]:
+        """The events of the story in sight, for an export."""
+        rows = [row for row in map(self._model.row, self._model.keys) if row is not None]
+        return [exported(row.record) for row in rows]
+
+    def _show_story(self, word: str, heading: str, more: str) -> None:
+        self.title_line.show([TableCell(word, "strong"), TableCell(one_line(heading)), TableCell(more, "faint")])
+        self.story.show()
+        self.story.point_at("0")
+        self.story.refresh()
+        self._open(self.story)
+
+    def _open(self, content: Widget) -> None:
+        for one in (self.story, self.fields):
+            one.display = one is content
+        self.display = True

@@ -1,0 +1,163 @@
+"""What migrates: the queue of every master, what runs, how the last ones ended and why some failed."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+
+from rich.cells import cell_len
+from textual.widget import Widget
+
+from quarterdeck.app.console_interface import ConsoleInterface
+from quarterdeck.app.screen.columns import BoardModel, ColumnOf
+from quarterdeck.app.screen.sort_filter_model import SortFilterModel
+from quarterdeck.app.screen.view_screen import ViewScreen
+from quarterdeck.app.session import ConsoleSession
+from quarterdeck.backend.clusters.recorded.log_cluster import LoggedCluster, round_text
+from quarterdeck.backend.picture.boards.migration_board import (
+    GLYPHS,
+    TONES,
+    Head,
+    MigrationBoard,
+    MigrationRow,
+    migration_board,
+)
+from quarterdeck.backend.picture.text.fact import Fact
+from quarterdeck.backend.picture.text.formatting import counted, one_line
+from quarterdeck.backend.picture.text.not_told import NOT_TOLD
+from quarterdeck.widgets.line_table import LineTable, TableCell
+from quarterdeck.widgets.status_line import StatusLine
+
+STATES = tuple(GLYPHS)
+LONGEST_NAME = 22
+
+STATE_WIDTH = max(len(f"{glyph} {state}") for state, glyph in GLYPHS.items())
+
+COLUMNS: tuple[ColumnOf[MigrationRow], ...] = (
+    ColumnOf(
+        "state",
+        lambda row: row.state_text,
+        lambda row: TONES[row.state],
+        STATE_WIDTH,
+        lambda row: STATES.index(row.state),
+    ),
+    ColumnOf("part", lambda row: row.partition, widest="p99999"),
+    ColumnOf("kind", lambda row: row.kind, widest="SHIFT DOWN"),
+    ColumnOf("to", lambda row: row.destination, widest="in place of"),
+    ColumnOf("index", lambda row: row.index),
+    ColumnOf("in place of", lambda row: row.displaced),
+    ColumnOf("age", lambda row: row.age, widest="119 min", rank=lambda row: row.age_us),
+    ColumnOf("note", lambda row: row.note, widest=79),
+)
+
+
+class MigrationModel(BoardModel[MigrationRow]):
+    """Rows are migrations: state and partition stay in sight."""
+
+    def __init__(self) -> None:
+        super().__init__(COLUMNS, fixed=2)
+
+    def update(self, board: MigrationBoard) -> None:
+        """Show this board."""
+        self.show_rows(tuple(board.entries), board.row)
+        longest = max(board.picture.members, key=cell_len, default="")
+        for title in ("to", "in place of"):
+            self.widen(title, [f"{longest}→0"], LONGEST_NAME)
+
+
+HEADS_SHOWN = 8
+"""How many sentences stand above the table; each of them takes a line."""
+ROUNDS_SHOWN = HEADS_SHOWN - 1
+
+
+class MigrationsScreen(ViewScreen):
+    """The sentence below the table spells out the row under the cursor."""
+
+    view = "migrations"
+    detailed = True
+
+    def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
+        super().__init__(session, console)
+        self._model = MigrationModel()
+        self._awaited = ""
+        """The member whose migration the cursor is to go to once there are rows."""
+        self.title_line = StatusLine(id="board-title", most_lines=2)
+        self.heads = tuple(StatusLine(id=f"head-{place}", classes="head", most_lines=2) for place in range(HEADS_SHOWN))
+        self.board = LineTable(SortFilterModel(self._model), id="board")
+
+    def body(self) -> Iterable[Widget]:
+        yield self.title_line
+        yield from self.heads
+        yield self.board
+
+    @property
+    def table(self) -> LineTable:
+        return self.board
+
+    def targets(self) -> tuple[str, ...]:
+        """The member that the migration under the cursor goes to."""
+        row = self._model.row(self.board.cursor_key)
+        return (row.destination,) if row is not None and row.destination in self.session.cluster.labels else ()
+
+    @property
+    def member_under_cursor(self) -> str:
+        return next(iter(self.targets()), "")
+
+    def point_at(self, label: str) -> None:
+        """The first migration that this member takes part in."""
+        self._awaited = label
+        self._go_to_awaited()
+
+    def _go_to_awaited(self) -> None:
+        rows = ((key, self._model.row(key)) for key in self._model.keys) if self._awaited else ()
+        for key, row in rows:
+            if row is not None and self._awaited in (row.destination, row.displaced.partition("→")[0]):
+                self.board.point_at(key)
+                break
+        if self._model.keys:
+            self._awaited = ""
+
+    def paint(self) -> None:
+        picture = self.session.picture
+        board = migration_board(picture, self.session.now_us())
+        history = picture.history
+        ended = f"{history.done_count} done, {history.failed_count} failed, {history.lost_count} lost in this run"
+        if not history.done_count and picture.nobody_tells("migration-ends") is not None:
+            ended = f"{history.lost_count} lost in this run; how many are done and failed is {NOT_TOLD}"
+        self.title_line.show([TableCell("migrations", "strong"), TableCell(ended, "faint")])
+        self._show_heads(self._rounds() or board.heads)
+        self._model.update(board)
+        self.board.show()
+        self._go_to_awaited()
+
+    def row_pointed(self) -> Hashable:
+        return self.board.cursor_key
+
+    def row_facts(self) -> Sequence[Fact]:
+        row = self._model.row(self.board.cursor_key)
+        return row.facts if row is not None else ()
+
+    def sentence(self) -> Sequence[TableCell]:
+        row = self._model.row(self.board.cursor_key)
+        return [TableCell(row.sentence if row is not None else self._silence(), "faint")]
+
+    def _silence(self) -> str:
+        unknown = self.session.picture.nobody_tells("migration-ends")
+        return "nothing has migrated yet" if unknown is None else f"single migrations are {NOT_TOLD}"
+
+    def _rounds(self) -> tuple[Head, ...]:
+        """The rounds that logs tell of, up to the moment that is shown, the latest first: single migrations are not logged."""
+        cluster, now_us = self.session.cluster, self.session.now_us()
+        if not isinstance(cluster, LoggedCluster):
+            return ()
+        begun = [one for one in cluster.story.migrations if one.start_us <= now_us]
+        told = [Head(one_line(round_text(one, now_us)), "plain") for one in reversed(begun[-ROUNDS_SHOWN:])]
+        count = f"{counted(len(begun), 'round')} of migrations in the logs; single migrations are {NOT_TOLD}"
+        return (Head(count, "faint"), *told)
+
+    def _show_heads(self, heads: tuple[Head, ...]) -> None:
+        for place, line in enumerate(self.heads):
+            wanted = place < len(heads)
+            if wanted:
+                line.show([TableCell(*heads[place])])
+            if line.display != wanted:
+                line.display = wanted

@@ -1,0 +1,402 @@
+"""Who holds which replica of which partition: the map of one member's table, its faults, and what would be lost."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from rich.style import Style
+from textual.message import Message
+from textual.widget import Widget
+
+from quarterdeck.app.console_interface import ConsoleInterface
+from quarterdeck.app.screen.columns import BoardModel, ColumnOf, told_text
+from quarterdeck.app.screen.sort_filter_model import SortFilterModel
+from quarterdeck.app.screen.view_screen import ViewScreen
+from quarterdeck.app.session import ConsoleSession
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.boards.data_board import HEAT, heat_of, partition_rates, partition_text, rate_text
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.fold.table_belief import NOBODY, TableBelief
+from quarterdeck.backend.picture.replicas.replica_cell import MARKS
+from quarterdeck.backend.picture.replicas.replica_census import COUNTED_STATES, BadFilter, ReplicaCensus
+from quarterdeck.backend.picture.replicas.replica_map import NO_ROW, ReplicaMap
+from quarterdeck.backend.picture.replicas.replica_text import (
+    DIGEST_SHOWN,
+    HolderRow,
+    census_facts,
+    holder_row,
+    holders,
+    map_facts,
+    partition_sentence,
+)
+from quarterdeck.backend.picture.text.fact import Fact
+from quarterdeck.backend.picture.text.formatting import one_line
+from quarterdeck.backend.picture.text.not_told import NOT_TOLD
+from quarterdeck.backend.picture.what_if.loss import incarnations_left, loss_facts, loss_of
+from quarterdeck.widgets.line_table import LineTable, TableCell
+from quarterdeck.widgets.replica_map import ReplicaMapView
+from quarterdeck.widgets.replica_style import HUES
+from quarterdeck.widgets.status_line import StatusLine
+
+LONGEST_NAME = 22
+
+
+class PartitionBoardRow(NamedTuple):
+    """What a member holds by the table that the map shows, and the table that it has itself."""
+
+    holder: HolderRow
+    own: TableBelief | None
+
+    @property
+    def version(self) -> int | None:
+        return self.own.version if self.own is not None else None
+
+    @property
+    def age_rank(self) -> int | None:
+        """The youngest table comes first."""
+        return -self.own.since_us if self.own is not None else None
+
+    def differing(self, tone: str) -> str:
+        """A warning when the table is not that of the member's master."""
+        return "warning" if self.holder.differs else tone
+
+
+COLUMNS: tuple[ColumnOf[PartitionBoardRow], ...] = (
+    ColumnOf("", lambda row: row.holder.letter, lambda row: f"hue{row.holder.hue % HUES}", 1),
+    ColumnOf("member", lambda row: row.holder.name, rank=lambda row: row.holder.hue),
+    ColumnOf("owned", lambda row: told_text(row.holder.owned), "plain"),
+    ColumnOf("backups", lambda row: told_text(row.holder.backups), "plain"),
+    ColumnOf(
+        "table",
+        lambda row: row.holder.table,
+        lambda row: row.differing(row.holder.tone),
+        "≠ v9999999",
+        lambda row: row.version,
+    ),
+    ColumnOf("digest", lambda row: row.holder.digest, lambda row: row.differing("faint"), DIGEST_SHOWN),
+    ColumnOf("age", lambda row: row.holder.age, "faint", "119 min", lambda row: row.age_rank),
+    ColumnOf("behind", lambda row: f"~ {row.holder.out_of_step}" if row.holder.out_of_step else "", "warning"),
+    ColumnOf("state", lambda row: row.holder.state, widest="held back"),
+)
+
+
+class HoldersModel(BoardModel[PartitionBoardRow]):
+    """Rows are members that hold replicas, or might."""
+
+    def __init__(self, shown: ReplicaMap) -> None:
+        super().__init__(COLUMNS, fixed=2, tone=lambda row: row.holder.tone, outlier=lambda row: row.holder.differs)
+        self._map = shown
+
+    def update(self, picture: Picture, now_us: int) -> None:
+        """Show the members of `picture` by the table that the map shows."""
+        places = {label: place for place, label in enumerate(picture.members)}
+        self.show_rows(
+            holders(picture, self._map),
+            lambda key: PartitionBoardRow(
+                holder_row(picture, self._map, key, places[key], now_us), picture.members[key].table
+            ),
+        )
+        self.widen("", ["A" * self._map.letter_width])
+        if picture.nobody_tells("backups") is not None:
+            for title in ("owned", "backups"):
+                self.widen(title, [NOT_TOLD])
+        self.widen("member", self.keys, LONGEST_NAME)
+
+
+LOSS_LINES = 4
+"""Lines for what would be lost; they are there only while members are selected."""
+
+COUNTED_AT_ONCE = 5_003
+"""A table of more partitions is counted at most once a second."""
+
+COUNTING_PAUSE_SECONDS = 0.1
+"""Between two parts of a great table."""
+
+
+class HoldersTable(LineTable):
+    """The members, each with the colour that its replicas have in the map."""
+
+    class Selected(Message):
+        """Other members are selected than before."""
+
+    def _style(self, tone: str, outlier: bool = False, cursor: bool = False, selected: bool = False) -> Style:
+        """A colour of the map stays what it is under the cursor too: its letter is black, which is read on no other ground."""
+        if not tone.startswith("hue"):
+            return super()._style(tone, outlier, cursor, selected)
+        return super()._style(tone) + Style(bold=cursor or None, underline=cursor or selected or None)
+
+    def action_mark(self) -> None:
+        super().action_mark()
+        self.post_message(self.Selected())
+
+    def action_select_none(self) -> None:
+        super().action_select_none()
+        self.post_message(self.Selected())
+
+
+class PartitionsScreen(ViewScreen):
+    """A filter is for the map. Members are selected in the table, or with space on one of their replicas."""
+
+    view = "partitions"
+    detailed = True
+    DEFAULT_CSS = """
+    PartitionsScreen #map-title { height: 1; background: $panel; color: $foreground; }
+    PartitionsScreen #map-census, PartitionsScreen .loss { height: 1; }
+    PartitionsScreen #map { height: 1fr; min-height: 4; scrollbar-size: 1 1; }
+    PartitionsScreen #holders { height: auto; max-height: 35%; min-height: 3; scrollbar-size: 1 1; }
+    """
+
+    def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
+        super().__init__(session, console)
+        self._map = ReplicaMap()
+        self._census = ReplicaCensus(self._map)
+        self._observer = ""
+        """Whose table is shown; empty for the master's."""
+        self._shows_heat = False
+        self._filter = ""
+        self._bad_filter = ""
+        self._found: Sequence[int] = ()
+        self._counted_second = -1
+        self._loss_of: object = None
+        self._model = HoldersModel(self._map)
+        self.title_line = StatusLine(id="map-title", most_lines=2)
+        self.census_line = StatusLine(id="map-census")
+        self.map = ReplicaMapView(self._map, id="map")
+        self.loss_lines = tuple(StatusLine(id=f"loss-{place}", classes="loss") for place in range(LOSS_LINES))
+        self.holders = HoldersTable(SortFilterModel(self._model), id="holders")
+        self.handlers |= {
+            "map-observer": self._show_table_of,
+            "map-zoom": self._zoom,
+            "map-trouble": lambda _: self._to_trouble(1),
+            "map-trouble-before": lambda _: self._to_trouble(-1),
+            "map-partition": self._to_partition,
+            "map-heat": self._heat,
+        }
+
+    def body(self) -> Iterable[Widget]:
+        yield self.title_line
+        yield self.census_line
+        yield self.map
+        yield from self.loss_lines
+        yield self.holders
+
+    @property
+    def table(self) -> LineTable:
+        return self.holders
+
+    @property
+    def focused_first(self) -> Widget:
+        return self.map
+
+    def targets(self) -> tuple[str, ...]:
+        under = self.member_under_cursor
+        return self.holders.selection or ((under,) if under else ())
+
+    @property
+    def member_under_cursor(self) -> str:
+        """The holder of the replica under the cursor of the map, as long as that one has the focus."""
+        if self.holders.has_focus or self.map.partition is None:
+            return self.holders.cursor_key or ""
+        return self._holder(self.map.partition, self.map.index)
+
+    def paint(self) -> None:
+        picture, now_us = self.session.picture, self.session.now_us()
+        if self._observer not in picture.members:
+            self._observer = ""
+        self._map.follow(picture, self._observer)
+        heat = self._take_heat(now_us)
+        second = now_us // SECOND_US
+        if self._map.partitions <= COUNTED_AT_ONCE or second != self._counted_second or self._census.counting:
+            self._counted_second = second
+            self._census.count()
+            if self._census.counting:
+                self.set_timer(COUNTING_PAUSE_SECONDS, self.paint)
+        self._find()
+        self.map.show(self._found)
+        facts = [*heat, *map_facts(picture, self._map, now_us)]
+        self.title_line.show([TableCell(fact.text, fact.tone) for fact in facts])
+        self.census_line.show(self._census_parts())
+        self._model.update(picture, now_us)
+        self.holders.show()
+        self._show_loss()
+
+    def sentence(self) -> Sequence[TableCell]:
+        partition = self.map.partition
+        if partition is None or not self._map.partitions:
+            return ()
+        picture, now_us = self.session.picture, self.session.now_us()
+        stored = partition_text(picture, self._holder(partition, 0), partition, now_us)
+        text = partition_sentence(picture, self._map, partition, self.map.index, now_us)
+        return (TableCell(f"{text}; {stored}" if stored else text),)
+
+    def row_pointed(self) -> Hashable:
+        at_holders = self.holders.has_focus or self.map.partition is None
+        return self.member_under_cursor if at_holders else (self.map.partition, self.map.index)
+
+    def row_facts(self) -> Sequence[Fact]:
+        """Of a member, all; of a partition, who holds its replicas, and all of the one under the cursor's holder."""
+        partition = self.map.partition
+        of_member = super().row_facts() if self.member_under_cursor else ()
+        if self.holders.has_focus or partition is None:
+            return of_member
+        row = self._row(partition)
+        roles = [role for role in row if f"{role} state" in row]
+        held = (Fact(role, f"{one_line(row[role]) or 'nobody'}: {row[f'{role} state']}") for role in roles)
+        return (Fact("partition", f"p{partition}, version {row['version']}", "strong"), *held, Fact("", ""), *of_member)
+
+    def filter_by(self, text: str) -> None:
+        self._filter = text
+        self.paint()
+        self._say_below()
+
+    @property
+    def filter_text(self) -> str:
+        return self._filter
+
+    def rows(self) -> Iterable[Mapping[str, str]]:
+        return map(self._row, self._found)
+
+    def copied_rows(self) -> Sequence[Mapping[str, str]]:
+        if self.holders.has_focus or self.map.partition is None:
+            return super().copied_rows()
+        return [self._row(self.map.partition)]
+
+    def on_replica_map_view_moved(self) -> None:
+        self._say_below()
+
+    def on_replica_map_view_chosen(self) -> None:
+        """Space on a replica selects its holder."""
+        label = self.member_under_cursor
+        if label:
+            self.holders.point_at(label)
+            self.holders.action_mark()
+
+    def on_holders_table_selected(self) -> None:
+        self._show_loss()
+
+    # What to show
+
+    def _take_heat(self, now_us: int) -> Sequence[Fact]:
+        """Let digits stand in the map while heat is shown; what they mean."""
+        if not self._shows_heat:
+            self._map.show_heat({})
+            return ()
+        rates = partition_rates(self.session.picture, self._map.observer, now_us)
+        greatest = max((rate.both for rate in rates.values()), default=0.0)
+        at_rest = dict.fromkeys(range(self._map.partitions), HEAT[0])
+        self._map.show_heat(at_rest | {one: heat_of(rate.both, greatest) for one, rate in rates.items()})
+        hottest = max(rates, key=lambda one: rates[one].both, default=None)
+        most = f"9 busiest: p{hottest} with {rate_text(greatest)} operations/s" if rates else "nobody is asked anything"
+        return (Fact("", f"heat: 0 at rest, {most}", "strong"),)
+
+    def _find(self) -> None:
+        try:
+            self._found = self._census.found(self.session.picture, self._filter)
+            self._bad_filter = ""
+        except BadFilter as problem:  # perhaps not typed to the end yet
+            self._found, self._bad_filter = range(self._map.partitions), str(problem)
+
+    def _census_parts(self) -> list[TableCell]:
+        if self._bad_filter:
+            return [TableCell(f"✕ {self._bad_filter}", "bad")]
+        facts: list[Fact] = (
+            list(census_facts(self._census, self.session.picture.members.get(self._map.observer)))
+            if self._map.partitions
+            else []
+        )
+        if self._filter:
+            facts.insert(
+                0, Fact("", f"/{self._filter}: {len(self._found)} of {self._map.partitions} in sight", "strong")
+            )
+        return [TableCell(fact.text, fact.tone) for fact in facts]
+
+    def _show_loss(self) -> None:
+        """Compute anew only when something has changed that decides it."""
+        picture, table, selected = self.session.picture, self._map.table, self.holders.selection
+        decides = (selected, table.version, table.digest, incarnations_left(picture) if selected else None)
+        if decides == self._loss_of:
+            return
+        self._loss_of = decides
+        facts = loss_facts(picture, loss_of(picture, table, selected), selected) if selected else ()
+        if len(facts) > LOSS_LINES:
+            facts = (*facts[: LOSS_LINES - 1], facts[-1])
+        for line, fact in zip(self.loss_lines, facts, strict=False):
+            line.show([TableCell(fact.heading, fact.tone), TableCell(fact.text, fact.tone)])
+        for place, line in enumerate(self.loss_lines):
+            if line.display != (place < len(facts)):
+                line.display = place < len(facts)
+
+    def _holder(self, partition: int, index: int) -> str:
+        """Label of who holds a replica; empty when nobody does, or nobody that was ever seen."""
+        row = self._map.table.rows.get(partition, NO_ROW)
+        number = row[index + 1] if index + 1 < len(row) else NOBODY
+        if number == NOBODY:
+            return ""
+        label = self.session.picture.label_of(self._map.table.holders[number].address)
+        return label if label in self.session.picture.members else ""
+
+    def _row(self, partition: int) -> dict[str, str]:
+        row = {"partition": str(partition), "version": str(self._map.table.rows.get(partition, NO_ROW)[0])}
+        for index, cell in enumerate(self._map.column(partition)):
+            role = f"backup {index}" if index else "owner"
+            row[role] = self._holder(partition, index)
+            row[f"{role} state"] = cell.state
+        return row
+
+    # What keys do
+
+    def _show_table_of(self, member: str) -> None:
+        """By key the next member that has a table, after the last one the master's again; by word the one that is named."""
+        picture = self.session.picture
+        if member and member not in picture.members:
+            self.console.show_message(f"nothing was ever heard of {member}", error=True)
+            return
+        having = [label for label, belief in picture.members.items() if belief.table is not None]
+        order = ["", *having]
+        here = order.index(self._observer) if self._observer in order else 0
+        self._observer = member or order[(here + 1) % len(order)]
+        self.repaint()
+
+    def _zoom(self, zoom: str) -> None:
+        zooms = self.map.zooms
+        known = {str(one): one for one in zooms}
+        if zoom and zoom not in known:
+            self.console.show_message(f"there is no zoom {zoom!r}; there are {', '.join(known)}", error=True)
+            return
+        after = zooms[(zooms.index(self.map.zoom) + 1) % len(zooms)]
+        self.map.set_zoom(known.get(zoom, after))
+
+    def _heat(self, text: str) -> None:
+        if text not in ("", "on", "off"):
+            self.console.show_message(f"{text!r} is neither on nor off", error=True)
+            return
+        self._shows_heat = text == "on" if text else not self._shows_heat
+        if self._shows_heat and self.map.zoom == "halves":  # which has no digits
+            self.map.set_zoom("letters")
+        self.repaint()
+
+    def _to_trouble(self, step: int) -> None:
+        wrong = set().union(*(self._census.partitions[state] for state in COUNTED_STATES))
+        places = sorted(wrong.intersection(self._found) if self._filter else wrong)
+        if not places:
+            self.console.show_message("nothing is wrong in this table")
+            return
+        here = self.map.partition or 0
+        place = bisect_right(places, here) if step > 0 else bisect_left(places, here) - 1
+        partition = places[place % len(places)]
+        states = [cell.state for cell in self._map.column(partition)]
+        index = next((one for one, state in enumerate(states) if MARKS[state] and state != "vacant"), 0)
+        self.map.point_at(partition, index)
+        self.map.focus()
+
+    def _to_partition(self, text: str) -> None:
+        number = text.strip().removeprefix("p")
+        if not number.isdecimal() or int(number) >= self._map.partitions:
+            self.console.show_message(
+                f"there is no partition {text!r}; use a number below {self._map.partitions}", error=True
+            )
+            return
+        self.map.point_at(int(number), self.map.index)
+        self.map.focus()

@@ -1,0 +1,48 @@
+"""The questions of operators on one screen: is it one cluster, why not, who was removed, whose table differs, what is stuck."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from textual.widget import Widget
+
+from quarterdeck.app.console_interface import ConsoleInterface
+from quarterdeck.app.screen.view_screen import ViewScreen
+from quarterdeck.app.session import ConsoleSession
+from quarterdeck.backend.picture.boards.operator_questions import operator_questions
+from quarterdeck.backend.picture.text.fact import Fact, fact_rows
+from quarterdeck.widgets.fact_sheet import FactSheet
+from quarterdeck.widgets.line_table import TableCell
+from quarterdeck.widgets.status_line import StatusLine
+
+
+class QuestionsScreen(ViewScreen):
+    """Answers of the moment that is shown."""
+
+    view = "questions"
+
+    def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
+        super().__init__(session, console)
+        self._facts: tuple[Fact, ...] = ()
+        self.title_line = StatusLine(id="detail-title")
+        self.sheet = FactSheet(id="detail-sheet")
+
+    def body(self) -> Iterable[Widget]:
+        yield self.title_line
+        yield self.sheet
+
+    @property
+    def focused_first(self) -> Widget:
+        return self.sheet
+
+    def paint(self) -> None:
+        self.title_line.show([TableCell("questions", "strong"), TableCell("what operators ask first", "faint")])
+        session = self.session
+        self._facts = operator_questions(session.picture, session.recent, session.now_us())
+        self.sheet.show(self._facts)
+
+    def rows(self) -> Iterable[Mapping[str, str]]:
+        return fact_rows(self._facts, "question", "answer")
+
+    def copied_rows(self) -> Sequence[Mapping[str, str]]:
+        return tuple(self.rows())

@@ -1,0 +1,219 @@
+"""Who suspects whom and why; what the master has heard of it, what it would decide now, and what that would cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from rich.cells import cell_len
+from textual.widget import Widget
+
+from quarterdeck.app.console_interface import ConsoleInterface
+from quarterdeck.app.screen.columns import ColumnOf, MatrixModel
+from quarterdeck.app.screen.sort_filter_model import SortFilterModel
+from quarterdeck.app.screen.view_screen import ViewScreen
+from quarterdeck.app.session import ConsoleSession
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.boards.suspicion_board import (
+    MOST_WHOLE,
+    SuspicionSummary,
+    summarize_suspicions,
+    suspicion_cell,
+    suspicion_facts,
+    suspicion_sentence,
+)
+from quarterdeck.backend.picture.fold.belief import MemberBelief
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.text.fact import Fact
+from quarterdeck.backend.picture.text.formatting import one_line
+from quarterdeck.backend.picture.what_if.disconnection_decision import DisconnectionDecision, decide, decision_facts
+from quarterdeck.backend.picture.what_if.timing import Timing, reports_changed_us, timing_of
+from quarterdeck.widgets.fact_sheet import FactSheet
+from quarterdeck.widgets.line_table import Column, LineTable, TableCell
+from quarterdeck.widgets.status_line import StatusLine
+
+AGE_WIDTH = len("⇄ 119 min") + 1
+LONGEST_NAME = 18
+
+
+class SuspicionBoardRow(NamedTuple):
+    """A member that suspects others."""
+
+    label: str
+    suspects: int
+    greyed: bool
+
+
+COLUMNS: tuple[ColumnOf[SuspicionBoardRow], ...] = (
+    ColumnOf("observer", lambda row: one_line(row.label), lambda row: "faint" if row.greyed else "plain"),
+    ColumnOf("suspects", lambda row: str(row.suspects or ""), lambda row: "faint" if row.greyed else "warning"),
+)
+
+
+class SuspicionModel(MatrixModel[SuspicionBoardRow]):
+    """Rows are observers, columns are suspects. Ages compare by when they began, the oldest last."""
+
+    def __init__(self) -> None:
+        super().__init__(COLUMNS, self._suspicions_of, rank_of=self._age_rank)
+        self._picture = Picture()
+        self._now_us = 0
+        self.summary: SuspicionSummary = summarize_suspicions(self._picture, everybody=True)
+
+    def show_at(self, picture: Picture, now_us: int) -> None:
+        """Let cells speak of `picture` at `now_us`; rows and columns stay."""
+        self._picture, self._now_us = picture, now_us
+        self.show_rows(self.summary.observers, self._row_of_observer)
+
+    def update(self, picture: Picture, now_us: int, *, everybody: bool) -> None:
+        """Count the suspicions anew; with `everybody`, those who have no part in any are shown too."""
+        former, self.summary = self.summary, summarize_suspicions(picture, everybody=everybody)
+        self.show_at(picture, now_us)
+        self.widen("observer", map(one_line, self.keys), LONGEST_NAME)
+        if self.summary.suspects != former.suspects:
+            self.show_members({label: member_column(label) for label in self.summary.suspects})
+
+    def _row_of_observer(self, key: str) -> SuspicionBoardRow:
+        belief = self._picture.members.get(key)
+        return SuspicionBoardRow(
+            key, len(belief.suspicions) if belief is not None else 0, belief is None or not belief.running
+        )
+
+    def _suspicions_of(self, row: SuspicionBoardRow, suspects: Sequence[str]) -> Iterator[TableCell]:
+        for label in suspects:
+            seen = suspicion_cell(self._picture, row.label, label, self._now_us)
+            yield TableCell(seen.text, seen.tone)
+
+    def _age_rank(self, row: SuspicionBoardRow, suspect: str) -> int | None:
+        since_us = suspicion_cell(self._picture, row.label, suspect, self._now_us).since_us
+        return None if since_us is None else -since_us
+
+
+def member_column(label: str) -> Column:
+    """The column of a suspect."""
+    title = one_line(label)
+    return Column(title, max(min(cell_len(title), LONGEST_NAME) + 1, AGE_WIDTH))
+
+
+class SuspicionsScreen(ViewScreen):
+    """The matrix above; below it the member under the cursor and the master that it follows."""
+
+    view = "suspicions"
+    DEFAULT_CSS = """
+    SuspicionsScreen #suspicions-title { height: 1; background: $panel; color: $foreground; }
+    SuspicionsScreen #suspicions { height: auto; min-height: 4; max-height: 50%; scrollbar-size: 1 1; }
+    SuspicionsScreen #conflict { height: 1fr; min-height: 5; scrollbar-size: 1 1; }
+    """
+
+    def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
+        super().__init__(session, console)
+        self._model = SuspicionModel()
+        self._everybody: bool | None = None
+        """None: as long as they are few."""
+        self._counted: object = None
+        self._decided_on: object = None
+        self._decision: DisconnectionDecision | None = None
+        self._timed: object = None
+        self._timing = Timing()
+        self._changed_us: int | None = None
+        self.title_line = StatusLine(id="suspicions-title")
+        self.matrix = LineTable(SortFilterModel(self._model), id="suspicions")
+        self.sheet = FactSheet(id="conflict")
+        self.handlers |= {"suspicions-whole": self._choose_whom}
+
+    def body(self) -> Iterable[Widget]:
+        yield self.title_line
+        yield self.matrix
+        yield self.sheet
+
+    @property
+    def table(self) -> LineTable:
+        return self.matrix
+
+    def targets(self) -> tuple[str, ...]:
+        under = self.matrix.cursor_key
+        return self.matrix.selection or ((under,) if under is not None else ())
+
+    def paint(self) -> None:
+        picture, now_us = self.session.picture, self.session.now_us()
+        everybody = self._everybody if self._everybody is not None else len(picture.members) <= MOST_WHOLE
+        moment = (everybody, picture.at, len(picture.members), self.session.epoch)
+        if moment != self._counted:
+            self._counted = moment
+            self._model.update(picture, now_us, everybody=everybody)
+        else:
+            self._model.show_at(picture, now_us)
+        summary = self._model.summary
+        hidden = "" if everybody or not picture.members else "(only those with suspicions; z shows all)"
+        self.title_line.show(
+            [
+                TableCell("suspicions", "strong"),
+                TableCell(summary.sentence, "warning" if summary.raised else "good"),
+                TableCell(hidden, "faint"),
+            ]
+        )
+        self.matrix.show()
+        self._explain()
+
+    def sentence(self) -> Sequence[TableCell]:
+        observer = self.matrix.cursor_key
+        if observer is None:
+            return ()
+        return [TableCell(suspicion_sentence(self.session.picture, observer, self.session.now_us()), "faint")]
+
+    def on_line_table_moved(self, event: LineTable.Moved) -> None:
+        self._explain()
+        super().on_line_table_moved(event)
+
+    # The sheet
+
+    def _explain(self) -> None:
+        picture, now_us = self.session.picture, self.session.now_us()
+        observer = self.matrix.cursor_key or ""
+        facts: list[Fact] = []
+        if observer:
+            facts.append(Fact("observer", one_line(observer), "strong"))
+            facts += suspicion_facts(picture, observer, now_us)
+        master = self._master_of(observer)
+        if master is None:
+            facts.append(Fact("master", "no running member leads here, so nobody decides", "faint"))
+        else:
+            self._reckon(master, now_us)
+            facts += decision_facts(picture, master, self._decision, self._timing, now_us, self._changed_us)
+        self.sheet.show(facts)
+
+    def _master_of(self, observer: str) -> MemberBelief | None:
+        """The master that the observer follows; else the first there is."""
+        picture = self.session.picture
+        followed = picture.master_of(observer)
+        if followed is not None:
+            return followed
+        return next((picture.members[label] for label in picture.masters()), None)
+
+    def _reckon(self, master: MemberBelief, now_us: int) -> None:
+        """The decision only when what it depends on has changed, and timing at most once a second while it is of use."""
+        table = master.table
+        decides = (
+            master.uuid,
+            master.version,
+            tuple(master.reports.items()),
+            (table.version, table.digest) if table is not None else None,
+        )
+        if decides != self._decided_on:
+            self._decided_on = decides
+            self._decision = decide(master)
+        timed = (master.uuid, tuple(master.reports), now_us // SECOND_US, self.session.epoch)
+        if timed != self._timed and self._decision is not None:
+            self._timed = timed
+            recent = self.session.recent
+            self._timing, self._changed_us = timing_of(recent, master), reports_changed_us(recent, master.uuid)
+
+    # What keys do
+
+    def _choose_whom(self, text: str) -> None:
+        if text not in ("", "on", "off"):
+            self.console.show_message(f"{text!r} is neither on nor off", error=True)
+            return
+        now = self._everybody if self._everybody is not None else len(self.session.picture.members) <= MOST_WHOLE
+        self._everybody = text == "on" if text else not now
+        self._counted = None
+        self.repaint()

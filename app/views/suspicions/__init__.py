@@ -1,1 +1,0 @@
-"""The matrix of who suspects whom. Beside it stands what the master would decide of it."""

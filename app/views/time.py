@@ -1,0 +1,361 @@
+"""The whole run as a strip of time with a playhead, and the events around the moment that is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import NamedTuple
+
+from textual.message import Message
+from textual.widget import Widget
+
+from quarterdeck.app.console_interface import ConsoleInterface
+from quarterdeck.app.events.fields import facts_of
+from quarterdeck.app.events.tones import tone_of
+from quarterdeck.app.handlers.time import TimeHandlers, violation_moments
+from quarterdeck.app.screen.columns import BoardModel, ColumnOf
+from quarterdeck.app.screen.sort_filter_model import SortFilterModel
+from quarterdeck.app.screen.view_screen import COLUMNS_BESIDE_PICTURES, ViewScreen
+from quarterdeck.app.session import ConsoleSession
+from quarterdeck.backend.clusters.recorded.log_cluster import LoggedCluster
+from quarterdeck.backend.clusters.time_control import StatusNotes, TimeControl
+from quarterdeck.backend.core.events import MemberStarted, Record
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.replay.landmarks import LEGEND, OBSERVED_LEGEND, Landmark, Landmarks
+from quarterdeck.backend.picture.replay.timeline import (
+    LANES,
+    OBSERVED_LANES,
+    Timeline,
+    draw_timeline,
+    greatest_zoom,
+    seconds_text,
+    window,
+)
+from quarterdeck.backend.picture.text.event_description import clock_text, describe_event
+from quarterdeck.backend.picture.text.fact import Fact
+from quarterdeck.backend.picture.text.formatting import counted, one_line, with_names
+from quarterdeck.widgets.line_table import LineTable, TableCell
+from quarterdeck.widgets.status_line import StatusLine
+from quarterdeck.widgets.timeline import TimelineStrip
+
+BEFORE, AFTER = 150, 150
+"""Events that are shown around a moment."""
+
+MANY_NEW = 20
+"""So many new events at once are read by nobody: while they go on, the table changes at each fifth look only."""
+LOOKS_PASSED_OVER = 4
+
+
+class NearbyEvent(NamedTuple):
+    """An event, and how far it is from the moment that is shown."""
+
+    record: Record
+    text: str
+    away_us: int
+    live: bool
+    """Whether the moment is the newest, which moves on."""
+
+    @property
+    def tone(self) -> str:
+        """What has not happened yet at the moment is grey."""
+        return "plain" if self.away_us <= 0 else "faint"
+
+    @property
+    def event_tone(self) -> str:
+        return tone_of(self.record.event) if self.away_us <= 0 else "faint"
+
+    @property
+    def away(self) -> str:
+        """How far it is from the moment; at the newest moment that changes all the time and is not said."""
+        return "● here" if not self.away_us else "" if self.live else away_text(self.away_us)
+
+
+COLUMNS: tuple[ColumnOf[NearbyEvent], ...] = (
+    ColumnOf("when", lambda row: clock_text(row.record.at), widest=11, rank=lambda row: row.record.at),
+    ColumnOf(
+        "from here",
+        lambda row: row.away,
+        lambda row: "faint" if row.away_us else "strong",
+        12,
+        lambda row: row.record.at,
+    ),
+    ColumnOf("member", lambda row: one_line(row.record.member), widest=14),
+    ColumnOf("event", lambda row: str(row.record.event.__struct_config__.tag), "faint", 19),
+    ColumnOf("what happened", lambda row: row.text, lambda row: row.event_tone, 199),
+)
+
+
+class NearbyEventsModel(BoardModel[NearbyEvent]):
+    """Rows are events, in order of time."""
+
+    def __init__(self, session: ConsoleSession) -> None:
+        super().__init__(
+            COLUMNS, fixed=4, tone=lambda row: row.tone, outlier=lambda row: not row.away_us and not row.live
+        )
+        self._session = session
+        self._records: dict[str, Record] = {}
+        self._seen: tuple[int, int, int, bool] | None = None
+        self._looked = self._passed_over = 0
+        self.shown_us = 0
+        self.here = ""
+        """Key of the last event up to the moment; empty when there is none."""
+
+    def update(self) -> bool:
+        """Show the session as it is now; whether anything is another."""
+        session = self._session
+        tape, live = session.tape, session.live
+        shown_us = session.playhead.shown_us
+        seen = (len(tape), tape.revision, 0 if live else shown_us, live)
+        total = tape.forgotten + len(tape)
+        many_new, self._looked = live and total - self._looked > MANY_NEW, total
+        if many_new and self._seen is not None and self._passed_over < LOOKS_PASSED_OVER:
+            self._passed_over += 1
+            return False
+        self._passed_over = 0
+        if seen == self._seen:
+            return False
+        self._seen, self.shown_us = seen, shown_us
+        before = tape.last(BEFORE, None if live else shown_us)
+        after = [] if live else tape.first(AFTER, shown_us)
+        self._records = {f"{record.uuid}/{record.seq}": record for record in (*before, *after)}
+        self.here = f"{before[-1].uuid}/{before[-1].seq}" if before else ""
+        if live and before:
+            self.shown_us = before[-1].at
+        self.show_rows(tuple(self._records), self._event)
+        return True
+
+    def record(self, key: str | None) -> Record | None:
+        """The event of this row, if there is one."""
+        return self._records.get(key) if key is not None else None
+
+    def record_text(self, record: Record) -> str:
+        """What happened, with names in place of addresses."""
+        name_of = self._session.picture.label_of
+        text = describe_event(record.event, name_of)
+        return one_line(text if isinstance(record.event, MemberStarted) else with_names(text, name_of))
+
+    def _event(self, key: str) -> NearbyEvent:
+        record = self._records[key]
+        return NearbyEvent(record, self.record_text(record), record.at - self.shown_us, self._session.live)
+
+
+def away_text(away_us: int) -> str:
+    """How long before the moment that is shown, or after it."""
+    return f"{away_us / 1_000:+.3g} ms" if abs(away_us) < SECOND_US else f"{away_us / SECOND_US:+.3f} s"
+
+
+NOTES_SHOWN = 3
+
+
+class MomentsTable(LineTable):
+    """Sideways and to the ends it moves the playhead instead of itself."""
+
+    class Slid(Message):
+        """By so many columns of the strip."""
+
+        def __init__(self, columns: int) -> None:
+            super().__init__()
+            self.columns = columns
+
+    class Edged(Message):
+        """To the end of the run, or to its beginning."""
+
+        def __init__(self, end: bool) -> None:
+            super().__init__()
+            self.end = end
+
+    def centre_on(self, key: str) -> None:
+        """Put the cursor on a row, and that in the middle of those in sight."""
+        self.point_at(key)
+        self.scroll_to(y=self._cursor_place() - self.scrollable_content_region.height // 2, animate=False)
+
+    def action_slide(self, columns: int) -> None:
+        self.post_message(self.Slid(columns))
+
+    def action_edge(self, last: int) -> None:
+        self.post_message(self.Edged(bool(last)))
+
+
+class TimeScreen(ViewScreen):
+    """Left and right move the playhead along the strip, up and down the cursor along the events around it."""
+
+    view = "time"
+    detailed = True
+    DEFAULT_CSS = """
+    TimeScreen #time-title { height: 1; background: $panel; color: $foreground; }
+    TimeScreen .note, TimeScreen #time-legend { height: 1; }
+    TimeScreen #strip { height: 9; }
+    TimeScreen #moments { height: 1fr; overflow-x: hidden; min-height: 4; scrollbar-size: 1 1; }
+    """
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (COLUMNS_BESIDE_PICTURES, "-wide")]
+
+    def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
+        super().__init__(session, console)
+        self._landmarks = Landmarks()
+        self._observed = session.cluster if isinstance(session.cluster, LoggedCluster) else None
+        """What knows of observations, if anything does."""
+        self._lanes = LANES if self._observed is None else OBSERVED_LANES
+        self._zoom = 0
+        self._drawn: Timeline | None = None
+        self._drawn_for: object = None
+        self._model = NearbyEventsModel(session)
+        self.title_line = StatusLine(id="time-title")
+        self.notes = tuple(StatusLine(id=f"note-{place}", classes="note") for place in range(NOTES_SHOWN))
+        self.strip = TimelineStrip(id="strip")
+        self.legend = StatusLine(id="time-legend")
+        self.events = MomentsTable(SortFilterModel(self._model), id="moments")
+        self.handlers |= {
+            **TimeHandlers(console, lambda: session, self.repaint).handlers,
+            "time-mark": lambda _: self._to_mark(forward=True),
+            "time-mark-before": lambda _: self._to_mark(forward=False),
+            "time-here": lambda _: self._to_event(),
+            "time-zoom-in": lambda _: self._set_zoom(self._zoom + 1),
+            "time-zoom-out": lambda _: self._set_zoom(self._zoom - 1),
+            "time-whole": lambda _: self._set_zoom(0),
+        }
+
+    def body(self) -> Iterable[Widget]:
+        yield self.title_line
+        yield from self.notes
+        yield self.strip
+        yield self.legend
+        yield self.events
+
+    @property
+    def table(self) -> LineTable:
+        return self.events
+
+    def targets(self) -> tuple[str, ...]:
+        record = self._model.record(self.events.cursor_key)
+        return (record.member,) if record is not None and record.member in self.session.picture.members else ()
+
+    def sentence(self) -> Sequence[TableCell]:
+        record = self._model.record(self.events.cursor_key)
+        if record is None:
+            return [TableCell("nothing has happened yet", "faint")]
+        member = one_line(record.member)
+        return [
+            TableCell(f"{clock_text(record.at).strip()} s  {member}#{record.seq}  {self._model.record_text(record)}")
+        ]
+
+    def row_pointed(self) -> Hashable:
+        return self.events.cursor_key
+
+    def row_facts(self) -> Sequence[Fact]:
+        record = self._model.record(self.events.cursor_key)
+        return facts_of(record, self._model.record_text(record)) if record is not None else ()
+
+    def paint(self) -> None:
+        session = self.session
+        self._landmarks.follow(session.tape)
+        self.title_line.show(self._title())
+        self._show_notes()
+        self._draw()
+        self.legend.show([TableCell(LEGEND if self._observed is None else OBSERVED_LEGEND, "faint")])
+        moved = self._model.update()
+        self.events.show()
+        if moved and self._model.here:
+            self.events.centre_on(self._model.here)
+
+    def _draw(self) -> None:
+        """Draw the strip anew, unless nothing is another that decides how it looks."""
+        tape, playhead, columns = self.session.tape, self.session.playhead, self.strip.columns
+        start_us, end_us = tape.start_us, playhead.now_us
+        shown_us = end_us if playhead.live else playhead.shown_us
+        self._zoom = min(self._zoom, greatest_zoom(start_us, end_us))
+        in_sight = window(start_us, end_us, shown_us, self._zoom)
+        marked = len(self.session.violations), tape.bookmarks, self._observed.story if self._observed else None
+        decides = (len(tape), tape.revision, self._landmarks.taken, in_sight, shown_us, columns, marked)
+        if decides != self._drawn_for or self._drawn is None:
+            self._drawn_for = decides
+            self._drawn = draw_timeline(tape, self._marks(), in_sight, shown_us, columns, self._lanes)
+            self.strip.show(self._drawn)
+
+    # What is said
+
+    def _title(self) -> list[TableCell]:
+        session, playhead, tape = self.session, self.session.playhead, self.session.tape
+        at = seconds_text(session.now_us() // 1_000 * 1_000)
+        if session.live:
+            held = isinstance(session.cluster, TimeControl) and session.cluster.paused
+            how = TableCell(f"‖ newest, standing still at {at}" if held else f"● following, at {at}", "strong")
+        else:
+            behind = seconds_text((playhead.now_us - playhead.shown_us) // 1_000 * 1_000)
+            sign = f"▶ playing at speed {playhead.speed:g}, at" if playhead.mode == "playing" else "‖ standing at"
+            how = TableCell(f"{sign} {at}, {behind} before the newest", "warning")
+        here = [one_line(mark.name) for mark in tape.bookmarks if mark.at_us == playhead.shown_us]
+        zoom = f"1/{1 << self._zoom} of the run in sight" if self._zoom else "the whole run in sight"
+        forgotten = counted(tape.forgotten, "event") + f" before {seconds_text(tape.start_us)} forgotten"
+        return [
+            TableCell("time", "strong"),
+            how,
+            TableCell(f"bookmark {', '.join(here)}" if here else "", "strong"),
+            TableCell(counted(len(tape), "event")),
+            TableCell(zoom, "faint"),
+            TableCell(forgotten if tape.forgotten else "", "faint"),
+        ]
+
+    def _show_notes(self) -> None:
+        """The last line tells how many there are more."""
+        cluster = self.session.cluster
+        notes = list(cluster.notes()) if isinstance(cluster, StatusNotes) else []
+        if len(notes) > NOTES_SHOWN:
+            more = len(notes) - NOTES_SHOWN
+            notes = [*notes[: NOTES_SHOWN - 1], f"{notes[NOTES_SHOWN - 1]}  (and {counted(more, 'line')} more)"]
+        for place, line in enumerate(self.notes):
+            line.show([TableCell(one_line(notes[place]), "faint")] if place < len(notes) else [])
+            if line.display != (place < len(notes)):
+                line.display = place < len(notes)
+
+    def _marks(self) -> list[Landmark]:
+        session = self.session
+        return [
+            *self._landmarks.marks,
+            *(self._observed.landmarks() if self._observed is not None else ()),
+            *(Landmark(at_us, "violations", "!", "bad", "violation") for at_us in violation_moments(session)),
+            *(Landmark(mark.at_us, "bookmarks", "B", "strong", mark.name) for mark in session.tape.bookmarks),
+        ]
+
+    # What keys do
+
+    def on_moments_table_slid(self, message: MomentsTable.Slid) -> None:
+        drawn = self._drawn
+        if drawn is not None:
+            column_us = max(1, (drawn.to_us - drawn.from_us) // drawn.width)
+            self.session.playhead.go_by(message.columns * column_us)
+            self.repaint()
+
+    def on_moments_table_edged(self, message: MomentsTable.Edged) -> None:
+        if message.end:
+            self.session.playhead.follow()
+        else:
+            self.session.playhead.go(self.session.tape.start_us)
+        self.repaint()
+
+    def on_timeline_strip_resized(self) -> None:
+        self.paint()
+        self.events.centre_on(self._model.here)  # before there was room, nothing could be scrolled into sight
+
+    def on_timeline_strip_chosen(self, message: TimelineStrip.Chosen) -> None:
+        if self._drawn is not None and message.column < self._drawn.width:
+            self.session.playhead.go(self._drawn.moment_of(message.column))
+            self.repaint()
+
+    def _to_mark(self, *, forward: bool) -> None:
+        marks = sorted(self._marks())
+        at_us = self.session.playhead.go_among([mark.at_us for mark in marks], forward=forward)
+        if at_us is None:
+            self.console.show_message(f"there is no mark {'after' if forward else 'before'} this")
+            return
+        here = [mark.text + (f" and {mark.times - 1} more" * (mark.times > 1)) for mark in marks if mark.at_us == at_us]
+        self.console.show_message(f"{seconds_text(at_us)}: {'; '.join(here)}")
+        self.repaint()
+
+    def _to_event(self) -> None:
+        record = self._model.record(self.events.cursor_key)
+        if record is not None:
+            self.session.playhead.go(record.at)
+            self.repaint()
+
+    def _set_zoom(self, zoom: int) -> None:
+        self._zoom = max(0, zoom)
+        self.repaint()

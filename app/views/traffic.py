@@ -1,0 +1,133 @@
+"""Data in numbers: what is stored, how much is asked, and which backups lag, by member, by map or by partition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from textual.widget import Widget
+
+from quarterdeck.app.console_interface import ConsoleInterface
+from quarterdeck.app.screen.columns import BoardModel, ColumnOf
+from quarterdeck.app.screen.sort_filter_model import SortFilterModel
+from quarterdeck.app.screen.view_screen import ViewScreen
+from quarterdeck.app.session import ConsoleSession
+from quarterdeck.backend.picture.boards.data_board import (
+    GROUPINGS,
+    DataRow,
+    Grouping,
+    data_rows,
+    data_sentence,
+    rate_text,
+)
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.text.formatting import bytes_text
+from quarterdeck.backend.picture.text.not_told import NOT_TOLD
+from quarterdeck.widgets.line_table import LineTable, TableCell
+from quarterdeck.widgets.status_line import StatusLine
+
+LONGEST_NAME = 30
+
+
+def _number(row: DataRow, value: int | None) -> str:
+    return row.missing if row.entries is None else "" if value is None else str(value)
+
+
+def _size(row: DataRow, value: int | None) -> str:
+    return row.missing if row.entries is None else "" if value is None else bytes_text(value)
+
+
+def _rate(row: DataRow, value: float | None) -> str:
+    return row.missing if row.entries is None else "" if value is None else rate_text(value)
+
+
+def _reads(row: DataRow) -> float | None:
+    return None if row.rate is None else row.rate.reads
+
+
+def _writes(row: DataRow) -> float | None:
+    return None if row.rate is None else row.rate.writes
+
+
+def _tone(row: DataRow) -> str:
+    return "faint" if row.entries is None else "plain"
+
+
+COLUMNS: tuple[ColumnOf[DataRow], ...] = (
+    ColumnOf("name", lambda row: row.name, widest=12),
+    ColumnOf("at", lambda row: row.owner, widest=8),
+    ColumnOf("keys", lambda row: _number(row, row.entries), _tone, 9, lambda row: row.entries),
+    ColumnOf("bytes", lambda row: _size(row, row.bytes), _tone, "999 MB", lambda row: row.bytes),
+    ColumnOf("reads/s", lambda row: _rate(row, _reads(row)), _tone, 7, _reads),
+    ColumnOf("writes/s", lambda row: _rate(row, _writes(row)), _tone, 7, _writes),
+    ColumnOf("backup keys", lambda row: _number(row, row.backup_entries), _tone, rank=lambda row: row.backup_entries),
+    ColumnOf("backup bytes", lambda row: _size(row, row.backup_bytes), _tone, rank=lambda row: row.backup_bytes),
+    ColumnOf("backup writes/s", lambda row: _rate(row, row.backup_rate), _tone, rank=lambda row: row.backup_rate),
+    ColumnOf("backup lag", lambda row: row.lag, widest="9999 writes, 99.9 s", rank=lambda row: row.behind or None),
+)
+
+
+class TrafficModel(BoardModel[DataRow]):
+    """Rows are members, maps or partitions; the name stays in sight."""
+
+    def __init__(self) -> None:
+        super().__init__(COLUMNS, fixed=1, tone=lambda row: row.tone)
+
+    def update(self, picture: Picture, grouping: Grouping, now_us: int) -> None:
+        """Show the data of this moment."""
+        rows = data_rows(picture, grouping, now_us)
+        self.show_rows(tuple(rows), rows.__getitem__)
+        self.widen("name", (row.name for row in rows.values()), LONGEST_NAME)
+        self.widen("at", (row.owner for row in rows.values()), LONGEST_NAME)
+        if any(row.missing == NOT_TOLD for row in rows.values()):
+            for title in ("keys", "bytes", "reads/s", "writes/s"):
+                self.widen(title, [NOT_TOLD])
+
+
+class TrafficScreen(ViewScreen):
+    """One table for all three; its rows are what is chosen."""
+
+    view = "traffic"
+    DEFAULT_CSS = """
+    TrafficScreen #traffic-title { height: 1; background: $panel; color: $foreground; }
+    TrafficScreen #traffic { height: 1fr; min-height: 4; scrollbar-size: 1 1; }
+    """
+
+    def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
+        super().__init__(session, console)
+        self._grouping: Grouping = GROUPINGS[0]
+        self._model = TrafficModel()
+        self.title_line = StatusLine(id="traffic-title")
+        self.board = LineTable(SortFilterModel(self._model), id="traffic")
+        self.handlers |= {"traffic-by": self._choose}
+
+    def body(self) -> Iterable[Widget]:
+        yield self.title_line
+        yield self.board
+
+    @property
+    def table(self) -> LineTable:
+        return self.board
+
+    def paint(self) -> None:
+        picture, now_us = self.session.picture, self.session.now_us()
+        said = data_sentence(picture, now_us)
+        self.title_line.show([TableCell(f"data by {self._grouping}", "strong"), TableCell(said.text, said.tone)])
+        self._model.update(picture, self._grouping, now_us)
+        self.board.show()
+
+    def sentence(self) -> Sequence[TableCell]:
+        row = self._model.row(self.board.cursor_key)
+        if row is None or not row.behind:
+            return ()
+        whose = "its backups have" if self._grouping == "partition" else "as a backup it has"
+        return (TableCell(f"{row.name}: {whose} not confirmed {row.lag}", "warning"),)
+
+    def _choose(self, text: str) -> None:
+        """By key the next; by word the one that is named."""
+        known = {str(one): one for one in GROUPINGS}
+        if text and text not in known:
+            self.console.show_message(f"data is shown by {', '.join(known)}, not by {text!r}", error=True)
+            return
+        after = GROUPINGS[(GROUPINGS.index(self._grouping) + 1) % len(GROUPINGS)]
+        self._grouping = known.get(text, after)
+        self.repaint()
