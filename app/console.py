@@ -17,6 +17,7 @@ from textual.message import Message
 from quarterdeck.app.actions.action import Allowed, ViewName, WordKind, allowed_on
 from quarterdeck.app.actions.console import TIME_ACTIONS
 from quarterdeck.app.actions.registry import action_called
+from quarterdeck.app.actions.views import VIEW_OF, VIEWS
 from quarterdeck.app.commands.palette import ActionsProvider, ConsolePalette
 from quarterdeck.app.commands.requests import CallKey, Requests
 from quarterdeck.app.console_interface import (
@@ -38,7 +39,6 @@ from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.tabs import HOME, Tab, Tabs, leave
 from quarterdeck.app.terminal import driver_for
 from quarterdeck.app.themes import THEMES, NoSuchTheme, theme_called
-from quarterdeck.app.views.catalogue import VIEW_OF, VIEWS
 from quarterdeck.app.views.overview.screen import OverviewScreen
 from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.core.commands.commands import Command
@@ -359,7 +359,7 @@ class Console(App[None]):
         made: ViewScreen = bound(tab.session, self)
         made.fit(self.size.height)
         self._table_handlers.recall(made)
-        made.date_by(self.settings.clock)
+        made.date_by(utc=self.settings.clock == "utc")
         made.take(tab.session.recent)
         return made
 

@@ -16,8 +16,8 @@ from textual.widgets import Input, Static
 
 from quarterdeck.app.actions.action import Allowed, ViewName
 from quarterdeck.app.actions.registry import available_actions
+from quarterdeck.app.actions.views import VIEW_NAMES
 from quarterdeck.app.key_map import FIXED_GROUP, FIXED_KEYS, display_of, keys_of
-from quarterdeck.app.views.catalogue import VIEW_NAMES
 from quarterdeck.backend.picture.boards.belief_matrix import BELIEF_CELLS, DISSENT_GLYPH
 from quarterdeck.backend.picture.boards.member_board import STATE_GLYPHS
 from quarterdeck.backend.picture.boards.migration_board import GLYPHS as MIGRATION_GLYPHS

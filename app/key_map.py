@@ -13,7 +13,7 @@ from textual.keys import KEY_NAME_REPLACEMENTS, KEY_TO_UNICODE_NAME, format_key
 
 from quarterdeck.app.actions.action import Action, Allowed, ViewName
 from quarterdeck.app.actions.registry import ACTIONS, available_actions
-from quarterdeck.app.views.catalogue import VIEW_NAMES
+from quarterdeck.app.actions.views import VIEW_NAMES
 
 ConfiguredKeys = Mapping[str, str]
 """By the id of the action: its keys as Textual names them, separated by commas; empty for none."""

@@ -10,7 +10,7 @@ from quarterdeck.backend.clusters.limits import lacks_of
 from quarterdeck.backend.core.commands.catalogue import commands_of_word
 
 ViewName = str
-"""The name of a view: one of those in `app.views.catalogue`."""
+"""The name of a view: one of those in `app.actions.views`."""
 
 WordKind = Literal[
     "command",

@@ -7,7 +7,7 @@ from functools import cache
 from quarterdeck.app.actions.action import Action, Allowed, CommandWord, ViewName
 from quarterdeck.app.actions.commands import CLUSTER_ACTIONS, DATA_ACTIONS, LINK_ACTIONS, MEMBER_ACTIONS
 from quarterdeck.app.actions.console import CONSOLE_ACTIONS, TIME_ACTIONS
-from quarterdeck.app.views.catalogue import VIEW_OF, VIEWS
+from quarterdeck.app.actions.views import VIEW_OF, VIEWS
 
 ACTIONS: tuple[Action, ...] = (
     *MEMBER_ACTIONS,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from quarterdeck.app.actions.action import ViewName
+from quarterdeck.app.actions.views import VIEW_NAMES
 from quarterdeck.app.session import ConsoleSession
-from quarterdeck.app.views.catalogue import VIEW_NAMES
 from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.clusters.connection_status import ConnectionStatus, ConnectionStatusSource
 from quarterdeck.backend.core.properties import SECOND_US

@@ -14,14 +14,13 @@ from textual.widget import Widget
 
 from quarterdeck.app.actions.action import Action, ViewName, WordKind
 from quarterdeck.app.actions.registry import action_called
+from quarterdeck.app.actions.views import VIEWS
 from quarterdeck.app.console_interface import ConsoleInterface, Handler, Pointed
-from quarterdeck.app.console_state import Clock
 from quarterdeck.app.footer import KEPT, KEPT_AT_HOME, works
 from quarterdeck.app.key_map import keys_for
 from quarterdeck.app.screen.header import ConnectionSummary, header_parts
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
 from quarterdeck.app.session import ConsoleSession
-from quarterdeck.app.views.catalogue import VIEWS
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.member_detail import member_detail
@@ -265,8 +264,8 @@ class ViewScreen(Screen[None]):
         """Have the class of a screen so high beforehand: else everything is styled once more when the screen is told its size."""
         self.add_class("-tall" if height >= ROWS_FOR_VIEWS else "-short", update=False)
 
-    def date_by(self, clock: Clock) -> None:
-        """Date events by this clock; for views that show events."""
+    def date_by(self, *, utc: bool) -> None:
+        """Show times in UTC, or on the run's clock; for views that show events."""
 
     def words(self) -> Mapping[WordKind, Sequence[str]]:
         """What may follow words at the prompt here, for completion."""

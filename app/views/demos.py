@@ -10,6 +10,7 @@ from textual.containers import Container
 from textual.widget import Widget
 
 from quarterdeck.app.actions.action import Action, WordKind
+from quarterdeck.app.actions.views import LETTERS
 from quarterdeck.app.commands.command_text import describe, line_of
 from quarterdeck.app.commands.confirmation import ConfirmScreen
 from quarterdeck.app.console_interface import ConsoleInterface, OpenedCluster
@@ -18,7 +19,6 @@ from quarterdeck.app.screen.sort_filter_model import SortFilterModel
 from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.beliefs import BeliefMatrixModel
-from quarterdeck.app.views.catalogue import LETTERS
 from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import counted, one_line

@@ -17,10 +17,10 @@ from typing import NamedTuple
 import msgspec
 from textual.pilot import Pilot
 
+from quarterdeck.app.actions.views import VIEW_NAMES
 from quarterdeck.app.console import Console
 from quarterdeck.app.console_state import ConsoleSettings
 from quarterdeck.app.output.export import Target, export_screen
-from quarterdeck.app.views.catalogue import VIEW_NAMES
 from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.clusters.recorded.log_cluster import LogCluster
 from quarterdeck.backend.clusters.recorded.recorded_cluster import RecordedCluster

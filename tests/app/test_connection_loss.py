@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
+from quarterdeck.app.actions.views import VIEW_NAMES
 from quarterdeck.app.console import Console
-from quarterdeck.app.views.catalogue import VIEW_NAMES
 from quarterdeck.backend.clusters.remote.member_stream import StreamTimings
 from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
 from tests.app.fakes.screen_text import screen_text, settle, until_shown

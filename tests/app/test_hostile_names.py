@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from quarterdeck.app.actions.views import VIEW_NAMES
 from quarterdeck.app.commands.confirmation import ConfirmScreen
 from quarterdeck.app.console import Console
 from quarterdeck.app.help_screen import HelpScreen
-from quarterdeck.app.views.catalogue import VIEW_NAMES
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.commands.commands import KillMember
 from quarterdeck.backend.core.data.events import CallFinished

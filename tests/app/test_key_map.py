@@ -9,6 +9,7 @@ from textual.keys import _character_to_key
 
 from quarterdeck.app.actions.action import EVERYTHING, READ_ONLY, Action
 from quarterdeck.app.actions.registry import ACTIONS
+from quarterdeck.app.actions.views import VIEW_NAMES
 from quarterdeck.app.key_map import (
     NAMED_KEYS,
     TAKEN_ELSEWHERE,
@@ -22,7 +23,6 @@ from quarterdeck.app.key_map import (
     live_key_map,
     written,
 )
-from quarterdeck.app.views.catalogue import VIEW_NAMES
 from quarterdeck.app.views.member import MemberScreen
 from quarterdeck.widgets.fact_sheet import FactSheet
 from quarterdeck.widgets.line_table import LineTable

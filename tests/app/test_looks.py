@@ -16,8 +16,8 @@ from syrupy.assertion import SnapshotAssertion
 from textual.pilot import Pilot
 
 from quarterdeck.app.actions.action import ViewName
+from quarterdeck.app.actions.views import VIEW_NAMES
 from quarterdeck.app.console import Console
-from quarterdeck.app.views.catalogue import VIEW_NAMES
 from quarterdeck.app.views.demos import DemosScreen
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.data.events import BackupOutOfStep, CallFinished

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface
-from quarterdeck.app.console_state import Clock
 from quarterdeck.app.events.fields import exported
 from quarterdeck.app.events.levels import (
     HEADINGS,
@@ -337,8 +336,8 @@ class EventsScreen(EventCursorScreen):
         marks = "the filter marks what matches; n and N go there"
         self.console.show_message("the filter hides what does not match" if self.tail.hides else marks)
 
-    def date_by(self, clock: Clock) -> None:
-        self._format.utc = clock == "utc"
+    def date_by(self, *, utc: bool) -> None:
+        self._format.utc = utc
 
     def _other_clock(self) -> None:
         self._format.utc = not self._format.utc

@@ -6,10 +6,10 @@ import pytest
 
 from quarterdeck.app.actions.action import EVERYTHING, READ_ONLY
 from quarterdeck.app.actions.registry import ACTIONS, available_actions
+from quarterdeck.app.actions.views import VIEW_NAMES
 from quarterdeck.app.commands.command_text import describe, question
 from quarterdeck.app.commands.completion import complete_line
 from quarterdeck.app.commands.grammar import BadLine, ConsoleRequest, parse_line
-from quarterdeck.app.views.catalogue import VIEW_NAMES
 from quarterdeck.backend.core.commands.commands import (
     ArrangePartitions,
     CallMap,

@@ -8,9 +8,9 @@ from textual.screen import ModalScreen
 
 from quarterdeck.app.actions.action import ViewName
 from quarterdeck.app.actions.registry import ACTIONS
+from quarterdeck.app.actions.views import VIEW_NAMES
 from quarterdeck.app.help_screen import HelpScreen
 from quarterdeck.app.output.command_lines_screen import CommandLinesScreen
-from quarterdeck.app.views.catalogue import VIEW_NAMES
 from quarterdeck.app.views.events.screen import EventsScreen
 from quarterdeck.app.views.join_lists.editor import JoinListEditor
 from quarterdeck.app.views.network.screen import NetworkScreen

@@ -10,10 +10,10 @@ from textual.screen import ModalScreen
 
 from quarterdeck.app.actions.action import EVERYTHING, Action, Allowed, ViewName
 from quarterdeck.app.actions.registry import ACTIONS, action_called, available_actions, command_words
+from quarterdeck.app.actions.views import VIEW_NAMES
 from quarterdeck.app.commands.confirmation import ConfirmScreen, ConfirmTypedScreen
 from quarterdeck.app.commands.palette import ActionsProvider
 from quarterdeck.app.key_map import display_of, keys_for, keys_of
-from quarterdeck.app.views.catalogue import VIEW_NAMES
 from quarterdeck.backend.clusters.limits import ONLY_HAZELCAST
 from tests.app.fakes.console_driver import ConsoleDriver, run
 from tests.app.fakes.screen_text import screen_text, settle
