@@ -1,4 +1,4 @@
-"""The lines that a prompt's line may become, above it: each with what it means, and below them what the line would do now."""
+"""The lines that the prompt's line may become, shown above it with their meanings and with what the line would do now."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ MOST_WIDTH = 40
 
 
 class CandidateList(ComponentStyles):
-    """Hidden while there is nothing to show. The first candidate is the one that tab takes."""
+    """A list of candidates, hidden while there is nothing to show. Tab completes to the first one."""
+
+    PREFIX = "candidate-list"
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -32,7 +34,7 @@ class CandidateList(ComponentStyles):
 
     @property
     def text(self) -> str:
-        """All that it shows, line by line."""
+        """All text that it shows, line by line."""
         return "\n".join([*(f"{name}  {meaning}".rstrip() for name, meaning in self._rows), self._effect])
 
     def show(self, rows: Sequence[tuple[str, str]], effect: str) -> None:
@@ -43,14 +45,14 @@ class CandidateList(ComponentStyles):
         self.refresh(layout=True)
 
     def hide(self) -> None:
-        """Show nothing any more."""
+        """Hide the list."""
         self.display = False
 
     def render_line(self, y: int) -> Strip:
         plain, width = self.rich_style, self.size.width
 
         def painted(text: str, part: str) -> tuple[str, Style]:
-            return text, plain + self.get_component_rich_style(f"candidate-list--{part}", partial=True)
+            return text, self.part_style(part)
 
         if y < len(self._rows):
             name, meaning = self._rows[y]

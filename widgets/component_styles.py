@@ -7,13 +7,35 @@ picture. So none is declared here.
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
+from rich.style import Style
 from textual.css.styles import RenderStyles
 from textual.dom import DOMNode
 from textual.widget import Widget
 
 
 class ComponentStyles(Widget):
-    """A widget that is painted in styles of component classes, asked for as Textual has it."""
+    """A widget that paints each of its parts in the style of the component class ``PREFIX--part``."""
+
+    PREFIX: ClassVar[str]
+
+    def __init__(self, *children: Widget, **options: Any) -> None:
+        super().__init__(*children, **options)
+        self._part_styles: dict[tuple[str, ...], Style] = {}
+
+    def part_style(self, *parts: str) -> Style:
+        """Return the style of a part, with the styles of the other `parts` laid over it."""
+        style = self._part_styles.get(parts)
+        if style is None:
+            style = self.rich_style
+            for part in parts:
+                style += self.get_component_rich_style(f"{self.PREFIX}--{part}", partial=True)
+            self._part_styles[parts] = style
+        return style
+
+    def forget_painted(self) -> None:
+        """Drop what was painted in the former styles; for widgets that keep such things."""
 
     def get_component_styles(self, *names: str) -> RenderStyles:
         for name in names:
@@ -25,7 +47,20 @@ class ComponentStyles(Widget):
         return super().get_component_styles(*names)
 
     def notify_style_update(self) -> None:
-        if self._component_styles:  # it was painted with what may be out of date now
+        self._part_styles.clear()
+        self.forget_painted()
+        if self._component_styles:  # painted with styles that may be out of date now
             self._component_styles.clear()
             self.refresh()
         super().notify_style_update()
+
+    def on_focus(self) -> None:
+        self._restyle()
+
+    def on_blur(self) -> None:
+        self._restyle()
+
+    def _restyle(self) -> None:
+        self._part_styles.clear()
+        self.forget_painted()
+        self.refresh()

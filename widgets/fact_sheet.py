@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from rich.cells import cell_len
-from rich.style import Style
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.geometry import Region, Size
@@ -23,13 +22,15 @@ from quarterdeck.widgets.line_table import TableCell, fit, painted_line
 HEADING_WIDTH = 13
 MARGIN = 1
 LEAST_PARAGRAPH = 10
-"""Cells of a paragraph's line when there is hardly any room."""
+"""The least width of a paragraph, in cells."""
 
 SheetLine = tuple[TableCell, ...]
 
 
 class FactSheet(ScrollView, ComponentStyles, can_focus=True, inherit_bindings=False):
-    """Paints what `show` gave it last."""
+    """A sheet that paints the facts given to `show`."""
+
+    PREFIX = "fact-sheet"
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "scroll_up", "Up", show=False),
@@ -44,26 +45,21 @@ class FactSheet(ScrollView, ComponentStyles, can_focus=True, inherit_bindings=Fa
         super().__init__(id=id)
         self._facts: tuple[Fact, ...] = ()
         self._lines: tuple[SheetLine, ...] = ()
-        self._style_of: dict[str, Style] = {}
 
     def show(self, facts: Sequence[Fact]) -> None:
-        """Say `facts`. Costs a comparison when they are those that were said before."""
-        said = tuple(facts)
-        if said != self._facts:
-            self._facts = said
+        """Show `facts`. If they are the same as before, this costs only a comparison."""
+        shown = tuple(facts)
+        if shown != self._facts:
+            self._facts = shown
             self._lay_out()
 
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
         place = self.scroll_offset.y + y
-        runs = [(" " * MARGIN, self._style("plain"))]
+        runs = [(" " * MARGIN, self.part_style("plain"))]
         if place < len(self._lines):
-            runs += [(text, self._style(tone)) for text, tone in self._lines[place]]
-        return painted_line(runs, width, self._style("plain"))
-
-    def notify_style_update(self) -> None:
-        self._style_of.clear()
-        super().notify_style_update()
+            runs += [(text, self.part_style(tone)) for text, tone in self._lines[place]]
+        return painted_line(runs, width, self.part_style("plain"))
 
     def on_mount(self) -> None:
         # A scrollbar that comes or goes leaves the paragraphs another width, and is no change of size.
@@ -111,10 +107,3 @@ class FactSheet(ScrollView, ComponentStyles, can_focus=True, inherit_bindings=Fa
             heading = headings.pop() if headings else ""
             lines.append((TableCell(fit(heading, HEADING_WIDTH), "heading"), TableCell(part.plain, fact.tone)))
         return lines
-
-    def _style(self, tone: str) -> Style:
-        style = self._style_of.get(tone)
-        if style is None:
-            style = self.rich_style + self.get_component_rich_style(f"fact-sheet--{tone}", partial=True)
-            self._style_of[tone] = style
-        return style

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 from rich.segment import Segment
-from rich.style import Style
 from textual import events
 from textual.strip import Strip
 
@@ -25,12 +24,14 @@ class Hint(NamedTuple):
 
     @property
     def width(self) -> int:
-        """How many cells of the line the hint takes."""
+        """The cells that the hint takes."""
         return cell_len(f"{self.key}{GAP}{self.word}{GAP}")
 
 
 class HintLine(ComponentStyles):
-    """Shows as many hints as fit whole, from the first on, and some behind them in any case. A click does what its key does."""
+    """A line of as many hints as fit, followed by some that are always shown. A click on a hint presses its key."""
+
+    PREFIX = "hint-line"
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -39,11 +40,11 @@ class HintLine(ComponentStyles):
 
     @property
     def text(self) -> str:
-        """All of it, also what does not fit."""
+        """All hints, including those that do not fit."""
         return GAP.join(f"{hint.key}{GAP}{hint.word}" for hint in (*self._hints, *self._kept))
 
     def show(self, hints: Sequence[Hint], kept: Sequence[Hint] = ()) -> None:
-        """Show `hints`, and `kept` behind them, for which others make room. Costs a comparison when nothing is new."""
+        """Show `hints` and behind them `kept`, which take precedence. If nothing is new, this costs only a comparison."""
         if (tuple(hints), tuple(kept)) != (self._hints, self._kept):
             self._hints, self._kept = tuple(hints), tuple(kept)
             self.refresh()
@@ -52,7 +53,7 @@ class HintLine(ComponentStyles):
         plain = self.rich_style
         segments = []
         if y == 0:
-            key, word = (plain + self._part(part) for part in ("hint-line--key", "hint-line--word"))
+            key, word = self.part_style("key"), self.part_style("word")
             for hint in self._placed():
                 segments += [Segment(f"{hint.key}{GAP}", key), Segment(f"{hint.word}{GAP}", word)]
         return Strip(segments).crop_extend(0, self.size.width, plain)
@@ -66,7 +67,7 @@ class HintLine(ComponentStyles):
                 return
 
     def _placed(self) -> Iterator[Hint]:
-        """The hints that fit, from left to right: the gap behind the last one may be missing."""
+        """Yield the hints that fit, from left to right. The gap behind the last one may be missing."""
         kept = list(self._kept)
         while kept and sum(hint.width for hint in kept) > self.size.width + len(GAP):
             kept.pop(0)
@@ -77,6 +78,3 @@ class HintLine(ComponentStyles):
                 break
             yield hint
         yield from kept
-
-    def _part(self, name: str) -> Style:
-        return self.get_component_rich_style(name, partial=True)

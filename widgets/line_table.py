@@ -25,28 +25,28 @@ from textual.strip import Strip
 from quarterdeck.widgets.component_styles import ComponentStyles
 
 MARKER_WIDTH = 2
-"""Cells before the first column: the cursor's mark and the selection's."""
+"""Cells before the first column, for the marks of cursor and selection."""
 
 CURSOR_MARK = "▸"
 SELECTION_MARK = "■"
 
 
 class Column(NamedTuple):
-    """A column's title and its width in cells, the gap behind it included."""
+    """A column's title and its width in cells, including the gap behind it."""
 
     title: str
     width: int
 
 
 class TableCell(NamedTuple):
-    """A text and the tone it is painted in: a `Tone`, or what else the style sheet has a component class for."""
+    """A text and its tone: a `Tone`, or another component class of the style sheet."""
 
     text: str
     tone: str = "plain"
 
 
 class TableModel(Protocol):
-    """What a table shows. Asked again at each `LineTable.show`, and only for what is in sight."""
+    """The rows and columns of a table. `LineTable.show` asks again, and only for what is in sight."""
 
     @property
     def columns(self) -> Sequence[Column]:
@@ -64,16 +64,16 @@ class TableModel(Protocol):
         ...
 
     def cells(self, key: str, first: int, last: int) -> Sequence[TableCell]:
-        """The cells of a row from column `first` up to but without column `last`."""
+        """Return the cells of a row from column `first` up to, but not including, `last`."""
         ...
 
     def outlier(self, key: str) -> bool:
-        """Whether the whole row is to stand out."""
+        """Return whether the whole row should stand out."""
         ...
 
 
 class RowLook(NamedTuple):
-    """All of the model that decides how a row is painted."""
+    """All of the model that decides how a row looks."""
 
     still: tuple[TableCell, ...]
     moving: tuple[TableCell, ...]
@@ -81,7 +81,9 @@ class RowLook(NamedTuple):
 
 
 class LineTable(ScrollView, ComponentStyles, can_focus=True):
-    """Paints a `TableModel`. Call `show` whenever the model may have changed; it costs only what is in sight."""
+    """A table that paints a `TableModel`. Call `show` whenever the model may have changed; it costs only what is in sight."""
+
+    PREFIX = "line-table"
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "move(-1)", "Up", show=False),
@@ -97,7 +99,7 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
     ]
 
     class Moved(Message):
-        """The cursor stands on another row."""
+        """The cursor has moved to another row."""
 
         def can_replace(self, message: Message) -> bool:
             return isinstance(message, LineTable.Moved) and message.sender == self.sender
@@ -109,17 +111,17 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
     def __init__(self, model: TableModel, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._when_empty = ""
-        """What is said when there are no rows."""
+        """The text shown while there are no rows."""
         self._model = model
         self._keys: tuple[str, ...] = ()
         self._place: dict[str, int] = {}
         self._columns: tuple[Column, ...] = ()
         self._cursor_key: str | None = None
         self._awaited_key: str | None = None
-        """Where the cursor is to go when there is such a row."""
+        """The row to which the cursor moves as soon as it appears."""
         self._selection: set[str] = set()
         self._looks: dict[int, RowLook] = {}
-        """How the rows in sight look, by place; dropped whenever the sight moves."""
+        """How the rows in sight look, by place; dropped when the table scrolls."""
         self._sight: tuple[int, int, int] | None = None
         self._styles: dict[tuple[str, bool, bool, bool], Style] = {}
 
@@ -130,29 +132,29 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
 
     @property
     def cursor_key(self) -> str | None:
-        """Key of the row under the cursor; None only while there are no rows."""
+        """The key of the row under the cursor; None only while there are no rows."""
         return self._cursor_key
 
     @property
     def selection(self) -> tuple[str, ...]:
-        """Keys of the selected rows, in the order of the rows."""
+        """The keys of the selected rows, in the order of the rows."""
         return tuple(key for key in self._keys if key in self._selection)
 
     def point_at(self, key: str) -> None:
-        """Move the cursor to the row of `key`, or as soon as there is one."""
+        """Move the cursor to the row of `key`, as soon as there is one."""
         if key in self._place:
             self._move_cursor(self._place[key])
         else:
             self._awaited_key = key
 
     def say_when_empty(self, text: str) -> None:
-        """Say this as long as there are no rows."""
+        """Show `text` while there are no rows."""
         if text != self._when_empty:
             self._when_empty = text
             self.refresh()
 
     def show(self) -> None:
-        """Take the model as it is now and repaint the rows in sight that look different."""
+        """Read the model again and repaint the rows in sight that look different."""
         keys, columns = tuple(self._model.keys), tuple(self._model.columns)
         if keys != self._keys or columns != self._columns:
             self._restructure(keys, columns)
@@ -166,7 +168,7 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
                 break
             known = self._looks.get(place)
             if known is None:
-                continue  # not painted since the sight moved; the paint that is due will ask the model itself
+                continue  # not painted since the table scrolled; the next paint asks the model itself
             look = self._look(keys[place])
             if look != known:
                 self._looks[place] = look
@@ -180,13 +182,12 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
             return self._paint_header(width)
         place = self.scroll_offset.y + y - 1
         if place >= len(self._keys):
-            said = " " * MARKER_WIDTH + self._when_empty if y == 1 and not self._keys else ""
-            return Strip([Segment(said, self._style("faint"))]).crop_extend(0, width, self._style("plain"))
+            text = " " * MARKER_WIDTH + self._when_empty if y == 1 and not self._keys else ""
+            return Strip([Segment(text, self._style("faint"))]).crop_extend(0, width, self._style("plain"))
         return self._paint_row(place, width)
 
-    def notify_style_update(self) -> None:
+    def forget_painted(self) -> None:
         self._styles.clear()
-        super().notify_style_update()
 
     def watch_scroll_x(self, old_value: float, new_value: float) -> None:
         self._forget_looks()
@@ -199,12 +200,6 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
     def on_resize(self) -> None:
         self._take_room()
         self._forget_looks()
-
-    def on_focus(self) -> None:
-        self._restyle()
-
-    def on_blur(self) -> None:
-        self._restyle()
 
     def on_click(self, event: events.Click) -> None:
         place = event.y + self.scroll_offset.y - 1
@@ -232,7 +227,7 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
 
     def action_select_none(self) -> None:
         if not self._selection:
-            raise SkipAction  # what else escape means is for the screen to know
+            raise SkipAction  # the screen knows what else escape means
         places = [self._place[key] for key in self.selection]
         self._selection.clear()
         for place in places:
@@ -254,7 +249,7 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
         self._forget_looks()
 
     def _take_room(self) -> None:
-        """Where the height is given, rows that fit into it come and go without the whole screen being laid out anew."""
+        """Set the virtual size. With a given height, rows that fit come and go without a new layout of the screen."""
         least = 0 if self.styles.auto_dimensions else self.scrollable_content_region.height
         width = MARKER_WIDTH + sum(column.width for column in self._columns)
         size = Size(width, max(len(self._keys) + 1, least))
@@ -296,12 +291,8 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
         if 1 <= y < region.height:
             self.refresh(Region(0, y, region.width, 1))
 
-    def _restyle(self) -> None:
-        self._styles.clear()
-        self.refresh()
-
     def _columns_in_sight(self) -> tuple[int, int, int]:
-        """First and last scrolling column in sight, and how many cells of the first are scrolled away."""
+        """Return the first and last scrolling column in sight, and how many cells of the first are scrolled away."""
         if self._sight is None:
             fixed = self._model.fixed_columns
             width = self.scrollable_content_region.width
@@ -345,7 +336,7 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
         return painted_line([*still, *slid(moving, hidden)], width, rest)
 
     def _paint_header(self, width: int) -> Strip:
-        """The titles of the columns, and over their right end what filters the rows."""
+        """Paint the titles of the columns, and the filter over their right end."""
         chip = getattr(self._model, "chip", "")
         if not chip:
             return self._paint_titles(width)
@@ -356,37 +347,34 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
     def _paint_titles(self, width: int) -> Strip:
         first, last, hidden = self._columns_in_sight()
         style = self._style("header")
-        fixed = [(fit(one.title, one.width), style) for one in self._columns[: self._model.fixed_columns]]
-        moving = [(fit(one.title, one.width), style) for one in self._columns[first:last]]
+        fixed = [(fit(column.title, column.width), style) for column in self._columns[: self._model.fixed_columns]]
+        moving = [(fit(column.title, column.width), style) for column in self._columns[first:last]]
         return painted_line([(" " * MARKER_WIDTH, style), *fixed, *slid(moving, hidden)], width, style)
 
     def _style(self, tone: str, outlier: bool = False, cursor: bool = False, selected: bool = False) -> Style:
         look = (tone, outlier, cursor, selected)
         style = self._styles.get(look)
         if style is None:
-            style = self.rich_style + self.get_component_rich_style(f"line-table--{tone}", partial=True)
-            for name, wanted in (("outlier", outlier), ("selected", selected), ("cursor", cursor)):
-                if wanted:
-                    style += self.get_component_rich_style(f"line-table--{name}", partial=True)
-            self._styles[look] = style
+            over = (("outlier", outlier), ("selected", selected), ("cursor", cursor))
+            style = self._styles[look] = self.part_style(tone, *(name for name, wanted in over if wanted))
         return style
 
 
 def chip_text(text: str) -> str:
-    """A filter as it stands in the title of what it filters."""
+    """Return how a filter is shown in the title of what it filters."""
     return f"[{text}  esc]"
 
 
 @lru_cache(maxsize=4096)
 def fit(text: str, width: int, gap: int = 1) -> str:
-    """`text` in exactly `width` cells, of which the last is a gap; an ellipsis shows that something is missing."""
+    """Return `text` in exactly `width` cells, the last ones a gap; an ellipsis marks a text that was cut."""
     if cell_len(text) + gap <= width:
         return set_cell_size(text, width)
     return set_cell_size(set_cell_size(text, max(0, width - gap - 1)) + "…", width)
 
 
 def slid(runs: list[tuple[str, Style]], hidden: int) -> list[tuple[str, Style]]:
-    """`runs` without so many cells of the first of them; an ellipsis shows that something of its text is missing."""
+    """Return `runs` without the first `hidden` cells; an ellipsis marks text that was cut."""
     if not hidden or not runs:
         return runs
     text, style = runs[0]
@@ -398,19 +386,19 @@ def slid(runs: list[tuple[str, Style]], hidden: int) -> list[tuple[str, Style]]:
 
 
 def merge_runs(runs: Iterable[tuple[str, Style]]) -> list[Segment]:
-    """Segments of `runs`, neighbours of one style joined: the fewer segments, the cheaper the frame."""
+    """Join neighbours of one style into segments: the fewer segments, the cheaper the frame."""
     return [
         Segment("".join(text for text, _ in alike), style) for style, alike in groupby(runs, key=lambda run: run[1])
     ]
 
 
 def painted_line(runs: list[tuple[str, Style]], width: int, rest: Style) -> Strip:
-    """A line of `runs`."""
+    """Return `runs` as a strip of exactly `width` cells, filled up in the style `rest`."""
     return Strip(merge_runs(trim_runs(runs, width, rest)), width)
 
 
 def trim_runs(runs: list[tuple[str, Style]], width: int, rest: Style) -> list[tuple[str, Style]]:
-    """`runs` in exactly `width` cells: cut off at the right, which an ellipsis shows, or filled up in the style `rest`."""
+    """Cut `runs` to exactly `width` cells, which an ellipsis marks, or fill them up in the style `rest`."""
     filled = sum(cell_len(text) for text, _ in runs)
     if filled < width:
         runs.append((" " * (width - filled), rest))

@@ -1,6 +1,6 @@
-"""A framed part of the screen: its key, its title and one figure stand in the upper edge, what it shows below.
+"""A framed part of the screen: its key, its title and one figure stand in the upper edge, its content below.
 
-Where there is no room for more, only that edge is left, without corners, and says the most important of the rest.
+Where there is little room, a pane is folded: only the edge is left, without corners, and shows the most important of the content.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.segment import Segment
-from rich.style import Style
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -21,37 +20,38 @@ from quarterdeck.widgets.line_table import TableCell
 
 
 class PaneEdge(ComponentStyles):
-    """The upper edge of a pane. It has the focus in place of a body that is not in sight."""
+    """The upper edge of a pane. In a folded pane it takes the focus in place of the body."""
+
+    PREFIX = "pane-edge"
 
     def __init__(self, key: str, title: str) -> None:
         super().__init__(classes="pane-edge")
         self.key, self.title = key, title
         self.folded = False
-        """Whether it is all that is in sight of its pane."""
+        """Whether the rest of its pane is out of sight."""
         self._said: tuple[TableCell, ...] = ()
-        self._styles: dict[str, Style] = {}
 
     @property
     def text(self) -> str:
-        """What it says, without the line."""
+        """All text of the edge."""
         return " ".join(filter(None, (self.key, self.title, *(part.text for part in self._said))))
 
     def show(self, parts: Sequence[TableCell]) -> None:
-        """Say `parts` after the title; painted anew only when they are others than before."""
-        said = tuple(part for part in parts if part.text)
-        if said != self._said:
-            self._said = said
+        """Show `parts` after the title."""
+        shown = tuple(part for part in parts if part.text)
+        if shown != self._said:
+            self._said = shown
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
         width = self.size.width
-        line = self._style("line")
+        line = self.part_style("line")
         segments = [Segment("  " if self.folded else "┌ ", line)]
         if self.key:
-            segments.append(Segment(f"{self.key} ", self._style("key")))
-        segments.append(Segment(self.title, self._style("title")))
+            segments.append(Segment(f"{self.key} ", self.part_style("key")))
+        segments.append(Segment(self.title, self.part_style("title")))
         for part in self._said:
-            segments += [Segment("  " if self.folded else " ─ ", line), Segment(part.text, self._style(part.tone))]
+            segments += [Segment("  " if self.folded else " ─ ", line), Segment(part.text, self.part_style(part.tone))]
         segments.append(Segment(" ", line))
         strip = Strip(segments)
         room = width if self.folded else width - 1
@@ -61,20 +61,9 @@ class PaneEdge(ComponentStyles):
         end = [Segment(" " * rest, line)] if self.folded else [Segment("─" * rest + "┐", line)]
         return Strip([*strip, *end]).crop_extend(0, width, line)
 
-    def notify_style_update(self) -> None:
-        self._styles.clear()
-        super().notify_style_update()
-
-    def _style(self, part: str) -> Style:
-        style = self._styles.get(part)
-        if style is None:
-            style = self.rich_style + self.get_component_rich_style(f"pane-edge--{part}", partial=True)
-            self._styles[part] = style
-        return style
-
 
 class Pane(Vertical):
-    """A body in a frame. A click on its title asks for it to be opened."""
+    """A body in a frame. A click on its title asks to open it."""
 
     DEFAULT_CSS = """
     Pane { width: 1fr; height: 1fr; }
@@ -95,7 +84,7 @@ class Pane(Vertical):
     """
 
     class Chosen(Message):
-        """The reader wants to see all of what this pane is about."""
+        """The operator wants to see this pane in full."""
 
         def __init__(self, pane: Pane) -> None:
             super().__init__()
@@ -117,7 +106,7 @@ class Pane(Vertical):
         return self.edge.folded
 
     def fold(self, folded: bool) -> None:
-        """Show the edge alone, or the body too. The focus stays in the pane."""
+        """Show only the edge, or the body too. The focus stays in the pane."""
         if folded == self.edge.folded:
             return
         focused = self.has_focus_within
@@ -130,7 +119,7 @@ class Pane(Vertical):
         self.edge.refresh()
 
     def focus_inside(self) -> None:
-        """Give the focus to whatever of it is in sight."""
+        """Focus the body, or the edge of a folded pane."""
         (self.edge if self.edge.folded else self.body).focus()
 
     def on_click(self, event: events.Click) -> None:

@@ -1,4 +1,4 @@
-"""The line at the bottom that asks for words: commands after ``:``, a filter after ``/``; completion and history."""
+"""The line at the bottom for typed words: commands after ``:``, a filter after ``/``; completion and history."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from textual.widgets import Input, Static
 from quarterdeck.backend.picture.text.formatting import one_line
 
 Completion = Callable[[str], str | None]
-"""Gives the whole line that a beginning of it most likely becomes, or None."""
+"""Returns the line that a beginning most likely becomes, or None."""
 
 HISTORY_LENGTH = 100
 
 
 class Prompt(Horizontal):
-    """Hidden until `ask`; then it takes the focus until it is answered or dismissed."""
+    """A line that is hidden until `ask`, and then has the focus until it is answered or dismissed."""
 
     class Changed(Message):
-        """The words so far, at each change."""
+        """The text has changed."""
 
         def __init__(self, sign: str, text: str) -> None:
             super().__init__()
@@ -49,16 +49,16 @@ class Prompt(Horizontal):
     def __init__(
         self, complete: Completion, history: dict[str, list[str]] | None = None, *, id: str | None = None
     ) -> None:
-        """`history` has the answers so far by sign, oldest first; several prompts may share it."""
+        """Create a prompt. `history` has the answers so far by sign, oldest first; several prompts may share it."""
         super().__init__(id=id)
         self._sign = ""
         self._complete = complete
         self._history = history if history is not None else {}
-        # Made here, not when it is mounted: somebody may ask in the first instant of the screen.
+        # Made here, not on mount: the prompt may be opened in the first instant of the screen.
         self._sign_shown = Static("", id="prompt-sign", markup=False)
         self._line = PromptInput(_Completer(self.suggest), id="prompt-input")
         self._back = 0
-        """How many answers back in the history the line stands; 0 is the one being written."""
+        """How many answers the line is back in the history; 0 is the one being written."""
 
     def compose(self) -> ComposeResult:
         yield self._sign_shown
@@ -71,24 +71,24 @@ class Prompt(Horizontal):
 
     @property
     def sign(self) -> str:
-        """The sign it asks after, empty while it is hidden."""
+        """The sign before the line; empty while the prompt is hidden."""
         return self._sign
 
     def ask(self, sign: str, text: str = "") -> None:
-        """Show the line after `sign` with `text` on it and take the focus."""
+        """Show `text` after `sign`, and take the focus."""
         self._sign, self._back = sign, 0
         self._sign_shown.update(sign)
         self.display = True
         self._line.value = text
         self._line.cursor_position = len(text)
         if self.is_mounted:
-            # At once, not `focus`, which waits its turn: the next keys would still go to whoever had the focus and act there.
+            # At once, not by `focus`, which is deferred: the next keys would still act in the widget that had the focus.
             self.screen.set_focus(self._line)
         if sign == ":" and not text:
-            self.post_message(self.Changed(sign, text))  # there is something to choose from at once
+            self.post_message(self.Changed(sign, text))  # show the candidates at once
 
     def type_in(self, letters: str) -> None:
-        """Put `letters` on the line where its cursor stands."""
+        """Insert `letters` at the cursor."""
         self._line.insert_text_at_cursor(letters)
 
     def on_input_changed(self, event: Input.Changed) -> None:
@@ -107,13 +107,13 @@ class Prompt(Horizontal):
         self.post_message(self.Answered(sign, text))
 
     def dismiss(self) -> None:
-        """Hide the line unanswered."""
+        """Hide the prompt without an answer."""
         sign = self._sign
         self._hide()
         self.post_message(self.Dismissed(sign))
 
     def recall(self, steps: int) -> None:
-        """Put an earlier (or again a later) answer on the line."""
+        """Show an earlier answer, or with negative `steps` a later one."""
         past = self._history.get(self._sign, [])
         self._back = min(max(self._back + steps, 0), len(past))
         self._line.value = past[-self._back] if self._back else ""
@@ -124,12 +124,12 @@ class Prompt(Horizontal):
         self.display = False
 
     def suggest(self, beginning: str) -> str | None:
-        """The whole line that `beginning` most likely becomes; only commands are completed."""
+        """Return the line that `beginning` most likely becomes; only commands are completed."""
         return self._complete(beginning) if self._sign == ":" else None
 
 
 class PromptInput(Input):
-    """The line itself: tab completes, up and down walk the history."""
+    """The line itself: tab completes, up and down walk through the history."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss", "Close", show=False),
@@ -142,7 +142,7 @@ class PromptInput(Input):
         super().__init__(id=id, suggester=suggester, compact=True, select_on_focus=False)
 
     def render_line(self, y: int) -> Strip:
-        """A name that was put on the line stays as it is, whatever it holds, and is painted so that it steers no terminal."""
+        """Paint control characters of a name visibly, so that they cannot steer the terminal. The text keeps them."""
         strip = super().render_line(y)
         if strip.text.isprintable():
             return strip
@@ -150,7 +150,7 @@ class PromptInput(Input):
 
     @property
     def prompt(self) -> Prompt:
-        """The prompt that this input line belongs to."""
+        """The prompt that this line belongs to."""
         parent = self.parent
         assert isinstance(parent, Prompt)
         return parent
@@ -162,7 +162,7 @@ class PromptInput(Input):
         self.prompt.recall(steps)
 
     def action_complete(self) -> None:
-        # Asked for anew: the suggestion painted behind the cursor comes late, and is gone after a change of focus.
+        # The suggestion painted behind the cursor comes late and disappears after a change of focus.
         whole = self.prompt.suggest(self.value) if self.cursor_at_end else None
         if whole is not None:
             self.value = whole

@@ -1,8 +1,8 @@
-"""The replica map painted line by line: bands of partitions side by side, one line a replica index.
+"""The replica map, painted line by line: bands of partitions side by side, one line for each replica index.
 
-Three zooms: `wide` has a letter and a mark for each replica, `letters` the mark in place of the letter where there is one,
-`halves` two replica indices on a line, in colours only, where marks stand for what is wrong. Only lines in sight are made, and
-only those that look different are painted again.
+There are three zooms: `wide` has a letter and a mark for each replica; `letters` shows the mark in place of the letter where
+there is one; `halves` shows two replica indices on a line, in colours only, with marks for what is wrong. Only lines in sight are
+computed, and only those that look different are repainted.
 """
 
 from __future__ import annotations
@@ -35,31 +35,32 @@ NOTHING = EMPTY["vacant"]
 
 
 class MapModel(Protocol):
-    """What the map shows. Asked only for partitions in sight."""
+    """The replicas of a map. Asked only for partitions in sight."""
 
     @property
     def revision(self) -> int:
-        """Changes when any column may look different."""
+        """A number that changes when any column may look different."""
         ...
 
     @property
     def width(self) -> int:
-        """How many replica indices there are."""
+        """The number of replica indices."""
         ...
 
     @property
     def letter_width(self) -> int:
-        """Cells that the longest letter takes."""
+        """The width of the longest letter, in cells."""
         ...
 
     def column(self, partition: int) -> Column:
-        """The replicas of a partition; the same object as before when nothing has changed."""
+        """Return the replicas of a partition; the same object as before if nothing has changed."""
         ...
 
 
 class ReplicaMapView(ScrollView, ComponentStyles, can_focus=True):
-    """Paints a `MapModel`. Call `show` whenever it may have changed; it costs only what is in sight."""
+    """A view that paints a `MapModel`. Call `show` whenever it may have changed; it costs only what is in sight."""
 
+    PREFIX = "replica-map"
     DEFAULT_CSS = """
     .replica-map--gutter, .replica-map--ruler { color: $text-muted; }
     ReplicaMapView:focus .replica-map--ruler { text-style: bold; color: $text-primary; }
@@ -85,7 +86,7 @@ class ReplicaMapView(ScrollView, ComponentStyles, can_focus=True):
     ]
 
     class Moved(Message):
-        """The cursor stands on another replica."""
+        """The cursor has moved to another replica."""
 
     class Chosen(Message):
         """The replica under the cursor was chosen."""
@@ -100,30 +101,28 @@ class ReplicaMapView(ScrollView, ComponentStyles, can_focus=True):
         """Replica index of the cursor."""
         self._zoom: Zoom = "wide"
         self._revision = -1
-        """That of the model when it was looked at last."""
+        """The model's revision at the last look."""
         self._bands: dict[int, list[Column]] = {}
-        """What was painted of the bands in sight."""
+        """The columns painted in the bands in sight."""
         self._geometry: tuple[object, ...] = ()
         self._painted: dict[ReplicaCell | tuple[ReplicaCell, ReplicaCell], tuple[str, ReplicaStyle]] = {}
         """How cells are painted at this zoom."""
         self._styles: dict[ReplicaStyle | str, Style] = {}
 
-    # What others ask
-
     @property
     def zoom(self) -> Zoom:
-        """How large each replica is painted."""
+        """The size in which replicas are painted."""
         return self._zoom
 
     @property
     def zooms(self) -> tuple[Zoom, ...]:
-        """The zooms that there are. Without colours and shades of our own nothing tells halves from each other."""
+        """The zooms that work here. Without colours of our own, halves cannot be told apart."""
         plain = self.app.no_color and bool(self.app.native_ansi_color)
         return tuple(zoom for zoom in ZOOMS if zoom != "halves" or not plain)
 
     @property
     def partition(self) -> int | None:
-        """The partition under the cursor; None while there is none."""
+        """The partition under the cursor; None if there is none."""
         return self._partitions[self._place] if self._place < len(self._partitions) else None
 
     @property
@@ -132,7 +131,7 @@ class ReplicaMapView(ScrollView, ComponentStyles, can_focus=True):
         return self._index
 
     def set_zoom(self, zoom: Zoom) -> None:
-        """Paint larger or smaller; the cursor stays where it is."""
+        """Paint larger or smaller; the cursor keeps its place."""
         self._zoom = zoom
         self._lay_out()
         self._bring_into_sight()
@@ -142,7 +141,7 @@ class ReplicaMapView(ScrollView, ComponentStyles, can_focus=True):
         self._move_to(self._place_of(partition), index)
 
     def show(self, partitions: Sequence[int]) -> None:
-        """Show these partitions, in ascending order, as they are now; lines that look as before are not painted again."""
+        """Show these partitions, in ascending order, and repaint the lines that look different."""
         geometry = (self._model.width, self._model.letter_width)
         same = partitions is self._partitions or partitions == self._partitions
         if not same or geometry != self._geometry:
@@ -187,9 +186,8 @@ class ReplicaMapView(ScrollView, ComponentStyles, can_focus=True):
             columns = self._bands[band] = self._columns_of(band)
         return self._paint_replicas(band, line, columns, width)
 
-    def notify_style_update(self) -> None:
+    def forget_painted(self) -> None:
         self._styles.clear()
-        super().notify_style_update()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         first = int(new_value) // self._band_height
@@ -200,12 +198,6 @@ class ReplicaMapView(ScrollView, ComponentStyles, can_focus=True):
     def on_resize(self) -> None:
         self._lay_out()
 
-    def on_focus(self) -> None:
-        self._restyle()
-
-    def on_blur(self) -> None:
-        self._restyle()
-
     def on_click(self, event: events.Click) -> None:
         band, line = divmod(event.y + self.scroll_offset.y, self._band_height)
         place = band * self._per_band + (event.x - GUTTER) // self._cell_width
@@ -215,7 +207,7 @@ class ReplicaMapView(ScrollView, ComponentStyles, can_focus=True):
     # Moving
 
     def action_line(self, lines: int) -> None:
-        """Up and down; from the last replica index on to the band below."""
+        """Move up or down; beyond the last replica index, to the band below."""
         index = self._index + lines
         if 0 <= index < self._model.width:
             self._move_to(self._place, index)
@@ -263,18 +255,21 @@ class ReplicaMapView(ScrollView, ComponentStyles, can_focus=True):
     """Lines of a band, its ruler included."""
 
     def _place_of(self, partition: int) -> int:
-        """The place of a partition, or of the next one that is shown."""
+        """Return the place of a partition, or of the next one that is shown."""
         return min(bisect_left(self._partitions, partition), max(0, len(self._partitions) - 1))
 
     def _columns_of(self, band: int) -> list[Column]:
         column = self._model.column
-        return [column(one) for one in self._partitions[band * self._per_band : (band + 1) * self._per_band]]
+        return [
+            column(partition) for partition in self._partitions[band * self._per_band : (band + 1) * self._per_band]
+        ]
 
     def _cells_differ(self, before: list[Column], now: list[Column], line: int) -> bool:
         first = (line - 1) * self._indices_a_line
         last = first + self._indices_a_line
         return any(
-            one is not other and one[first:last] != other[first:last] for one, other in zip(before, now, strict=True)
+            column is not other and column[first:last] != other[first:last]
+            for column, other in zip(before, now, strict=True)
         )
 
     def _move_to(self, place: int, index: int) -> None:
@@ -353,10 +348,10 @@ class ReplicaMapView(ScrollView, ComponentStyles, can_focus=True):
         painted = []
         for column in columns:
             cell = column[index]
-            one = known.get(cell)
-            if one is None:
-                one = known[cell] = letter_look(cell, self._zoom, self._cell_width)
-            painted.append(one)
+            look = known.get(cell)
+            if look is None:
+                look = known[cell] = letter_look(cell, self._zoom, self._cell_width)
+            painted.append(look)
         return painted
 
     def _halves(self, columns: list[Column], index: int) -> list[tuple[str, ReplicaStyle]]:
@@ -364,17 +359,13 @@ class ReplicaMapView(ScrollView, ComponentStyles, can_focus=True):
         painted = []
         for column in columns:
             pair = (column[index], column[index + 1] if index + 1 < len(column) else NOTHING)
-            one = known.get(pair)
-            if one is None:
-                one = known[pair] = half_look(*pair)
-            painted.append(one)
+            look = known.get(pair)
+            if look is None:
+                look = known[pair] = half_look(*pair)
+            painted.append(look)
         return painted
 
     # Styles
-
-    def _restyle(self) -> None:
-        self._styles.clear()
-        self.refresh()
 
     def _style(self, look: ReplicaStyle | str) -> Style:
         style = self._styles.get(look)
@@ -383,11 +374,9 @@ class ReplicaMapView(ScrollView, ComponentStyles, can_focus=True):
         return style
 
     def _made_style(self, look: ReplicaStyle | str) -> Style:
-        base = self.rich_style
         if isinstance(look, str):
-            return (
-                base if look == "plain" else base + self.get_component_rich_style(f"replica-map--{look}", partial=True)
-            )
+            return self.part_style(look)
+        base = self.rich_style
         hue, below, state, cursor = look
         if state == "half":
             base += Style(color=self._hue(hue).bgcolor, bgcolor=self._hue(below).bgcolor)

@@ -1,4 +1,4 @@
-"""How one replica of the map is painted at each zoom: its text, and what its style is made of."""
+"""How one replica of the map is painted at each zoom: its text, and the parts of its style."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ Zoom = Literal["wide", "letters", "halves"]
 ZOOMS: tuple[Zoom, ...] = ("wide", "letters", "halves")
 
 HUES = 8
-"""How many colours there are for members; letters tell those of one colour apart."""
+"""The number of colours for members; letters distinguish members of one colour."""
 
 UPPER_HALF = "▀"
 
 ReplicaStyle = tuple[int, int, str, bool]
-"""What a style is made of: colours of the upper and the lower half, state, and whether the cursor is there."""
+"""The parts of a style: colours of the upper and the lower half, the state, and whether the cursor is there."""
 
 
 def letter_look(cell: ReplicaCell, zoom: Zoom, width: int) -> tuple[str, ReplicaStyle]:
-    """Letter and mark in `width` cells; where there is room for one of them only, the mark, if there is one."""
+    """Return letter and mark in `width` cells. If only one fits, it is the mark, if there is one."""
     letter, hue, state = cell
     mark = MARKS[state]
     text = f"{letter}{mark}" if zoom == "wide" else mark or letter
@@ -28,7 +28,7 @@ def letter_look(cell: ReplicaCell, zoom: Zoom, width: int) -> tuple[str, Replica
 
 
 def half_look(upper: ReplicaCell, lower: ReplicaCell) -> tuple[str, ReplicaStyle]:
-    """Two replicas in one cell: colours as long as all is well with both, else the mark of the graver of the two."""
+    """Return two replicas in one cell: their colours, or the mark of the worse of the two if something is wrong."""
     for state, mark in MARKS.items():
         if mark and state != "vacant" and state in (upper.state, lower.state):
             return mark, (-1, -1, state, False)

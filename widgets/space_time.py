@@ -23,7 +23,7 @@ from quarterdeck.widgets.tail_log import WHEEL_LINES
 
 LEAST_LANE, MOST_LANE = 9, 16
 LEAST_WORDS = 24
-"""Cells that the words at the right need to be there at all."""
+"""The least width of the words at the right; with less room they are left out."""
 
 LONG_GAP_US = 500_000
 GAP_MARK = "⋮"
@@ -32,7 +32,7 @@ STRIPS_KEPT = 1_000
 
 
 class Layout(NamedTuple):
-    """Where things stand in a line. `lanes` counts those in sight, from lane `first` on."""
+    """Where things stand in a line. `lanes` counts the lanes in sight, beginning with lane `first`."""
 
     left: int
     lane: int
@@ -41,13 +41,14 @@ class Layout(NamedTuple):
     words: int
 
     def x(self, lane: int) -> int:
-        """The column of a lane's line."""
+        """Return the column of a lane's line."""
         return self.left + (lane - self.first) * self.lane + 1
 
 
 class SpaceTimeDiagram(ComponentStyles, can_focus=True):
-    """Paints a `SpaceTime`. Call `show` when it has grown, or with another one."""
+    """A diagram that paints a `SpaceTime`. Call `show` when it has grown, or to show another one."""
 
+    PREFIX = "space-time"
     DEFAULT_CSS = """
     .space-time--title { text-style: bold; background: $panel; color: $foreground; }
     SpaceTimeDiagram:focus .space-time--title { background: $primary-muted; }
@@ -74,7 +75,7 @@ class SpaceTimeDiagram(ComponentStyles, can_focus=True):
     ]
 
     class Moved(Message):
-        """The cursor is on another row."""
+        """The cursor has moved to another row."""
 
     def __init__(
         self,
@@ -84,7 +85,7 @@ class SpaceTimeDiagram(ComponentStyles, can_focus=True):
         *,
         id: str | None = None,
     ) -> None:
-        """`time_of` writes a moment in `time_width` cells; `words_of` tells a row in words."""
+        """Create a diagram. `time_of` writes a moment in `time_width` cells; `words_of` describes a row."""
         super().__init__(id=id)
         self._time_of, self._time_width, self._words_of = time_of, time_width, words_of
         self._model: SpaceTime | None = None
@@ -94,7 +95,6 @@ class SpaceTimeDiagram(ComponentStyles, can_focus=True):
         self._top = 0
         self._first_lane = 0
         self._following = True
-        self._styles: dict[tuple[str, bool], Style] = {}
         self._strips: dict[tuple[int, bool], Strip] = {}
         self._layout: Layout | None = None
 
@@ -110,7 +110,7 @@ class SpaceTimeDiagram(ComponentStyles, can_focus=True):
 
     @property
     def title_text(self) -> str:
-        """What the border says: the scale, and what is in sight."""
+        """The title: the scale, and which part is in sight."""
         model = self._model
         if model is None:
             return "space–time"
@@ -122,7 +122,7 @@ class SpaceTimeDiagram(ComponentStyles, can_focus=True):
         return "  ".join(filter(None, ("space–time", state, scale, sideways)))
 
     def show(self, model: SpaceTime) -> None:
-        """Show `model` as it is now. Another one than before keeps the place of the cursor, in rows, as far as it can."""
+        """Show `model` as it is now. The cursor keeps its row as far as possible."""
         if model is not self._model or model.revision != self._revision:
             self._model, self._revision = model, model.revision
             self.forget()
@@ -139,18 +139,18 @@ class SpaceTimeDiagram(ComponentStyles, can_focus=True):
         self.refresh()
 
     def forget(self) -> None:
-        """Paint everything anew, as times or words are written otherwise now."""
+        """Repaint everything, because times or words are written differently now."""
         self._strips.clear()
         self._layout = None
         self.refresh()
 
     def point_at(self, row: int) -> None:
-        """Pause, with the cursor on a row."""
+        """Pause with the cursor on a row."""
         self._following = False
         self._move_to(row)
 
     def set_following(self, following: bool) -> None:
-        """Follow the end, or stand still."""
+        """Follow the end, or pause."""
         self._following = following
         if following:
             self._move_to(self._length - 1)
@@ -173,15 +173,8 @@ class SpaceTimeDiagram(ComponentStyles, can_focus=True):
             strip = self._strips[place, at_cursor] = self._paint_row(self._model.row(place), at_cursor, width)
         return strip
 
-    def notify_style_update(self) -> None:
-        self._restyle()
-        super().notify_style_update()
-
-    def on_focus(self) -> None:
-        self._restyle()
-
-    def on_blur(self) -> None:
-        self._restyle()
+    def forget_painted(self) -> None:
+        self._strips.clear()
 
     def on_resize(self) -> None:
         self.forget()
@@ -201,7 +194,7 @@ class SpaceTimeDiagram(ComponentStyles, can_focus=True):
             self.point_at(place)
 
     def action_move(self, rows: int) -> None:
-        """Moving up stops following; moving beyond the end takes it up again."""
+        """Move the cursor. Moving up stops following; moving beyond the end resumes it."""
         if not self._length or (self._following and rows > 0):
             return
         if self._following:
@@ -292,7 +285,7 @@ class SpaceTimeDiagram(ComponentStyles, can_focus=True):
         return Strip(segments).crop_extend(0, width, self._style("plain", at_cursor))
 
     def _put_mark(self, letters: list[str], layout: Layout, mark: Mark) -> tuple[int, int]:
-        """Write a mark; gives where it begins and ends."""
+        """Write a mark. Return where it begins and ends."""
         start = layout.x(mark.lane)
         text = mark.text + (f"+{mark.more}" if mark.more else "")
         if len(text) > layout.lane - 2:
@@ -303,7 +296,7 @@ class SpaceTimeDiagram(ComponentStyles, can_focus=True):
     def _put_arrow(
         self, letters: list[str], taken: list[bool], layout: Layout, source: int, target: int, ends: dict[int, int]
     ) -> list[tuple[int, int, str]]:
-        """Draw a message, around the marks that stand there already; gives the spans that it takes."""
+        """Draw a message around the marks that are there already. Return the spans that it takes."""
         last = layout.first + layout.lanes - 1
         if not layout.first <= target <= last:
             return []
@@ -329,7 +322,7 @@ class SpaceTimeDiagram(ComponentStyles, can_focus=True):
         return spans
 
     def _segments(self, letters: list[str], spans: list[tuple[int, int, str]], at_cursor: bool) -> list[Segment]:
-        """The line in runs of one tone; what belongs to no span is the lanes themselves."""
+        """Return the line in runs of one tone; what belongs to no span is a lane."""
         tones = ["faint"] * len(letters)
         for start, end, tone in spans:
             tones[start:end] = [tone] * (end - start)
@@ -342,15 +335,4 @@ class SpaceTimeDiagram(ComponentStyles, can_focus=True):
         return segments
 
     def _style(self, tone: str, at_cursor: bool = False) -> Style:
-        style = self._styles.get((tone, at_cursor))
-        if style is None:
-            style = self.rich_style + self.get_component_rich_style(f"space-time--{tone}", partial=True)
-            if at_cursor:
-                style += self.get_component_rich_style("space-time--cursor", partial=True)
-            self._styles[tone, at_cursor] = style
-        return style
-
-    def _restyle(self) -> None:
-        self._styles.clear()
-        self._strips.clear()
-        self.refresh()
+        return self.part_style(tone, "cursor") if at_cursor else self.part_style(tone)

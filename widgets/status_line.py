@@ -1,4 +1,4 @@
-"""A line of facts, or a few when one is too short, repainted only when it says something new."""
+"""A line of facts, or a few lines if one is too short, repainted only when its text changes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len
 from rich.segment import Segment
-from rich.style import Style
 from textual.strip import Strip
 
 from quarterdeck.widgets.component_styles import ComponentStyles
@@ -16,22 +15,23 @@ GAP = "  "
 
 
 class StatusLine(ComponentStyles):
-    """Paints its parts from left to right; what does not fit into `most_lines` is cut off at the right of the last one."""
+    """A line that paints its parts from left to right; text that does not fit into `most_lines` is cut off."""
+
+    PREFIX = "status-line"
 
     def __init__(
         self, *, id: str | None = None, classes: str | None = None, most_lines: int = 1, shrinks: bool = True
     ) -> None:
-        """With `most_lines` above 1 it is as high as what it says; the style sheet gives the height of one line.
+        """Create a line. With `most_lines` above 1 it is as high as its text; the style sheet gives the height of one line.
 
-        One that does not shrink stays as high as it was, so that what stands around it does not jump.
+        A line that does not shrink keeps its height, so that what stands around it does not jump.
         """
         super().__init__(id=id, classes=classes)
         self._most_lines, self._shrinks = most_lines, shrinks
         self._fitted_width = 0
         self._parts: tuple[TableCell, ...] = ()
         self._lines: list[Strip] = []
-        """What was painted last, until something else is said or the width is another one."""
-        self._style_of: dict[str, Style] = {}
+        """What was painted last, until the text or the width changes."""
 
     @property
     def parts(self) -> tuple[TableCell, ...]:
@@ -40,14 +40,14 @@ class StatusLine(ComponentStyles):
 
     @property
     def text(self) -> str:
-        """What it says, without tones."""
+        """The text, without tones."""
         return GAP.join(part.text for part in self._parts)
 
     def show(self, parts: Sequence[TableCell]) -> None:
-        """Say `parts`."""
-        said = tuple(part for part in parts if part.text)
-        if said != self._parts:
-            self._parts = said
+        """Show `parts`."""
+        shown = tuple(part for part in parts if part.text)
+        if shown != self._parts:
+            self._parts = shown
             self._lines = []
             self._fit()
             self.refresh()
@@ -62,10 +62,10 @@ class StatusLine(ComponentStyles):
             self._lines = self._laid_out(self.size.width)
         if y < len(self._lines):
             return self._lines[y]
-        return Strip.blank(self.size.width, self._style("plain"))
+        return Strip.blank(self.size.width, self.part_style("plain"))
 
     def _fit(self) -> None:
-        """Be as high as what is said."""
+        """Set the height to that of the text."""
         width = self.size.width
         if self._most_lines == 1 or not width:
             return
@@ -78,8 +78,8 @@ class StatusLine(ComponentStyles):
             self.styles.height = needed
 
     def _laid_out(self, width: int) -> list[Strip]:
-        """The lines, each `width` cells wide. Broken at blanks, where there are any."""
-        plain = self._style("plain")
+        """Return the lines, each `width` cells wide, broken at blanks where possible."""
+        plain = self.part_style("plain")
         whole = Strip(self._segments(self._parts))
         if whole.cell_length > width and self._most_lines > 1:
             lines = [Strip(self._segments(parts)) for parts in self._broken(width)]
@@ -92,15 +92,15 @@ class StatusLine(ComponentStyles):
         return [line.crop_extend(0, width, plain) for line in lines]
 
     def _segments(self, parts: Sequence[TableCell]) -> list[Segment]:
-        plain = self._style("plain")
+        plain = self.part_style("plain")
         segments = [Segment(" ", plain)]
         for place, part in enumerate(parts):
             segments += [Segment(GAP, plain)] if place else []
-            segments.append(Segment(part.text, self._style(part.tone)))
+            segments.append(Segment(part.text, self.part_style(part.tone)))
         return segments
 
     def _broken(self, width: int) -> list[list[TableCell]]:
-        """The parts of each line."""
+        """Return the parts of each line."""
         lines: list[list[TableCell]] = [[]]
         used = 1
         for part in self._parts:
@@ -117,14 +117,5 @@ class StatusLine(ComponentStyles):
             used += gap + cell_len(text)
         return lines
 
-    def notify_style_update(self) -> None:
-        self._style_of.clear()
+    def forget_painted(self) -> None:
         self._lines = []
-        super().notify_style_update()
-
-    def _style(self, tone: str) -> Style:
-        style = self._style_of.get(tone)
-        if style is None:
-            style = self.rich_style + self.get_component_rich_style(f"status-line--{tone}", partial=True)
-            self._style_of[tone] = style
-        return style

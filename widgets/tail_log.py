@@ -1,7 +1,6 @@
-"""The last so many lines of an endless stream: follow, pause, scroll back, filter, or look for the next match.
+"""The last lines of an endless stream: follow, pause, scroll back, filter, or go to the next match.
 
-Entries are kept as they came and become text only when they are painted or searched, so a burst costs little more than
-the memory it takes.
+Entries become text only when they are painted or searched, so a burst costs little more than the memory it takes.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from quarterdeck.widgets.line_table import CURSOR_MARK, chip_text, fit
 Entry = TypeVar("Entry")
 
 CAPACITY = 10_000
-"""Entries kept unless told otherwise."""
+"""The number of entries kept by default."""
 
 WHEEL_LINES = 3
 
@@ -34,17 +33,19 @@ MATCH_MARK = "•"
 
 
 class TailLine(NamedTuple):
-    """A line of text and the tone it is painted in, a `Tone`."""
+    """A line of text and its tone, a `Tone`."""
 
     text: str
     tone: str = "plain"
 
 
 class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
-    """Shows the end of a stream. The first line is its title: whether it follows, and what it does not show.
+    """A view of the end of a stream. Its first line is a title: whether it follows, and what it hides.
 
     With a cursor, a paused tail points at one of its entries: `pointed`.
     """
+
+    PREFIX = "tail-log"
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "scroll_lines(-1)", "Up", show=False),
@@ -57,10 +58,10 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
     ]
 
     class FilterCleared(Message):
-        """The reader took the filter away."""
+        """The operator has removed the filter."""
 
     class Moved(Message):
-        """The cursor points at another entry, or at none any more."""
+        """The cursor has moved to another entry, or to none."""
 
     def __init__(
         self,
@@ -73,12 +74,10 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
         matcher_of: Callable[[str], Callable[[Entry], bool]] | None = None,
         id: str | None = None,
     ) -> None:
-        """`line_of` turns an entry into its line; it must give the same line each time.
+        """Create a tail. `line_of` turns an entry into its line, the same one each time.
 
-        One that is not `headed` leaves it to others to show its `title_text`.
-
-        `matcher_of` reads a filter: what it gives tells whether an entry matches. Without it a filter is a text that a line has
-        to hold, whatever its case.
+        A tail that is not `headed` leaves it to others to show its `title_text`. `matcher_of` turns a filter into a function that
+        says whether an entry matches; without it, a filter is a text that a line contains, in any case.
         """
         super().__init__(id=id)
         self._line_of = line_of
@@ -90,18 +89,17 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
         self._ring: deque[Entry] = deque(maxlen=capacity)
         self._shown: deque[Entry] = self._ring
         self._shown_ever = 0
-        """How many entries were ever shown under the present filter; numbers the entries in `_shown` from the end."""
+        """The number of entries ever shown under the present filter; it numbers those in `_shown` from the end."""
         self._bottom = 0
-        """Number of the entry after the lowest line, while paused."""
+        """The number of the entry below the lowest line, while paused."""
         self._cursor = 0
-        """Number of the entry that the cursor points at, while paused."""
+        """The number of the entry under the cursor, while paused."""
         self._following = True
         self._filter = ""
         self._matches: Callable[[Entry], bool] | None = None
-        """Whether an entry matches the filter; None while there is no filter."""
+        """Returns whether an entry matches the filter; None without a filter."""
         self._hides = True
-        """Whether what does not match is hidden, rather than what matches marked."""
-        self._style_of: dict[tuple[str, str], Style] = {}
+        """Whether the filter hides what does not match, instead of marking what does."""
 
     @property
     def following(self) -> bool:
@@ -115,12 +113,12 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
 
     @property
     def hides(self) -> bool:
-        """Whether the filter hides what does not match; otherwise it marks what does."""
+        """Whether the filter hides what does not match, instead of marking what does."""
         return self._hides
 
     @property
     def unseen(self) -> int:
-        """How many entries came below the lowest line since the tail was paused."""
+        """The number of entries that came below the lowest line since the tail was paused."""
         return 0 if self._following else self._shown_ever - self._bottom
 
     @property
@@ -137,13 +135,13 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
 
     @property
     def title_text(self) -> str:
-        """What the border says: the heading, whether new lines are followed, and the filter."""
-        said = [*filter(None, [self._heading]), "▼ follow" if self._following else f"‖ paused +{self.unseen} new"]
+        """The title: the heading, whether new lines are followed, and the filter."""
+        parts = [*filter(None, [self._heading]), "▼ follow" if self._following else f"‖ paused +{self.unseen} new"]
         if self._filter and self._hides:
-            said.append(chip_text(f"/{self._filter}  {len(self._shown)} of {len(self._ring)}"))
+            parts.append(chip_text(f"/{self._filter}  {len(self._shown)} of {len(self._ring)}"))
         elif self._filter:
-            said.append(f"{MATCH_MARK} marks /{self._filter}")
-        return "  ".join(said)
+            parts.append(f"{MATCH_MARK} marks /{self._filter}")
+        return "  ".join(parts)
 
     def extend(self, entries: Iterable[Entry]) -> None:
         """Add `entries`, in order, at the end."""
@@ -169,7 +167,7 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
             self.refresh(Region(0, 0, self.size.width, 1))
 
     def restart(self, entries: Iterable[Entry]) -> None:
-        """Show `entries` instead of all that was shown; filter and following stay as they are."""
+        """Show `entries` instead of all that was shown. Filter and following stay as they are."""
         self._ring.clear()
         self._ring.extend(entries)
         following = self._following
@@ -177,19 +175,19 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
         self.set_following(following)
 
     def set_heading(self, heading: str) -> None:
-        """Call what is shown otherwise."""
+        """Set the heading in the title."""
         self._heading = heading
         self.refresh()
 
     def set_filter(self, text: str) -> None:
-        """Show only the lines, old and new, that match `text`, or mark them; show all of them when it is empty."""
+        """Show, or mark, only the lines that match `text`; show all if it is empty."""
         self._filter = text
         self._matches = self._matcher_of(text) if text.strip() else None
         self._select()
         self.set_following(True)
 
     def set_hiding(self, hides: bool) -> None:
-        """Let the filter hide what does not match, or mark what does. The entry under the cursor stays in sight if it can."""
+        """Let the filter hide what does not match, or mark what does. The entry under the cursor stays in sight if possible."""
         following, pointed = self._following, self.pointed
         self._hides = hides
         self._select()
@@ -198,7 +196,7 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
             self.point_at(lambda entry: entry is pointed)
 
     def set_following(self, following: bool) -> None:
-        """Follow the end, or stand still at what is shown now, with the cursor on the last line."""
+        """Follow the end, or pause with the cursor on the last line."""
         if not following and self._following:
             self._bottom = self._shown_ever
             self._place_cursor(self._shown_ever - 1)
@@ -209,7 +207,7 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
             self.post_message(self.Moved())
 
     def point_at(self, wanted: Callable[[Entry], bool]) -> bool:
-        """Pause, with the cursor on the latest entry that is `wanted`; whether there is one."""
+        """Pause with the cursor on the latest entry that is `wanted`. Return whether there is one."""
         for number in range(self._shown_ever - 1, self._first_kept - 1, -1):
             if wanted(self._shown[number - self._first_kept]):
                 self._point(number)
@@ -217,7 +215,7 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
         return False
 
     def next_match(self, step: int) -> bool:
-        """Move the cursor to the next line that matches the filter, down for 1 and up for -1; whether there is one."""
+        """Move the cursor to the next line that matches the filter, down for 1 and up for -1. Return whether there is one."""
         if self._matches is None:
             return False
         number = (self._shown_ever if self._following else self._cursor) + step
@@ -248,16 +246,6 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
             over = "cursor" if at_cursor else "match" if matches else ""
         return Strip([Segment(fit(text, width, gap=0), self._style(tone, over))], width)
 
-    def notify_style_update(self) -> None:
-        self._style_of.clear()
-        super().notify_style_update()
-
-    def on_focus(self) -> None:
-        self._restyle()
-
-    def on_blur(self) -> None:
-        self._restyle()
-
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         event.stop()
         self._scroll(-WHEEL_LINES)
@@ -273,7 +261,7 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
             self._point(number)
 
     def action_scroll_lines(self, lines: int) -> None:
-        """Moving up stops following; reaching the end takes it up again."""
+        """Move the cursor or the lines. Moving up stops following; reaching the end resumes it."""
         if not self._has_cursor:
             self._scroll(lines)
         elif self._following:
@@ -297,17 +285,16 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
 
     def action_clear_filter(self) -> None:
         if not self._filter:
-            raise SkipAction  # what else escape means is for the screen to know
+            raise SkipAction  # the screen knows what else escape means
         self.set_filter("")
         self.post_message(self.FilterCleared())
 
     @property
     def _first_kept(self) -> int:
-        """Number of the oldest entry that can be shown."""
+        """The number of the oldest entry that can be shown."""
         return self._shown_ever - len(self._shown)
 
     def _select(self) -> None:
-        """Show what the filter leaves of the ring."""
         if self._matches is not None and self._hides:
             self._shown = deque((entry for entry in self._ring if self._accepts(entry)), maxlen=self._ring.maxlen)
         else:
@@ -324,7 +311,6 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
         return lambda entry: selects(self._line_of(entry).text)
 
     def _scroll(self, lines: int) -> None:
-        """Move the lines in sight."""
         if self._following and lines > 0:
             return
         bottom = (self._shown_ever if self._following else self._bottom) + lines
@@ -338,7 +324,6 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
         self.refresh()
 
     def _point(self, number: int) -> None:
-        """Put the cursor on an entry and bring that into sight."""
         if self._following:
             self.set_following(False)
         before = self._cursor
@@ -357,18 +342,8 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
         return max(1, self.size.height - self._head)
 
     def _lowest_bottom(self) -> int:
-        """The least `_bottom` that fills the view with what is kept."""
+        """Return the least `_bottom` that fills the view with entries that are kept."""
         return min(self._shown_ever, self._first_kept + self._room)
 
     def _style(self, tone: str, over: str = "") -> Style:
-        style = self._style_of.get((tone, over))
-        if style is None:
-            style = self.rich_style + self.get_component_rich_style(f"tail-log--{tone}", partial=True)
-            if over:
-                style += self.get_component_rich_style(f"tail-log--{over}", partial=True)
-            self._style_of[tone, over] = style
-        return style
-
-    def _restyle(self) -> None:
-        self._style_of.clear()
-        self.refresh()
+        return self.part_style(tone, over) if over else self.part_style(tone)

@@ -1,4 +1,4 @@
-"""The whole run as a strip, painted line by line: how much happened when, lanes of marks, and the playhead through all of it."""
+"""The whole run as a strip: how much happened when, lanes of marks, and the playhead through all of them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ LABEL_WIDTH = len("▔ 99999 events") + 1
 BLOCKS = " ▁▂▃▄▅▆▇█"
 DENSITY_LINES = 2
 LINES = 1 + DENSITY_LINES + len(LANES) + 1
-"""A line for the playhead's handle, the density, the lanes, and the axis."""
+"""One line for the playhead's handle, then the density, the lanes, and the axis."""
 
 HANDLE, LINE_OF_PLAYHEAD, EMPTY = "▼", "│", "·"
 
 
 class TimelineStrip(ComponentStyles):
-    """Paints a `Timeline`. Call `show` when it has changed; it is as wide as `columns` says."""
+    """A strip that paints a `Timeline`. Call `show` when it has changed; `columns` is its width."""
 
+    PREFIX = "timeline"
     DEFAULT_CSS = """
     .timeline--label { color: $text-muted; }
     .timeline--density { color: $text-primary; }
@@ -38,34 +39,29 @@ class TimelineStrip(ComponentStyles):
     """
 
     class Chosen(Message):
-        """The mouse was pressed on a column."""
+        """The operator clicked on a column."""
 
         def __init__(self, column: int) -> None:
             super().__init__()
             self.column = column
 
     class Resized(Message):
-        """There is room for more columns, or for fewer."""
+        """The number of columns has changed."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._model: Timeline | None = None
-        self._styles: dict[tuple[str, bool], Style] = {}
 
     @property
     def columns(self) -> int:
-        """How many columns there are room for."""
+        """The number of columns that there is room for."""
         return max(1, self.size.width - LABEL_WIDTH)
 
     def show(self, model: Timeline) -> None:
-        """Paint `model`, if it looks any different."""
+        """Paint `model` if it differs from the last one."""
         if model != self._model:
             self._model = model
             self.refresh()
-
-    def notify_style_update(self) -> None:
-        self._styles.clear()
-        super().notify_style_update()
 
     def on_resize(self) -> None:
         self.post_message(self.Resized())
@@ -100,7 +96,7 @@ class TimelineStrip(ComponentStyles):
         return cells
 
     def _density(self, model: Timeline, line: int) -> list[tuple[str, str]]:
-        """One of the lines of bars; 0 is the lowest."""
+        """Return one of the lines of bars; 0 is the lowest."""
         eighths = LEVELS // DENSITY_LINES
         return [(BLOCKS[min(eighths, max(0, level - line * eighths))], "density") for level in model.levels]
 
@@ -124,10 +120,4 @@ class TimelineStrip(ComponentStyles):
         return Strip(segments, LABEL_WIDTH + len(cells))
 
     def _style(self, tone: str, at_playhead: bool = False) -> Style:
-        style = self._styles.get((tone, at_playhead))
-        if style is None:
-            style = self.rich_style + self.get_component_rich_style(f"timeline--{tone}", partial=True)
-            if at_playhead:
-                style += self.get_component_rich_style("timeline--playhead", partial=True)
-            self._styles[tone, at_playhead] = style
-        return style
+        return self.part_style(tone, "playhead") if at_playhead else self.part_style(tone)

@@ -1,4 +1,4 @@
-"""Members on a circle and the links between them, drawn with the dots of braille; glyphs stand where something is wrong."""
+"""Members on a circle and the links between them, drawn with the dots of braille; glyphs mark what is wrong."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from math import cos, pi, sin
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
-from rich.style import Style
 from textual.strip import Strip
 
 from quarterdeck.backend.picture.network.network_board import Edge, NetworkDrawing
@@ -19,19 +18,20 @@ DOT_BITS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 """By row and column within a cell."""
 
 NEAR_END = (0.25, 0.31, 0.37, 0.2, 0.43)
-"""Where on a line the glyph of its end may stand, as shares of its length; the first place that is free."""
+"""Where on a line the glyph of its end may stand, as shares of the line's length; the first free place is taken."""
 
 SHORTEST_NAME = 5
 
 NOTHING = NetworkDrawing((), ())
 
 Cell = tuple[str, str]
-"""A letter and the tone it is painted in. The second cell of a wide letter has none."""
+"""A letter and its tone. The second cell of a wide letter has an empty letter."""
 
 
 class Topology(ComponentStyles):
-    """Paints the `NetworkDrawing` that `show` gave it last. A drawing is laid out once, however often it is painted."""
+    """A drawing of the `NetworkDrawing` that was given to `show`. It is laid out once, however often it is painted."""
 
+    PREFIX = "topology"
     DEFAULT_CSS = """
     .topology--good { color: $text-success; }
     .topology--strong { text-style: bold; color: $text-primary; }
@@ -47,7 +47,7 @@ class Topology(ComponentStyles):
         self._strips: list[Strip] | None = None
 
     def show(self, drawing: NetworkDrawing) -> None:
-        """Paint `drawing` from now on."""
+        """Show `drawing`."""
         if drawing != self._drawing:
             self._drawing = drawing
             self._strips = None
@@ -58,26 +58,18 @@ class Topology(ComponentStyles):
             self._strips = self._painted()
         return self._strips[y] if y < len(self._strips) else Strip.blank(self.size.width)
 
-    def notify_style_update(self) -> None:
+    def forget_painted(self) -> None:
         self._strips = None
-        super().notify_style_update()
 
     def on_resize(self) -> None:
         self._strips = None
 
     def _painted(self) -> list[Strip]:
-        styles: dict[str, Style] = {}
-
-        def style(tone: str) -> Style:
-            if tone not in styles:
-                styles[tone] = self.rich_style + self.get_component_rich_style(f"topology--{tone}", partial=True)
-            return styles[tone]
-
         width, height = self.size.width, self.size.height
         return [
             Strip(
                 [
-                    Segment("".join(letter for letter, _ in run), style(tone))
+                    Segment("".join(letter for letter, _ in run), self.part_style(tone))
                     for tone, run in groupby(row, key=lambda cell: cell[1])
                 ],
                 width,
@@ -87,7 +79,7 @@ class Topology(ComponentStyles):
 
 
 def laid_out(drawing: NetworkDrawing, width: int, height: int) -> list[list[Cell]]:
-    """The drawing as rows of cells."""
+    """Return the drawing as rows of cells."""
     rows: list[list[Cell]] = [[(" ", "plain")] * width for _ in range(height)]
     if not drawing.nodes or width < SHORTEST_NAME or height < 1:
         return rows
@@ -109,7 +101,7 @@ def laid_out(drawing: NetworkDrawing, width: int, height: int) -> list[list[Cell
 
 
 def _places(count: int, longest: int, width: int, height: int) -> list[tuple[float, float]]:
-    """Where the middle of each name is, in cells: clockwise on an ellipse, the first one at the top."""
+    """Return the middle of each name, in cells: clockwise on an ellipse, the first one at the top."""
     middle_x, middle_y = (width - 1) / 2, (height - 1) / 2
     reach_x, reach_y = max(0.0, middle_x - longest / 2), middle_y
     if count == 1:
@@ -130,7 +122,7 @@ def _draw_line(rows: list[list[Cell]], start: tuple[float, float], end: tuple[fl
 
 
 def _dots(start: tuple[float, float], end: tuple[float, float]) -> Iterator[tuple[int, int]]:
-    """The dots of a line between the middles of two cells; a cell is two dots wide and four high."""
+    """Yield the dots of a line between the middles of two cells; a cell is two dots wide and four high."""
     x, y = start[0] * 2 + 1, start[1] * 4 + 2
     across, down = end[0] * 2 + 1 - x, end[1] * 4 + 2 - y
     steps = max(1, round(max(abs(across), abs(down))))
@@ -174,7 +166,7 @@ def _put_text(row: list[Cell], first: int, text: str, tone: str) -> None:
 
 
 def _clear(row: list[Cell], place: int) -> None:
-    """Make room for one cell: of a wide letter that loses one of its cells, the other one is blank."""
+    """Make room for one cell. If a wide letter loses one of its cells, the other becomes blank."""
     if cell_len(row[place][0]) == 0:
         row[place - 1] = (" ", "plain")
     elif place + 1 < len(row) and cell_len(row[place + 1][0]) == 0:

@@ -1,4 +1,4 @@
-"""The views of the console in one line: whole names, short names or keys alone, whatever fits without being cut."""
+"""The views of the console in one line: full names, short names or keys alone, whatever fits."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from textual.strip import Strip
 from quarterdeck.widgets.component_styles import ComponentStyles
 
 GAPS = ("  ", " ")
-"""Between two views; the narrow one before names become short."""
+"""Gaps between two views; the narrow one is tried before short names."""
 
 
 class BarView(NamedTuple):
-    """A view: the key that opens it as people read it and as Textual calls it, and what it is called."""
+    """A view: the key that opens it, as operators read it and as Textual names it, and its names."""
 
     key: str
     key_name: str
@@ -26,15 +26,17 @@ class BarView(NamedTuple):
     short: str
 
     def texts(self) -> tuple[str, str, str]:
-        """How it may be written, from the longest to the shortest."""
+        """Return the ways to write it, from the longest to the shortest."""
         return f"{self.key} {self.title}", f"{self.key} {self.short}", self.key
 
 
 class ViewBar(ComponentStyles):
-    """A click on a view opens it."""
+    """A bar of views. A click on a view opens it."""
+
+    PREFIX = "view-bar"
 
     def __init__(self, views: Sequence[BarView], in_sight: str, *, id: str | None = None) -> None:
-        """`in_sight` is the id of the view that the bar belongs to."""
+        """Create the bar of the view whose id is `in_sight`."""
         super().__init__(id=id)
         self._views, self._in_sight = tuple(views), in_sight
 
@@ -44,8 +46,7 @@ class ViewBar(ComponentStyles):
         if y == 0:
             gap, texts = self._written()
             for view, text in zip(self._views, texts, strict=True):
-                part = "in-sight" if view.id == self._in_sight else "view"
-                style = plain + self.get_component_rich_style(f"view-bar--{part}", partial=True)
+                style = self.part_style("in-sight" if view.id == self._in_sight else "view")
                 segments += [Segment(text, style), Segment(gap, plain)]
         return Strip(segments).crop_extend(0, self.size.width, plain)
 
@@ -59,7 +60,7 @@ class ViewBar(ComponentStyles):
             left -= cell_len(text) + len(gap)
 
     def _written(self) -> tuple[str, list[str]]:
-        """The gap, and each view in the longest way in which all fit; at last, the one in sight with its name."""
+        """Return the gap and the longest texts that all fit; as a last resort, only the view in sight has a name."""
         ways = [[view.texts()[way] for view in self._views] for way in range(3)]
         named = [view.texts()[1 if view.id == self._in_sight else 2] for view in self._views]
         for way in (ways[0], ways[1], named):
