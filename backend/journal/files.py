@@ -1,4 +1,4 @@
-"""Where a journal keeps its files, and which files belong to a path that somebody names.
+"""Where a journal keeps its files, and which files belong to a given path.
 
 A journal root holds one directory for each run with its finished files, and `_open` for the files still being written::
 
@@ -34,45 +34,45 @@ class NoJournal(ValueError):
 
 
 def checked_name(what: str, name: str) -> str:
-    """`name` of a run or a writer, which has to be good for a file name everywhere. Raises `NoJournal`."""
+    """Return the `name` of a run or a writer, which must be a valid file name everywhere. Raises `NoJournal`."""
     if not _NAME.fullmatch(name):
         raise NoJournal(f"{name!r} cannot name a {what}: letters and digits, then also '.', '-' and '_'")
     return name
 
 
 def usable_name(text: str) -> str:
-    """`text` as part of a run's name: letters and digits, and a hyphen for everything else."""
+    """Make `text` a part of a run's name: letters and digits, and a hyphen for everything else."""
     return "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in text).strip("-") or "run"
 
 
 def seeded_run(name: str, seed: int) -> str:
-    """The name for the run of the scenario `name` under `seed`: always the same, because the run is."""
+    """Return the name for the run of a scenario under `seed`: always the same, because the run is."""
     return f"{usable_name(name)}-seed-{seed}"
 
 
 def run_directory(root: Path, run: str) -> Path:
-    """The folder of `run` under the journal root `root`."""
+    """Return the folder of `run` under the journal root `root`."""
     return root / f"{RUN_PREFIX}{run}"
 
 
 def sealed_files(directory: Path) -> list[Path]:
-    """The finished files directly inside `directory`, in the order in which each writer wrote them."""
+    """Return the finished files directly inside `directory`, in the order in which each writer wrote them."""
     files = (path for path in directory.glob(f"*{SEALED_SUFFIX}") if path.name != FINDINGS_FILE)
     return sorted(path for path in files if path.is_file())
 
 
 def open_files(directory: Path) -> list[Path]:
-    """The files directly inside `directory` that a writer has not finished."""
+    """Return the files directly inside `directory` that a writer has not finished."""
     return sorted(path for path in directory.glob(f"*{OPEN_SUFFIX}") if path.is_file())
 
 
 def sealed_name(open_name: str) -> str:
-    """The name that an open file gets when it is finished."""
+    """Return the name that an open file gets when it is finished."""
     return open_name.removesuffix(".open")
 
 
 def next_number(root: Path, run: str, writer: str) -> int:
-    """One more than the highest number that `writer` has used in this run or has open."""
+    """Return one more than the highest number that `writer` has used in this run or has open."""
     pattern = re.compile(re.escape(writer) + r"-(\d+)\.jsonl(\.open)?")
     directories = (root / OPEN_DIRECTORY, run_directory(root, run))
     matches = (pattern.fullmatch(path.name) for directory in directories for path in directory.glob("*"))
@@ -80,12 +80,12 @@ def next_number(root: Path, run: str, writer: str) -> int:
 
 
 def file_stem(writer: str, number: int) -> str:
-    """Name of a file without suffix; the padding makes the order of names the order of writing."""
+    """Return the name of a file without suffix; padding makes the order of names the order of writing."""
     return f"{writer}-{number:06d}"
 
 
 def as_record(line: bytes) -> Record | None:
-    """The record that `line` holds, or None when it holds none."""
+    """Return the record that `line` holds, or None."""
     try:
         return _RECORD.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError):
@@ -93,7 +93,7 @@ def as_record(line: bytes) -> Record | None:
 
 
 def run_of_file(path: Path) -> str | None:
-    """The run whose events `path` holds, as its first readable line says."""
+    """Return the run of the first readable line of a file, or None."""
     with path.open("rb") as lines:
         for line in lines:
             record = as_record(line)
@@ -103,11 +103,11 @@ def run_of_file(path: Path) -> str | None:
 
 
 def journal_files(path: Path) -> list[Path]:
-    """The files that `path` stands for: a journal root, the directory of one run, a directory of files, or one file.
+    """Return the files at `path`: a journal root, the directory of one run, a directory of files, or one file.
 
-    Files still open are part of it; of a run's directory only those whose events are of that run. Open files are looked
-    up before finished ones, so that a file finished meanwhile is seen twice rather than never: readers drop what they
-    have seen. Raises `NoJournal` when there is nothing.
+    Files still open are included; of a run's directory only those whose events are of that run. Open files are listed before
+    finished ones, so that a file finished meanwhile is seen twice rather than never: readers drop what they have seen. Raises
+    `NoJournal` when there is nothing.
     """
     if path.is_file():
         return [path]
@@ -126,7 +126,7 @@ def journal_files(path: Path) -> list[Path]:
 
 
 def current_path(path: Path) -> Path | None:
-    """Where the file listed as `path` is now: an open file may have been finished since. None when it is gone."""
+    """Return where the file listed as `path` is now, or None when it is gone: an open file may have been finished since."""
     if path.exists():
         return path
     if path.name.endswith(OPEN_SUFFIX):

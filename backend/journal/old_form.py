@@ -1,4 +1,4 @@
-"""Records of form 1, which had no causes but in sentences: what their sentences said is put where code looks for it now.
+"""Records of form 1, whose causes were only in sentences: they are put where code looks for them now.
 
 Only the causes on which something depends are found again. The others stay ``unknown``; their sentences are shown as they are.
 """
@@ -20,7 +20,7 @@ from quarterdeck.backend.core.partitions.events import MigrationsCancelled, Migr
 from quarterdeck.backend.core.properties import SECOND_US
 
 Sentences = Iterable[tuple[str, str]]
-"""What a sentence looked like, ``*`` for any text, and the cause that it told."""
+"""Patterns of sentences, ``*`` for any text, with the cause that each means."""
 
 SUSPICION = (
     ("no heartbeat for *", "no-heartbeat"),
@@ -33,7 +33,7 @@ SUSPICION = (
     ("it is disconnected from some of the members", "disconnected"),
 )
 REPORTS = " reports: "
-"""Between who found a suspect silent, and what it found."""
+"""Between the member that found a suspect silent, and what it found."""
 
 MASTER = (
     ("it forms the cluster", "forms-cluster"),
@@ -83,7 +83,7 @@ _SILENCE = re.compile(r" for (\d+(?:\.\d+)?) s$")
 
 
 def upgraded(record: Record) -> Record:
-    """`record` with the causes that its sentences tell, if it is of form 1. Its form stays what it was."""
+    """Return `record` with the causes that its sentences mean, if it is of form 1. Its form stays what it was."""
     if record.form >= FORM:
         return record
     upgrade = _UPGRADES.get(type(record.event))
@@ -95,7 +95,7 @@ def _cause(sentence: str, sentences: Sentences, otherwise: str = "unknown") -> s
 
 
 def _by(sentences: Sentences, field: str = "reason") -> Callable[[Any], Event]:
-    """What upgrades an event whose sentence in `field` tells all."""
+    """Return what upgrades an event whose sentence in `field` holds the cause."""
     return lambda event: structs.replace(event, cause=_cause(getattr(event, field), sentences))
 
 

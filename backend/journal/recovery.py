@@ -1,7 +1,7 @@
-"""Finishing the files that a dead process left open, losing no whole line and leaving living writers' files alone.
+"""Finishes the files that a dead process left open, without losing a whole line or touching the files of living writers.
 
-A writer holds a lock on its open file. The lock goes with its process, however that ended, so a file whose lock can be
-had is nobody's any more.
+A writer holds a lock on its open file. The lock ends with its process, in whatever way, so a file whose lock is free has no
+writer any more.
 """
 
 from __future__ import annotations
@@ -12,15 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from quarterdeck.backend.journal.files import (
-    OPEN_DIRECTORY,
-    SEALED_SUFFIX,
-    as_record,
-    open_files,
-    run_directory,
-    run_of_file,
-    sealed_name,
-)
+from quarterdeck.backend.journal import files
 
 
 class Recovered(Struct, frozen=True):
@@ -29,18 +21,18 @@ class Recovered(Struct, frozen=True):
     file: Path
     sealed: Path | None
     torn_bytes: int
-    """Bytes behind the last whole line, cut off."""
+    """Bytes after the last whole line, cut off."""
     reason: str
 
 
 def recover_open_files(root: Path) -> tuple[Recovered, ...]:
     """Finish every open file under `root` that no living process holds. Raises OSError when the disk refuses."""
-    recovered = [_recover(root, path) for path in open_files(root / OPEN_DIRECTORY)]
+    recovered = [_recover(root, path) for path in files.open_files(root / files.OPEN_DIRECTORY)]
     return tuple(report for report in recovered if report is not None)
 
 
 def lock_if_free(descriptor: int) -> bool:
-    """Take the file's lock unless a living process has it."""
+    """Lock the file unless a living process has the lock. Return whether that succeeded."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -49,7 +41,7 @@ def lock_if_free(descriptor: int) -> bool:
 
 
 def is_same_file(descriptor: int, path: Path) -> bool:
-    """Whether `path` still leads to the file that `descriptor` has open."""
+    """Return whether `path` still leads to the file that `descriptor` has open."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:
@@ -60,18 +52,18 @@ def seal(descriptor: int, path: Path, directory: Path) -> Path:
     """Give the open file at `path` its finished name in `directory`, durably. Never replaces a file."""
     flush_to_disk(descriptor)
     directory.mkdir(parents=True, exist_ok=True)
-    name = sealed_name(path.name)
+    name = files.sealed_name(path.name)
     sealed, copy = directory / name, 1
     while sealed.exists():
         copy += 1
-        sealed = directory / f"{name.removesuffix(SEALED_SUFFIX)}-{copy}{SEALED_SUFFIX}"
+        sealed = directory / f"{name.removesuffix(files.SEALED_SUFFIX)}-{copy}{files.SEALED_SUFFIX}"
     path.rename(sealed)
     flush_directory(directory)
     return sealed
 
 
 def flush_to_disk(descriptor: int) -> None:
-    """As fdatasync, where the system has it."""
+    """Call fdatasync, or fsync where the system lacks it."""
     getattr(os, "fdatasync", os.fsync)(descriptor)
 
 
@@ -93,9 +85,9 @@ def _recover(root: Path, path: Path) -> Recovered | None:
         if not lock_if_free(descriptor) or not is_same_file(descriptor, path):
             return None
         torn_bytes = _cut_torn_line(descriptor, path.read_bytes())
-        run = run_of_file(path)
+        run = files.run_of_file(path)
         if run is not None:
-            sealed = seal(descriptor, path, run_directory(root, run))
+            sealed = seal(descriptor, path, files.run_directory(root, run))
             reason = f"finished as {sealed.name}" + (f", {torn_bytes} torn bytes cut off" if torn_bytes else "")
             return Recovered(path, sealed, torn_bytes, reason)
         if os.fstat(descriptor).st_size:
@@ -111,7 +103,7 @@ def _cut_torn_line(descriptor: int, content: bytes) -> int:
     tail = content[content.rfind(b"\n") + 1 :]
     if not tail:
         return 0
-    if as_record(tail) is not None:
+    if files.as_record(tail) is not None:
         os.write(descriptor, b"\n")
         return 0
     os.ftruncate(descriptor, len(content) - len(tail))

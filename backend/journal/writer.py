@@ -1,9 +1,9 @@
-"""Writing events down: one JSON line each, soon on disk, in files that are finished and renamed about once a second.
+"""Writes events: one JSON line each, soon on disk, in files that are finished and renamed about once a second.
 
-`append` only puts the line into memory; one background thread writes, so nobody waits for a disk. A kill of the process
+`append` only puts the line into memory; one background thread writes, so that no caller waits for a disk. A kill of the process
 loses only what was appended in the last few milliseconds, and nothing that was appended before a `flush`.
 
-When the disk is full or fails, writing is tried again every second, and goes on behind the last whole line. Meanwhile records
+When the disk is full or fails, writing is tried again every second, and continues after the last whole line. Meanwhile records
 wait in memory, as many as there is room for; what comes after that is lost, and counted.
 """
 
@@ -23,20 +23,13 @@ import msgspec
 from msgspec import Struct
 
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.journal.files import (
-    OPEN_DIRECTORY,
-    OPEN_SUFFIX,
-    checked_name,
-    file_stem,
-    next_number,
-    run_directory,
-)
+from quarterdeck.backend.journal import files
 from quarterdeck.backend.journal.recovery import Recovered, is_same_file, lock_if_free, recover_open_files, seal
 
 WRITE_DELAY_SECONDS = 0.02
 """How long a line may wait in memory."""
 WRITE_RECORDS = 256
-"""So many waiting lines are written at once, without waiting longer."""
+"""So many waiting lines are written at once, without further delay."""
 MOST_WAITING_RECORDS = 100_000
 """A disk that falls this far behind makes `append` wait: memory stays bounded."""
 RETRY_SECONDS = 1.0
@@ -51,7 +44,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class JournalFailed(OSError):
-    """The journal cannot be written, or is not complete; nothing appended since the last `flush` is sure to be in it."""
+    """The journal cannot be written, or is incomplete; what was appended since the last `flush` may be missing."""
 
 
 class JournalInUse(OSError):
@@ -59,7 +52,7 @@ class JournalInUse(OSError):
 
 
 class JournalCondition(Struct, frozen=True):
-    """How the writing goes."""
+    """The condition of a journal's writing."""
 
     failure: str = ""
     """Why nothing can be written just now; empty when all is well."""
@@ -72,11 +65,11 @@ class JournalCondition(Struct, frozen=True):
 class JournalWriter:
     """Appends the records of one run under `root`; `writer` names this process among the writers of the run.
 
-    A file is finished after `rotate_seconds`. With `most_bytes`, the oldest finished files go when all of them hold more.
-    Files that dead processes left open under `root` are finished first; `recovered` says what became of them.
-    `on_change` is told, in the background thread, when writing begins to fail and when it goes on.
-    Raises `NoJournal` for a name that cannot be a file name, OSError when the directories cannot be made, and `JournalInUse`
-    when the writer is to be `alone` under its name and is not.
+    A file is finished after `rotate_seconds`. With `most_bytes`, the oldest finished files are removed when all of them hold
+    more. Files that dead processes left open under `root` are finished first; `recovered` says what became of them.
+    `on_change` is called, in the background thread, when writing begins to fail and when it continues. Raises `NoJournal` for
+    a name that cannot be a file name, OSError when the directories cannot be made, and `JournalInUse` when the writer is to
+    be `alone` under its name and is not.
     """
 
     recovered: tuple[Recovered, ...]
@@ -93,11 +86,11 @@ class JournalWriter:
     ) -> None:
         self.on_change: Callable[[JournalCondition], None] | None = None
         self._rotate_seconds, self._most_bytes = rotate_seconds, most_bytes
-        self._root, self._run, self._writer = root, checked_name("run", run), checked_name("writer", writer)
+        self._root, self._run, self._writer = root, files.checked_name("run", run), files.checked_name("writer", writer)
         self._make_directories()
         self._name_lock = _lock_name(root, run, writer) if alone else None
         self.recovered = recover_open_files(root)
-        self._number = next_number(root, run, writer)
+        self._number = files.next_number(root, run, writer)
         self._encoder = msgspec.json.Encoder()
         self._waiting: list[bytes] = []
         self._changed = threading.Condition()  # guards _waiting, _closing, _failure, _lost
@@ -106,7 +99,7 @@ class JournalWriter:
         self._lost = 0
         self._file = threading.Lock()  # guards what follows; taken before _changed, never after it
         self._unwritten = b""
-        """Lines that were taken from those that wait, and are not on disk yet."""
+        """Lines that no longer wait, and are not on disk yet."""
         self._unwritten_records = 0
         self._descriptor: int | None = None
         self._path = root
@@ -117,23 +110,23 @@ class JournalWriter:
 
     @property
     def run(self) -> str:
-        """The run whose records this takes."""
+        """The run whose records are written."""
         return self._run
 
     @property
     def directory(self) -> Path:
         """Where the finished files of the run are."""
-        return run_directory(self._root, self._run)
+        return files.run_directory(self._root, self._run)
 
     @property
     def condition(self) -> JournalCondition:
-        """How the writing goes just now."""
+        """The present condition of the writing."""
         with self._changed:
             failure = _reason(self._failure) if self._failure is not None else ""
             return JournalCondition(failure, len(self._waiting) + self._unwritten_records, self._lost)
 
     def append(self, record: Record) -> None:
-        """Take one record. Raises `JournalFailed` after `close`, ValueError for another run."""
+        """Append a record. Raises `JournalFailed` after `close`, ValueError for another run."""
         if record.run != self._run:
             raise ValueError(f"a record of run {record.run!r} does not belong into the journal of run {self._run!r}")
         line = self._encoder.encode(record) + b"\n"
@@ -186,8 +179,6 @@ class JournalWriter:
     ) -> None:
         self.close()
 
-    # The background thread
-
     def _write_loop(self) -> None:
         while True:
             with self._changed:
@@ -211,12 +202,10 @@ class JournalWriter:
                 self._go_on()
 
     def _seconds_to_rotation(self) -> float | None:
-        """None while no file is open."""
+        """Return the seconds until the file is finished; None while no file is open."""
         if self._descriptor is None:
             return None
         return max(0.0, self._opened_at + self._rotate_seconds - time.monotonic())
-
-    # The file
 
     def _write_waiting(self) -> None:
         with self._file:
@@ -242,7 +231,7 @@ class JournalWriter:
             self._unwritten, self._unwritten_records = b"", 0
 
     def _keep_whole_lines(self, descriptor: int, written: int) -> None:
-        """After a failure in the middle of a line: cut off its beginning, so that it can be written again."""
+        """Cut off the beginning of a line after a failure in its middle, so that it can be written again."""
         whole = self._unwritten[:written].rfind(b"\n") + 1
         os.ftruncate(descriptor, self._size + whole)
         self._size += whole
@@ -252,7 +241,9 @@ class JournalWriter:
     def _open(self) -> None:
         self._make_directories()
         while True:
-            path = self._root / OPEN_DIRECTORY / f"{file_stem(self._writer, self._number)}{OPEN_SUFFIX}"
+            path = (
+                self._root / files.OPEN_DIRECTORY / f"{files.file_stem(self._writer, self._number)}{files.OPEN_SUFFIX}"
+            )
             self._number += 1
             try:
                 descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND, 0o644)
@@ -260,23 +251,23 @@ class JournalWriter:
                 continue
             if lock_if_free(descriptor) and is_same_file(descriptor, path):
                 break
-            os.close(descriptor)  # somebody's recovery got hold of it while it was empty and not yet locked
+            os.close(descriptor)  # the recovery of another process got hold of it while it was empty and not yet locked
         self._descriptor, self._path, self._size, self._opened_at = descriptor, path, 0, time.monotonic()
 
     def _rotate(self) -> None:
         with self._file:
             if self._descriptor is not None:
                 try:
-                    seal(self._descriptor, self._path, run_directory(self._root, self._run))
+                    seal(self._descriptor, self._path, files.run_directory(self._root, self._run))
                     self._forget_oldest()
-                except FileNotFoundError:  # somebody has removed the file: what was in it is gone
+                except FileNotFoundError:  # the file was removed: what was in it is gone
                     os.close(self._descriptor)
                     self._descriptor = None
                     raise
         self._close_file()
 
     def _forget_oldest(self) -> None:
-        """Remove the oldest finished files of this writer as long as all of them hold more than may be kept."""
+        """Remove the oldest finished files of this writer while all of them together hold more than may be kept."""
         if self._most_bytes is None:
             return
         named = re.compile(re.escape(self._writer) + r"-\d+\.jsonl")
@@ -289,8 +280,8 @@ class JournalWriter:
             file.unlink(missing_ok=True)
 
     def _make_directories(self) -> None:
-        (self._root / OPEN_DIRECTORY).mkdir(parents=True, exist_ok=True)
-        run_directory(self._root, self._run).mkdir(exist_ok=True)
+        (self._root / files.OPEN_DIRECTORY).mkdir(parents=True, exist_ok=True)
+        files.run_directory(self._root, self._run).mkdir(exist_ok=True)
 
     @property
     def _lock_path(self) -> Path:
@@ -302,24 +293,22 @@ class JournalWriter:
                 os.close(self._descriptor)
                 self._descriptor = None
 
-    # How it goes
-
     def _fail(self, failure: OSError) -> None:
         with self._changed:
             is_new, self._failure = self._failure is None, failure
             self._changed.notify_all()
         if is_new:
             _LOG.error("the journal of run %s cannot be written, and is tried again: %s", self._run, _reason(failure))
-            self._tell()
+            self._report()
 
     def _go_on(self) -> None:
         with self._changed:
             had_failed, self._failure = self._failure is not None, None
         if had_failed:
             _LOG.warning("the journal of run %s is written again; %d records are lost", self._run, self._lost)
-            self._tell()
+            self._report()
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         if self.on_change is not None:
             self.on_change(self.condition)
 
@@ -329,11 +318,11 @@ def _reason(failure: OSError) -> str:
 
 
 def _lock_path(root: Path, run: str, writer: str) -> Path:
-    return root / OPEN_DIRECTORY / f"{run}.{writer}.lock"
+    return root / files.OPEN_DIRECTORY / f"{run}.{writer}.lock"
 
 
 def _lock_name(root: Path, run: str, writer: str) -> int:
-    """The descriptor of the file whose lock stands for the name, as long as it is open. Raises `JournalInUse`."""
+    """Return the open file whose lock stands for the name. Raises `JournalInUse`."""
     path = _lock_path(root, run, writer)
     while True:
         descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o644)
@@ -342,4 +331,4 @@ def _lock_name(root: Path, run: str, writer: str) -> int:
             raise JournalInUse(f"a process that runs writes the records of {writer} in run {run} into {root} already")
         if is_same_file(descriptor, path):
             return descriptor
-        os.close(descriptor)  # whoever had the name has just removed the file
+        os.close(descriptor)  # the former owner of the name has just removed the file

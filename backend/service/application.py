@@ -1,4 +1,4 @@
-"""The whole HTTP face of one member as one ASGI application: operators' paths, the console's interface, events, metrics."""
+"""The whole HTTP interface of one member as one ASGI application: operators' paths, the console's interface, events, metrics."""
 
 from __future__ import annotations
 
@@ -15,16 +15,14 @@ from starlette.websockets import WebSocket
 from quarterdeck.backend.service.console_api.routes import console_paths, console_routes
 from quarterdeck.backend.service.http.face import Face
 from quarterdeck.backend.service.http.request_guard import RequestGuard, RequestLimits
-from quarterdeck.backend.service.http.request_times import TimedRequests
-from quarterdeck.backend.service.http.responses import Denied, failure, wrong_method
-from quarterdeck.backend.service.http.unknown_paths import no_such_path
-from quarterdeck.backend.service.rest import cluster, configuration, health, management, maps
+from quarterdeck.backend.service.http.responses import Denied, failure, no_such_path, wrong_method
+from quarterdeck.backend.service.meters import TimedRequests
+from quarterdeck.backend.service.rest import configuration, health, management, maps
 from quarterdeck.backend.service.rest.endpoint import rest_routes
 from quarterdeck.backend.service.rest.metrics import metrics_route
 
 OPERATOR_PATHS = (
     *health.PATHS,
-    *cluster.PATHS,
     *configuration.PATHS,
     *management.PATHS,
     *maps.PATHS,
@@ -42,14 +40,14 @@ ABSENT = {
     "management/cluster/backup": "persistence",
     "management/cluster/hotBackup": "persistence",
 }
-"""What the product has below `REST` and this cluster has not."""
+"""What the product has below `REST` and this cluster does not."""
 
 KNOWN_PATHS = (*(one.path for one in OPERATOR_PATHS if "{" not in one.path), *console_paths(), "/metrics")
-"""All that have no names in them."""
+"""All paths without names in them."""
 
 
 def application(face: Face, limits: RequestLimits | None = None) -> ASGIApp:
-    """Serves `face`. Belongs to the member's event loop, as the face does."""
+    """Serve `face`. The application belongs to the member's event loop, as the face does."""
     handlers = {HTTPException: _on_problem, Exception: _on_crash}
     routes: list[BaseRoute] = [
         *rest_routes(face, OPERATOR_PATHS),
@@ -65,12 +63,12 @@ def application(face: Face, limits: RequestLimits | None = None) -> ASGIApp:
 
 
 def _for_browsers(app: ASGIApp, origins: tuple[str, ...]) -> ASGIApp:
-    """Tells browsers that pages of these origins may use `app`. Others are refused by `backend.service.http.access`."""
-    told = CORSMiddleware(app, origins, ["*"], ["Authorization", "Content-Type"], allow_credentials=True)
+    """Allow browsers to use `app` from pages of these origins. `backend.service.http.access` refuses others."""
+    browsers = CORSMiddleware(app, origins, ["*"], ["Authorization", "Content-Type"], allow_credentials=True)
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         known = scope["type"] == "http" and Headers(scope=scope).get("origin") in origins
-        await (told if known else app)(scope, receive, send)
+        await (browsers if known else app)(scope, receive, send)
 
     return serve if origins else app
 
@@ -84,7 +82,7 @@ def _no_such_path(path: str) -> Denied:
 
 
 async def _on_problem(connection: HTTPConnection, problem: Exception) -> Response:
-    """Whatever a route denies, and paths that no route is at. A WebSocket is denied before it is one."""
+    """Answer what a route denies, and paths that no route is at. A WebSocket is denied before it is opened."""
     assert isinstance(problem, HTTPException)
     if problem.status_code == 404 and not isinstance(problem, Denied):
         problem = _no_such_path(connection.scope["path"])
@@ -98,5 +96,5 @@ async def _on_problem(connection: HTTPConnection, problem: Exception) -> Respons
 
 
 async def _on_crash(request: HTTPConnection, problem: Exception) -> Response:
-    """The server logs what it was; whoever asked is told nothing of how the member is built."""
+    """Answer without details: the server logs the cause, and clients learn nothing of how the member is built."""
     return failure(Denied(500, "something went wrong in this member", "its log says what"))

@@ -1,4 +1,4 @@
-"""A member's log: for people in the product's shape, ``[host]:port [cluster] [version]`` before each message, or as JSON lines.
+"""A member's log: for people in the product's form, ``[host]:port [cluster] [version]`` before each message, or as JSON lines.
 
 The level can change while the member runs, as that of the logger `LEVEL_LOGGER`.
 """
@@ -24,7 +24,7 @@ from quarterdeck.backend.picture.text.formatting import one_line
 LEVEL_LOGGER = "quarterdeck"
 
 LOGGER = logging.getLogger("quarterdeck.member")
-"""What the member itself tells."""
+"""What the member itself logs."""
 
 LEVELS: dict[type[Event], int] = {
     **dict.fromkeys(
@@ -80,11 +80,11 @@ class MemberLog:
     """Writes the records of the member at `address` to the log."""
 
     def __init__(self, address: Address, *, legacy_lists: bool) -> None:
-        """`legacy_lists`: lists of members are written in the format without a version."""
+        """Begin. `legacy_lists`: lists of members are written in the format without a version."""
         self._address = address
         self._legacy_lists = legacy_lists
 
-    def take(self, record: Record) -> None:
+    def write(self, record: Record) -> None:
         level = level_of(type(record.event))
         if LOGGER.isEnabledFor(level):
             LOGGER.log(level, "%s", self._text(record), extra={"event": record.event})
@@ -114,14 +114,14 @@ class MemberLog:
 
 
 def level_of(kind: type[Event]) -> int:
-    """The log level of an event."""
+    """Return the log level of an event."""
     return LEVELS.get(kind, logging.INFO)
 
 
 def configure_logging(
     form: Literal["console", "json"], level: str, address: Address, cluster: str, stream: TextIO | None = None
 ) -> None:
-    """From now on the whole program logs to `stream`, by default stderr; `level` is one of logging's names."""
+    """Make the whole program log to `stream`, by default stderr; `level` is one of logging's names."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(JsonFormatter(address, cluster) if form == "json" else ProductFormatter(address, cluster))
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
@@ -129,7 +129,7 @@ def configure_logging(
 
 
 class ProductFormatter(logging.Formatter):
-    """``2026-01-31 12:00:00,123 INFO  [10.0.0.1]:5701 [dev] [1.2.0] message``"""
+    """Formats as ``2026-01-31 12:00:00,123 INFO  [10.0.0.1]:5701 [dev] [1.2.0] message``."""
 
     def __init__(self, address: Address, cluster: str) -> None:
         member = f"{bracketed(address)} [{one_line(cluster)}] [{software_version()}]".replace("%", "%%")
@@ -137,7 +137,7 @@ class ProductFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """One object a line: ts (UTC), level, logger, member, cluster, version, message; also event, and exception."""
+    """Formats one object a line: ts (UTC), level, logger, member, cluster, version, message; also event, and exception."""
 
     def __init__(self, address: Address, cluster: str) -> None:
         super().__init__()
@@ -159,7 +159,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def software_version() -> str:
-    """The version of this package, as installed."""
+    """Return the version of this package, as installed."""
     try:
         return version("quarterdeck")
     except PackageNotFoundError:  # run from a source tree

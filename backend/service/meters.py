@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from bisect import bisect_left
 from collections import Counter, defaultdict
+from typing import TYPE_CHECKING
 
 from quarterdeck.backend.core.causes import RefusalCause
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 BOUNDS_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
@@ -19,15 +24,16 @@ class Durations:
         self.counts = [0] * (len(BOUNDS_SECONDS) + 1)
         """By bucket: those that took longer than the bound before it and no longer than its own; the last has no bound."""
         self.seconds = 0.0
-        """Of all of them together."""
+        """The sum of all."""
 
-    def take(self, seconds: float) -> None:
+    def add(self, seconds: float) -> None:
+        """Count one more."""
         self.counts[bisect_left(BOUNDS_SECONDS, seconds)] += 1
         self.seconds += seconds
 
 
 class Meters:
-    """Of one member."""
+    """The meters of one member."""
 
     def __init__(self) -> None:
         self.requests: defaultdict[tuple[str, str], Durations] = defaultdict(Durations)
@@ -35,4 +41,46 @@ class Meters:
         self.calls: defaultdict[tuple[str, str], Durations] = defaultdict(Durations)
         """By operation on a map, and how it ended."""
         self.refusals: Counter[RefusalCause] = Counter()
-        """Who was refused at the member's port, by cause."""
+        """Clients that were refused at the member's port, by cause."""
+
+
+ROOMS = {
+    "/hazelcast/health": "health",
+    "/hazelcast/rest/maps/": "maps",
+    "/hazelcast/rest/": "operations",
+    "/quarterdeck/v1/maps/": "maps",
+    "/quarterdeck/v1": "console",
+    "/metrics": "metrics",
+}
+"""By how a path begins; the first that fits counts. Short, for each is a label of metrics."""
+
+
+class TimedRequests:
+    """Times the requests of an application, from the head to the end of the answer, by subject and outcome."""
+
+    def __init__(self, app: ASGIApp, meters: Meters) -> None:
+        self._app = app
+        self._meters = meters
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began, status = time.perf_counter(), 0
+
+        async def watch(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watch)
+        finally:
+            kind = f"{status // 100}xx" if status else "none"
+            self._meters.requests[room_of(scope["path"]), kind].add(time.perf_counter() - began)
+
+
+def room_of(path: str) -> str:
+    """Return the subject of a path."""
+    return next((room for start, room in ROOMS.items() if path.startswith(start)), "other")

@@ -33,7 +33,7 @@ def list_runs(
 ) -> None:
     """List the recorded runs."""
     from quarterdeck.backend.journal.files import NoJournal
-    from quarterdeck.backend.journal.listing import RunListing, list_runs
+    from quarterdeck.backend.journal.reader import RunListing, list_runs
 
     def row(listing: RunListing) -> dict[str, object]:
         return {

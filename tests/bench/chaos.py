@@ -29,8 +29,7 @@ import httpx
 
 from quarterdeck.backend.core.events import SuspicionRaised
 from quarterdeck.backend.core.partitions.events import PartitionLost
-from quarterdeck.backend.journal.listing import list_runs
-from quarterdeck.backend.journal.reader import read_journal
+from quarterdeck.backend.journal.reader import list_runs, read_journal
 from tests.bench.support.chaos_hosts import Hosts, enter, obstacle
 from tests.bench.support.chaos_judgement import DIVIDING, KINDS, TROUBLE, Phase, judgement
 from tests.bench.support.chaos_members import MEMBERS, SETTLED_SECONDS, Crew, NeverSettled

@@ -15,8 +15,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import JoinFailed, LinkChanged, MasterChanged, Record
 from quarterdeck.backend.journal import writer as writer_module
 from quarterdeck.backend.journal.files import FINDINGS_FILE, OPEN_DIRECTORY, NoJournal
-from quarterdeck.backend.journal.listing import list_runs
-from quarterdeck.backend.journal.reader import read_journal
+from quarterdeck.backend.journal.reader import list_runs, read_journal
 from quarterdeck.backend.journal.recovery import recover_open_files
 from quarterdeck.backend.journal.writer import JournalCondition, JournalFailed, JournalInUse, JournalWriter
 from tests.waiting import wait_until

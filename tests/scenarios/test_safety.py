@@ -11,7 +11,7 @@ from quarterdeck.backend.picture.fold.safety import WORDS, unsafety_of
 from quarterdeck.backend.scenarios.format.reading import BadScenario, load_scenario, read_scenario
 from quarterdeck.backend.scenarios.format.scenario import Expect
 from quarterdeck.backend.scenarios.format.writing import scenario_text
-from quarterdeck.backend.service.rest import cluster_safety
+from quarterdeck.backend.service.rest import health
 from quarterdeck.backend.simulation.simulated_driver import simulate
 from tests.picture.played_scenarios import records_of
 
@@ -47,7 +47,7 @@ def test_it_is_read_back_and_runs_the_same() -> None:
 
 
 def test_scenarios_and_the_health_of_members_ask_the_same() -> None:
-    assert cluster_safety.unsafety_of is unsafety_of
+    assert health.unsafety_of is unsafety_of
     picture, seen = Picture(), set()
     for record in records_of("p-why-not-safe"):
         picture.apply(record)

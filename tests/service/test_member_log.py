@@ -42,7 +42,7 @@ def logged(form: str, *events: object, level: str = "INFO", legacy: bool = False
     configure_logging(form, level, ADDRESS, "dev", stream)  # type: ignore[arg-type]
     log = MemberLog(ADDRESS, legacy_lists=legacy)
     for seq, event in enumerate(events, 1):
-        log.take(Record("run", "n1", "u-1", seq, 0, 0, event))  # type: ignore[arg-type]
+        log.write(Record("run", "n1", "u-1", seq, 0, 0, event))  # type: ignore[arg-type]
     return stream.getvalue()
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.hazelcast.logs import run_reader
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage, MessageInterpreter
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import end_of_last_line
 from quarterdeck.backend.hazelcast.logs.lines.message_assembly import ClockContext, Message, MessageAssembler
@@ -18,17 +19,6 @@ from quarterdeck.backend.hazelcast.logs.lines.timestamps import DAY_US
 from quarterdeck.backend.hazelcast.logs.log_set import LogSet
 from quarterdeck.backend.hazelcast.logs.observations.story import LogStory, stories_of
 from quarterdeck.backend.hazelcast.logs.reader import NoLogs, log_files
-from quarterdeck.backend.hazelcast.logs.run_reader import (
-    HeardMessage,
-    LineNotes,
-    LogLine,
-    News,
-    ReadProgress,
-    RecordsRead,
-    RunRead,
-    named,
-    placed_messages,
-)
 from quarterdeck.backend.hazelcast.logs.skimming import skim
 from quarterdeck.backend.hazelcast.logs.split_parser import (
     EventMessage,
@@ -43,12 +33,12 @@ MAX_REPEATED = 20_000
 """Up to so many messages, all of them are searched for observations again after each look."""
 
 
-def follow_run(path: Path, options: LogOptions | None, wait: Callable[[], bool]) -> Iterator[News]:
+def follow_run(path: Path, options: LogOptions | None, wait: Callable[[], bool]) -> Iterator[run_reader.News]:
     """Read the logs of a run as `read_run` does, and go on. `wait` waits between two looks, and returns whether to stop.
 
     Raises `NoLogs` when there is no file, `OSError` for what cannot be read, `ValueError` for an option that is wrong.
     """
-    yield from _Following(path, named(path, options or LogOptions())).news(wait)
+    yield from _Following(path, run_reader.named(path, options or LogOptions())).news(wait)
 
 
 class _GrowingFile:
@@ -67,7 +57,7 @@ class _GrowingFile:
         self._clock = ClockContext(zone_of(options, self.file), self.modified_us)
         self._assembler = MessageAssembler(self._clock)
 
-    def skim(self, options: LogOptions, on_read: Callable[[int], None]) -> Iterator[HeardMessage]:
+    def skim(self, options: LogOptions, on_read: Callable[[int], None]) -> Iterator[run_reader.HeardMessage]:
         """Yield the messages that it has so far."""
         self.offset = end_of_last_line(self.source)
         for found in skim(self.file, self.modified_us, options, on_read, self.offset):
@@ -79,7 +69,7 @@ class _GrowingFile:
         last = self.summary.last_dateless
         self._assembler = MessageAssembler(self._clock, midnights=last // DAY_US if last is not None else 0)
 
-    def grown(self) -> Iterator[HeardMessage]:
+    def grown(self) -> Iterator[run_reader.HeardMessage]:
         """Yield the messages added since; the last one is complete when the file has not grown since the last look."""
         self.source.seek(self.offset)
         text = self.source.read(READ_AT_ONCE)
@@ -94,7 +84,7 @@ class _GrowingFile:
             self.lines += 1
         self.summary.lines = self.lines
 
-    def _classified(self, found: Iterator[object]) -> Iterator[HeardMessage]:
+    def _classified(self, found: Iterator[object]) -> Iterator[run_reader.HeardMessage]:
         for message in found:
             if isinstance(message, Message):
                 message.number -= self.lines_before
@@ -109,13 +99,13 @@ class _Following:
         self._files: dict[tuple[int, int], _GrowingFile] = {}
         self._packed: list[SplitSummary] = []
         self._messages: list[InterpretedMessage] = []
-        self._notes = LineNotes()
+        self._notes = run_reader.LineNotes()
         self._story = LogStory(options.run)
         self._whole = LogSet([], options)
         self._interpreter: MessageInterpreter | None = None
 
-    def news(self, wait: Callable[[], bool]) -> Iterator[News]:
-        heard: list[HeardMessage] = []
+    def news(self, wait: Callable[[], bool]) -> Iterator[run_reader.News]:
+        heard: list[run_reader.HeardMessage] = []
         read: list[int] = []
         files = log_files([self._path])
         total = sum(file.stat().st_size for file in files)
@@ -130,14 +120,14 @@ class _Following:
                 growing = _GrowingFile(file, self._options)
                 self._files[growing.identity] = growing
                 heard += growing.skim(self._options, read.append)
-            yield ReadProgress(sum(read), total)
+            yield run_reader.ReadProgress(sum(read), total)
         self._renew()
         yield from self._interpret(heard)
         while not wait():
             if heard := [*self._look()]:
                 yield from self._interpret(heard)
 
-    def _look(self) -> Iterator[HeardMessage]:
+    def _look(self) -> Iterator[run_reader.HeardMessage]:
         """Yield what was added to all files since the last look."""
         self._find_new()
         for growing in list(self._files.values()):
@@ -169,17 +159,17 @@ class _Following:
     def _renew(self) -> None:
         self._whole = LogSet([*self._packed, *(growing.summary for growing in self._files.values())], self._options)
 
-    def _interpret(self, heard: list[HeardMessage]) -> Iterator[News]:
-        found: list[tuple[Record, LogLine]] = []
+    def _interpret(self, heard: list[run_reader.HeardMessage]) -> Iterator[run_reader.News]:
+        found: list[tuple[Record, run_reader.LogLine]] = []
         if self._interpreter is None:
             self._interpreter = MessageInterpreter(self._options.run, self._whole.run_began_us(self._options.run))
-        for placed in placed_messages(heard, self._whole):
+        for placed in run_reader.placed_messages(heard, self._whole):
             for message in self._interpreter.interpret(placed):
                 self._messages.append(message)
                 found += self._notes.lines_of(message)
         found.sort(key=lambda noted: noted[0].at)
         if found:
-            yield RecordsRead([record for record, _ in found], [line for _, line in found])
+            yield run_reader.RecordsRead([record for record, _ in found], [line for _, line in found])
         if len(self._messages) <= MAX_REPEATED:
             self._story = next(stories_of(self._messages, self._whole), self._story)
-        yield RunRead(self._story, self._messages[-1].at if self._messages else 0)
+        yield run_reader.RunRead(self._story, self._messages[-1].at if self._messages else 0)

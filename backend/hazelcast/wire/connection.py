@@ -10,15 +10,7 @@ from itertools import count
 from random import Random
 
 from quarterdeck.backend.core.address import Address, host_of, port_of
-from quarterdeck.backend.hazelcast.wire.follower import (
-    Dial,
-    Ending,
-    FollowedConnection,
-    HangUp,
-    MemberFollower,
-    Output,
-    Send,
-)
+from quarterdeck.backend.hazelcast.wire import follower
 from quarterdeck.backend.hazelcast.wire.followers import Followers
 from quarterdeck.backend.hazelcast.wire.messages import Answer, Observation, RequestAnswered
 from quarterdeck.backend.hazelcast.wire.requests import Command, Question
@@ -63,7 +55,7 @@ def _with_authority(options: TlsOptions, like: ssl.SSLContext) -> ssl.SSLContext
 class _Link(asyncio.Protocol):
     """One connection of asyncio's, which passes its events to the watch."""
 
-    def __init__(self, watch: MemberWatch, connection: FollowedConnection) -> None:
+    def __init__(self, watch: MemberWatch, connection: follower.FollowedConnection) -> None:
         self._watch = watch
         self._connection = connection
 
@@ -93,15 +85,15 @@ class MemberWatch:
         self._clock_us = clock_us
         self._tls = None if settings.tls is None else client_context(settings.tls)
         self._followers = Followers(settings, random, clock_us())
-        self._transports: dict[FollowedConnection, asyncio.Transport] = {}
-        self._dialling: dict[FollowedConnection, asyncio.Task[None]] = {}
+        self._transports: dict[follower.FollowedConnection, asyncio.Transport] = {}
+        self._dialling: dict[follower.FollowedConnection, asyncio.Task[None]] = {}
         self._answers: dict[int, asyncio.Future[Answer]] = {}
         self._tickets = count(1)
         self._timer: asyncio.TimerHandle | None = None
         self._broken: asyncio.Future[None] | None = None
 
     @property
-    def followed(self) -> Mapping[Address, MemberFollower]:
+    def followed(self) -> Mapping[Address, follower.MemberFollower]:
         """The followed members, by address."""
         return self._followers.by_address
 
@@ -131,7 +123,7 @@ class MemberWatch:
         finally:
             del self._answers[ticket]
 
-    def link_opened(self, connection: FollowedConnection, transport: asyncio.Transport) -> None:
+    def link_opened(self, connection: follower.FollowedConnection, transport: asyncio.Transport) -> None:
         """Begin to use a connection. One that is no longer wanted is closed."""
         if connection not in self._dialling:
             transport.abort()
@@ -139,12 +131,12 @@ class MemberWatch:
         self._transports[connection] = transport
         self._carry_out(self._followers.opened(self._clock_us(), connection))
 
-    def link_received(self, connection: FollowedConnection, data: bytes) -> None:
+    def link_received(self, connection: follower.FollowedConnection, data: bytes) -> None:
         """Pass on received bytes."""
         if connection in self._transports:
             self._carry_out(self._followers.received(self._clock_us(), connection, data))
 
-    def link_closed(self, connection: FollowedConnection, reason: str, ending: Ending) -> None:
+    def link_closed(self, connection: follower.FollowedConnection, reason: str, ending: follower.Ending) -> None:
         """Pass on that a connection has ended, or could not be made."""
         if self._transports.pop(connection, None) is not None or connection in self._dialling:
             self._carry_out(self._followers.closed(self._clock_us(), connection, reason, ending))
@@ -153,19 +145,19 @@ class MemberWatch:
         self._timer = None
         self._carry_out(self._followers.tick(self._clock_us()))
 
-    def _carry_out(self, outputs: Iterable[Output]) -> None:
+    def _carry_out(self, outputs: Iterable[follower.Output]) -> None:
         """Carry out what is wanted of connections, and pass on observations. An exception of `hear` ends the watch."""
         if self._broken is None or self._broken.done():
             return
         try:
             for output in outputs:
                 match output:
-                    case Dial(connection):
+                    case follower.Dial(connection):
                         self._dialling[connection] = asyncio.create_task(self._dial(connection))
-                    case Send(connection, data):
+                    case follower.Send(connection, data):
                         if connection in self._transports:
                             self._transports[connection].write(data)
-                    case HangUp(connection):
+                    case follower.HangUp(connection):
                         self._hang_up(connection)
                     case _:
                         self._pass_on(output)
@@ -193,7 +185,7 @@ class MemberWatch:
             self._timer.cancel()
         self._timer = loop.call_later(seconds, self._tick)
 
-    async def _dial(self, connection: FollowedConnection) -> None:
+    async def _dial(self, connection: follower.FollowedConnection) -> None:
         host, port = host_of(connection.endpoint), port_of(connection.endpoint)
         tls = self._settings.tls
         name = None if tls is None else tls.host_name or host
@@ -211,7 +203,7 @@ class MemberWatch:
         finally:
             self._dialling.pop(connection, None)
 
-    def _hang_up(self, connection: FollowedConnection) -> None:
+    def _hang_up(self, connection: follower.FollowedConnection) -> None:
         dialling = self._dialling.pop(connection, None)
         if dialling is not None:
             dialling.cancel()
@@ -229,7 +221,7 @@ class MemberWatch:
                 waiting.set_exception(NoAnswer("the watch has ended"))
 
 
-def _ending_of(error: Exception | None) -> tuple[str, Ending]:
+def _ending_of(error: Exception | None) -> tuple[str, follower.Ending]:
     """Return the words for an end, and what it means."""
     match error:
         case None:

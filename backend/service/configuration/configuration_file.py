@@ -1,6 +1,6 @@
-"""The configuration file: YAML in the shape that operators have already, checked field by field.
+"""The configuration file: YAML in the form that operators have already, checked field by field.
 
-Under ``hazelcast:`` stands what the product has as well, under ``quarterdeck:`` what it has not. Unknown names are errors.
+``hazelcast:`` holds what the product also has, ``quarterdeck:`` what it does not. Unknown names are errors.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ Level = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 
 
 def _from_base(path: Path, info: ValidationInfo) -> Path:
-    """A path in a file is meant from the folder of that file on."""
+    """Resolve a path in a file from the folder of that file."""
     base: Path = (info.context or {}).get("base", Path())
     return base / path.expanduser()
 
 
 def _split_words(value: object) -> object:
-    """Texts of environment variables and flags hold several addresses."""
+    """Split a text of an environment variable or flag that holds several addresses."""
     return [word for word in SEPARATORS.split(value) if word] if isinstance(value, str) else value
 
 
 def _origin(text: str) -> str:
-    """As a browser writes it: scheme and host in small letters, a port that is not the usual one, and nothing behind."""
+    """Check an origin as a browser writes it: scheme and host in lower case, a port that is not the usual one, and no path."""
     if re.fullmatch(r"https?://([\w.-]+|\[[0-9a-f:.]+\])(:\d+)?", text.lower()) is None:
         raise ValueError(f"{text} is not an origin; write it as https://dashboard.example, without a path")
     return text.lower()
@@ -67,7 +67,7 @@ Origin = Annotated[str, AfterValidator(_origin)]
 HostName = Annotated[str, AfterValidator(_host_name)]
 WordList = Annotated[tuple[str, ...], BeforeValidator(_split_words)]
 AnySection = dict[str, Any]
-"""What the product would make of it; here it may stand as long as it is off."""
+"""A section that only the product understands; it may be there as long as it is off."""
 PortNumber = Annotated[int, Field(ge=1, le=HIGHEST_PORT)]
 
 
@@ -116,14 +116,14 @@ class Join(Section):
     @model_validator(mode="after")
     def _by_addresses_only(self) -> Self:
         clouds = (self.aws, self.azure, self.eureka, self.gcp, self.kubernetes)
-        in_the_cloud = any(str(one.get("enabled", "false")).lower() == "true" for one in clouds)
+        in_the_cloud = any(str(cloud.get("enabled", "false")).lower() == "true" for cloud in clouds)
         if self.multicast.enabled or self.auto_detection.enabled or in_the_cloud:
             raise ValueError("members find one another only by tcp-ip; disable the rest and write tcp-ip.member-list")
         return self
 
 
 class EndpointGroups(Section):
-    """What the product calls so; behind the last four nothing is here, and they may be named as long as they are off."""
+    """The product's endpoint groups. The last four have no paths here, and may be named as long as they are off."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=str.upper)
 
@@ -144,7 +144,7 @@ class EndpointGroups(Section):
         return self
 
     def enabled(self) -> dict[EndpointGroup, bool]:
-        """Which of those that are here are on."""
+        """Return whether each of the groups with paths is on."""
         return {name: getattr(self, name.lower()).enabled for name in ENDPOINT_GROUPS}
 
 
@@ -251,5 +251,5 @@ class MemberFile(Section):
     quarterdeck: Quarterdeck = Quarterdeck()
 
     def written(self) -> dict[str, Any]:
-        """What was written, and nothing else, by the names in the file."""
+        """Return what was written, and nothing else, by the names in the file."""
         return self.model_dump(by_alias=True, exclude_unset=True)

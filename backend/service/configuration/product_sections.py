@@ -1,5 +1,7 @@
-"""What stands in configuration files of the product and is nothing here: known by name, so that an operator's own file starts a
-member. Each is told in one warning and ignored; whatever else is unknown is a mistake.
+"""Sections and properties of the product's configuration files that mean nothing here.
+
+They are known by name, so that an operator's own file starts a member. Each causes one warning and is ignored; all other unknown
+names are mistakes.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ socket.linger.seconds socket.no.delay socket.receive.buffer.size socket.send.buf
 wait.seconds.before.join wan.replicate.icache.evictions wan.replicate.imap.evictions
 """.split()
 )
-"""Well-known ones that mean nothing here: threads, sockets, diagnostics, what members do not have."""
+"""Well-known properties that mean nothing here: threads, sockets, diagnostics, what members do not have."""
 
 PRODUCT_SECTIONS: Mapping[FieldPath, tuple[str, ...]] = {
     ("hazelcast",): (
@@ -83,7 +85,9 @@ PRODUCT_SECTIONS: Mapping[FieldPath, tuple[str, ...]] = {
     ),
     ("hazelcast", "network", "join", "tcp-ip"): ("connection-timeout-seconds", "interface", "required-member"),
 }
-"""Names by the place at which they stand. Other ways to find members are not among them: who relied on one would be alone."""
+"""Names by the place at which they stand. Other ways to find members are not among them: a member that relied on one
+would be alone.
+"""
 
 HINTS: Mapping[FieldPath, str] = {
     ("hazelcast", "security"): "nobody is kept out by it: see quarterdeck.security",
@@ -93,17 +97,17 @@ HINTS: Mapping[FieldPath, str] = {
     ("hazelcast", "import"): "write out what is in those files",
     ("hazelcast", "partition-group"): "zones are given by member-attributes.zone and hazelcast.partition.group.type",
 }
-"""What is to be said besides, where somebody may rely on what is ignored."""
+"""Additions to the warning, where an operator may rely on what is ignored."""
 
 
 def without_product_sections(data: Mapping[str, Any]) -> tuple[dict[str, Any], list[FieldPath]]:
-    """The same document without them, and where they stand in it."""
+    """Return the document without them, and where they stand in it."""
     found: list[FieldPath] = []
     return _without(data, (), found), found
 
 
 def ignored_text(place: FieldPath) -> str:
-    """What is said of a section that is ignored."""
+    """Return the warning about a section that is ignored."""
     hint = HINTS.get(place)
     return f"{IGNORED}; {hint}" if hint else IGNORED
 

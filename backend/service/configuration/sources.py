@@ -1,5 +1,7 @@
-"""From a file, the environment and flags to one checked `ProcessConfiguration`: a flag goes before the environment, that before
-the file, and that before the default. Whatever is wrong is told with where it was said.
+"""From a file, the environment and flags to one checked `ProcessConfiguration`.
+
+A flag takes precedence over the environment, that over the file, and that over the default. Every error says where the wrong
+value was given.
 """
 
 from __future__ import annotations
@@ -18,19 +20,7 @@ from pydantic import BaseModel, ValidationError
 from quarterdeck.backend.core.address import BadAddress, make_address, parse_port, split_host_and_port
 from quarterdeck.backend.core.join_list import BadJoinList, parse_join_list
 from quarterdeck.backend.core.properties import PROPERTIES, BadProperty, Settings
-from quarterdeck.backend.documents.yaml_document import (
-    BadDocument,
-    FieldPath,
-    Problem,
-    YamlDocument,
-    did_you_mean,
-    field_name,
-    field_text,
-    inner_model,
-    names_in,
-    problems_of,
-    text_of,
-)
+from quarterdeck.backend.documents import yaml_document
 from quarterdeck.backend.live.security.certificate_dates import not_after
 from quarterdeck.backend.service.configuration.configuration_file import MemberFile, Section
 from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration, Security, User
@@ -44,21 +34,21 @@ PREFIXES = {"HZ": "hazelcast", "QUARTERDECK": "quarterdeck"}
 CLIENT_VARIABLES = frozenset(
     f"QUARTERDECK_{what}" for what in ("USER", "PASSWORD_FILE", "TOKEN_FILE", "CA_FILE", "CERTIFICATE_FILE", "KEY_FILE")
 )
-"""What the commands that talk to members read; no concern of a member."""
+"""What the commands that connect to members read; members ignore them."""
 
-PROPERTY_PLACE: FieldPath = ("hazelcast", "properties")
-SECURITY_PLACE: FieldPath = ("quarterdeck", "security")
+PROPERTY_PLACE: yaml_document.FieldPath = ("hazelcast", "properties")
+SECURITY_PLACE: yaml_document.FieldPath = ("quarterdeck", "security")
 
 
-class BadConfiguration(BadDocument):
-    """A configuration that no member can have. The message says where it was said, the field, the problem, and a remedy."""
+class BadConfiguration(yaml_document.BadDocument):
+    """A configuration that no member can have. The message has the place, the field, the problem, and a remedy."""
 
 
 @dataclass(frozen=True)
 class Override:
     """One field that was given elsewhere than in the file; `origin` names the variable or the flag."""
 
-    place: FieldPath
+    place: yaml_document.FieldPath
     value: Any
     origin: str
 
@@ -66,31 +56,35 @@ class Override:
 def process_configuration(
     file: Path | None, environment: Mapping[str, str], flags: Iterable[Override] = ()
 ) -> ProcessConfiguration:
-    """How a member is to run. Raises `BadConfiguration`."""
+    """Return how a member is to run. Raises `BadConfiguration`."""
     return ConfigurationReader(file, [*overrides_from_environment(environment), *flags]).configuration()
 
 
 def check_file(file: Path) -> ProcessConfiguration:
-    """How a member would run that is started with this file alone. Raises `BadConfiguration`."""
+    """Return how a member would run that is started with this file alone. Raises `BadConfiguration`."""
     return ConfigurationReader(file, ()).configuration()
 
 
-def read_member_file(text: str, file: str, base: Path) -> tuple[YamlDocument, MemberFile, tuple[str, ...]]:
-    """What stands in a file whose paths are meant from `base` on, and what is to be warned of. Raises `BadConfiguration`.
+def read_member_file(
+    text: str, file: str, base: Path
+) -> tuple[yaml_document.YamlDocument, MemberFile, tuple[str, ...]]:
+    """Read a file whose paths start from `base`. Return also its warnings. Raises `BadConfiguration`.
 
-    Whatever reads a configuration reads it so: a start, a check, a reload, an update.
+    A start, a check, a reload and an update all read configurations with this function.
     """
-    document = YamlDocument(text, file, BadConfiguration)
+    document = yaml_document.YamlDocument(text, file, BadConfiguration)
     data = document.fields("is no configuration; write hazelcast: and quarterdeck: as keys", may_be_empty=True)
     data, ignored = without_product_sections(data)
     member_file = document.read(MemberFile, data, context={"base": base})
     document.refuse(_problems_of_values(member_file))
-    warnings = [f"{file}:{document.line(place)}: {field_text(place)}: {ignored_text(place)}" for place in ignored]
+    warnings = [
+        f"{file}:{document.line(place)}: {yaml_document.field_text(place)}: {ignored_text(place)}" for place in ignored
+    ]
     return document, member_file, tuple(warnings)
 
 
 def overrides_from_environment(environment: Mapping[str, str]) -> Iterator[Override]:
-    """The fields that are given by variables such as ``HZ_CLUSTERNAME``. Raises `BadConfiguration` for an unknown one."""
+    """Yield the fields given by variables such as ``HZ_CLUSTERNAME``. Raises `BadConfiguration` for an unknown one."""
     known = {_variable(place): place for place in _places(MemberFile, ())}
     for name in sorted(environment):
         prefix, _, rest = name.partition("_")
@@ -101,35 +95,35 @@ def overrides_from_environment(environment: Mapping[str, str]) -> Iterator[Overr
         elif name.startswith(("HZ_PROPERTIES_", "HZ_PROPERTIES.")):
             yield Override((*PROPERTY_PLACE, _property_of(name)), environment[name], name)
         else:
-            hint = did_you_mean(name, [one for one in known if one.startswith(prefix)])
+            hint = yaml_document.did_you_mean(name, [one for one in known if one.startswith(prefix)])
             raise BadConfiguration(name, 0, "", f"there is no such environment variable; {hint}")
 
 
 class ConfigurationReader:
-    """One configuration in the making: what the file says, with what was given besides on top of it."""
+    """One configuration in the making: the file, with what was given besides on top of it."""
 
     def __init__(self, file: Path | None, given: Iterable[Override]) -> None:
-        """Raises `BadConfiguration`."""
+        """Read and check the file and the overrides. Raises `BadConfiguration`."""
         self._file = file
         self._given = list(given)
-        self._document: YamlDocument | None = None
+        self._document: yaml_document.YamlDocument | None = None
         self._warnings: tuple[str, ...] = ()
         written: dict[str, Any] = {}
         if file is not None:
-            text = text_of(file, BadConfiguration)
+            text = yaml_document.text_of(file, BadConfiguration)
             self._document, parsed, self._warnings = read_member_file(text, str(file), file.parent)
             written = parsed.written()
-        for one in self._given:
-            _put(written, one.place, one.value)
+        for override in self._given:
+            _put(written, override.place, override.value)
         try:
             self._whole = MemberFile.model_validate(written, context={"base": Path()})
         except ValidationError as failure:
-            raise self._bad(*next(problems_of(failure, names_in(MemberFile)))) from None
+            raise self._bad(*next(yaml_document.problems_of(failure, yaml_document.names_in(MemberFile)))) from None
         for place, problem in _problems_of_values(self._whole):
             raise self._bad(place, problem)
 
     def configuration(self) -> ProcessConfiguration:
-        """Raises `BadConfiguration`."""
+        """Check the parts against each other and put them together. Raises `BadConfiguration`."""
         hazelcast, quarterdeck = self._whole.hazelcast, self._whole.quarterdeck
         network = hazelcast.network
         security = self._security()
@@ -171,19 +165,17 @@ class ConfigurationReader:
             warnings=tuple(warnings),
         )
 
-    # Parts
-
     def _bind_host(self, security: Security) -> str:
         interfaces = self._whole.hazelcast.network.interfaces
-        place: FieldPath = ("quarterdeck", "bind")
+        place: yaml_document.FieldPath = ("quarterdeck", "bind")
         host = self._whole.quarterdeck.bind
         if not host and interfaces.enabled:
             place, host = ("hazelcast", "network", "interfaces", "interfaces"), interfaces.interfaces[0]
         host = host.strip("[]") or LOOPBACK
         if not is_loopback(host):
-            missing = [
-                *([] if security.users else ["who may use its HTTP face (quarterdeck.security.users or .tokens)"])
-            ]
+            missing = []
+            if not security.users:
+                missing.append("who may use its HTTP face (quarterdeck.security.users or .tokens)")
             if not security.cluster_secret and not (security.certificate and security.mutual):
                 missing.append("how members prove themselves (quarterdeck.security.secret-file, or network.ssl.mutual)")
             if missing and not security.open_to_all:
@@ -195,7 +187,7 @@ class ConfigurationReader:
         return host
 
     def _public_host(self, text: str, port: int) -> str:
-        place: FieldPath = ("hazelcast", "network", "public-address")
+        place: yaml_document.FieldPath = ("hazelcast", "network", "public-address")
         try:
             host, port_text = split_host_and_port(text)
             if port_text is not None and parse_port(port_text, text) != port:
@@ -207,10 +199,10 @@ class ConfigurationReader:
         return host
 
     def _open_secrets(self) -> Iterator[str]:
-        """Files that everybody on this machine can read and nobody else should."""
+        """Warn of secret files that all users of this machine can read."""
         section, ssl = self._whole.quarterdeck.security, self._whole.hazelcast.network.ssl
-        files = [section.secret_file, *(one.password_file for one in section.users)]
-        files += [*(one.file for one in section.tokens), ssl.key if ssl.enabled else None]
+        files = [section.secret_file, *(user.password_file for user in section.users)]
+        files += [*(token.file for token in section.tokens), ssl.key if ssl.enabled else None]
         for path in files:
             if path is not None and path.is_file() and path.stat().st_mode & stat.S_IROTH:
                 yield f"{path} is a secret, and everybody on this machine can read it; chmod o-r would help"
@@ -251,8 +243,8 @@ class ConfigurationReader:
             open_to_all=bool(section.open_to_all),
         )
 
-    def _secret(self, path: Path, place: FieldPath) -> str:
-        """What the file at `path` holds, without the end of its line. Never in a message."""
+    def _secret(self, path: Path, place: yaml_document.FieldPath) -> str:
+        """Return the content of the file at `path`, without its end of line. It never appears in a message."""
         try:
             secret = path.read_text(encoding="utf-8").rstrip("\r\n")
         except (OSError, UnicodeDecodeError) as problem:
@@ -262,19 +254,21 @@ class ConfigurationReader:
             raise self._bad((*SECURITY_PLACE, *place), f"{path} is empty; write the secret into it")
         return secret
 
-    def _bad(self, place: FieldPath, problem: str) -> BadConfiguration:
-        """What is wrong at `place`, with where it was said: the last that said anything of it counts."""
-        for one in reversed(self._given):
-            shorter = min(len(one.place), len(place))
-            if one.place[:shorter] == place[:shorter]:
-                return BadConfiguration(one.origin, 0, field_text(place), problem)
+    def _bad(self, place: yaml_document.FieldPath, problem: str) -> BadConfiguration:
+        """Return the error at `place`, with its origin: of several, the last that set the value."""
+        for override in reversed(self._given):
+            shorter = min(len(override.place), len(place))
+            if override.place[:shorter] == place[:shorter]:
+                return BadConfiguration(override.origin, 0, yaml_document.field_text(place), problem)
         if self._document is not None:
-            return BadConfiguration(self._document.file, self._document.line(place), field_text(place), problem)
-        return BadConfiguration(field_text(place), 0, "", problem)
+            return BadConfiguration(
+                self._document.file, self._document.line(place), yaml_document.field_text(place), problem
+            )
+        return BadConfiguration(yaml_document.field_text(place), 0, "", problem)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether nobody beyond this machine can call `host`."""
+    """Return whether only this machine can call `host`."""
     if host == "localhost":
         return True
     try:
@@ -290,15 +284,15 @@ def _is_wildcard(host: str) -> bool:
         return False
 
 
-def _put(data: dict[str, Any], place: FieldPath, value: object) -> None:
+def _put(data: dict[str, Any], place: yaml_document.FieldPath, value: object) -> None:
     *folders, last = place
     for step in folders:
         data = data.setdefault(str(step), {})
     data[str(last)] = value
 
 
-def _problems_of_values(whole: MemberFile) -> Iterator[Problem]:
-    """What is wrong with values that only their own readers understand."""
+def _problems_of_values(whole: MemberFile) -> Iterator[yaml_document.Problem]:
+    """Yield what is wrong with values that only their own readers understand."""
     try:
         Settings.of(whole.hazelcast.properties, preset=whole.quarterdeck.preset)
     except BadProperty as problem:
@@ -323,31 +317,28 @@ def _expired(security: Security) -> Iterator[str]:
         yield f"{security.certificate} has expired, on {until:%Y-%m-%d}: no other member accepts it; give a new one"
 
 
-# Places in the file
-
-
-def _places(section: type[BaseModel], above: FieldPath) -> Iterator[FieldPath]:
-    """All fields that one text can give."""
+def _places(section: type[BaseModel], above: yaml_document.FieldPath) -> Iterator[yaml_document.FieldPath]:
+    """Yield all fields that one text can give."""
     for name, field in section.model_fields.items():
-        place = (*above, field_name(name, field))
-        inner = inner_model(field)
+        place = (*above, yaml_document.field_name(name, field))
+        inner = yaml_document.inner_model(field)
         if isinstance(field.annotation, type) and issubclass(field.annotation, Section):
             yield from _places(field.annotation, place)
         elif inner is None and place != PROPERTY_PLACE:
             yield place
 
 
-def _variable(place: FieldPath) -> str:
+def _variable(place: yaml_document.FieldPath) -> str:
     prefix = next(prefix for prefix, root in PREFIXES.items() if root == place[0])
     return "_".join((prefix, *(re.sub(r"[^A-Za-z0-9]", "", str(step)).upper() for step in place[1:])))
 
 
 def _property_of(variable: str) -> str:
-    """The property that a variable such as ``HZ_PROPERTIES_HAZELCAST_MAX_NO_HEARTBEAT_SECONDS`` names."""
+    """Return the property that a variable such as ``HZ_PROPERTIES_HAZELCAST_MAX_NO_HEARTBEAT_SECONDS`` names."""
     wanted = variable.removeprefix("HZ_PROPERTIES")[1:]
     plain = {re.sub(r"[^a-z0-9]", "", name.lower()): name for name in PROPERTIES}
     found = plain.get(re.sub(r"[^a-z0-9]", "", wanted.lower()))
     if found is None:
-        hint = did_you_mean(wanted.lower().replace("_", "."), PROPERTIES)
+        hint = yaml_document.did_you_mean(wanted.lower().replace("_", "."), PROPERTIES)
         raise BadConfiguration(variable, 0, "", f"there is no such property; {hint}")
     return found

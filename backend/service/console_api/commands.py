@@ -1,4 +1,4 @@
-"""The paths of ``/quarterdeck/v1`` that change something (role write), and those that do harm on purpose (role fault)."""
+"""The paths of ``/quarterdeck/v1`` that change something or copy all (role write), or do harm on purpose (role fault)."""
 
 from __future__ import annotations
 
@@ -9,21 +9,13 @@ from typing import Any, TypeVar
 import msgspec
 from fastapi import APIRouter, Request
 
+from quarterdeck.backend.core.commands import commands
 from quarterdeck.backend.core.commands.catalogue import CATALOGUE, CommandDescription, HttpForm, described
-from quarterdeck.backend.core.commands.commands import (
-    ChangeState,
-    Command,
-    CutLink,
-    Heal,
-    SetJoinList,
-    SetProperties,
-    StopMember,
-    SuspectMember,
-)
 from quarterdeck.backend.core.events import LinkChanged
 from quarterdeck.backend.core.join_list import BadJoinList, resolve_join_list
 from quarterdeck.backend.core.links import LinkCommand
-from quarterdeck.backend.member_api.answers import Done, Faults, JoinList, LinkCondition, Properties
+from quarterdeck.backend.member_api.answers import Done, Faults, JoinList, LinkCondition, Properties, Snapshot
+from quarterdeck.backend.picture.text.formatting import bytes_text
 from quarterdeck.backend.service.console_api.queries import properties_of
 from quarterdeck.backend.service.console_api.requests import NewJoinList, NewProperties, StateWanted, SuspectWanted
 from quarterdeck.backend.service.console_api.route_classes import (
@@ -35,8 +27,10 @@ from quarterdeck.backend.service.console_api.route_classes import (
     with_error_responses,
 )
 from quarterdeck.backend.service.http.responses import JSON_TYPE, Denied
+from quarterdeck.backend.service.member_log import software_version
 
 writing = APIRouter(route_class=WritingRoute, responses=with_error_responses(409, 503))
+copying = APIRouter(route_class=WritingRoute, responses=with_error_responses(409))
 faults = APIRouter(prefix="/faults", route_class=FaultRoute, responses=with_error_responses(409))
 
 LINK_COMMAND: msgspec.json.Decoder[LinkCommand] = msgspec.json.Decoder(LinkCommand)
@@ -70,8 +64,8 @@ ACCEPTED = HTTPStatus.ACCEPTED
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
 
-def _path_of(kind: type[Command], **options: Any) -> Callable[[Endpoint], Endpoint]:
-    """Makes a function the handler of the path that the catalogue gives to this type of command."""
+def _path_of(kind: type[commands.Command], **options: Any) -> Callable[[Endpoint], Endpoint]:
+    """Return a decorator that makes a function the handler of the catalogue's path of this type of command."""
     of_kind = described(kind)
     assert of_kind.http is not None
     return _path(of_kind, of_kind.http, **options)
@@ -85,7 +79,7 @@ def _path(of_kind: CommandDescription, form: HttpForm, **options: Any) -> Callab
 
 
 def _add_plain_path(of_kind: CommandDescription, form: HttpForm) -> None:
-    """The path of a command that takes nothing and that has only begun when it is answered."""
+    """Add the path of a command without arguments that has only begun when it is answered."""
 
     async def do(face: FaceDependency, caller: CallerDependency) -> Done:
         await face.do(of_kind.make({"member": face.label}), caller)
@@ -94,12 +88,12 @@ def _add_plain_path(of_kind: CommandDescription, form: HttpForm) -> None:
     _path(of_kind, form, name=of_kind.tag, description=form.summary, status_code=ACCEPTED)(do)
 
 
-for _one in CATALOGUE:
-    if _one.http is not None and _one.http.summary:
-        _add_plain_path(_one, _one.http)
+for _description in CATALOGUE:
+    if _description.http is not None and _description.http.summary:
+        _add_plain_path(_description, _description.http)
 
 
-@_path_of(SetJoinList)
+@_path_of(commands.SetJoinList)
 async def set_join_list(wanted: NewJoinList, face: FaceDependency, caller: CallerDependency) -> JoinList:
     """Edit the join list of this member's whole cluster; it reaches the other members by itself."""
     try:
@@ -110,45 +104,45 @@ async def set_join_list(wanted: NewJoinList, face: FaceDependency, caller: Calle
         )
     except BadJoinList as problem:
         raise Denied(HTTPStatus.CONFLICT, f"addresses: {problem}", "nothing was changed") from problem
-    await face.do(SetJoinList(face.label, addresses), caller)
+    await face.do(commands.SetJoinList(face.label, addresses), caller)
     return JoinList(addresses=face.member.join_list)
 
 
-@_path_of(ChangeState, status_code=ACCEPTED)
+@_path_of(commands.ChangeState, status_code=ACCEPTED)
 async def change_state(wanted: StateWanted, face: FaceDependency, caller: CallerDependency) -> Done:
-    """Ask the cluster to change its state. Events tell whether it did."""
-    await face.do(ChangeState(face.label, wanted.state), caller)
+    """Ask the cluster to change its state. Events show whether it did."""
+    await face.do(commands.ChangeState(face.label, wanted.state), caller)
     return Done(message=f"the cluster was asked to be {wanted.state}")
 
 
-@_path_of(StopMember, status_code=ACCEPTED)
+@_path_of(commands.StopMember, status_code=ACCEPTED)
 async def stop(face: FaceDependency, caller: CallerDependency) -> Done:
     """Stop gracefully: give the data away, say goodbye, end."""
     face.shut_down(caller)
     return Done(message=f"{face.label} stops")
 
 
-@_path_of(SetProperties)
+@_path_of(commands.SetProperties)
 async def reconfigure(wanted: NewProperties, face: FaceDependency, caller: CallerDependency) -> Properties:
     """Change properties of this member while it runs: all of them, or none."""
     await face.reconfigure(dict(wanted.properties), caller)
     return properties_of(face)
 
 
-@_path_of(SuspectMember, status_code=ACCEPTED)
+@_path_of(commands.SuspectMember, status_code=ACCEPTED)
 async def suspect(wanted: SuspectWanted, face: FaceDependency, caller: CallerDependency) -> Done:
-    """Take another member for dead: a master removes it from the list, any other member suspects it."""
-    await face.do(SuspectMember(face.label, wanted.suspect), caller)
+    """Suspect another member: a master removes it from the list, any other member suspects it."""
+    await face.do(commands.SuspectMember(face.label, wanted.suspect), caller)
     return Done(message=f"{face.label} was told to suspect {wanted.suspect}")
 
 
 @faults.get("")
 async def link_conditions(face: FaceDependency) -> Faults:
-    """The link conditions that this member applies to what it sends."""
+    """Return the link conditions that this member applies to what it sends."""
     return _faults(face.faults)
 
 
-@_path_of(CutLink, openapi_extra=LINK_COMMAND_BODY)
+@_path_of(commands.CutLink, openapi_extra=LINK_COMMAND_BODY)
 async def change_links(request: Request, face: FaceDependency, caller: CallerDependency) -> Faults:
     """Change conditions of links. Members are named by address, or by label where this member knows it."""
     try:
@@ -160,12 +154,33 @@ async def change_links(request: Request, face: FaceDependency, caller: CallerDep
     return _faults(face.faults)
 
 
-@_path_of(Heal)
+@_path_of(commands.Heal)
 async def heal(face: FaceDependency, caller: CallerDependency) -> Faults:
     """Heal every link: end all faults."""
-    await face.do(Heal(), caller)
+    await face.do(commands.Heal(), caller)
     return _faults(face.faults)
 
 
 def _faults(conditions: Sequence[LinkChanged]) -> Faults:
-    return Faults(faults=tuple(msgspec.convert(one, LinkCondition, from_attributes=True) for one in conditions))
+    return Faults(
+        faults=tuple(msgspec.convert(condition, LinkCondition, from_attributes=True) for condition in conditions)
+    )
+
+
+MOST_BYTES = 32 * 1024 * 1024
+"""The largest snapshot: a copy is for trying out what the protocols do, not for moving data."""
+
+
+@copying.get("/snapshot")
+async def snapshot(face: FaceDependency, caller: CallerDependency) -> Snapshot:
+    """Return all that this member knows at this moment, for a simulated copy that continues from there."""
+    if caller.groups is not None and "DATA" not in caller.groups:
+        problem = f"values of maps are told too, and {caller.name} is limited to {', '.join(caller.groups)}"
+        raise Denied(HTTPStatus.FORBIDDEN, problem, "ask as somebody who may use DATA as well")
+    content = msgspec.msgpack.encode(await face.report(caller))
+    if len(content) > MOST_BYTES:
+        held, most = bytes_text(len(content)), bytes_text(MOST_BYTES)
+        raise Denied(
+            HTTPStatus.CONFLICT, f"{face.label} holds {held}, of which no copy is made", f"at most {most} are told"
+        )
+    return Snapshot(face.label, face.uuid, software_version(), content)

@@ -24,15 +24,21 @@ from quarterdeck.backend.service.http.face import Caller, Face
 from quarterdeck.backend.service.http.responses import Denied
 
 reading = APIRouter(
-    prefix="/maps", route_class=DataReadingRoute, responses=with_error_responses(409, 503, 504), dependencies=JOINED
+    prefix="/maps",
+    route_class=DataReadingRoute,
+    responses=with_error_responses(409, 503, 504),
+    dependencies=JOINED,
 )
 writing = APIRouter(
-    prefix="/maps", route_class=DataWritingRoute, responses=with_error_responses(409, 503, 504), dependencies=JOINED
+    prefix="/maps",
+    route_class=DataWritingRoute,
+    responses=with_error_responses(409, 503, 504),
+    dependencies=JOINED,
 )
 
 
 class KeyConvertor(Convertor[str]):
-    """Any letters at all, slashes and newlines too."""
+    """Any characters, also slashes and newlines."""
 
     regex = "(?s:.+)"
 
@@ -51,19 +57,19 @@ Key = Annotated[str, Path(min_length=1, description="may hold slashes")]
 
 @reading.get("/{map}/size")
 async def size(name: MapName, face: FaceDependency, caller: CallerDependency) -> MapSize:
-    """How many entries the map has."""
+    """Return how many entries the map has."""
     return MapSize(size=(await _answer(face, Size(name), caller)).size)
 
 
 @reading.get("/{map}/keys")
 async def keys(name: MapName, face: FaceDependency, caller: CallerDependency) -> MapKeys:
-    """All keys, sorted. Refused when there are too many to list."""
+    """Return all keys, sorted. Refused when there are too many to list."""
     return MapKeys(keys=(await _answer(face, Keys(name), caller)).keys)
 
 
 @reading.get("/{map}/{key:map_key}")
 async def get(name: MapName, key: Key, face: FaceDependency, caller: CallerDependency) -> Entry:
-    """The value under `key`. Keys called size or keys are looked up with the operators' paths."""
+    """Return the value under `key`. Keys called size or keys are read with the operators' paths."""
     answer = await _answer(face, Get(name, key), caller)
     if answer.value is None:
         raise Denied(HTTPStatus.NOT_FOUND, f"nothing is stored under {key!r} in {name!r}")
@@ -73,20 +79,20 @@ async def get(name: MapName, key: Key, face: FaceDependency, caller: CallerDepen
 @writing.post("/{map}/entries")
 async def put_all(name: MapName, given: NewEntries, face: FaceDependency, caller: CallerDependency) -> EntriesStored:
     """Store many values, each as a put of its own. After a problem some may be stored and others not."""
-    entries = tuple((one.key, _bytes_of(one)) for one in given.entries)
+    entries = tuple((entry.key, _bytes_of(entry)) for entry in given.entries)
     await _answer(face, PutAll(name, entries), caller)
     return EntriesStored(stored=len(entries))
 
 
 @writing.put("/{map}/{key:map_key}")
 async def put(name: MapName, key: Key, value: NewValue, face: FaceDependency, caller: CallerDependency) -> Entry:
-    """Store a value; the answer has the one that was there before."""
+    """Store a value; the answer has the previous one."""
     return _entry(key, (await _answer(face, Put(name, key, _bytes_of(value)), caller)).value)
 
 
 @writing.delete("/{map}/{key:map_key}")
 async def remove(name: MapName, key: Key, face: FaceDependency, caller: CallerDependency) -> Entry:
-    """Take a value out; the answer has the one that was there."""
+    """Remove a value; the answer has the previous one."""
     return _entry(key, (await _answer(face, Remove(name, key), caller)).value)
 
 

@@ -1,7 +1,7 @@
 """The paths of ``/quarterdeck/v1/plan``: what ``quarterdeck plan`` works out, worked out by a member (role read).
 
-Nothing of the member's cluster goes into it. It is worked out beside the member's event loop, one plan at a time, and only for so
-much input that the loop hardly notices.
+Nothing of the member's cluster is used. Plans are computed beside the member's event loop, one at a time, and only for so much
+input that the loop hardly notices.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ ONE_SIDE = {
 }
 
 MODELS: tuple[type[BaseModel], ...] = (Disconnections, Meeting, PlannedRows, Rebalance)
-"""What the paths take, for the description."""
+"""What the paths accept, for the description."""
 
 Explain = Annotated[bool, Query(description="add why")]
 
 
 def _body_description(model: type[BaseModel], example: object, *, or_list: bool = False) -> dict[str, Any]:
-    """The description of a body that the plan reads itself."""
-    one: dict[str, Any] = {"$ref": f"#/components/schemas/{model.__name__}"}
-    schema = {"anyOf": [one, {"type": "array", "items": one}]} if or_list else one
+    """Describe a body that the plan reads itself."""
+    item: dict[str, Any] = {"$ref": f"#/components/schemas/{model.__name__}"}
+    schema = {"anyOf": [item, {"type": "array", "items": item}]} if or_list else item
     content = {JSON_TYPE: {"schema": schema, "examples": {"one": {"value": example}}}}
     return {"requestBody": {"required": True, "content": content}}
 
@@ -63,7 +63,7 @@ def _body_description(model: type[BaseModel], example: object, *, or_list: bool 
     ),
 )
 async def disconnections(request: Request, explain: Explain = False) -> Response:
-    """Who stays and who is removed when some members cannot reach one another."""
+    """Plan which members stay and which are removed when some cannot reach one another."""
 
     def plan(text: bytes) -> object:
         given = read_disconnections(text)
@@ -79,7 +79,7 @@ async def disconnections(request: Request, explain: Explain = False) -> Response
     openapi_extra=_body_description(Meeting, {"local": ONE_SIDE, "remote": None}),
 )
 async def merge(request: Request, explain: Explain = False) -> Response:
-    """Which of two clusters that meet would merge into the other."""
+    """Plan which of two clusters that meet would merge into the other."""
     return await _plan_response(request, lambda text: plan_merge(read_meeting(text), explain=explain))
 
 
@@ -89,12 +89,12 @@ async def merge(request: Request, explain: Explain = False) -> Response:
     openapi_extra=_body_description(PlannedRows, {"current": ["A", "B"], "target": ["A", "C"]}, or_list=True),
 )
 async def migrations(request: Request, explain: Explain = False) -> Response:
-    """The steps from the current to the targeted replicas of a partition, or of each of a list."""
+    """Plan the steps from the current to the targeted replicas of a partition, or of each of a list."""
 
     def plan(text: bytes) -> object:
-        tell = explained_plan if explain else steps_of
+        explain_plan = explained_plan if explain else steps_of
         planned = read_and_plan(text)
-        return [tell(one) for one in planned] if isinstance(planned, list) else tell(planned)
+        return [explain_plan(rows) for rows in planned] if isinstance(planned, list) else explain_plan(planned)
 
     return await _plan_response(request, plan)
 
@@ -107,7 +107,7 @@ async def migrations(request: Request, explain: Explain = False) -> Response:
     ),
 )
 async def rebalance(request: Request, explain: Explain = False) -> Response:
-    """Who would hold which replica after members came or went."""
+    """Plan which member would hold which replica after members came or went."""
 
     def plan(text: bytes) -> object:
         given = read_rebalance(text)
@@ -123,7 +123,6 @@ def _check_size(members: int) -> None:
 
 
 async def _plan_response(request: Request, plan: Callable[[bytes], object]) -> Response:
-    """The plan for what the body says."""
     text = await request.body()
     if len(text) > MOST_BYTES:
         raise Denied(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the most is {MOST_BYTES} bytes", PLAN_LOCALLY)

@@ -14,7 +14,7 @@ from quarterdeck.backend.member_api.answers import JoinList, Properties, RecordP
 from quarterdeck.backend.member_api.beliefs import Belief, Members, Suspicions, ThisMember, WhyNotMerging
 from quarterdeck.backend.member_api.partitions import Migrations, Table
 from quarterdeck.backend.service.console_api import query_results
-from quarterdeck.backend.service.console_api.event_feed import encoded
+from quarterdeck.backend.service.console_api.event_stream import encoded
 from quarterdeck.backend.service.console_api.route_classes import (
     FaceDependency,
     GuardedRoute,
@@ -26,32 +26,32 @@ from quarterdeck.backend.service.http.responses import JSON_TYPE
 
 MOST_RECORDS = 10_000
 MOST_RECORD_BYTES = 8 * 1024 * 1024
-"""What one answer has of records, unless a single one is longer."""
+"""The size of an answer with records, unless a single one is longer."""
 
 router = APIRouter(route_class=GuardedRoute, responses=with_error_responses())
 
 
 @router.get("/member")
 async def member(face: FaceDependency, request: Request) -> ThisMember:
-    """Who this member is, whom it follows, and its member list."""
+    """Return the identity of this member, the master it follows, and its member list."""
     return query_results.this_member(face, request.app.state.started_utc)
 
 
 @router.get("/picture")
 async def picture(face: FaceDependency) -> Belief:
-    """All that this member believes."""
+    """Return all that this member believes."""
     return query_results.whole_belief(face)
 
 
 @router.get("/members")
 async def members(face: FaceDependency) -> Members:
-    """The member list, with what each member holds of the partitions."""
+    """Return the member list, with what each member holds of the partitions."""
     return query_results.members(face)
 
 
 @router.get("/suspicions")
 async def suspicions(face: FaceDependency) -> Suspicions:
-    """Whom this member suspects and why; on a master also what slaves reported and who is held back."""
+    """Return the members that this one suspects; on a master also what slaves reported and which members are held back."""
     return query_results.suspicions_of(own_belief(face))
 
 
@@ -61,37 +61,37 @@ async def table(
     first: Annotated[int, Query(alias="from", ge=0, le=1_000_000, description="first partition")] = 0,
     last: Annotated[int | None, Query(alias="to", ge=0, le=1_000_000, description="last partition")] = None,
 ) -> Table:
-    """The partition table, up to 5,000 rows at a time."""
+    """Return the partition table, up to 5,000 rows at a time."""
     return query_results.table_rows(face, first, last)
 
 
 @router.get("/migrations")
 async def migrations(face: FaceDependency) -> Migrations:
-    """What runs, what is planned, and how the latest ended."""
+    """Return what runs, what is planned, and how the latest ended."""
     return query_results.migrations(face)
 
 
 @router.get("/why-not-merging")
 async def why_not_merging(face: FaceDependency) -> WhyNotMerging:
-    """Why the clusters that this member could meet do not become one."""
+    """Return why the clusters that this member could meet do not become one."""
     return query_results.why_not_merging(face)
 
 
 @router.get("/join-list")
 async def join_list(face: FaceDependency) -> JoinList:
-    """Where this member looks for its cluster, and for others."""
+    """Return where this member looks for its cluster, and for others."""
     return JoinList(addresses=face.member.join_list)
 
 
 @router.get("/state")
 async def state(face: FaceDependency) -> StateIs:
-    """The state of the cluster as this member holds it to be."""
+    """Return the state of the cluster as this member believes it to be."""
     return StateIs(state=face.member.cluster_state)
 
 
 @router.get("/properties")
 async def properties(face: FaceDependency) -> Properties:
-    """Every property with its present value."""
+    """Return every property with its present value."""
     return properties_of(face)
 
 
@@ -104,7 +104,10 @@ async def records(
     after_seq: Annotated[int, Query(ge=0, le=2**62, description="its number in that incarnation")] = 0,
     limit: Annotated[int, Query(ge=1, le=MOST_RECORDS)] = 1_000,
 ) -> Response:
-    """The records after a known one, or the oldest that are kept. Ask again, after the last one got, until none come."""
+    """Return the records after a known one, or the oldest that are kept.
+
+    Ask again, after the last one received, until none come.
+    """
     complete, found = face.records_after(after_uuid, after_seq)
     lines = encoded(islice(found, limit), MOST_RECORD_BYTES)
     page = b'{"complete":%s,"records":[%s]}' % (b"true" if complete else b"false", b",".join(lines))
@@ -112,5 +115,5 @@ async def records(
 
 
 def properties_of(face: Face) -> Properties:
-    """Every property of the member, and which of them are fixed."""
+    """Return every property of the member, and which of them are fixed."""
     return Properties(properties=face.member.settings.as_properties(), fixed_at_start=tuple(sorted(FIXED_AT_START)))

@@ -1,4 +1,4 @@
-"""What a member tells of itself to the console: its machine and its picture, put into the answers of ``/quarterdeck/v1``."""
+"""The answers of ``/quarterdeck/v1``, made from a member's state machine and its picture."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MEETS_NOBODY = "it has met no other cluster; nothing on its join list or among t
 
 
 def process_started_utc() -> datetime:
-    """When this process began; now, where the system does not tell."""
+    """Return when this process began; now, where the system does not say."""
     try:
         ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
     except OSError:
@@ -47,7 +47,7 @@ def process_started_utc() -> datetime:
 
 
 def this_member(face: Face, started_utc: datetime) -> beliefs.ThisMember:
-    """Who this member is, and since when its process runs."""
+    """Return the identity of this member, and since when its process runs."""
     member, configuration = face.member, face.configuration
     members, table = member.members, member.table
     return beliefs.ThisMember(
@@ -77,13 +77,13 @@ def this_member(face: Face, started_utc: datetime) -> beliefs.ThisMember:
 
 
 def remembered(face: Face) -> tuple[Address, ...]:
-    """Addresses that were on a list of this member once, and are on none now."""
+    """Return addresses that were on a list of this member once, and are on none now."""
     belief = own_belief(face)
     return tuple(sorted(belief.ever_listed - belief.listed - {face.address}))
 
 
 def members(face: Face) -> beliefs.Members:
-    """The member list, with what this member believes of each."""
+    """Return the member list, with what this member believes of each."""
     listed, belief = face.member.members, own_belief(face)
     table = belief.table
     return beliefs.Members(
@@ -92,20 +92,20 @@ def members(face: Face) -> beliefs.Members:
         master=face.member.master,
         members=tuple(
             beliefs.MemberRow(
-                **asdict(_as(beliefs.MemberEntry, one)),
-                this=one.uuid == face.uuid,
-                master=one.address == face.member.master,
-                suspected=one.address in belief.suspicions,
-                owned=table.owned_by(one.uuid) if table else 0,
-                backed_up=table.backed_up_by(one.uuid) if table else 0,
+                **asdict(_as(beliefs.MemberEntry, listed_member)),
+                this=listed_member.uuid == face.uuid,
+                master=listed_member.address == face.member.master,
+                suspected=listed_member.address in belief.suspicions,
+                owned=table.owned_by(listed_member.uuid) if table else 0,
+                backed_up=table.backed_up_by(listed_member.uuid) if table else 0,
             )
-            for one in (listed.members if listed else ())
+            for listed_member in (listed.members if listed else ())
         ),
     )
 
 
 def whole_belief(face: Face) -> beliefs.Belief:
-    """Everything that this member believes of its cluster."""
+    """Return everything that this member believes of its cluster."""
     belief = own_belief(face)
     suspicions = suspicions_of(belief)
     return beliefs.Belief(
@@ -143,7 +143,7 @@ def whole_belief(face: Face) -> beliefs.Belief:
 
 
 def suspicions_of(belief: MemberBelief) -> beliefs.Suspicions:
-    """Whom a member suspects, what was reported to it, and whom it holds back."""
+    """Return the members that a member suspects, what was reported to it, and those it holds back."""
     uuids = {member.address: member.uuid for member in belief.members}
     return beliefs.Suspicions(
         suspicions=tuple(
@@ -156,7 +156,7 @@ def suspicions_of(belief: MemberBelief) -> beliefs.Suspicions:
 
 
 def why_not_merging(face: Face) -> beliefs.WhyNotMerging:
-    """What keeps this member's cluster from merging with another one."""
+    """Return what keeps this member's cluster from merging with another one."""
     belief, member = own_belief(face), face.member
     return beliefs.WhyNotMerging(
         sentence=_why(face, belief),
@@ -173,7 +173,7 @@ def why_not_merging(face: Face) -> beliefs.WhyNotMerging:
 
 
 def table_rows(face: Face, first: int, last: int | None) -> partitions.Table:
-    """The rows from `first` to `last`, or as many of them as one answer has room for."""
+    """Return the rows from `first` to `last`, or as many of them as one answer has room for."""
     table = face.member.table
     if table is None:
         return partitions.Table(
@@ -194,7 +194,7 @@ def table_rows(face: Face, first: int, last: int | None) -> partitions.Table:
 
 
 def migrations(face: Face) -> partitions.Migrations:
-    """The migrations that this member leads or has seen end, and what is planned."""
+    """Return the migrations that this member leads or has seen end, and what is planned."""
     belief, history = own_belief(face), face.picture.history
     leading = belief.leading
     ended = sorted(chain(history.done, history.failed), key=lambda one: -one.at_us)
@@ -225,12 +225,12 @@ def migrations(face: Face) -> partitions.Migrations:
 
 
 def _as(shape: type[Answer], source: object) -> Answer:
-    """An answer made from whatever has attributes of these names."""
+    """Make an answer from attributes of the same names."""
     return msgspec.convert(source, shape, from_attributes=True)
 
 
 def _begun(begun: MigrationStarted) -> dict[str, Any]:
-    """The fields of `Migration`, for answers that tell more of one."""
+    """Return the fields of `Migration`, for answers that have more of one."""
     return asdict(_as(partitions.Migration, begun))
 
 
@@ -245,7 +245,7 @@ def _finished(ended: EndedMigration) -> partitions.Finished:
 
 
 def _entries(listed: Iterable[Member]) -> tuple[beliefs.MemberEntry, ...]:
-    return tuple(_as(beliefs.MemberEntry, one) for one in listed)
+    return tuple(_as(beliefs.MemberEntry, member) for member in listed)
 
 
 def _obstacles(belief: MemberBelief) -> tuple[beliefs.Obstacle, ...]:

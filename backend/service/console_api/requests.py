@@ -1,4 +1,4 @@
-"""What the console's interface is handed (docs/reference/http-api.md): unknown fields are errors, and nothing is converted."""
+"""Bodies of requests to the console's interface (docs/reference/http-api.md): unknown fields are errors, nothing is converted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RequestModel(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _only_text(cls, given: object) -> object:
-        """JSON can write halves of letters, ``\\ud800``, which are no text and could be neither stored nor told back."""
+        r"""Refuse halves of letters, which JSON can write as ``\\ud800`` and which could be neither stored nor sent back."""
         if not _is_text(given):
             raise ValueError("there is a letter that is none; write both halves of a surrogate pair")
         return given
@@ -56,7 +56,7 @@ class NewProperties(RequestModel):
 
 
 def _alone(given: str, other: str) -> dict[str, JsonValue]:
-    """The schema of one of two fields without the other one."""
+    """Return the schema of one of two fields without the other one."""
     return {"required": [given], "properties": {given: {"type": "string"}, other: {"type": "null"}}}
 
 
@@ -93,7 +93,7 @@ class NewEntries(RequestModel):
 
 
 def _is_text(given: object) -> bool:
-    """Whether all text in it, names of fields too, can be written as UTF-8."""
+    """Return whether all text in it, names of fields too, can be written as UTF-8."""
     if isinstance(given, str):
         return given.isascii() or _SURROGATE.search(given) is None
     if isinstance(given, dict):

@@ -1,4 +1,4 @@
-"""How the console's interface takes requests: who asks is settled before the body is read, and errors have one form."""
+"""How the console's interface handles requests: callers are checked before the body is read, and errors have one form."""
 
 from __future__ import annotations
 
@@ -22,19 +22,25 @@ from quarterdeck.backend.member_api.answers import ROOT, Fail
 from quarterdeck.backend.service.configuration.process_configuration import Role, UserGroup
 from quarterdeck.backend.service.http.access import require
 from quarterdeck.backend.service.http.face import Caller, Face
-from quarterdeck.backend.service.http.responses import JSON_TYPE, Denied, failure, json_response, wrong_method
-from quarterdeck.backend.service.http.unknown_paths import no_such_path
+from quarterdeck.backend.service.http.responses import (
+    JSON_TYPE,
+    Denied,
+    failure,
+    json_response,
+    no_such_path,
+    wrong_method,
+)
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 DESCRIPTION_PATH = f"{ROOT}/openapi.json"
 
 LONGEST_QUOTE = 60
-"""How much of what was given an error repeats."""
+"""How much of an input an error repeats."""
 
 
 class GuardedRoute(APIRoute):
-    """A path that takes a role. Whoever lacks it is sent away before anything of the body is read.
+    """A path that requires a role. A caller without it is refused before anything of the body is read.
 
     A handler that returns one of the types of `backend.member_api` is described by that type, and its answer is encoded as JSON.
     """
@@ -77,19 +83,19 @@ class FaultRoute(GuardedRoute):
 
 
 class DataReadingRoute(GuardedRoute):
-    """For what reads entries of maps."""
+    """For reading entries of maps."""
 
     group = "DATA"
 
 
 class DataWritingRoute(WritingRoute):
-    """For what changes entries of maps."""
+    """For changing entries of maps."""
 
     group = "DATA"
 
 
 def described_answer(answer: type[Struct], description: str) -> dict[str, Any]:
-    """An answer of this type, in the terms of OpenAPI."""
+    """Describe an answer of this type for OpenAPI."""
     schema = {"$ref": f"#/components/schemas/{answer.__name__}"}
     return {"description": description, "content": {JSON_TYPE: {"schema": schema}}}
 
@@ -103,7 +109,7 @@ def _encoding(endpoint: Callable[..., Coroutine[Any, Any, Struct]], status: int)
 
 
 def face_of(request: Request) -> Face:
-    """The member that the application of `request` belongs to."""
+    """Return the member to which the application of `request` belongs."""
     return cast(Face, request.app.state.face)
 
 
@@ -149,7 +155,7 @@ ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
 
 
 def with_error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The errors that every path may answer, and those of `statuses`, as OpenAPI describes them."""
+    """Return the errors that every path may answer, and those of `statuses`, as OpenAPI describes them."""
     return {status: ERROR_RESPONSES[status] for status in (400, 401, 403, 404, 405, 408, 413, 414, 429, *statuses)}
 
 
@@ -174,7 +180,7 @@ async def _on_http(request: Request, problem: Exception) -> Response:
 
 
 def _methods_at(request: Request) -> set[str]:
-    """What may be done at the path of the request. Several routes share a path; of two paths that fit, the first one counts."""
+    """Return the methods of the path. Several routes share a path; of two paths that fit, the first one counts."""
     fitting = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
     return {method for route in fitting if route.path == fitting[0].path for method in getattr(route, "methods", ())}
 
@@ -191,19 +197,19 @@ async def _on_refused(_: Request, problem: Exception) -> Response:
 
 
 async def _on_bad_property(_: Request, problem: Exception) -> Response:
-    """A name that there is not is bad input; a value that a property cannot have, here and now, is refused."""
+    """Answer that an unknown name is bad input, and that a value which a property cannot have is refused."""
     known = isinstance(problem, BadProperty) and problem.name in PROPERTIES and problem.name not in FIXED_AT_START
     status = HTTPStatus.CONFLICT if known else HTTPStatus.BAD_REQUEST
     return failure(Denied(status, str(problem), "nothing was changed; GET /quarterdeck/v1/properties lists all"))
 
 
 async def _on_crash(_: Request, problem: Exception) -> Response:
-    """The server logs what it was; whoever asked is told nothing of how the member is built."""
+    """Answer without details: the server logs the cause, and clients learn nothing of how the member is built."""
     return failure(Denied(HTTPStatus.INTERNAL_SERVER_ERROR, "something went wrong in this member", "its log says what"))
 
 
 def validation_problem(error: ErrorDetails) -> tuple[str, str]:
-    """Field and problem of what was handed in, and a hint."""
+    """Return the field and problem of an input, and a hint."""
     where, *rest = error["loc"] or ("request",)
     field = ".".join(str(part) for part in rest) or str(where)
     hint = "see /quarterdeck/v1/openapi.json for what goes here"

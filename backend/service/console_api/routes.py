@@ -1,4 +1,4 @@
-"""The console's own interface, ``/quarterdeck/v1``: what it consists of, and its description.
+"""The console's own interface, ``/quarterdeck/v1``: its routes, and its description.
 
 Contract: docs/reference/http-api.md. Everything goes through `Face`.
 """
@@ -17,7 +17,7 @@ from starlette.routing import BaseRoute, Mount
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.links import LinkCommand
 from quarterdeck.backend.member_api.answers import ROOT, Fail, RecordPage
-from quarterdeck.backend.service.console_api import commands, maps, plans, queries, snapshots
+from quarterdeck.backend.service.console_api import commands, maps, plans, queries
 from quarterdeck.backend.service.console_api.event_stream import event_stream
 from quarterdeck.backend.service.console_api.query_results import process_started_utc
 from quarterdeck.backend.service.console_api.route_classes import GuardedRoute, add_error_handlers
@@ -25,7 +25,7 @@ from quarterdeck.backend.service.http.face import Face
 from quarterdeck.backend.service.member_log import software_version
 
 ROUTERS = (
-    *(queries.router, snapshots.router, commands.writing, commands.faults),
+    *(queries.router, commands.copying, commands.writing, commands.faults),
     *(plans.router, maps.reading, maps.writing),
 )
 
@@ -40,20 +40,20 @@ Events stream over a WebSocket at `/quarterdeck/v1/events?after=UUID:SEQ`. Error
 
 
 def console_routes(face: Face) -> list[BaseRoute]:
-    """The interface of the member behind `face`, all of it below one mount."""
+    """Return the interface of the member behind `face`, all of it below one mount."""
     mount = Mount(ROOT, console_app(face))
     mount.path_regex = re.compile(mount.path_regex.pattern, re.DOTALL)  # keys of maps may hold newlines
     return [mount]
 
 
 def console_paths() -> list[str]:
-    """The paths that have no names in them."""
+    """Return the paths that have no names in them."""
     paths = [str(getattr(route, "path", "")) for router in ROUTERS for route in router.routes]
     return [ROOT + path for path in dict.fromkeys(paths) if "{" not in path]
 
 
 def console_app(face: Face) -> FastAPI:
-    """The same, to be mounted anywhere."""
+    """Return the interface, to be mounted anywhere."""
     app = FastAPI(
         title="Quarterdeck", version=software_version(), description=DESCRIPTION, docs_url=None, redoc_url=None
     )
@@ -70,7 +70,7 @@ def console_app(face: Face) -> FastAPI:
 
 
 def openapi_description(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI description; made once, at the first use."""
+    """Return the OpenAPI description; made once, at the first use."""
     if app.openapi_schema is None:
         found = get_openapi(
             title=app.title,
@@ -98,7 +98,7 @@ def openapi_description(app: FastAPI) -> dict[str, Any]:
 
 
 def _wire_schemas(app: FastAPI) -> dict[str, Any]:
-    """Of the answers, and of records and commands about links, which are the core's own."""
+    """Return the schemas of the answers, and of records and commands about links, which are the core's own."""
     answers = {route.answer for route in app.routes if isinstance(route, GuardedRoute) and route.answer is not None}
     by_name = sorted(answers, key=lambda answer: answer.__name__)
     (links, *_), schemas = msgspec.json.schema_components(
@@ -108,7 +108,7 @@ def _wire_schemas(app: FastAPI) -> dict[str, Any]:
 
 
 def _plan_schemas() -> dict[str, Any]:
-    """Of what plans are made from."""
+    """Return the schemas of the input of plans."""
     _, together = models_json_schema(
         [(model, "validation") for model in plans.MODELS], ref_template=SCHEMAS.replace("{name}", "{model}")
     )

@@ -1,8 +1,8 @@
-"""Who may use the HTTP face, and for what: identification, roles, groups, read-only members, and those who guess.
+"""Who may use the HTTP interface, and for what: identification, roles, groups, read-only members, and guessing of passwords.
 
-Somebody shows who they are by ``Authorization: Basic`` or ``Bearer``, or by the name and password that stand in the body of
-operators' paths (Hazelcast: REST bodies). When no users are configured, whoever reaches the member may do what is not a fault.
-Pages in a browser may do nothing, with or without users, unless their origin is configured.
+A client identifies itself by ``Authorization: Basic`` or ``Bearer``, or by the name and password in the body of operators' paths
+(Hazelcast: REST bodies). When no users are configured, any client that reaches the member may do what is not a fault. Pages in a
+browser may do nothing, with or without users, unless their origin is configured.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import binascii
 import hmac
 import ipaddress
 import secrets
-from collections import OrderedDict
-from collections.abc import Callable
+from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable
 
 from starlette.requests import HTTPConnection
 
@@ -22,10 +22,71 @@ from quarterdeck.backend.core.address import BadAddress, host_of, split_host_and
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.live.transport.limits import network_of
 from quarterdeck.backend.service.configuration.process_configuration import Role, User, UserGroup
-from quarterdeck.backend.service.http.attempts import AttemptCounter, GuessPace
 from quarterdeck.backend.service.http.credentials import Credentials
 from quarterdeck.backend.service.http.face import Caller, Face
 from quarterdeck.backend.service.http.responses import Denied
+
+WINDOW_US = 60 * SECOND_US
+
+KEYS_KEPT = 4_096
+
+
+class AttemptCounter:
+    """Counts what remote hosts did lately.
+
+    Up to `kept` hosts are remembered; then the host that was seen least recently is forgotten.
+    """
+
+    def __init__(self, allowed: int, window_us: int = WINDOW_US, kept: int = KEYS_KEPT) -> None:
+        self._allowed = allowed
+        self._window_us = window_us
+        self._kept = kept
+        self._times: OrderedDict[Hashable, deque[int]] = OrderedDict()
+
+    def wait_us(self, host: Hashable, now_us: int) -> int:
+        """Return how long until `host` may do it again; 0 if it may now."""
+        times = self._times.get(host)
+        if times is None or len(times) < self._allowed:
+            return 0
+        return max(0, times[0] + self._window_us - now_us)
+
+    def record(self, host: Hashable, now_us: int) -> None:
+        """Record that `host` has done it."""
+        self._times.setdefault(host, deque(maxlen=self._allowed)).append(now_us)
+        self._times.move_to_end(host)
+        if len(self._times) > self._kept:
+            self._times.popitem(last=False)
+
+    def __len__(self) -> int:
+        return len(self._times)
+
+
+class GuessPace:
+    """Slows guessing down without shutting clients out.
+
+    After so many wrong guesses within a minute, the next ones are checked one after another, `apart_us` from each other.
+    """
+
+    def __init__(self, free: int, apart_us: int) -> None:
+        self._wrong = AttemptCounter(free)
+        self._apart_us = apart_us
+        self._next_us: OrderedDict[Hashable, int] = OrderedDict()
+        """When the next turn of each delayed client is."""
+
+    def turn_us(self, client: Hashable, now_us: int) -> int:
+        """Take the next turn. Return how long to wait for it."""
+        if not self._wrong.wait_us(client, now_us):
+            return 0
+        turn_us = max(now_us + self._apart_us, self._next_us.pop(client, 0))
+        self._next_us[client] = turn_us + self._apart_us
+        if len(self._next_us) > KEYS_KEPT:
+            self._next_us.popitem(last=False)
+        return turn_us - now_us
+
+    def wrong(self, client: Hashable, now_us: int) -> None:
+        """Record a wrong guess."""
+        self._wrong.record(client, now_us)
+
 
 _DIGEST_KEY = secrets.token_bytes(32)
 """Of this process: what is kept of a secret is of no use elsewhere."""
@@ -34,33 +95,33 @@ RANKS: dict[Role, int] = {"read": 0, "write": 1, "fault": 2}
 """Each role includes those before it."""
 
 FREE_GUESSES = 5
-"""Wrong credentials of one name from one remote host within a minute; those that follow wait for their turn."""
+"""Wrong credentials of one name from one remote host within a minute that are checked at once; later ones are delayed."""
 
 FREE_GUESSES_IN_ALL = 50
-"""The same of all names together, so that nobody goes through them."""
+"""The same for all names together."""
 
 GUESSES_APART_US = SECOND_US // 4
 
 LONGEST_WAIT_US = 20 * SECOND_US
-"""Whoever would have to wait longer for their turn is told to come again."""
+"""A client that would have to wait longer is asked to come again."""
 
 PROVEN_KEPT = 4_096
 
 REFUSALS_RECORDED = 20
-"""Refusals of one remote host within the window that are recorded; an intruder may not fill the journal."""
+"""Refusals of one remote host within the window that are recorded, so that an intruder does not fill the journal."""
 
 LONGEST_NAME = 200
-"""Characters of what was asked that are recorded."""
+"""Characters of a request that are recorded."""
 
 CHALLENGES = ('Basic realm="quarterdeck", charset="UTF-8"', 'Bearer realm="quarterdeck"')
-"""A header each: browsers overlook a scheme that stands behind another one."""
+"""A header each: browsers overlook a scheme that follows another one."""
 
 
 async def require(face: Face, connection: HTTPConnection, role: Role, group: UserGroup) -> Caller:
-    """The caller, who has identified themselves as somebody with `role` who may use `group`.
+    """Return the caller, which has identified itself as a user with `role` that may use `group`.
 
-    Raises `Denied`: 401 when nobody has identified themselves or the credentials are wrong, 403 when they may not, 429 when
-    too many guess.
+    Raises `Denied`: 401 when it has not identified itself or the credentials are wrong, 403 when it may not, 429 when too many
+    guess.
     """
     access = access_of(face, connection)
     caller = await access.identified(connection)
@@ -72,13 +133,13 @@ async def require(face: Face, connection: HTTPConnection, role: Role, group: Use
 
 
 def access_of(face: Face, connection: HTTPConnection) -> AccessPolicy:
-    """The one that the application keeps for its member."""
+    """Return the policy that the application keeps for its member."""
     kept = connection.scope.get("state", {}).get("access")
     return kept if isinstance(kept, AccessPolicy) else AccessPolicy(face)
 
 
 class AccessPolicy:
-    """Decides who may do what with one member."""
+    """Decides which clients may do what with one member."""
 
     def __init__(self, face: Face) -> None:
         self._face = face
@@ -86,7 +147,7 @@ class AccessPolicy:
         self._pace = GuessPace(FREE_GUESSES, GUESSES_APART_US)
         self._pace_in_all = GuessPace(FREE_GUESSES_IN_ALL, GUESSES_APART_US)
         self._proven: OrderedDict[tuple[str, bytes], None] = OrderedDict()
-        """Which credentials were right from which host: they need not wait for those who guess there too."""
+        """Credentials that were right, with the host: they are not delayed when others guess there."""
         self._recorded_refusals = AttemptCounter(REFUSALS_RECORDED)
 
     @property
@@ -94,7 +155,7 @@ class AccessPolicy:
         return self._credentials.users
 
     async def identified(self, connection: HTTPConnection) -> Caller | None:
-        """Who asks, by the header; None if they have not said and would have to. Raises `Denied`."""
+        """Return the caller by the header, or None if there is no header and one is needed. Raises `Denied`."""
         self._check_browser(connection)
         if not self.users:
             role: Role = "fault" if self._face.configuration.allow_faults else "write"
@@ -108,7 +169,7 @@ class AccessPolicy:
         return Caller(remote_of(connection), user.role, user.name, user.groups)
 
     async def by_password(self, connection: HTTPConnection, password: str) -> Caller:
-        """Who asks, by the password in the body of an operators' path. Raises `Denied`."""
+        """Return the caller by the password in the body of an operators' path. Raises `Denied`."""
         user = await self._look_up(connection, "", password, lambda: _user_with(password, self.users))
         if user is None:
             raise Denied(403, "unauthenticated", "the password is nobody's")
@@ -117,7 +178,7 @@ class AccessPolicy:
     async def _look_up(
         self, connection: HTTPConnection, name: str, shown: str, look: Callable[[], User | None]
     ) -> User | None:
-        """Whose credentials these are. While somebody guesses, those that were not right before wait for their turn.
+        """Return the user with these credentials. During guessing, those that were not right before are delayed.
 
         Raises `Denied` when too many wait.
         """
@@ -144,7 +205,7 @@ class AccessPolicy:
         return user
 
     def allow(self, connection: HTTPConnection, caller: Caller, role: Role, group: UserGroup) -> None:
-        """Raises `Denied` unless `caller` may use `group`, and do here what takes `role`."""
+        """Raise `Denied` unless `caller` may use `group` and has the `role`."""
         configuration = self._face.configuration
         problem = hint = ""
         if caller.groups is not None and group not in caller.groups:
@@ -163,7 +224,7 @@ class AccessPolicy:
             raise Denied(403, problem, hint)
 
     def refused(self, connection: HTTPConnection, caller: Caller | None, reason: str) -> None:
-        """Have it recorded that somebody was not allowed something."""
+        """Record that a client was not allowed something."""
         host, now_us = _host_of(connection), self._face.now_us()
         if self._recorded_refusals.wait_us(host, now_us):
             return
@@ -172,7 +233,9 @@ class AccessPolicy:
         self._face.refused(asked[:LONGEST_NAME], caller or Caller(remote_of(connection), "read"), reason)
 
     def _check_browser(self, connection: HTTPConnection) -> None:
-        """Any page can make a browser ask a member, with credentials that the browser knows, or none where none are needed;
+        """Refuse foreign origins and host names.
+
+        Any page can make a browser send requests to a member, with the credentials that the browser knows, or with none;
         and a name that the page's owner has made up can lead to the member.
         """
         headers, security = connection.headers, self._face.configuration.security
@@ -188,9 +251,9 @@ class AccessPolicy:
             raise Denied(403, problem, hint)
 
     def _own_hosts(self) -> tuple[str, ...]:
-        """The names that are this member's, and those by which its operators know the cluster."""
+        """Return the member's own names, and those by which its operators know the cluster."""
         configuration = self._face.configuration
-        listed = [one.lower() for one in map(_host_in, configuration.join_list) if one is not None]
+        listed = [host.lower() for host in map(_host_in, configuration.join_list) if host is not None]
         own = ("localhost", configuration.bind_host.lower(), host_of(self._face.address).lower())
         return (*own, *configuration.security.allowed_hosts, *listed)
 
@@ -200,18 +263,18 @@ def _unidentified(problem: str, hint: str = "") -> Denied:
 
 
 def remote_of(connection: HTTPConnection) -> str:
-    """Host and port of the other end."""
+    """Return host and port of the client."""
     client = connection.client
     return f"{client.host}:{client.port}" if client else "unknown"
 
 
 def _host_of(connection: HTTPConnection) -> str:
-    """What a remote cannot change at will."""
+    """Return what a remote cannot change at will."""
     return network_of(connection.client.host) if connection.client else ""
 
 
 def _is_plain_host(text: str, own: tuple[str, ...]) -> bool:
-    """Whether the Host header is missing, as in HTTP/1.0, a numeric address, or one of `own`."""
+    """Return whether the Host header is missing, as in HTTP/1.0, a numeric address, or one of `own`."""
     if not text:
         return True
     host = _host_in(text)
@@ -235,7 +298,7 @@ def _host_in(text: str) -> str | None:
 
 
 def _name_in(header: str) -> str:
-    """For whom somebody gives themselves out; empty when the credentials say no name."""
+    """Return the name that the credentials claim; empty if they have none."""
     scheme, _, rest = header.partition(" ")
     if scheme.lower() != "basic":
         return ""
@@ -246,7 +309,7 @@ def _name_in(header: str) -> str:
 
 
 def _user_with(password: str, users: tuple[User, ...]) -> User | None:
-    """The user with this password. Every user is looked at, whatever was found before."""
+    """Return the user with this password. Every user is compared, whatever was found before."""
     found = None
     for user in users:
         if _same(user.password, password) and user.password:
@@ -255,7 +318,7 @@ def _user_with(password: str, users: tuple[User, ...]) -> User | None:
 
 
 def _user_of(header: str, users: tuple[User, ...]) -> User | None:
-    """Whose credentials these are. Every user is looked at, whatever was found before."""
+    """Return the user with these credentials. Every user is compared, whatever was found before."""
     scheme, _, rest = header.partition(" ")
     found = None
     if scheme.lower() == "bearer":
@@ -274,9 +337,9 @@ def _user_of(header: str, users: tuple[User, ...]) -> User | None:
     return found
 
 
-def _same(one: str, other: str) -> bool:
-    """Whether two texts are the same, in a time that says nothing of either."""
-    return hmac.compare_digest(_digest(one), _digest(other))
+def _same(text: str, other: str) -> bool:
+    """Compare two texts in a time that reveals nothing of either."""
+    return hmac.compare_digest(_digest(text), _digest(other))
 
 
 def _digest(text: str) -> bytes:

@@ -1,4 +1,4 @@
-"""The secrets of those who may use the HTTP face, as their files have them now: they change without a restart."""
+"""The secrets of users of the HTTP interface, as their files have them now: they change without a restart."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from quarterdeck.backend.live.security.file_stamps import FileStamp, stamp_of
 from quarterdeck.backend.service.configuration.process_configuration import User
 
 LOOK_SECONDS = 2.0
-"""How often, at most, the files are looked at; it is done when somebody shows a secret."""
+"""How often, at most, the files are checked; that happens when a client presents a secret."""
 
 _LOG = logging.getLogger(__name__)
 
 
 class Credentials:
-    """`users`, each with the secret that stands in the file now.
+    """The users, each with the secret that stands in its file now.
 
-    A file that is gone takes the secret with it. One that is empty or cannot be read leaves the last secret as it was: somebody
-    may be writing it.
+    A file that is gone takes the secret with it. One that is empty or cannot be read leaves the last secret as it was: it may be
+    about to be written.
     """
 
     def __init__(self, users: tuple[User, ...], seconds: Callable[[], float] = time.monotonic) -> None:
@@ -31,7 +31,7 @@ class Credentials:
 
     @property
     def users(self) -> tuple[User, ...]:
-        """Everybody, in the order of the configuration."""
+        """All users, in the order of the configuration."""
         now = self._seconds()
         if now - self._looked_at >= LOOK_SECONDS:
             self._looked_at = now
@@ -46,7 +46,7 @@ class Credentials:
         self._stamps[place] = stamp
         if stamp is None:
             self._users[place] = replace(user, password="", token="")
-            _LOG.warning("%s may not come in any more: %s is gone", user.name, user.secret_file)
+            _LOG.warning("%s is no longer accepted: %s is gone", user.name, user.secret_file)
             return
         try:
             secret = user.secret_file.read_text(encoding="utf-8").rstrip("\r\n")
@@ -59,7 +59,7 @@ class Credentials:
             _LOG.warning("the secret of %s stays as it was: %s is empty", user.name, user.secret_file)
             return
         self._users[place] = replace(user, token=secret) if user.by_token else replace(user, password=secret)
-        _LOG.info("the secret of %s was read anew from %s", user.name, user.secret_file)
+        _LOG.info("the secret of %s was read again from %s", user.name, user.secret_file)
 
 
 def _stamp(user: User) -> FileStamp | None:

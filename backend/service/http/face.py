@@ -24,15 +24,15 @@ from quarterdeck.backend.service.meters import Meters
 
 
 class Caller(Struct, frozen=True):
-    """Who asks: where from, and what they have shown to be allowed."""
+    """A client that made a request: where from, and what it may do."""
 
     remote: str
     """Host and port of the other end."""
     role: Role
     name: str = ""
-    """The name under which they have identified themselves, if any."""
+    """The name under which it has identified itself, if any."""
     groups: tuple[UserGroup, ...] | None = None
-    """What they are limited to; None: nothing."""
+    """The groups to which it is limited; None: all."""
 
 
 class Face(Protocol):
@@ -40,116 +40,93 @@ class Face(Protocol):
 
     @property
     def label(self) -> str:
-        """What people call the member."""
-        ...
+        """The name by which people call the member."""
 
     @property
     def address(self) -> Address:
         """Where other members reach it."""
-        ...
 
     @property
     def uuid(self) -> str:
-        """Of its present incarnation."""
-        ...
+        """The uuid of its present incarnation."""
 
     @property
     def run(self) -> str:
         """The run under which it records."""
-        ...
 
     @property
     def configuration(self) -> ProcessConfiguration:
-        """What it was told to be."""
-        ...
+        """How it was configured."""
 
     @property
     def member(self) -> Inspection:
         """What the member knows and believes; commands go through `do` and `call`."""
-        ...
 
     @property
     def picture(self) -> Picture:
-        """Folded from all that this member has recorded; it knows nothing of what others record."""
-        ...
+        """The fold of all that this member has recorded, and of nothing that others record."""
 
     @property
     def node_state(self) -> NodeState:
         """How far its process is, in the operators' words."""
-        ...
 
     @property
     def connections(self) -> int:
         """How many connections to other members are open."""
-        ...
 
     @property
     def journal(self) -> JournalCondition | None:
-        """How the writing of its journal goes; None when it has none."""
-        ...
+        """The condition of its journal; None when it has none."""
 
     @property
     def meters(self) -> Meters:
         """What its process has counted and timed."""
-        ...
 
     @property
     def queues(self) -> WireQueues:
         """What waits in its connections."""
-        ...
 
     @property
     def calls_in_flight(self) -> int:
         """How many calls of clients are not answered yet."""
-        ...
 
     @property
     def faults(self) -> Sequence[LinkChanged]:
-        """The link conditions in force here, as this member applies them to what it sends."""
-        ...
+        """The link conditions that this member applies to what it sends."""
 
     async def report(self, caller: Caller) -> MemberReport:
-        """All that the member knows, for a copy to go on from; that it was asked is recorded."""
-        ...
+        """Return all that the member knows, for a copy to continue from, and record the request."""
 
     def now_us(self) -> int:
-        """The time on the clock that its records carry."""
-        ...
+        """Return the time on the clock that its records carry."""
 
     def records_after(self, uuid: str, seq: int) -> tuple[bool, Sequence[Record]]:
-        """The records since (`uuid`, `seq`), oldest first, and whether none in between is lost; see `RecordBuffer`."""
-        ...
+        """Return whether no record is lost since (`uuid`, `seq`), and the records, oldest first; see `RecordBuffer`."""
 
     async def do(self, command: Command, caller: Caller) -> None:
-        """Have the member do it, and record that it was asked. Raises `CommandRefused`, which is recorded as well.
+        """Carry out a command and record who asked. Raises `CommandRefused`, which is recorded as well.
 
         Labels in commands about links are labels or addresses of members.
         """
-        ...
 
     async def call(self, operation: Operation, caller: Caller) -> Answer:
-        """Ask the member for an operation on a map."""
-        ...
+        """Carry out an operation on a map."""
 
     def identified(self, host: str) -> None:
-        """Somebody at `host` has shown who they are: strangers make way for connections from there."""
-        ...
+        """Give connections from `host` precedence over strangers: a client there has identified itself."""
 
     def refused(self, what: str, caller: Caller, reason: str) -> None:
-        """Record that somebody was not allowed something."""
-        ...
+        """Record that a client was not allowed something."""
 
     async def reconfigure(self, properties: dict[str, str | int | float | bool], caller: Caller) -> None:
         """Change properties at runtime. Raises `BadProperty`, and then nothing was changed."""
-        ...
 
     def shut_down(self, caller: Caller, *, whole_cluster: bool = False) -> None:
-        """Begin to stop gracefully, this member or all members of its cluster; returns at once."""
-        ...
+        """Begin to stop gracefully, this member or all members of its cluster; return at once."""
 
 
 def own_belief(face: Face) -> MemberBelief:
-    """What was folded of this member's own records in its present incarnation; an empty belief before the first of them."""
+    """Return the fold of this member's records in its present incarnation; an empty belief before the first of them."""
     found = face.picture.members.get(face.label)
     if found is None or found.uuid != face.uuid:
         return MemberBelief(face.label, face.address, face.uuid)
@@ -157,5 +134,5 @@ def own_belief(face: Face) -> MemberBelief:
 
 
 def utc_now_us() -> int:
-    """UTC by this machine's clock, microseconds since 1970."""
+    """Return UTC by this machine's clock, in microseconds since 1970."""
     return time.time_ns() // 1_000

@@ -1,8 +1,8 @@
 """HTTP/1.1 as uvicorn speaks it, for clients that may be slow only within limits.
 
-What comes before the first request is complete is the listener's concern (`backend.live.transport.listener`), the body of a
-request that of `backend.service.http.request_guard`. Left are the head of a later request on the same connection, the time
-until a client has its answer, and what is no HTTP.
+The listener (`backend.live.transport.listener`) handles what comes before the first request is complete, and
+`backend.service.http.request_guard` the body of a request. Here are limited: the head of a later request on the same connection,
+the time until a client has its answer, and bytes that are no HTTP.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ HEAD_SECONDS = 5.0
 """From the first byte of a request to the end of its head."""
 
 ANSWER_SECONDS = 120.0
-"""From the end of the head until the client has all of the answer: longer than any call may take."""
+"""From the end of the head until the client has received all of the answer: longer than any call may take."""
 
 REFUSED_UPGRADE = "refused_upgrade"
-"""The name in a request's state that says why it is no WebSocket although it asks for one."""
+"""The key in a request's state for why it is no WebSocket although it asks for one."""
 
 
 class BoundedProtocol(H11Protocol):
-    """Hangs up on clients that do not finish the head of a request, or do not take an answer, in time. Dates its answers, as
-    uvicorn's server would.
+    """Closes connections whose client does not finish the head of a request, or does not take an answer, in time.
+
+    It dates its answers, as uvicorn's server would.
     """
 
     _late: asyncio.TimerHandle | None = None
@@ -36,7 +37,7 @@ class BoundedProtocol(H11Protocol):
 
     @property
     def gives_way(self) -> bool:
-        """Whether nobody would miss this connection: no request is complete that is not answered yet."""
+        """Whether this connection may be closed in favour of others: no complete request waits for its answer."""
         return self.cycle is None or self.cycle.response_complete or self.cycle.more_body
 
     def data_received(self, data: bytes) -> None:
@@ -53,19 +54,19 @@ class BoundedProtocol(H11Protocol):
         super().connection_lost(problem)
 
     def handle_websocket_upgrade(self, event: h11.Request) -> None:
-        """From here on the deadlines are those of the WebSocket."""
+        """Stop the timer: the deadlines are those of the WebSocket now."""
         self._forget_deadline()
         super().handle_websocket_upgrade(event)
 
     def shutdown(self) -> None:
-        """As uvicorn's, which waits for requests whose body may never come."""
+        """Shut down as uvicorn does, but without waiting for requests whose body may never come."""
         if self.gives_way:
             self._hang_up()
         else:
             self.cycle.keep_alive = False
 
     def _should_upgrade(self) -> bool:
-        """Whether this request becomes a WebSocket. One with a body never does: its body would be read as frames."""
+        """Return whether this request becomes a WebSocket. One with a body never does: its body would be read as frames."""
         if self._get_upgrade() != b"websocket":
             return False
         if _has_body(self.headers):
@@ -74,7 +75,7 @@ class BoundedProtocol(H11Protocol):
         return self.scope["method"] == "GET" and self.scope["http_version"] == "1.1"
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no HTTP, in the form that all refusals have. Whoever has an answer already is hung up on."""
+        """Refuse what is no HTTP, in the form of all refusals. If an answer has begun already, only close the connection."""
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             body = failure_body("this is no HTTP request", "send HTTP/1.1 with one Host header")
             lines = [b"HTTP/1.1 400 Bad Request", b"content-type: " + JSON_TYPE.encode(), b"connection: close"]
@@ -85,14 +86,14 @@ class BoundedProtocol(H11Protocol):
         self._hang_up()
 
     def _hang_up(self) -> None:
-        """Nobody answers any more, nor waits for the rest of a body."""
+        """Close the connection and end the request under way."""
         if self.cycle is not None:
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         self.transport.close()
 
     def _set_deadline(self) -> None:
-        """Have the timer run for what the client is at now; it is not set anew for what goes on."""
+        """Start the timer for what the client is doing now; a timer for the same thing keeps running."""
         what: object
         if self.cycle is not None and not self.cycle.response_complete:
             what, seconds = self.cycle, ANSWER_SECONDS

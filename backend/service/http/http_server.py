@@ -1,8 +1,7 @@
 """HTTP and WebSocket on connections that a member was given: uvicorn's protocols without uvicorn's server.
 
-The member's port is the member's (`backend.live.transport.listener`). What serves HTTP is loaded when the first client
-comes, beside the event loop, so that members of which nobody asks anything start fast and stay small; that client
-waits.
+The member's port belongs to `backend.live.transport.listener`. The modules for HTTP are loaded when the first client comes,
+beside the event loop, so that members without clients start fast and stay small; that client waits.
 """
 
 from __future__ import annotations
@@ -19,17 +18,17 @@ MakeApplication = Callable[[], "ASGIApp"]
 MakeProtocol = Callable[[], asyncio.Protocol]
 
 FLUSH_SECONDS = 0.15
-"""How long, at the end, those who follow the events have to be told the last ones."""
+"""How long, at the end, the last events are sent to subscribers."""
 
 KEEP_ALIVE_SECONDS = 75
-"""How long a connection may stand idle between two requests."""
+"""How long a connection may be idle between two requests."""
 
 LINGER_SECONDS = 10.0
-"""How long, at least, somebody may take to read the end of what was said before the connection was closed."""
+"""How long, at least, a client may take to read the last answer before a closed connection is aborted."""
 
 LONGEST_HEAD_BYTES = 64 * 1024
 LONGEST_MESSAGE_BYTES = 64 * 1024
-"""From a client of the event stream, which has nothing to say."""
+"""From a client of the event stream, which should send nothing."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -58,7 +57,7 @@ class HttpServer:
         self._closing: set[HttpProtocol] = set()
 
     def hand_over(self, transport: asyncio.Transport, said: bytes) -> asyncio.Protocol:
-        """The protocol for somebody who speaks HTTP; see `backend.live.transport.listener.HttpHandover`."""
+        """Return the protocol for an HTTP client; see `backend.live.transport.listener.HttpHandover`."""
         if self._sweeping is None:
             self._sweeping = self._loop.call_later(LINGER_SECONDS, self._sweep)
         if self._make is not None:
@@ -70,7 +69,7 @@ class HttpServer:
         return pending
 
     async def load(self) -> None:
-        """Return when clients need not wait any more."""
+        """Return when clients no longer wait for loading."""
         if self._make is None and not self._closed:
             if self._loading is None:
                 self._loading = self._loop.create_task(self._load())
@@ -100,7 +99,7 @@ class HttpServer:
             self._sweeping.cancel()
 
     def _sweep(self) -> None:
-        """Break off who was told goodbye long ago and does not read it: asyncio would wait for ever."""
+        """Abort connections that were closed long ago and whose client does not read the rest: asyncio would wait forever."""
         closing = {protocol for protocol in self._protocols() if protocol.transport.is_closing()}
         for protocol in closing & self._closing:
             protocol.transport.abort()
@@ -111,7 +110,7 @@ class HttpServer:
     async def _load(self) -> None:
         try:
             make, protocols, requests = await asyncio.to_thread(_loaded, self._make_application, self._loop)
-        except Exception:  # noqa: BLE001 - logged; the member lives on without, and the next client may have more luck
+        except Exception:  # noqa: BLE001 - logged; the member runs on without, and the next client tries again
             _LOG.exception("the HTTP face cannot be served")
             for pending in tuple(self._pending):
                 pending.abort()
@@ -128,7 +127,7 @@ class PendingClient(asyncio.Protocol):
     """A client that connected before HTTP was loaded: what it has sent is kept, more is not read."""
 
     gives_way = True
-    """To others who come before HTTP is loaded, when there are too many."""
+    """It may be closed in favour of others when too many come before HTTP is loaded."""
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
@@ -159,7 +158,7 @@ class PendingClient(asyncio.Protocol):
 def _loaded(
     make_application: MakeApplication, loop: asyncio.AbstractEventLoop
 ) -> tuple[MakeProtocol, Callable[[], tuple[HttpProtocol, ...]], Callable[[], set[asyncio.Task[None]]]]:
-    """What makes protocols; what gives those in use; what gives the requests under way. Takes a good part of a second."""
+    """Return what makes protocols, the protocols in use, and the requests under way. Takes a good part of a second."""
     import uvicorn
     from uvicorn.server import ServerState
 
@@ -180,7 +179,7 @@ def _loaded(
         h11_max_incomplete_event_size=LONGEST_HEAD_BYTES,
     )
     config.load()
-    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # bad requests of others are no reason to write a line
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # bad requests of clients are not logged
     state = ServerState()
 
     def make() -> asyncio.Protocol:

@@ -1,7 +1,7 @@
-"""What every request must keep to, whatever path it is for: how long a body may be, and how long it may take to come.
+"""Limits of all requests: how long a body may be, and how long it may take to arrive.
 
-The server has no such limits of its own. A request whose body was not taken in ends its connection, so that nobody can keep
-the member reading what it has refused already.
+The server has no such limits of its own. A request whose body was not read ends its connection, so that clients cannot keep the
+member reading what it has already refused.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from quarterdeck.backend.service.http.responses import Denied, failure
 
 @dataclass(frozen=True)
 class RequestLimits:
-    """For one request, and for all together."""
+    """The limits of one request, and of all together."""
 
     body_bytes: int = 9 * 1024 * 1024
-    """Above the longest entry of a map."""
+    """More than the longest entry of a map."""
     all_bodies_bytes: int = 64 * 1024 * 1024
-    """Of the bodies of all requests that are under way."""
+    """Of the bodies of all requests under way."""
     body_seconds: float = 20.0
     """From the head of the request to the end of its body."""
     target_bytes: int = 8 * 1024
@@ -39,11 +39,11 @@ class RequestLimits:
 WHOLE_ADDRESS = re.compile(rb"https?://([^/]*)(/.*)?", re.IGNORECASE | re.DOTALL)
 
 OWN_HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
-"""On every answer: what it says is true now, and is what it says it is."""
+"""On every answer: it is of the declared type, and it is not to be cached."""
 
 
 class RequestGuard:
-    """Stands before an application."""
+    """Applies the limits to the requests of an application."""
 
     def __init__(self, app: ASGIApp, face: Face, limits: RequestLimits) -> None:
         self._app = app
@@ -69,7 +69,7 @@ class RequestGuard:
 
 
 def origin_form(scope: Scope) -> Scope:
-    """A request for a whole address, as clients of proxies send it, is one for its path at its host (RFC 9112, 3.2.2)."""
+    """Make a request for a whole address, as clients of proxies send it, one for its path at its host (RFC 9112, 3.2.2)."""
     found = WHOLE_ADDRESS.fullmatch(scope.get("raw_path") or b"")
     if found is None:
         return scope
@@ -84,7 +84,7 @@ async def _switched_off(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def _one_slash(scope: Scope) -> Scope:
-    """The product looks at how a path begins, so lines are about that have a slash too many at the end."""
+    """Remove slashes at the end. The product looks only at how a path begins, so there are scripts that have one too many."""
     path = scope["path"]
     if path.endswith("/") and path.startswith("/hazelcast/rest/") and not path.startswith("/hazelcast/rest/maps/"):
         return {**scope, "path": path.rstrip("/")}
@@ -92,7 +92,7 @@ def _one_slash(scope: Scope) -> Scope:
 
 
 class _HeldBodies:
-    """How much of bodies the application holds."""
+    """How many bytes of bodies the application holds."""
 
     def __init__(self) -> None:
         self.bytes = 0
@@ -124,7 +124,7 @@ class _GuardedRequest:
                 raise
             await failure(denied)(scope, self.receive, self.send)
         except ClientDisconnect:
-            pass  # whoever asked is gone, and nobody waits for an answer
+            pass  # the client is gone, and no answer is needed
         finally:
             self._held.bytes -= self._taken
 
@@ -138,7 +138,7 @@ class _GuardedRequest:
             seconds = f"{self._limits.body_seconds:g}"
             raise Denied(408, "the body did not come in time", f"send all of it within {seconds} s") from None
         if message["type"] == "http.request":
-            self._take(len(message.get("body", b"")))
+            self._count(len(message.get("body", b"")))
             self._complete = not message.get("more_body", False)
         return message
 
@@ -153,7 +153,7 @@ class _GuardedRequest:
             message = {**message, "headers": headers.raw}
         await self._send(message)
 
-    def _take(self, more: int) -> None:
+    def _count(self, more: int) -> None:
         self._taken += more
         self._held.bytes += more
         if self._taken > self._limits.body_bytes:

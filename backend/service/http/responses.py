@@ -1,8 +1,9 @@
-"""What the HTTP face answers: the shapes that all paths share (Hazelcast: REST status codes)."""
+"""Answers of the HTTP interface in the forms that all paths share (Hazelcast: REST status codes), and of unknown paths."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import SequenceMatcher
 
 import msgspec
 from starlette.exceptions import HTTPException
@@ -12,8 +13,9 @@ JSON_TYPE = "application/json"
 
 
 class Denied(HTTPException):
-    """The answer is no, and here is why. `hint` says what would help; `challenges` are the ways to identify
-    oneself, a header each; `more` are further fields of the body.
+    """A refusal with its reason.
+
+    `hint` says what would help; `challenges` are the ways to identify, a header each; `more` are further fields of the body.
     """
 
     def __init__(
@@ -34,17 +36,17 @@ class Denied(HTTPException):
 
 
 def json_response(body: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """`body` as JSON."""
+    """Respond with `body` as JSON."""
     return Response(msgspec.json.encode(body), status, dict(headers or {}), JSON_TYPE)
 
 
 def success(**fields: object) -> Response:
-    """It is done. Names of fields have an underscore where the body has a dash."""
+    """Respond that it is done. Names of fields have an underscore where the body has a dash."""
     return json_response({"status": "success"} | {name.replace("_", "-"): value for name, value in fields.items()})
 
 
 def failure(problem: HTTPException) -> Response:
-    """A refusal."""
+    """Respond with a refusal."""
     hint, more = (problem.hint, problem.more) if isinstance(problem, Denied) else ("", {})
     body = failure_body(problem.detail, hint, more)
     response = Response(body, problem.status_code, problem.headers, JSON_TYPE)
@@ -54,14 +56,60 @@ def failure(problem: HTTPException) -> Response:
 
 
 def failure_body(message: str, hint: str = "", more: Mapping[str, object] | None = None) -> bytes:
-    """The body that every refusal has."""
+    """Return the body that every refusal has."""
     hinted = {"hint": hint} if hint else {}
     return msgspec.json.encode({"status": "fail", "message": message, **hinted, **(more or {})})
 
 
 def wrong_method(method: str, methods: Iterable[str]) -> Response:
-    """What may be done at a path at which there is something else to do; OPTIONS asks for just that."""
+    """Respond with the methods of a path that does not have this one; OPTIONS asks for just that."""
     allowed = ", ".join(sorted({*methods, "OPTIONS"}))
     if method == "OPTIONS":
         return Response(status_code=204, headers={"Allow": allowed})
     return failure(Denied(405, f"{method} is nothing to do here", f"use {allowed}", headers={"Allow": allowed}))
+
+
+LONGEST_PATH = 200
+"""Characters of a path that are compared."""
+
+NEAR = 0.7
+"""How similar two steps of a path are at least, of 1, for one to be taken for the other."""
+
+
+def no_such_path(path: str, known: Iterable[str], reference: str) -> Denied:
+    """Refuse a path; the hint names the nearest of the `known` paths, or `reference` when none is near."""
+    near = nearest(path, known)
+    return Denied(404, "there is nothing at this path", f"did you mean {near}?" if near else f"see {reference}")
+
+
+def nearest(path: str, known: Iterable[str]) -> str | None:
+    """Return the known path that shares most steps with `path`, from its end: people forget or mistype what stands before."""
+    wanted = _steps(path[:LONGEST_PATH])
+    scores = {candidate: _likeness(wanted, _steps(candidate)) for candidate in known}
+    most = max(scores.values(), default=0.0)
+    best = [candidate for candidate, score in scores.items() if score == most > 0]
+    return best[0] if len(best) == 1 else None
+
+
+def _steps(path: str) -> list[str]:
+    return [step.lower() for step in path.split("/") if step]
+
+
+def _likeness(wanted: list[str], known: list[str]) -> float:
+    """Score how much two paths have in common. It is 0 when their ends differ, unless `wanted` is the beginning of `known`."""
+    from_end = _in_common(wanted[::-1], known[::-1])
+    from_start = _in_common(wanted, known)
+    if from_end == 0 and from_start < len(wanted):
+        return 0
+    return from_end + from_start - abs(len(wanted) - len(known)) / 10
+
+
+def _in_common(wanted: list[str], known: list[str]) -> float:
+    """Sum how similar steps side by side are, up to the first two that are not."""
+    alike = 0.0
+    for step, other in zip(wanted, known, strict=False):
+        ratio = SequenceMatcher(None, step, other).ratio()
+        if ratio < NEAR:
+            break
+        alike += ratio
+    return alike

@@ -1,7 +1,7 @@
-"""Threads that nobody waits for at the end: a process that has nothing left to do ends, whatever keeps them.
+"""Threads that are abandoned at the end: a process that has nothing left to do ends, whatever keeps them.
 
-An event loop resolves names of hosts in threads. Where the servers for names do not answer, each takes tens of seconds, which
-nothing can cut short. Python waits for the threads of its own pool when a loop is closed, and again when the process ends.
+An event loop resolves host names in threads. Where name servers do not answer, each lookup takes tens of seconds, which nothing
+can cut short. Python waits for the threads of its own pool when a loop is closed, and again when the process ends.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ P = ParamSpec("P")
 
 
 class AbandonableThreads(ThreadPoolExecutor):
-    """A thread for each job, so that those that are stuck hold nobody up. A pool by type only: asyncio takes nothing else."""
+    """A thread for each job, so that stuck jobs delay no others. A pool by type only: asyncio accepts nothing else."""
 
     def submit(self, fn: Callable[P, Result], /, *arguments: P.args, **named: P.kwargs) -> Future[Result]:
         """Begin at once."""
@@ -37,11 +37,11 @@ class AbandonableThreads(ThreadPoolExecutor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Nobody waits."""
+        """Do not wait."""
 
 
 def run_and_end(main: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
-    """As `asyncio.run`, but for the threads, which are abandoned."""
+    """Run as `asyncio.run` does, but abandon the threads."""
 
     async def run() -> Result:
         asyncio.get_running_loop().set_default_executor(AbandonableThreads())

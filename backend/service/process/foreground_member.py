@@ -1,6 +1,6 @@
-"""A member as the whole of a process: from its configuration until it is told to leave.
+"""A member as the whole of a process: from its configuration until it is asked to leave.
 
-The first SIGTERM or SIGINT lets it give away what only it holds, and say goodbye; the second only say goodbye.
+At the first SIGTERM or SIGINT it gives away what only it holds, and says goodbye; at the second it only says goodbye.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ from quarterdeck.backend.service.process.abandonable_threads import run_and_end
 from quarterdeck.backend.service.process.member_service import MemberService
 
 CLOSE_TIMEOUT_SECONDS = 2.0
-"""How long a member that has left waits for its last words and answers to be under way."""
+"""How long a member that has left waits until its last messages and answers are sent."""
 
 
 class ExitStatus(IntEnum):
-    """How it ended, as the status of the process."""
+    """How the process ended, as its status."""
 
     LEFT = 0
     CRASHED = 1
     BAD_CONFIGURATION = 2
     NEVER_JOINED = 3
-    """Its port was taken, or no cluster was found that would have it."""
+    """Its port was taken, or it found no cluster that admitted it."""
 
 
 class CannotRun(Exception):
-    """The member could not even begin. `end` says how its process ends; the message why."""
+    """The member could not begin. `end` is the status of its process; the message says why."""
 
     def __init__(self, end: ExitStatus, reason: str) -> None:
         super().__init__(reason)
@@ -85,8 +85,8 @@ async def _run(configuration: ProcessConfiguration, ready_file: Path | None) -> 
     if ready is not None:
         ready.remove()
     closing = asyncio.gather(service.close(CLOSE_TIMEOUT_SECONDS), return_exceptions=True)
-    for failed in filter(None, await closing):  # the member has left, and its data is safe, whoever is still connected
-        LOGGER.error("not everybody who was connected could be told", exc_info=failed)
+    for failed in filter(None, await closing):  # the member has left, and its data is safe
+        LOGGER.error("not all connected clients and members could be notified", exc_info=failed)
     return process.end()
 
 
@@ -98,9 +98,9 @@ def _on_stop_signal(service: MemberService, number: signal.Signals) -> None:
 async def _announce_leaving(service: MemberService) -> None:
     await service.leaving.wait()
     try:
-        tell_systemd("STOPPING=1")
+        notify_systemd("STOPPING=1")
     except OSError as problem:
-        LOGGER.warning("nobody can be told that the member leaves: %s", problem)
+        LOGGER.warning("the service manager was not notified that the member leaves: %s", problem)
 
 
 async def _announce_joined(service: MemberService, ready: ReadyFile | None) -> None:
@@ -108,16 +108,19 @@ async def _announce_joined(service: MemberService, ready: ReadyFile | None) -> N
     try:
         if ready is not None:
             ready.write({"label": service.label, "address": service.address, "uuid": service.uuid, "pid": os.getpid()})
-        tell_systemd("READY=1")
+        notify_systemd("READY=1")
     except OSError as problem:
-        LOGGER.warning("nobody can be told that the member has joined: %s", problem)
+        LOGGER.warning("the service manager was not notified that the member has joined: %s", problem)
 
 
 class _MemberProcess:
     """One member with its journal and log, and how its process ends."""
 
     def __init__(self, configuration: ProcessConfiguration, base_port: int) -> None:
-        """`base_port` is the first port of those that an entry of the join list without one stands for. Raises `CannotRun`."""
+        """Set the member up. Raises `CannotRun`.
+
+        `base_port` is the first of the ports that an entry of the join list without one stands for.
+        """
         self.failed_to_join = False
         address = configuration.address
         label = configuration.label or address
@@ -146,7 +149,7 @@ class _MemberProcess:
                 _clock(),
                 LiveNetwork({label: address}, SystemRandom()),
                 journal=self._journal,
-                record_consumers=(log.take, self._watch_join_failure),
+                record_consumers=(log.write, self._watch_join_failure),
                 limits=_limits(),
             )
         except BadCertificate as problem:
@@ -158,14 +161,14 @@ class _MemberProcess:
             self.failed_to_join = True
 
     def end(self) -> ExitStatus:
-        """How the process ends; the journal is closed."""
+        """Close the journal. Return how the process ends."""
         self.close_journal()
         if self.service.crashed:
             return ExitStatus.CRASHED
         return ExitStatus.NEVER_JOINED if self.failed_to_join else ExitStatus.LEFT
 
     def close_journal(self) -> None:
-        """What is still to be written is; a failure is logged."""
+        """Write the rest of the journal; a failure is logged."""
         if self._journal is not None:
             try:
                 self._journal.close()
@@ -174,7 +177,7 @@ class _MemberProcess:
 
 
 async def _start(configuration: ProcessConfiguration) -> _MemberProcess:
-    """Begin at the first port that is free, of those it may take. Raises `CannotRun`."""
+    """Begin at the first free port of those it may take. Raises `CannotRun`."""
     host, first = host_of(configuration.address), port_of(configuration.address)
     last = min(first + configuration.ports_tried - 1, HIGHEST_PORT)
     for port in range(first, last + 1):
@@ -208,7 +211,7 @@ def _fail_to_bind(configuration: ProcessConfiguration, first: int, last: int, pr
 
 
 def _is_taken(host: str, port: int) -> bool:
-    """Whether somebody has this port just now. Only a look: it may be so a moment later."""
+    """Return whether another process has this port just now. It may be so a moment later."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -219,13 +222,15 @@ def _is_taken(host: str, port: int) -> bool:
 
 
 def _clock() -> RunClock:
-    """Microseconds since 1970, but never backwards: members that know nothing of one another share it as well as can be,
-    and so do the incarnations of one member."""
+    """Return a clock of microseconds since 1970 that never goes backwards.
+
+    Members that know nothing of one another share it as well as can be, and so do the incarnations of one member.
+    """
     return RunClock(time.monotonic_ns() - time.time_ns(), 0)
 
 
 def _limits() -> TransportLimits:
-    """What connections of strangers may hold of the files that this process may have open."""
+    """Return how many of the files that this process may open are for connections of strangers."""
     descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     limits = DEFAULT_LIMITS if descriptors == resource.RLIM_INFINITY else limits_within(descriptors)
     LOGGER.info(
@@ -257,28 +262,28 @@ def _file_name(text: str) -> str:
 
 
 class ReadyFile:
-    """A file that is there as long as the member has joined and not left. Raises OSError when it cannot be written."""
+    """A file that exists as long as the member has joined and not left. Raises OSError when it cannot be written."""
 
     def __init__(self, path: Path) -> None:
-        """Makes sure that there is none yet: one that a killed member has left behind says nothing."""
+        """Remove a file that a killed member has left behind."""
         self._path = path
         if not os.access(path.parent, os.W_OK | os.X_OK):
             raise OSError(errno.ENOENT, f"there is no folder {path.parent} to write into")
         path.unlink(missing_ok=True)
 
     def write(self, content: Mapping[str, object]) -> None:
-        """As a whole or not at all, so that who waits for it can read it at once."""
+        """Write it as a whole or not at all, so that its readers find it complete."""
         unfinished = self._path.with_name(f".{self._path.name}.{os.getpid()}")
         unfinished.write_bytes(msgspec.json.encode(content) + b"\n")
         unfinished.replace(self._path)
 
     def remove(self) -> None:
-        """The member has left, or is about to."""
+        """Remove it, because the member has left or is about to."""
         self._path.unlink(missing_ok=True)
 
 
-def tell_systemd(state: str) -> None:
-    """Say ``READY=1`` or the like to whoever has started this process and wants to know. Raises OSError."""
+def notify_systemd(state: str) -> None:
+    """Send ``READY=1`` or the like to the service manager, if there is one. Raises OSError."""
     name = os.environ.get("NOTIFY_SOCKET")
     if name:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:

@@ -1,8 +1,8 @@
 """A member of a cluster on this machine, in a process of its own, which `backend.live.process.process_host` starts.
 
 Requests come in on stdin and reports go out on stdout (`backend.live.process.pipe_messages`); what people should read goes to
-stderr. The member's HTTP interface may be used as well, with everything switched on. The process ends with its member, or
-as soon as stdin does, for then nobody is left who could stop it.
+stderr. The member's HTTP interface may be used as well, with everything switched on. The process ends with its member, or as
+soon as stdin ends, because then nothing is left that could stop it.
 """
 
 from __future__ import annotations
@@ -19,31 +19,14 @@ from quarterdeck.backend.core.address import host_of
 from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.core.data.calls.operations import Answer
 from quarterdeck.backend.core.events import Record, StrangerRefused
-from quarterdeck.backend.live.process.pipe_messages import (
-    MAX_LINE_BYTES,
-    PIPE_REQUEST,
-    BeginCall,
-    CallAnswered,
-    CommandDone,
-    EventRecorded,
-    ExecuteCommand,
-    IncarnationEnded,
-    IncarnationStarted,
-    PeerRejection,
-    PipeReport,
-    SetLinks,
-    StartIncarnation,
-    StateTold,
-    TellState,
-    line_of,
-)
+from quarterdeck.backend.live.process import pipe_messages as pipe
 from quarterdeck.backend.live.transport.network import LiveNetwork
 from quarterdeck.backend.service.configuration.process_configuration import ENDPOINT_GROUPS, ProcessConfiguration
 from quarterdeck.backend.service.process.abandonable_threads import run_and_end
 from quarterdeck.backend.service.process.member_service import MemberService
 
 CLOSE_TIMEOUT_SECONDS = 1.0
-"""How long a member that has stopped waits for its last words to be under way."""
+"""How long a member that has stopped waits until its last messages are sent."""
 
 STDIN, STDOUT, STDERR = 0, 1, 2
 
@@ -54,7 +37,7 @@ PR_SET_PDEATHSIG = 1
 class LocalMember:
     """Runs the incarnation that `begin` describes, and reports on it to `reports`, a file descriptor."""
 
-    def __init__(self, begin: StartIncarnation, reports: int) -> None:
+    def __init__(self, begin: pipe.StartIncarnation, reports: int) -> None:
         self._reports = reports
         configuration = begin.configuration
         network = LiveNetwork(begin.addresses, Random(f"{begin.seed}/network"))
@@ -83,71 +66,72 @@ class LocalMember:
         )
 
     async def begin(self) -> bool:
-        """Start the member; whether it has started."""
+        """Start the member. Return whether it has started."""
         try:
             await self.service.start()
         except OSError as problem:
-            self._send_report(IncarnationStarted(problem.strerror or str(problem), problem.errno))
+            self._send_report(pipe.IncarnationStarted(problem.strerror or str(problem), problem.errno))
             return False
-        self._send_report(IncarnationStarted())
+        self._send_report(pipe.IncarnationStarted())
         return True
 
     async def wait_ended(self) -> None:
         """Return when the incarnation has ended and its last messages are sent."""
         await self.service.ended_event.wait()
         if not self.service.crashed:
-            self._send_report(IncarnationEnded())
+            self._send_report(pipe.IncarnationEnded())
         await self.service.close(CLOSE_TIMEOUT_SECONDS)
 
-    async def execute(self, order: ExecuteCommand | BeginCall | SetLinks | TellState) -> None:
+    async def execute(
+        self,
+        order: pipe.ExecuteCommand | pipe.BeginCall | pipe.SetLinks | pipe.TellState,
+    ) -> None:
         """Carry out a request; its outcome is reported."""
         host = self.service.host
         match order:
-            case SetLinks(conditions):
+            case pipe.SetLinks(conditions):
                 for condition in conditions:
                     self.service.network.take(condition)
                 host.links_changed(conditions)
-            case TellState(number):
-                self._send_report(StateTold(number, await host.told_state()))
-            case BeginCall(number, operation, watched):
+            case pipe.TellState(number):
+                self._send_report(pipe.StateTold(number, await host.told_state()))
+            case pipe.BeginCall(number, operation, watched):
                 host.call(operation, watched, partial(self._answered, number))
-            case ExecuteCommand(number, command):
+            case pipe.ExecuteCommand(number, command):
                 try:
                     await host.execute(command)
                 except CommandRefused as refusal:
-                    self._send_report(CommandDone(number, str(refusal)))
+                    self._send_report(pipe.CommandDone(number, str(refusal)))
                 else:
-                    self._send_report(CommandDone(number))
-
-    # What the member tells
+                    self._send_report(pipe.CommandDone(number))
 
     def _recorded(self, record: Record) -> None:
         if isinstance(record.event, StrangerRefused):
             self._send_report(
-                PeerRejection(record.event.remote, record.event.reason, record.event.cause)
-            )  # told by the cluster, as all others of it
+                pipe.PeerRejection(record.event.remote, record.event.reason, record.event.cause)
+            )  # reported by the cluster, as its other events
         else:
-            self._send_report(EventRecorded(record))
+            self._send_report(pipe.EventRecorded(record))
 
     def _answered(self, number: int, answer: Answer) -> None:
-        self._send_report(CallAnswered(number, answer))
+        self._send_report(pipe.CallAnswered(number, answer))
 
-    def _send_report(self, report: PipeReport) -> None:
-        """Written at once and as a whole, so that a kill of this process loses nothing that has happened before it."""
-        rest = memoryview(line_of(report))
+    def _send_report(self, report: pipe.PipeReport) -> None:
+        """Write a report at once and as a whole, so that a kill of this process loses nothing that has happened before."""
+        rest = memoryview(pipe.line_of(report))
         try:
             while rest:
                 rest = rest[os.write(self._reports, rest) :]
-        except BrokenPipeError:  # the cluster is gone, and with it everybody who wants to know
+        except BrokenPipeError:  # the cluster is gone
             os._exit(1)
 
 
 async def run_local_member(reports: int) -> None:
     """Run one incarnation, from the first request to its end or to that of stdin."""
-    orders = asyncio.StreamReader(limit=MAX_LINE_BYTES)
+    orders = asyncio.StreamReader(limit=pipe.MAX_LINE_BYTES)
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(orders), os.fdopen(STDIN))
-    first = PIPE_REQUEST.decode(await orders.readline())
-    if not isinstance(first, StartIncarnation):
+    first = pipe.PIPE_REQUEST.decode(await orders.readline())
+    if not isinstance(first, pipe.StartIncarnation):
         raise TypeError(f"the first order has to be to begin, not {first}")
     member = LocalMember(first, reports)
     if not await member.begin():
@@ -163,8 +147,10 @@ async def run_local_member(reports: int) -> None:
 
 
 def end_with_parent() -> None:
-    """Have the system kill this process when the thread that has started it ends: stdin is not read by a process that stands
-    still, or that writes to somebody who does not read. Where the system cannot do that, the end of stdin has to do.
+    """Have the system kill this process when the thread that started it ends.
+
+    A process that is frozen, or that writes to one that does not read, does not read stdin. Where the system cannot do
+    that, the end of stdin must do.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -172,15 +158,15 @@ def end_with_parent() -> None:
 
 async def _obey(member: LocalMember, orders: asyncio.StreamReader) -> None:
     while line := await orders.readline():
-        order = PIPE_REQUEST.decode(line)
-        if isinstance(order, StartIncarnation):
+        order = pipe.PIPE_REQUEST.decode(line)
+        if isinstance(order, pipe.StartIncarnation):
             raise TypeError("the member has begun already")
         await member.execute(order)
 
 
 if __name__ == "__main__":
     own_stdout = os.dup(STDOUT)
-    os.dup2(STDERR, STDOUT)  # what anybody prints belongs to the people, not among the reports
+    os.dup2(STDERR, STDOUT)  # what is printed is for people, not among the reports
     sys.stdout = sys.stderr
     end_with_parent()
     run_and_end(partial(run_local_member, own_stdout))

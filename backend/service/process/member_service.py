@@ -1,4 +1,4 @@
-"""One member, running, with all that belongs to it: connections, records, log, journal, picture, and its HTTP face."""
+"""One running member with all that belongs to it: connections, records, log, journal, picture, and its HTTP interface."""
 
 from __future__ import annotations
 
@@ -13,39 +13,14 @@ from uuid import uuid4
 
 import msgspec
 
+from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address, BadAddress, parse_address
 from quarterdeck.backend.core.causes import RefusalCause
 from quarterdeck.backend.core.cluster_snapshot import MemberReport
+from quarterdeck.backend.core.commands import commands
 from quarterdeck.backend.core.commands.catalogue import description_of
 from quarterdeck.backend.core.commands.check import Condition, check, with_addresses
-from quarterdeck.backend.core.commands.commands import (
-    Command,
-    CommandRefused,
-    Heal,
-    KillAt,
-    KillMember,
-    Partition,
-    PauseMember,
-    ResumeMember,
-    SetJoinList,
-    SetProperties,
-    StopCluster,
-    StopMember,
-    SuspectMember,
-)
 from quarterdeck.backend.core.data.calls.operations import Answer, Operation
-from quarterdeck.backend.core.events import (
-    FORM,
-    Event,
-    JournalChanged,
-    LinkChanged,
-    ListInstalled,
-    OperatorAsked,
-    ProcessPaused,
-    ProcessResumed,
-    Record,
-    StrangerRefused,
-)
 from quarterdeck.backend.core.links import LinkCommand
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.properties import BadProperty
@@ -69,19 +44,19 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 ANSWER_SENT_SECONDS = 0.1
-"""What ends this member waits so long, for the answer to whoever asked for it to be under way."""
+"""A command that ends this member waits so long, until its answer is sent."""
 
 LONGEST_COMMAND_TEXT = 300
 """Characters of a command in its audit event."""
 
-RecordConsumer = Callable[[Record], None]
+RecordConsumer = Callable[[events.Record], None]
 
 
 class MemberService:
     """Runs the member of `member_configuration` on the running loop: a `Face`, and the `HostObserver` of its host.
 
-    `network` knows it by its label, and others as well if commands shall call them by labels. `record_consumers` are given every
-    record, after it is in the journal, if there is one. Raises `BadCertificate`.
+    `network` knows it by its label, and others as well if commands name them by labels. `record_consumers` get every record
+    after it is in the journal, if there is one. Raises `BadCertificate`.
     """
 
     def __init__(
@@ -96,13 +71,13 @@ class MemberService:
         record_consumers: Sequence[RecordConsumer] = (),
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
         limits: TransportLimits = DEFAULT_LIMITS,
-        kill_point: KillAt | None = None,
+        kill_point: commands.KillAt | None = None,
     ) -> None:
         self.ended_event = asyncio.Event()
         self.joined = asyncio.Event()
-        """The member has a list for the first time."""
+        """Set when the member has its first list."""
         self.leaving = asyncio.Event()
-        """It has begun to leave, whoever has asked for that."""
+        """Set when it begins to leave."""
         self.crashed = False
         self.meters = Meters()
         self.run = member_configuration.run
@@ -140,27 +115,25 @@ class MemberService:
         )
 
     async def start(self) -> None:
-        """Bind the ports and begin to look for the cluster. Raises OSError, and then this service is of no more use."""
+        """Bind the ports and begin to look for the cluster. After an OSError this service cannot be used."""
         if self.configuration.rest_enabled and self.configuration.rest_port is not None:
             await self.host.listen_for_http(self.configuration.rest_port)
         await self.host.start()
 
     def stop(self) -> None:
-        """Stop gracefully: give away what only this member holds, and say goodbye. Asked a second time, only say goodbye."""
+        """Stop gracefully: give away what only this member holds, and say goodbye. At the second call, only say goodbye."""
         self._stopping = True
         self.leaving.set()
-        self.host.step(StopMember(self.label))
+        self.host.step(commands.StopMember(self.label))
 
     async def close(self, within_seconds: float) -> None:
-        """Return when nobody is connected any more, or the time is over."""
+        """Return when all connections are closed, or the time is over."""
         await asyncio.gather(self.http.close(within_seconds), self.host.close(within_seconds))
 
     def _application(self) -> ASGIApp:
         from quarterdeck.backend.service.application import application
 
         return application(self)
-
-    # The face: what is to be seen
 
     @property
     def address(self) -> Address:
@@ -195,29 +168,27 @@ class MemberService:
         return self.host.calls_in_flight
 
     @property
-    def faults(self) -> Sequence[LinkChanged]:
+    def faults(self) -> Sequence[events.LinkChanged]:
         conditions = self.network.links.conditions
         return [condition for link, condition in sorted(conditions.items()) if link[0] == self.label]
 
     async def report(self, caller: Caller) -> MemberReport:
         self._record_accepted("snapshot", caller)
-        told = await self.host.told_state()
-        utc_us = self._clock.utc_origin_us + told.clock_us
-        return MemberReport(self._member_configuration, told, utc_us, tuple(self.faults))
+        state = await self.host.told_state()
+        utc_us = self._clock.utc_origin_us + state.clock_us
+        return MemberReport(self._member_configuration, state, utc_us, tuple(self.faults))
 
     def now_us(self) -> int:
         return self._clock.now_us()
 
-    def records_after(self, uuid: str, seq: int) -> tuple[bool, Sequence[Record]]:
+    def records_after(self, uuid: str, seq: int) -> tuple[bool, Sequence[events.Record]]:
         return self._buffer.after(uuid, seq)
 
-    # The face: what may be asked
-
-    async def do(self, command: Command, caller: Caller) -> None:
+    async def do(self, command: commands.Command, caller: Caller) -> None:
         try:
             self._check(command)
             await self._carry_out(command)
-        except CommandRefused as refusal:
+        except commands.CommandRefused as refusal:
             self.refused(_command_text(command), caller, str(refusal))
             raise
         self._record_accepted(_command_text(command), caller)
@@ -225,22 +196,22 @@ class MemberService:
     async def call(self, operation: Operation, caller: Caller) -> Answer:
         answered: asyncio.Future[Answer] = self._loop.create_future()
 
-        def take(answer: Answer) -> None:
+        def on_answer(answer: Answer) -> None:
             if not answered.done():
                 answered.set_result(answer)
 
         began = self._loop.time()
-        self.host.call(operation, watched=False, on_answer=take)
+        self.host.call(operation, watched=False, on_answer=on_answer)
         answer = await answered
         outcome = "done" if not answer.problem else "refused" if answer.untouched else "open"
-        self.meters.calls[str(operation.__struct_config__.tag), outcome].take(self._loop.time() - began)
+        self.meters.calls[str(operation.__struct_config__.tag), outcome].add(self._loop.time() - began)
         return answer
 
     def identified(self, host: str) -> None:
         self.host.identified(host)
 
     def refused(self, what: str, caller: Caller, reason: str) -> None:
-        self.record(OperatorAsked(what, caller.role, _caller_text(caller), False, reason))
+        self.record(events.OperatorAsked(what, caller.role, _caller_text(caller), False, reason))
 
     async def reconfigure(self, properties: dict[str, str | int | float | bool], caller: Caller) -> None:
         what = f"change of {', '.join(properties)}"[:LONGEST_COMMAND_TEXT]
@@ -249,46 +220,46 @@ class MemberService:
         except BadProperty as problem:
             self.refused(what, caller, str(problem))
             raise
-        self.host.step(SetProperties(self.label, properties))
+        self.host.step(commands.SetProperties(self.label, properties))
         self._record_accepted(what, caller)
 
     def shut_down(self, caller: Caller, *, whole_cluster: bool = False) -> None:
         self._record_accepted("shutdown of the cluster" if whole_cluster else "shutdown of the member", caller)
-        stop = partial(self.host.step, StopCluster(self.label)) if whole_cluster else self._stop_unless_stopping
+        stop = (
+            partial(self.host.step, commands.StopCluster(self.label)) if whole_cluster else self._stop_unless_stopping
+        )
         self._loop.call_later(ANSWER_SENT_SECONDS, stop)
 
-    # Commands
-
-    def _check(self, command: Command) -> None:
-        """Raises `CommandRefused` unless this can be done here and now."""
+    def _check(self, command: commands.Command) -> None:
+        """Raise `CommandRefused` unless this can be done here and now."""
         if self.host.ended:
-            raise CommandRefused(f"{self.label} has ended")
+            raise commands.CommandRefused(f"{self.label} has ended")
         if description_of(command).role == "fault" and not self.configuration.allow_faults:
-            raise CommandRefused(f"{self.label} was not started with --allow-faults")
+            raise commands.CommandRefused(f"{self.label} was not started with --allow-faults")
         member = getattr(command, "member", self.label)
         if member not in (self.label, self.address):
-            raise CommandRefused(f"this is {self.label}, not {member}")
+            raise commands.CommandRefused(f"this is {self.label}, not {member}")
 
-    async def _carry_out(self, command: Command) -> None:
+    async def _carry_out(self, command: commands.Command) -> None:
         if isinstance(command, LinkCommand):
             self._change_links(self._named(command))
             return
         command = msgspec.structs.replace(command, member=self.label)
         check(command, (self.label,), self._condition_of)
         match command:
-            case KillMember():
+            case commands.KillMember():
                 self._loop.call_later(ANSWER_SENT_SECONDS, os.kill, os.getpid(), signal.SIGKILL)
-            case PauseMember():
+            case commands.PauseMember():
                 self.host.pause()
-                self.record(ProcessPaused(self.label))
-            case ResumeMember():
-                self.record(ProcessResumed(self.label))
+                self.record(events.ProcessPaused(self.label))
+            case commands.ResumeMember():
+                self.record(events.ProcessResumed(self.label))
                 self.host.resume()
-            case StopMember():
+            case commands.StopMember():
                 self._stop_unless_stopping()
-            case StopCluster():
+            case commands.StopCluster():
                 self._loop.call_later(ANSWER_SENT_SECONDS, self.host.step, command)
-            case SetJoinList() | SuspectMember():
+            case commands.SetJoinList() | commands.SuspectMember():
                 tries = self.member.settings.join_port_try_count
                 await self.host.execute(with_addresses(command, self.network.addresses, tries))
             case _ if isinstance(command, MemberCommand):
@@ -301,10 +272,8 @@ class MemberService:
         if not self._stopping and not self.host.ended:
             self.stop()
 
-    # Links
-
     def _named(self, command: LinkCommand) -> LinkCommand:
-        """The same, with every member by its label if that is known here, and by its address if not. Raises `CommandRefused`."""
+        """Name every member by its label if that is known here, and else by its address. Raises `CommandRefused`."""
         labels = {address: label for label, address in self.network.addresses.items()}
 
         def name(text: str) -> str:
@@ -313,12 +282,12 @@ class MemberService:
             try:
                 address = parse_address(text)
             except BadAddress as problem:
-                raise CommandRefused(f'unknown label "{text}"; name members by their addresses') from problem
+                raise commands.CommandRefused(f'unknown label "{text}"; name members by their addresses') from problem
             return labels.get(address, address)
 
-        if isinstance(command, Heal):
+        if isinstance(command, commands.Heal):
             return command
-        if isinstance(command, Partition):
+        if isinstance(command, commands.Partition):
             command = msgspec.structs.replace(command, groups=tuple(tuple(map(name, one)) for one in command.groups))
             known = [label for group in command.groups for label in group]
         else:
@@ -329,44 +298,44 @@ class MemberService:
         return command
 
     def _change_links(self, command: LinkCommand) -> None:
-        """Each member applies conditions to what it sends itself, so only those are told of."""
+        """Change links. Each member applies conditions to what it sends itself, so it records only those."""
         changed = [one for one in self.network.links.apply(command) if one.source == self.label]
         for condition in changed:
             self.record(condition)
         self.host.links_changed(changed)
 
-    # Records
-
-    def record(self, event: Event) -> None:
+    def record(self, event: events.Event) -> None:
         """Record what an operator or the network did, under the name of the cluster."""
         self._own_records += 1
         at = self._clock.now_us()
         utc = self._clock.utc_origin_us + at
         name = self.configuration.cluster_name
-        self.recorded(Record(self.run, name, self._own_records_uuid, self._own_records, at, utc, event, form=FORM))
+        self.recorded(
+            events.Record(self.run, name, self._own_records_uuid, self._own_records, at, utc, event, form=events.FORM)
+        )
 
     def _record_accepted(self, what: str, caller: Caller) -> None:
-        self.record(OperatorAsked(what, caller.role, _caller_text(caller), True, ""))
+        self.record(events.OperatorAsked(what, caller.role, _caller_text(caller), True, ""))
 
-    def recorded(self, record: Record) -> None:
+    def recorded(self, record: events.Record) -> None:
         self._buffer.append(record)
         self.picture.apply(record)
         if self._journal is not None:
             self._journal.append(record)
-        for take in self._record_consumers:
-            take(record)
-        if isinstance(record.event, ListInstalled):
+        for consume in self._record_consumers:
+            consume(record)
+        if isinstance(record.event, events.ListInstalled):
             self.joined.set()
 
     def _journal_changed(self, condition: JournalCondition) -> None:
-        """Called in the thread of the journal, which may outlive the loop."""
-        event = JournalChanged(self.label, condition.failure, condition.lost)
+        """Record the change. Called in the thread of the journal, which may outlive the loop."""
+        event = events.JournalChanged(self.label, condition.failure, condition.lost)
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self.record, event)
 
     def peer_rejected(self, remote: str, reason: str, cause: RefusalCause) -> None:
         self.meters.refusals[cause] += 1
-        self.record(StrangerRefused(remote, reason, cause))
+        self.record(events.StrangerRefused(remote, reason, cause))
 
     def ended(self, host: Host, crashed: bool) -> None:
         self.crashed = crashed
@@ -374,7 +343,7 @@ class MemberService:
 
 
 def wire_security(security: Security) -> WireSecurity:
-    """What of it concerns connections."""
+    """Return the part that concerns connections."""
     if security.certificate is None or security.key is None:
         return WireSecurity(security.cluster_secret)
     files = TlsFiles(security.certificate, security.key, security.authority, security.mutual)
@@ -385,12 +354,12 @@ def _caller_text(caller: Caller) -> str:
     return f"{caller.name}@{caller.remote}" if caller.name else caller.remote
 
 
-def _command_text(command: Command) -> str:
-    """A command as one line, for its audit event."""
+def _command_text(command: commands.Command) -> str:
+    """Return a command as one line, for its audit event."""
     fields = msgspec.to_builtins(command)
     kind = fields.pop("do")
     fields.pop("member", None)
     operation = fields.pop("operation", None)
-    words = [kind, *(() if operation is None else operation[:1])]  # its name; what it stores is nobody's concern
+    words = [kind, *(() if operation is None else operation[:1])]  # its name; what it stores is not recorded
     words += [f"{name}={value}" for name, value in fields.items() if value not in (False, "", 0)]
     return " ".join(words)[:LONGEST_COMMAND_TEXT]

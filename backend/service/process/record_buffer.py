@@ -1,4 +1,4 @@
-"""The latest records of one process, for whoever follows its events: bounded, and honest about what it has lost."""
+"""The latest records of one process, for clients that follow its events: bounded, and exact about what it has lost."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ MOST_BYTES = 8 * 1024 * 1024
 """As JSON, which is what they are sent as."""
 
 WHOLE_MEASUREMENTS = 500
-"""So many of the latest records that tell of data are kept as they are. Busy members write one every few seconds. Of older ones
-the totals stay, lest they push out the records of lists and tables, without which a console that comes late sees little; all
-of it was told again since (chapter `measure_reports`)."""
+"""So many of the latest records that measure data are kept as they are. Busy members write one every few seconds.
+
+Of older ones the totals stay, so that they do not push out the records of lists and tables, without which a console that comes
+late sees little; all of it was reported again since (chapter `measure_reports`).
+"""
 
 
 class RecordBuffer:
-    """Records in the order in which the process made them. Incarnations change with merges; the order goes on.
+    """Records in the order in which the process made them. Incarnations change with merges; the order continues.
 
-    One reader resumes behind the last record that it has seen, whoever made that one.
+    One reader resumes after the last record that it has seen, whichever incarnation made it.
     """
 
     def __init__(self, most_records: int = MOST_RECORDS, most_bytes: int = MOST_BYTES) -> None:
@@ -37,10 +39,10 @@ class RecordBuffer:
         self._first = 0
         """The number of the oldest record here; they are counted from the beginning."""
         self._measurements: deque[int] = deque()
-        """The numbers of the records that tell of data and are whole."""
+        """The numbers of the records that measure data and are whole."""
 
     def append(self, record: Record) -> None:
-        """Take in the next record, and let go of the oldest when there is no room; the newest always stays."""
+        """Add the next record, and drop the oldest when there is no room; the newest always stays."""
         size = len(self._encoder.encode(record))
         self._records.append((record, size))
         self._bytes += size
@@ -55,7 +57,7 @@ class RecordBuffer:
             self._last_dropped = (dropped.uuid, dropped.seq)
 
     def _shorten(self, place: int) -> None:
-        """Leave of what a member told of its data the totals; all of it was told again since (chapter `measure_reports`)."""
+        """Keep only the totals of a measurement; all of it was reported again since (chapter `measure_reports`)."""
         if place < 0:
             return
         record, size = self._records[place]
@@ -66,14 +68,14 @@ class RecordBuffer:
         self._bytes -= size - its_size
 
     def after(self, uuid: str, seq: int) -> tuple[bool, Sequence[Record]]:
-        """The records since (`uuid`, `seq`), oldest first, and whether none in between is lost.
+        """Return whether no record is lost since (`uuid`, `seq`), and the records since, oldest first.
 
-        An empty `uuid` means from the beginning, a `seq` of 0 from the beginning of that incarnation. After a position that is
-        not known here, be it lost or of another process, all come, and something may be missing.
+        An empty `uuid` means from the beginning, a `seq` of 0 from the beginning of that incarnation. After a position that
+        is not known here, be it lost or of another process, all are returned, and something may be missing.
         """
         wanted = (uuid, seq)
         newer = 0
-        for record, _ in reversed(self._records):  # who follows is near the end
+        for record, _ in reversed(self._records):  # readers are near the end
             if (record.uuid, record.seq) == wanted:
                 return True, self._latest(newer)
             newer += 1

@@ -1,5 +1,7 @@
-"""``/hazelcast/rest/config/…``: the TCP-IP member list (Split-brain Recovery Improvements, User Interaction), and changes of the
-configuration."""
+"""``/hazelcast/rest/config/…``: the TCP-IP member list, and changes of the configuration.
+
+See Split-brain Recovery Improvements, User Interaction.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,8 @@ from quarterdeck.backend.service.configuration.sources import BadConfiguration, 
 from quarterdeck.backend.service.http.face import Face
 from quarterdeck.backend.service.http.responses import Denied, success
 from quarterdeck.backend.service.member_log import LOGGER
-from quarterdeck.backend.service.rest.endpoint import RestEndpoint, RestRequest
-from quarterdeck.backend.service.rest.runtime_configuration import (
-    RuntimeChange,
-    parse_document,
-    read_member_list,
-    runtime_change_of,
-)
+from quarterdeck.backend.service.rest.endpoint import RestRequest, reading, writing
+from quarterdeck.backend.service.rest.runtime_configuration import parse_document, read_member_list, runtime_change_of
 
 NO_TCP_IP = "TCP-IP join mechanism is not enabled in the cluster."
 
@@ -32,13 +29,13 @@ UPDATED = "Configuration Update successfully finished."
 
 
 async def member_list(rest_request: RestRequest) -> Response:
-    """The list in force: as it was configured, or as it was edited last."""
+    """Answer with the list in force: as it was configured, or as it was edited last."""
     _require_tcp_ip(rest_request.face)
     return success(member_list=_list_in_force(rest_request.face))
 
 
 async def update_member_list(rest_request: RestRequest) -> Response:
-    """Replaces the list at this member, which brings it to every other member of its cluster."""
+    """Replace the list at this member, which passes it to all members of its cluster."""
     face = rest_request.face
     _require_tcp_ip(face)
     addresses = read_member_list(rest_request.payload, face.member.settings)
@@ -47,7 +44,7 @@ async def update_member_list(rest_request: RestRequest) -> Response:
 
 
 async def update(rest_request: RestRequest) -> Response:
-    """Applies what can be changed at runtime of a configuration in the body."""
+    """Apply what can be changed at runtime of a configuration in the body."""
     if isinstance(rest_request.payload, str):
         text = rest_request.payload
         document = await asyncio.to_thread(parse_document, text)
@@ -62,7 +59,7 @@ async def update(rest_request: RestRequest) -> Response:
 
 
 async def reload(rest_request: RestRequest) -> Response:
-    """Applies what can be changed at runtime of the file that the member was started with, as it is now."""
+    """Apply what can be changed at runtime of the file with which the member was started, as it is now."""
     source = rest_request.face.configuration.source
     if source is None:
         raise Denied(409, "this member was started without a configuration file", "use hazelcast/rest/config/update")
@@ -88,15 +85,11 @@ async def _apply(rest_request: RestRequest, document: object) -> Response:
         await face.do(SetJoinList(face.label, change.join_list), rest_request.caller)
     if change.properties:
         await face.reconfigure(change.properties, rest_request.caller)
-    return success(message=UPDATED, result=_result(change))
-
-
-def _result(change: RuntimeChange) -> dict[str, object]:
-    return {"addedConfigs": change.applied, "ignoredConfigs": change.ignored}
+    return success(message=UPDATED, result={"addedConfigs": change.applied, "ignoredConfigs": change.ignored})
 
 
 def _list_in_force(face: Face) -> tuple[str, ...]:
-    """As configured, if nobody has edited it: an entry without a port is one entry then, though it stands for several."""
+    """Return the configured list if it was not edited: there an entry without a port is one entry, though it means several."""
     member, configured = face.member, face.configuration.join_list
     if configured and read_member_list(list(configured), member.settings) == member.join_list:
         return configured
@@ -111,18 +104,8 @@ def _require_tcp_ip(face: Face) -> None:
 _AT = "/hazelcast/rest/config/"
 
 PATHS = (
-    RestEndpoint(_AT + "tcp-ip/member-list", ("GET",), "CLUSTER_READ", member_list),
-    RestEndpoint(
-        _AT + "tcp-ip/member-list",
-        ("POST",),
-        "CLUSTER_WRITE",
-        update_member_list,
-        "write",
-        identifies_by_body=True,
-        payload="member-list",
-    ),
-    RestEndpoint(
-        _AT + "update", ("POST",), "CLUSTER_WRITE", update, "write", identifies_by_body=True, payload="configuration"
-    ),
-    RestEndpoint(_AT + "reload", ("POST",), "CLUSTER_WRITE", reload, "write", identifies_by_body=True),
+    reading(_AT + "tcp-ip/member-list", member_list),
+    writing(_AT + "tcp-ip/member-list", update_member_list, "member-list"),
+    writing(_AT + "update", update, "configuration"),
+    writing(_AT + "reload", reload),
 )

@@ -1,20 +1,114 @@
-"""``/hazelcast/health`` and what is below it: for probes and load balancers, which are never asked who they are."""
+"""``/hazelcast/health`` and below: for probes and load balancers, which need not identify themselves.
+
+A cluster is safe if the loss of one member would lose no data, as far as this member knows (Hazelcast: REST health, done right:
+10.5). A member that has not joined is never safe. One without a table is safe only where nothing can be stored yet.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
 
 from msgspec import Struct
 from starlette.responses import Response
 
 from quarterdeck.backend.core.cluster_profile import ClusterState
+from quarterdeck.backend.core.membership.views.identity import Member
+from quarterdeck.backend.core.partitions.arrangement.member_groups import grouped
+from quarterdeck.backend.core.partitions.table.partition_table import PartitionTable
+from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.member_api.beliefs import NodeState
-from quarterdeck.backend.service.http.face import Face
+from quarterdeck.backend.picture.fold.belief import MemberBelief
+from quarterdeck.backend.picture.fold.safety import WORDS, unsafety_of
+from quarterdeck.backend.picture.merging.join_list_board import unusable_text
+from quarterdeck.backend.service.http.face import Face, own_belief
 from quarterdeck.backend.service.http.responses import Denied, json_response
-from quarterdeck.backend.service.rest.cluster_safety import migration_queue_size, why_not_ready, why_unsafe
-from quarterdeck.backend.service.rest.endpoint import RestEndpoint, RestRequest
+from quarterdeck.backend.service.rest.endpoint import EndpointHandler, RestEndpoint, RestRequest
+
+
+def why_not_ready(face: Face) -> str:
+    """Return why the member should be sent no work; empty when it may be."""
+    member = face.member
+    if face.node_state == "SHUT_DOWN":
+        return "it is shut down"
+    if face.node_state == "PASSIVE" and member.cluster_state != "PASSIVE":
+        return "it is about to leave"
+    if not member.joined or member.members is None:
+        unusable = unusable_text(own_belief(face))
+        return f"it has not joined a cluster; {unusable}" if unusable else "it has not joined a cluster"
+    size, needed = len(member.members.members), member.settings.minimum_cluster_size
+    if size < needed:
+        return f"it sees {size} of at least {needed} members"
+    return ""
+
+
+def why_unsafe(face: Face) -> str:
+    """Return the first reason found why this cluster is not safe; empty when there is none."""
+    member = face.member
+    if not member.joined or member.members is None:
+        return "it has not joined a cluster"
+    belief = face.picture.members.get(face.label)
+    busy = unsafety_of(belief) if belief is not None else None
+    if busy is not None:
+        return WORDS[busy]
+    if member.table is None:
+        return _why_unsafe_without_table(face, belief)
+    table = member.table
+    return _missing_replicas(_SafetyInput(table.digest, table.version, member.members.members, member.settings, table))
+
+
+def migration_queue_size(face: Face) -> int:
+    """Return how many migrations run or wait on the master; on others, how many they take part in, as they know no more."""
+    belief = face.picture.members.get(face.label)
+    if belief is None:
+        return 0
+    if face.member.is_master:
+        return belief.leading.waiting + len(belief.leading.running)
+    return len(belief.taking_part)
+
+
+def _why_unsafe_without_table(face: Face, belief: MemberBelief | None) -> str:
+    """Return "" on the master, which knows whether there is a table; another member receives one within an interval."""
+    member = face.member
+    if member.is_master:
+        return ""
+    since_us = belief.list_since_us if belief is not None else face.now_us()
+    if face.now_us() - since_us < member.settings.table_send_interval_us:
+        return "whether there is a partition table is not known yet"
+    return ""
+
+
+@dataclass(frozen=True)
+class _SafetyInput:
+    """A table and the members that may hold it. Two are the same whose tables have the same content."""
+
+    digest: int
+    version: int
+    members: tuple[Member, ...]
+    settings: Settings
+    table: PartitionTable = field(compare=False)
+
+
+@lru_cache(maxsize=8)
+def _missing_replicas(given: _SafetyInput) -> str:
+    """Return why replicas are missing. Cached: probes ask often, and fifty thousand partitions take as many microseconds."""
+    table, members = given.table, given.members
+    departed = table.holders().keys() - {member.uuid for member in members}
+    if departed:
+        return "members that are gone stand in the partition table"
+    wanted = min(table.width, _group_count(members, given.settings))
+    short = sum(None in row[: max(wanted, 1)] for row in table.rows)
+    return f"{short} of {len(table)} partitions have fewer than {wanted} replicas" if short else ""
+
+
+def _group_count(members: tuple[Member, ...], settings: Settings) -> int:
+    """Return in how many groups replicas can be held; no partition has two in one."""
+    data = [member for member in members if not member.lite]
+    return len({one.group for one in grouped(data, settings.partition_groups, settings.custom_groups)})
 
 
 class Health(Struct, frozen=True, rename="camel"):
-    """What a member says of itself. Before it has joined, nothing is said of a cluster."""
+    """What a member reports of itself. Before it has joined, it reports nothing of a cluster."""
 
     node_state: NodeState
     cluster_state: ClusterState | None
@@ -28,7 +122,7 @@ class Health(Struct, frozen=True, rename="camel"):
 
 
 def health_of(face: Face) -> Health:
-    """The health of the member behind `face`."""
+    """Return the health of the member behind `face`."""
     member = face.member
     joined = member.joined and member.members is not None
     unsafe = why_unsafe(face)
@@ -44,57 +138,57 @@ def health_of(face: Face) -> Health:
 
 
 async def health(rest_request: RestRequest) -> Response:
-    """All of it; 503 until the member is ready, in the same shape."""
+    """Answer with all of it; 503 until the member is ready, in the same form."""
     return json_response(health_of(rest_request.face), _status(rest_request.face))
 
 
 async def health_headers(rest_request: RestRequest) -> Response:
-    """The same in headers, for HEAD."""
-    told = health_of(rest_request.face)
+    """Answer with the same in headers, for HEAD."""
+    current = health_of(rest_request.face)
     headers = {
-        "Hazelcast-NodeState": told.node_state,
-        "Hazelcast-MigrationQueueSize": str(told.migration_queue_size),
-        "Hazelcast-ClusterSize": str(told.cluster_size),
+        "Hazelcast-NodeState": current.node_state,
+        "Hazelcast-MigrationQueueSize": str(current.migration_queue_size),
+        "Hazelcast-ClusterSize": str(current.cluster_size),
     }
-    if told.cluster_state is not None:
-        headers["Hazelcast-ClusterState"] = told.cluster_state
+    if current.cluster_state is not None:
+        headers["Hazelcast-ClusterState"] = current.cluster_state
     return Response(status_code=_status(rest_request.face), headers=headers)
 
 
 async def ready(rest_request: RestRequest) -> Response:
-    """Whether it should be sent work."""
+    """Answer whether it should be sent work."""
     return Response(status_code=_status(rest_request.face))
 
 
 async def node_state(rest_request: RestRequest) -> Response:
-    """Whether the process runs, and what it believes of its cluster; asks nobody else."""
+    """Answer whether the process runs, from what it knows itself."""
     state = rest_request.face.node_state
     return Response(status_code=503) if state == "SHUT_DOWN" else json_response(state)
 
 
 async def cluster_state(rest_request: RestRequest) -> Response:
-    """The state of the cluster; refused until the member has joined one."""
+    """Answer with the state of the cluster; refused until the member has joined one."""
     rest_request.require_joined()
     return json_response(rest_request.face.member.cluster_state)
 
 
 async def cluster_safe(rest_request: RestRequest) -> Response:
-    """200 when every partition has its backups, else 503."""
+    """Answer 200 when every partition has its backups, else 503."""
     return Response(status_code=503 if why_unsafe(rest_request.face) else 200)
 
 
 async def queue_size(rest_request: RestRequest) -> Response:
-    """How many migrations are planned or under way."""
+    """Answer how many migrations are planned or under way."""
     return json_response(migration_queue_size(rest_request.face))
 
 
 async def cluster_size(rest_request: RestRequest) -> Response:
-    """How many members the list has; 0 before there is one."""
+    """Answer how many members the list has; 0 before there is one."""
     return json_response(_size(rest_request.face))
 
 
 async def no_such_health(rest_request: RestRequest) -> Response:
-    """Refuse what is no part of the health."""
+    """Refuse a part that health does not have."""
     raise Denied(
         404 if rest_request.request.method == "HEAD" else 400, "health has no such part", "see hazelcast/health"
     )
@@ -109,14 +203,18 @@ def _status(face: Face) -> int:
     return 503 if why_not_ready(face) else 200
 
 
+def _probe(below: str, answer: EndpointHandler, method: str = "GET") -> RestEndpoint:
+    return RestEndpoint(f"/hazelcast/health{below}", (method,), "HEALTH_CHECK", answer, role=None)
+
+
 PATHS = (
-    RestEndpoint("/hazelcast/health", ("GET",), "HEALTH_CHECK", health, role=None),
-    RestEndpoint("/hazelcast/health", ("HEAD",), "HEALTH_CHECK", health_headers, role=None),
-    RestEndpoint("/hazelcast/health/ready", ("GET",), "HEALTH_CHECK", ready, role=None),
-    RestEndpoint("/hazelcast/health/node-state", ("GET",), "HEALTH_CHECK", node_state, role=None),
-    RestEndpoint("/hazelcast/health/cluster-state", ("GET",), "HEALTH_CHECK", cluster_state, role=None),
-    RestEndpoint("/hazelcast/health/cluster-safe", ("GET",), "HEALTH_CHECK", cluster_safe, role=None),
-    RestEndpoint("/hazelcast/health/migration-queue-size", ("GET",), "HEALTH_CHECK", queue_size, role=None),
-    RestEndpoint("/hazelcast/health/cluster-size", ("GET",), "HEALTH_CHECK", cluster_size, role=None),
-    RestEndpoint("/hazelcast/health{rest:any}", ("GET",), "HEALTH_CHECK", no_such_health, role=None),
+    _probe("", health),
+    _probe("", health_headers, "HEAD"),
+    _probe("/ready", ready),
+    _probe("/node-state", node_state),
+    _probe("/cluster-state", cluster_state),
+    _probe("/cluster-safe", cluster_safe),
+    _probe("/migration-queue-size", queue_size),
+    _probe("/cluster-size", cluster_size),
+    _probe("{rest:any}", no_such_health),
 )

@@ -1,4 +1,4 @@
-"""``/hazelcast/rest/management/…`` and ``/hazelcast/rest/log-level``: states, shutdowns, levels of the log."""
+"""``/hazelcast/rest/management/…``, ``…/log-level``, ``…/cluster`` and ``…/instance``: members, states, shutdowns, log levels."""
 
 from __future__ import annotations
 
@@ -14,15 +14,43 @@ from quarterdeck.backend.core.commands.commands import ChangeState
 from quarterdeck.backend.core.events import ClusterStateRefused
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.service.http.face import Face
 from quarterdeck.backend.service.http.responses import Denied, json_response, success
 from quarterdeck.backend.service.member_log import LEVEL_LOGGER, software_version
-from quarterdeck.backend.service.rest.endpoint import EndpointHandler, RestEndpoint, RestRequest, after_response
+from quarterdeck.backend.service.rest.endpoint import (
+    RestRequest,
+    after_response,
+    reading,
+    reading_by_post,
+    writing,
+)
+
+
+async def cluster(rest_request: RestRequest) -> Response:
+    """Answer with the members in order of age. Clients have no connections of their own kind here, so none are counted."""
+    face = rest_request.face
+    members = face.member.members.members if face.member.members is not None else ()
+    rows = [
+        {
+            "address": bracketed(member.address),
+            "liteMember": member.lite,
+            "localMember": member.uuid == face.member.uuid,
+            "uuid": member.uuid,
+            "memberVersion": software_version(),
+        }
+        for member in members
+    ]
+    return json_response({"members": rows, "connectionCount": 0, "allConnectionCount": face.connections})
+
+
+async def instance(rest_request: RestRequest) -> Response:
+    """Answer with the name of this member."""
+    return json_response({"name": rest_request.face.label})
+
 
 _LOG = logging.getLogger(__name__)
 
 CLUSTER_VERSION = str(ClusterProfile.__struct_defaults__[-1])
-"""Of the protocol that members speak: a cluster of one version meets only its like."""
+"""Of the protocol that members speak: clusters of other versions do not meet."""
 
 POLL_SECONDS = 0.02
 
@@ -40,13 +68,13 @@ _SET_AS: dict[str, str] = {}
 
 
 async def state(rest_request: RestRequest) -> Response:
-    """The state of the cluster."""
+    """Answer with the state of the cluster."""
     rest_request.require_joined()
     return success(state=rest_request.face.member.cluster_state.lower())
 
 
 async def change_state(rest_request: RestRequest) -> Response:
-    """Answered when the state has changed, or the change was refused."""
+    """Change the state. Answer when it has changed, or the change was refused."""
     rest_request.require_joined()
     face, wanted = rest_request.face, _state_named(rest_request.text("state"))
     if face.member.cluster_state != wanted:
@@ -55,7 +83,7 @@ async def change_state(rest_request: RestRequest) -> Response:
 
 
 async def nodes(rest_request: RestRequest) -> Response:
-    """The members, the version of this program, and that of Python."""
+    """Answer with the members, the version of this program, and that of Python."""
     rest_request.require_joined()
     members = rest_request.face.member.members
     assert members is not None
@@ -64,7 +92,7 @@ async def nodes(rest_request: RestRequest) -> Response:
 
 
 async def version(rest_request: RestRequest) -> Response:
-    """The version that the cluster speaks."""
+    """Answer with the version that the cluster speaks."""
     return success(version=CLUSTER_VERSION)
 
 
@@ -77,24 +105,24 @@ async def change_version(rest_request: RestRequest) -> Response:
 
 
 async def member_shutdown(rest_request: RestRequest) -> Response:
-    """The answer is sent, then the member begins to leave."""
+    """Answer, then begin to leave."""
     return after_response(success(), lambda: rest_request.face.shut_down(rest_request.caller))
 
 
 async def cluster_shutdown(rest_request: RestRequest) -> Response:
-    """The answer is sent, then all members of the cluster stop."""
+    """Answer, then stop all members of the cluster."""
     if not rest_request.face.member.joined:
         raise Denied(409, "Member has not yet joined cluster!", "use memberShutdown to stop this member alone")
     return after_response(success(), lambda: rest_request.face.shut_down(rest_request.caller, whole_cluster=True))
 
 
 async def log_level(rest_request: RestRequest) -> Response:
-    """The level as it was set; null while it is the configured one."""
+    """Answer with the level as it was set; null while it is the configured one."""
     return json_response({"logLevel": _SET_AS.get(LEVEL_LOGGER)})
 
 
 async def set_log_level(rest_request: RestRequest) -> Response:
-    """Set the level of the log until it is set anew, or the process ends."""
+    """Set the level of the log until it is set again, or the process ends."""
     wanted = rest_request.text("level").strip().upper()
     if wanted not in LEVELS:
         known = ", ".join(LEVELS)
@@ -105,8 +133,8 @@ async def set_log_level(rest_request: RestRequest) -> Response:
 
 
 async def reset_log_level(rest_request: RestRequest) -> Response:
-    """Go back to the level of the configuration."""
-    _set_level(rest_request, _configured_level(rest_request.face))
+    """Restore the level of the configuration."""
+    _set_level(rest_request, LEVELS.get(rest_request.face.configuration.log_level.upper(), logging.INFO))
     _SET_AS.pop(LEVEL_LOGGER, None)
     return success(message="log level is reset")
 
@@ -119,7 +147,7 @@ def _state_named(text: str) -> ClusterState:
 
 
 async def _change(rest_request: RestRequest, wanted: ClusterState) -> None:
-    """Ask for the state and wait until it has come, or it is known that it will not. Raises `Denied`."""
+    """Ask for the state and wait until it is reached or refused. Raises `Denied`."""
     face = rest_request.face
     _, earlier = face.records_after(face.member.uuid, 0)
     last = (earlier[-1].uuid, earlier[-1].seq) if earlier else (face.member.uuid, 0)
@@ -141,10 +169,6 @@ def _node_text(member: Member, this: str) -> str:
     return f"Member {bracketed(member.address)} - {member.uuid}{end}"
 
 
-def _configured_level(face: Face) -> int:
-    return LEVELS.get(face.configuration.log_level.upper(), logging.INFO)
-
-
 def _set_level(rest_request: RestRequest, level: int) -> None:
     logging.getLogger(LEVEL_LOGGER).setLevel(level)
     who = f"{rest_request.caller.name or 'somebody'} ({rest_request.caller.role}) at {rest_request.caller.remote}"
@@ -155,29 +179,19 @@ _AT = "/hazelcast/rest/management/cluster/"
 _LEVEL = "/hazelcast/rest/log-level"
 
 
-def _reads(path: str, answer: EndpointHandler) -> RestEndpoint:
-    return RestEndpoint(path, ("GET",), "CLUSTER_READ", answer)
-
-
-def _reads_by_post(path: str, answer: EndpointHandler) -> RestEndpoint:
-    return RestEndpoint(path, ("POST",), "CLUSTER_READ", answer, identifies_by_body=True)
-
-
-def _writes(path: str, answer: EndpointHandler, payload: str = "") -> RestEndpoint:
-    return RestEndpoint(path, ("POST",), "CLUSTER_WRITE", answer, "write", identifies_by_body=True, payload=payload)
-
-
 PATHS = (
-    _reads(_AT + "state", state),
-    _reads_by_post(_AT + "state", state),
-    _reads(_AT + "nodes", nodes),
-    _reads_by_post(_AT + "nodes", nodes),
-    _reads(_AT + "version", version),
-    _writes(_AT + "version", change_version, "version"),
-    _writes(_AT + "changeState", change_state, "state"),
-    _writes(_AT + "memberShutdown", member_shutdown),
-    _writes(_AT + "clusterShutdown", cluster_shutdown),
-    _reads(_LEVEL, log_level),
-    _writes(_LEVEL, set_log_level, "level"),
-    _writes(_LEVEL + "/reset", reset_log_level),
+    reading("/hazelcast/rest/cluster", cluster),
+    reading("/hazelcast/rest/instance", instance),
+    reading(_AT + "state", state),
+    reading_by_post(_AT + "state", state),
+    reading(_AT + "nodes", nodes),
+    reading_by_post(_AT + "nodes", nodes),
+    reading(_AT + "version", version),
+    writing(_AT + "version", change_version, "version"),
+    writing(_AT + "changeState", change_state, "state"),
+    writing(_AT + "memberShutdown", member_shutdown),
+    writing(_AT + "clusterShutdown", cluster_shutdown),
+    reading(_LEVEL, log_level),
+    writing(_LEVEL, set_log_level, "level"),
+    writing(_LEVEL + "/reset", reset_log_level),
 )

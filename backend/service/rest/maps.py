@@ -10,14 +10,13 @@ from starlette.responses import Response
 from quarterdeck.backend.core.data.calls.map_calls import MOST_ENTRY_BYTES
 from quarterdeck.backend.core.data.calls.operations import Answer, Get, Operation, Put, Remove
 from quarterdeck.backend.service.http.responses import Denied
-from quarterdeck.backend.service.rest.endpoint import RestEndpoint, RestRequest
-from quarterdeck.backend.service.rest.request_body import BAD_ESCAPE, request_bytes
+from quarterdeck.backend.service.rest.endpoint import BAD_ESCAPE, RestEndpoint, RestRequest, request_bytes
 
 PREFIX = "/hazelcast/rest/maps/"
 
 
 class AnyText(Convertor[str]):
-    """What is left of a path, line breaks included."""
+    """The rest of a path, line breaks included."""
 
     regex = r"[\s\S]*"
 
@@ -32,7 +31,7 @@ register_url_convertor("any", AnyText())
 
 
 async def get(rest_request: RestRequest) -> Response:
-    """The value, or 204 when there is none."""
+    """Answer with the value, or 204 when there is none."""
     answer = await _done(rest_request, Get(*_entry(rest_request)))
     if answer.value is None:
         return Response(status_code=204)
@@ -47,7 +46,7 @@ async def put(rest_request: RestRequest) -> Response:
 
 
 async def remove(rest_request: RestRequest) -> Response:
-    """Gone, whether it was there or not."""
+    """Remove a key, whether it was there or not."""
     await _done(rest_request, Remove(*_entry(rest_request)))
     return Response()
 
@@ -62,7 +61,7 @@ async def _done(rest_request: RestRequest, operation: Operation) -> Answer:
 
 
 def _entry(rest_request: RestRequest) -> tuple[str, str]:
-    """The map and the key. A key may hold slashes, escaped or not. Raises `Denied`."""
+    """Return the map and the key. A key may hold slashes, escaped or not. Raises `Denied`."""
     raw = rest_request.request.scope.get("raw_path") or rest_request.request.url.path.encode()
     rest = raw.partition(b"?")[0].removeprefix(PREFIX.encode())
     name, slash, key = rest.partition(b"/")
@@ -81,7 +80,7 @@ def _decoded(part: bytes) -> str:
 
 
 def _kind_of(value: bytes) -> str:
-    """Text if it is text; what kind it was said to be when it came is not kept."""
+    """Return the type of text if it is text; the type with which it was stored is not kept."""
     try:
         value.decode()
     except UnicodeDecodeError:

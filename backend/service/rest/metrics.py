@@ -1,6 +1,6 @@
 """``/metrics`` for Prometheus: what a member believes, as numbers.
 
-Read from the face at each scrape; only durations are kept up in between. Labels have values out of short fixed lists, no uuids
+Read from the face at each scrape; only durations are accumulated in between. Labels have values from short fixed lists, no uuids
 and no keys, so the number of series is bounded whatever clients do. The one exception is the silence of other members, by
 address: there are as many as are on the member list.
 """
@@ -13,15 +13,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import get_args
 
-from prometheus_client import CollectorRegistry, ProcessCollector
+from prometheus_client import CollectorRegistry, ProcessCollector, metrics_core
 from prometheus_client.exposition import choose_encoder
-from prometheus_client.metrics_core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-    InfoMetricFamily,
-    Metric,
-)
 from prometheus_client.registry import Collector
 from starlette.requests import Request
 from starlette.responses import Response
@@ -36,10 +29,10 @@ from quarterdeck.backend.service.http.access import require
 from quarterdeck.backend.service.http.face import Face, own_belief
 from quarterdeck.backend.service.member_log import software_version
 from quarterdeck.backend.service.meters import BOUNDS_SECONDS, Durations
-from quarterdeck.backend.service.rest.cluster_safety import why_not_ready, why_unsafe
+from quarterdeck.backend.service.rest.health import why_not_ready, why_unsafe
 
 LOST = "lost"
-"""In place of the kind of events that were not seen: the member records more between two scrapes than it keeps."""
+"""The kind of events that were not counted: between two scrapes the member recorded more than it keeps."""
 
 NODE_STATES = ("STARTING", "ACTIVE", "PASSIVE", "SHUT_DOWN")
 
@@ -47,7 +40,7 @@ _TAGS: dict[type[Event], str] = {kind: name for name, kind in EVENT_KINDS.items(
 
 
 def metrics_route(face: Face) -> Route:
-    """The path, with a registry of its own."""
+    """Return the route, with a registry of its own."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(MemberCollector(face))
     ProcessCollector(registry=registry)
@@ -68,19 +61,19 @@ class MemberCollector(Collector):
         self._events: Counter[str] = Counter()
         self._counted: tuple[str, int] = ("", 0)
 
-    def describe(self) -> Iterable[Metric]:
-        """None beforehand: the registry need not look at the member to take this in."""
+    def describe(self) -> Iterable[metrics_core.Metric]:
+        """Return nothing beforehand, so that the registry need not read the member to register this."""
         return ()
 
-    def collect(self) -> Iterable[Metric]:
+    def collect(self) -> Iterable[metrics_core.Metric]:
         face = self._face
-        yield InfoMetricFamily(
+        yield metrics_core.InfoMetricFamily(
             "quarterdeck_build",
             "The software.",
             value={"version": software_version(), "python": platform.python_version()},
         )
         yield from (
-            GaugeMetricFamily(f"quarterdeck_{name}", meaning, value=number(face))
+            metrics_core.GaugeMetricFamily(f"quarterdeck_{name}", meaning, value=number(face))
             for name, (meaning, number) in GAUGES.items()
         )
         yield _one_of("quarterdeck_node_state", "What the process is doing.", NODE_STATES, face.node_state)
@@ -88,7 +81,7 @@ class MemberCollector(Collector):
             "quarterdeck_cluster_state", "The state of the cluster.", CLUSTER_STATES, face.member.cluster_state
         )
         lost = face.journal.lost if face.journal is not None else 0
-        yield CounterMetricFamily(
+        yield metrics_core.CounterMetricFamily(
             "quarterdeck_journal_lost_records",
             "Records that its journal lacks, for the disk did not take them.",
             value=lost,
@@ -109,24 +102,24 @@ class MemberCollector(Collector):
         yield from self._migrations()
         yield self._events_by_kind()
 
-    def _wire(self) -> Iterable[Metric]:
-        """Members and strangers at the other ends of connections, and what waits in between."""
+    def _wire(self) -> Iterable[metrics_core.Metric]:
+        """Yield the metrics of connections to members and strangers, and of what waits in between."""
         face = self._face
         now = face.now_us()
-        silence = GaugeMetricFamily(
+        silence = metrics_core.GaugeMetricFamily(
             "quarterdeck_heartbeat_age_seconds", "Since something came from another member.", labels=["peer"]
         )
         for peer, heard_us in face.member.last_heard_us.items():
             silence.add_metric([peer], (now - heard_us) / SECOND_US)
         yield silence
-        refused = CounterMetricFamily(
+        refused = metrics_core.CounterMetricFamily(
             "quarterdeck_refused_connections", "Who was refused at the member's port, by cause.", labels=["cause"]
         )
         for cause in get_args(RefusalCause):
             refused.add_metric([cause], face.meters.refusals[cause])
         yield refused
         queues = face.queues
-        waiting = GaugeMetricFamily(
+        waiting = metrics_core.GaugeMetricFamily(
             "quarterdeck_waiting_messages", "Messages to other members that wait, for what.", labels=["queue"]
         )
         waiting.add_metric(["dial"], queues.messages_for_dials)
@@ -135,32 +128,34 @@ class MemberCollector(Collector):
         certificate = face.configuration.security.certificate
         expires = None if certificate is None else not_after(certificate)
         if expires is not None:
-            yield GaugeMetricFamily(
+            yield metrics_core.GaugeMetricFamily(
                 "quarterdeck_certificate_expiry_timestamp_seconds",
                 "When the member's certificate expires, seconds since 1970.",
                 value=expires.timestamp(),
             )
 
-    def _migrations(self) -> Iterable[Metric]:
+    def _migrations(self) -> Iterable[metrics_core.Metric]:
         leading, history = own_belief(self._face).leading, self._face.picture.history
-        now = GaugeMetricFamily("quarterdeck_migrations", "Migrations that this member leads.", labels=["state"])
+        now = metrics_core.GaugeMetricFamily(
+            "quarterdeck_migrations", "Migrations that this member leads.", labels=["state"]
+        )
         now.add_metric(["queued"], leading.waiting)
         now.add_metric(["running"], len(leading.running))
         yield now
-        ended = CounterMetricFamily(
+        ended = metrics_core.CounterMetricFamily(
             "quarterdeck_migrations_ended", "Migrations that this member led to their end.", labels=["outcome"]
         )
         ended.add_metric(["done"], history.done_count)
         ended.add_metric(["failed"], history.failed_count)
         yield ended
-        yield CounterMetricFamily(
+        yield metrics_core.CounterMetricFamily(
             "quarterdeck_partitions_lost",
             "Partitions that this member found without any replica.",
             value=history.lost_count,
         )
 
-    def _events_by_kind(self) -> Metric:
-        """Counts what was recorded since the last scrape."""
+    def _events_by_kind(self) -> metrics_core.Metric:
+        """Count what was recorded since the last scrape."""
         complete, records = self._face.records_after(*self._counted)
         if records and not complete:
             first = next((record.seq for record in records if record.uuid == self._counted[0]), 1)
@@ -168,37 +163,23 @@ class MemberCollector(Collector):
         self._events.update(_TAGS[type(record.event)] for record in records)
         if records:
             self._counted = (records[-1].uuid, records[-1].seq)
-        family = CounterMetricFamily("quarterdeck_events", "Events that this member has recorded.", labels=["kind"])
+        family = metrics_core.CounterMetricFamily(
+            "quarterdeck_events", "Events that this member has recorded.", labels=["kind"]
+        )
         for kind in sorted(self._events):
             family.add_metric([kind], self._events[kind])
         return family
 
 
-def _list_version(face: Face) -> float:
-    return face.member.members.version if face.member.members else 0
-
-
-def _members(face: Face) -> float:
-    return len(face.member.members.members) if face.member.members else 0
-
-
-def _table_version(face: Face) -> float:
-    return face.member.table.version if face.member.table else 0
-
-
-def _owned(face: Face) -> float:
-    table = own_belief(face).table
-    return table.owned_by(face.uuid) if table else 0
-
-
-def _backed_up(face: Face) -> float:
-    table = own_belief(face).table
-    return table.backed_up_by(face.uuid) if table else 0
-
-
 GAUGES: dict[str, tuple[str, Callable[[Face], float]]] = {
-    "member_list_version": ("Version of the installed member list; 0 before the first.", _list_version),
-    "members": ("Members on that list.", _members),
+    "member_list_version": (
+        "Version of the installed member list; 0 before the first.",
+        lambda face: face.member.members.version if face.member.members else 0,
+    ),
+    "members": (
+        "Members on that list.",
+        lambda face: len(face.member.members.members) if face.member.members else 0,
+    ),
     "is_master": ("1 when this member leads, in its own belief.", lambda face: face.member.is_master),
     "suspicions": ("Members that this one suspects.", lambda face: len(own_belief(face).suspicions)),
     "held_back_members": (
@@ -217,9 +198,18 @@ GAUGES: dict[str, tuple[str, Callable[[Face], float]]] = {
     "http_connections": ("Connections that speak HTTP.", lambda face: face.queues.http_connections),
     "connections": ("Open connections to other members.", lambda face: face.connections),
     "link_faults": ("Links whose condition is not plain, by command.", lambda face: len(face.faults)),
-    "partition_table_version": ("Sum of the versions of all partitions.", _table_version),
-    "partitions_owned": ("Partitions that this member owns.", _owned),
-    "partitions_backed_up": ("Partitions that it keeps a backup of.", _backed_up),
+    "partition_table_version": (
+        "Sum of the versions of all partitions.",
+        lambda face: face.member.table.version if face.member.table else 0,
+    ),
+    "partitions_owned": (
+        "Partitions that this member owns.",
+        lambda face: table.owned_by(face.uuid) if (table := own_belief(face).table) else 0,
+    ),
+    "partitions_backed_up": (
+        "Partitions that it keeps a backup of.",
+        lambda face: table.backed_up_by(face.uuid) if (table := own_belief(face).table) else 0,
+    ),
     "backups_out_of_step": (
         "Its backups that lack what their owners have.",
         lambda face: len(own_belief(face).out_of_step),
@@ -237,8 +227,10 @@ GAUGES: dict[str, tuple[str, Callable[[Face], float]]] = {
 """By name: what it means, and how it is read."""
 
 
-def _histogram(name: str, meaning: str, labels: Sequence[str], taken: Mapping[tuple[str, str], Durations]) -> Metric:
-    family = HistogramMetricFamily(name, meaning, labels=labels)
+def _histogram(
+    name: str, meaning: str, labels: Sequence[str], taken: Mapping[tuple[str, str], Durations]
+) -> metrics_core.Metric:
+    family = metrics_core.HistogramMetricFamily(name, meaning, labels=labels)
     for values, durations in sorted(taken.items()):
         bounds = [*map(str, BOUNDS_SECONDS), "+Inf"]
         buckets = list(zip(bounds, accumulate(durations.counts), strict=True))
@@ -246,9 +238,9 @@ def _histogram(name: str, meaning: str, labels: Sequence[str], taken: Mapping[tu
     return family
 
 
-def _one_of(name: str, meaning: str, known: Iterable[str], present: str) -> Metric:
-    """1 for the present one of a fixed list, 0 for the others."""
-    family = GaugeMetricFamily(name, meaning, labels=["state"])
+def _one_of(name: str, meaning: str, known: Iterable[str], present: str) -> metrics_core.Metric:
+    """Make a gauge of 1 for the present one of a fixed list, and 0 for the others."""
+    family = metrics_core.GaugeMetricFamily(name, meaning, labels=["state"])
     for state in known:
         family.add_metric([state], state == present)
     return family

@@ -1,8 +1,8 @@
-"""A configuration handed to a running member: what of it can take effect, what cannot, and why (Hazelcast: REST status codes and
-runtime join lists).
+"""A configuration given to a running member: what of it can take effect, what cannot, and why.
 
-At runtime the TCP-IP member list changes, and so do the properties that are not fixed at start. Everything else is told apart
-as ignored. A value that cannot be read makes the whole document bad, and then nothing of it is taken.
+At runtime the TCP-IP member list changes, and so do the properties that are not fixed at start. Everything else is reported as
+ignored. A value that cannot be read makes the whole document bad, and then nothing of it is applied (Hazelcast: REST status
+codes and runtime join lists).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from quarterdeck.backend.service.configuration.product_sections import IGNORED, 
 from quarterdeck.backend.service.http.responses import Denied
 
 LONGEST_NAME = 100
-"""Characters of a name that are told back."""
+"""Characters of a name that are quoted."""
 
 MEMBER_LIST = ("network", "join", "tcp-ip", "member-list")
 
@@ -42,7 +42,7 @@ class ConfigurationEntry(Struct, frozen=True, rename="camel", omit_defaults=True
 
 
 class RuntimeChange(NamedTuple):
-    """What a document comes to, for a member that has other things in force."""
+    """What a document changes in a member."""
 
     join_list: tuple[Address, ...] | None
     """The new one; None when it stays."""
@@ -53,10 +53,10 @@ class RuntimeChange(NamedTuple):
 
 
 def parse_document(text: str) -> object:
-    """The YAML document in plain types. Raises `Denied`. Takes a second for long ones: not to be called on a member's loop.
+    """Parse a YAML document to plain types. Raises `Denied`. Takes a second for long ones: not to be called on a member's loop.
 
-    It comes from outside, so unlike a file of this machine (`backend.documents`) it may have no aliases: a few lines of them
-    can stand for billions.
+    It comes from outside, so unlike a file of this machine (`backend.documents`) it may have no aliases: a few lines of them can
+    stand for billions.
     """
     if text.lstrip().startswith("<"):
         raise Denied(400, "the configuration is XML, which is not read here", "write it as YAML")
@@ -78,7 +78,7 @@ def parse_document(text: str) -> object:
 
 
 class _AliasFreeComposer(Composer):
-    """Takes no aliases. Without those, anchors mean nothing, and whether two are the same is nobody's concern."""
+    """Refuses aliases. Without those, anchors mean nothing, and two may be the same."""
 
     def __init__(self, loader: Any = None) -> None:
         super().__init__(loader)
@@ -94,7 +94,7 @@ class _AliasFreeComposer(Composer):
 def runtime_change_of(
     document: object, settings: Settings, join_list: tuple[Address, ...], tcp_ip_enabled: bool
 ) -> RuntimeChange:
-    """What `document` changes where `settings` and `join_list` are in force. Raises `Denied` and `BadProperty`."""
+    """Return what `document` changes where `settings` and `join_list` are in force. Raises `Denied` and `BadProperty`."""
     root = _mapping(document, "the configuration")
     change = RuntimeChange(None, {}, [], [])
     for name, value in root.items():
@@ -107,8 +107,8 @@ def runtime_change_of(
 
 
 def read_member_list(value: object, settings: Settings) -> tuple[Address, ...]:
-    """Addresses in a text or a list of texts. Raises `Denied`."""
-    if not isinstance(value, str) and not (isinstance(value, list) and all(isinstance(one, str) for one in value)):
+    """Parse addresses in a text or a list of texts. Raises `Denied`."""
+    if not isinstance(value, str) and not (isinstance(value, list) and all(isinstance(entry, str) for entry in value)):
         raise Denied(400, "member-list: is neither text nor a list of texts", "write addresses as host:port")
     try:
         found = parse_join_list(value, port_try_count=settings.join_port_try_count)
@@ -128,8 +128,8 @@ def _with_hazelcast(
 ) -> RuntimeChange:
     for name, value in section.items():
         if name == "properties":
-            for one, wanted in _mapping(value, "properties").items():
-                _take_property(change, one, wanted, settings)
+            for property_name, wanted in _mapping(value, "properties").items():
+                _sort_property(change, property_name, wanted, settings)
         elif name != "network":
             change.ignored.append(ConfigurationEntry("hazelcast", _short(name), _why_ignored(("hazelcast",), name)))
     found: list[object] = []
@@ -149,7 +149,7 @@ def _with_hazelcast(
 
 
 def _beside_member_list(section: dict[object, object], found: list[object]) -> Iterator[ConfigurationEntry]:
-    """Everything on the way to the member list that is not it; the list itself goes into `found`."""
+    """Yield all that stands on the way to the member list and is not it; append the list itself to `found`."""
     here = section
     for depth, step in enumerate(MEMBER_LIST):
         if depth:
@@ -169,7 +169,7 @@ def _why_ignored(section: FieldPath, name: object) -> str:
     return IGNORED if name in PRODUCT_SECTIONS.get(section, ()) else AT_START_ONLY
 
 
-def _take_property(change: RuntimeChange, name: object, value: object, settings: Settings) -> None:
+def _sort_property(change: RuntimeChange, name: object, value: object, settings: Settings) -> None:
     """Sort one property into `change`. Raises `BadProperty` for a value that it cannot have."""
     if name in PRODUCT_PROPERTIES:
         change.ignored.append(ConfigurationEntry("properties", _short(name), IGNORED))
@@ -195,6 +195,6 @@ def _mapping(value: object, name: str) -> dict[object, object]:
 
 
 def _short(name: object) -> str:
-    """A key as it is told back. Only plain ones are written out: others can be huge once they are spelt."""
+    """Quote a key. Only plain ones are written out: others can be huge."""
     text = str(name) if isinstance(name, str | int | float) and not (isinstance(name, int) and name > 2**64) else "?"
     return text if len(text) <= LONGEST_NAME else text[:LONGEST_NAME] + "…"

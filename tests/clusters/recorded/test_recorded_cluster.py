@@ -16,7 +16,7 @@ from quarterdeck.backend.core.commands.commands import CommandRefused, Heal
 from quarterdeck.backend.core.data.calls.operations import Get
 from quarterdeck.backend.core.events import Event, Record, StrangerRefused
 from quarterdeck.backend.journal.files import NoJournal
-from quarterdeck.backend.journal.listing import list_runs
+from quarterdeck.backend.journal.reader import list_runs
 from quarterdeck.backend.journal.writer import JournalWriter
 from tests.picture.replay.random_records import EVENTS
 

@@ -11,8 +11,9 @@ from quarterdeck.backend.core.address import Address, host_of, port_of
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES, ClusterState
 from quarterdeck.backend.hazelcast.wire import requests
 from quarterdeck.backend.hazelcast.wire.codec import metrics_blob
-from quarterdeck.backend.hazelcast.wire.codec.answer_codec import ANSWER_HEAD, ERROR, TOLD_STATES
-from quarterdeck.backend.hazelcast.wire.codec.event_codec import (
+from quarterdeck.backend.hazelcast.wire.codec.answer_codec import (
+    ANSWER_HEAD,
+    ERROR,
     EVENT_HEAD,
     FINISHED,
     MEMBERS_VIEW,
@@ -21,6 +22,7 @@ from quarterdeck.backend.hazelcast.wire.codec.event_codec import (
     PARTITIONS_VIEW,
     REPLICA_MIGRATION,
     STARTED,
+    TOLD_STATES,
 )
 from quarterdeck.backend.hazelcast.wire.codec.fields import (
     BOOL,

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quarterdeck.backend.core.events import ProcessPaused
-from quarterdeck.backend.service.console_api import event_feed
-from quarterdeck.backend.service.console_api.event_feed import (
+from quarterdeck.backend.service.console_api import event_stream
+from quarterdeck.backend.service.console_api.event_stream import (
     BATCHES_KEPT,
     BEGINNING,
     MOST_BYTES,
@@ -29,7 +29,7 @@ from tests.thoroughness import examples
 @pytest.fixture(autouse=True, scope="module")
 def looks_often() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(event_feed, "POLL_SECONDS", 0.001)
+        patch.setattr(event_stream, "POLL_SECONDS", 0.001)
         yield
 
 
@@ -152,7 +152,7 @@ def test_whatever_the_pace_every_record_is_told_or_in_a_gap(data: st.DataObject)
         for _ in range(data.draw(st.integers(1, 25), label="turns")):
             note(face, data.draw(st.integers(1, 20)))
             if data.draw(st.booleans()):
-                feed._take_new_records()  # as the task that looks does
+                feed._add_new_records()  # as the task that looks does
             who = data.draw(st.integers(0, 2))
             heard[who] += await next_messages(feed, places[who])
             note(face, 1)

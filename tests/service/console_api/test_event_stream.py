@@ -16,7 +16,7 @@ from quarterdeck.backend.core.events import ProcessPaused
 from quarterdeck.backend.service.configuration.process_configuration import User
 from quarterdeck.backend.service.console_api.event_stream import MOST_CLIENTS
 from quarterdeck.backend.service.console_api.routes import console_routes
-from quarterdeck.backend.service.http.websocket_compression import SharedDeflate, deflated
+from quarterdeck.backend.service.http.websocket_protocol import SharedDeflate, deflated
 from tests.service.single_member import SingleMemberFace, served
 from tests.waiting import LIMIT_SECONDS
 

@@ -19,10 +19,11 @@ from quarterdeck.backend.service.configuration.process_configuration import Secu
 from quarterdeck.backend.service.http.access import (
     FREE_GUESSES,
     REFUSALS_RECORDED,
+    AttemptCounter,
+    GuessPace,
     _user_of,
     require,
 )
-from quarterdeck.backend.service.http.attempts import AttemptCounter, GuessPace
 from quarterdeck.backend.service.http.credentials import LOOK_SECONDS, Credentials
 from quarterdeck.backend.service.http.responses import Denied
 from tests.service.served_members import Client, ServedMembers, configured, one_member

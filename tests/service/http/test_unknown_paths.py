@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quarterdeck.backend.service.application import KNOWN_PATHS
-from quarterdeck.backend.service.http.unknown_paths import nearest
+from quarterdeck.backend.service.http.responses import nearest
 from tests.service.served_members import one_member
 
 

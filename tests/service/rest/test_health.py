@@ -8,7 +8,7 @@ import pytest
 
 from quarterdeck.backend.core.address import parse_address
 from quarterdeck.backend.core.properties import Settings
-from quarterdeck.backend.service.rest.cluster_safety import why_unsafe
+from quarterdeck.backend.service.rest.health import why_unsafe
 from tests.service.served_members import SETTINGS, ServedMembers, configured, one_member
 
 HEALTH = "/hazelcast/health"
@@ -139,7 +139,7 @@ def test_a_newcomer_that_has_no_table_yet_does_not_say_that_the_cluster_is_safe(
 )
 def test_how_many_replicas_there_can_be(groups: str, zones: tuple[str, ...], wanted: int) -> None:
     from quarterdeck.backend.core.membership.views.identity import Member
-    from quarterdeck.backend.service.rest.cluster_safety import _group_count
+    from quarterdeck.backend.service.rest.health import _group_count
 
     members = tuple(
         Member(parse_address(f"10.0.0.1:{5701 + place}"), f"uuid {place}", 1, zone=zone)

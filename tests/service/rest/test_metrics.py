@@ -113,8 +113,8 @@ def test_metrics_need_the_role_read() -> None:
 
 def test_requests_and_operations_are_timed_by_what_they_are_about() -> None:
     face = SingleMemberFace()
-    face.meters.calls["put", "done"].take(0.003)
-    face.meters.calls["put", "done"].take(99)
+    face.meters.calls["put", "done"].add(0.003)
+    face.meters.calls["put", "done"].add(99)
     client = Client(application(face))
     for path in ("/hazelcast/health", "/hazelcast/health", "/nowhere", "/quarterdeck/v1/member"):
         client.get(path)

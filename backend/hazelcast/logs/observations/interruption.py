@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from msgspec import structs
 
 from quarterdeck.backend.core.events import ObserverPaused, SuspicionRaised
-from quarterdeck.backend.hazelcast.logs.clock_alignment import AlignedClock
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
+from quarterdeck.backend.hazelcast.logs.log_set import AlignedClock
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
     Evidence,
     EvidenceLine,
