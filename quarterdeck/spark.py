@@ -63,9 +63,9 @@ def _store_at(spark: SparkSession, paths: list[FilePath]) -> Path | str | None:
     place = os.fspath(paths[0])
     if not are_addresses([place]):
         return Path(place) if read_manifest(Path(place)) is not None else None
-    from quarterdeck.backend.pipeline.engine_input import resolve_engine_input
+    from quarterdeck.backend.pipeline.far_input import resolve_far_input
 
-    return place if resolve_engine_input(spark, [place]).kind == "store" else None
+    return place if resolve_far_input(spark, [place]).kind == "store" else None
 
 
 def _events_of(spark: SparkSession, paths: list[Path], options: dict[str, str]) -> DataFrame:
@@ -87,8 +87,8 @@ def _events_of(spark: SparkSession, paths: list[Path], options: dict[str, str]) 
 
 def _events_at(spark: SparkSession, addresses: list[str]) -> DataFrame:
     """Return the events in journals at addresses, each once: Spark reads what Python cannot open."""
-    from quarterdeck.backend.pipeline.engine_input import resolve_engine_input
+    from quarterdeck.backend.pipeline.far_input import resolve_far_input
     from quarterdeck.backend.pipeline.tables import bronze
 
-    lines = bronze.read_lines(spark, resolve_engine_input(spark, addresses).read)
+    lines = bronze.read_lines(spark, resolve_far_input(spark, addresses).read)
     return bronze.bronze(bronze.ranked(bronze.with_run_name(lines))).events

@@ -1,17 +1,21 @@
-"""What an audit, a report, a measurement or a store of tables reads: the files at some paths, resolved once. Imports no Spark.
+"""What an audit, a report, a measurement or a store of tables reads: the files at some paths. Imports no Spark.
 
-Spark comes to read later than the look that found the files. A living writer renames its open file about once a second, and
-its last line may be half written. Of such a file a copy is read, up to its last whole line; the rest comes with a later look.
+Spark reads later than the files are listed. A living writer renames its open file about once a second, and its last line may be
+half written. Of such a file a copy is read, up to its last whole line; a later call reads the rest.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
-from typing import Literal, NamedTuple
+from pathlib import Path, PurePosixPath
+from typing import Literal
+
+from msgspec import Struct
 
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import end_of_last_line
 from quarterdeck.backend.hazelcast.logs.reader import log_files, may_be_log
@@ -28,62 +32,70 @@ from quarterdeck.backend.journal.files import (
 from quarterdeck.backend.pipeline import commit
 
 Kind = Literal["journal", "logs", "store"]
-"""Our journals, the product's own member logs, or a store of tables that `pipeline tables` has made of journals."""
+"""Our journals, Hazelcast's own member logs, or a store of tables that `pipeline tables` has made of journals."""
 
 Source = Literal["auto", "journal", "logs"]
-"""What paths hold, as somebody says; `auto` looks it up."""
+"""What the user says paths hold; with `auto` it is detected."""
 
 Stamp = tuple[int, int]
-"""Size and time of the last change, in nanoseconds: another one means that the file is to be read again."""
+"""Size and time of the last change. Another stamp means that the file has to be read again."""
 
 SHRUNK = 15
-"""Lines as Parquet take about so many times less."""
+"""How many times smaller lines are as Parquet, about."""
 
 
-class InputFile(NamedTuple):
-    """A file that will still be there when Spark comes to read it."""
+class InputFile(Struct, frozen=True):
+    """A file that an audit reads."""
 
-    read: Path
-    """What Spark reads: `place`, or a copy of it while it is open."""
-    place: Path
-    """Where the file is, with links followed."""
-    listed: Path
-    """The name by which people know it."""
-    stamp: Stamp
+    read: str
+    """What is read: the file, or a copy of it while it is open; for Spark, an address."""
+    listed: str
+    """The name that users know."""
+    size_bytes: int = 0
+    changed: int = 0
+    opened: str = ""
+    """The open file of which `read` is a copy; empty for a finished file."""
 
     @property
-    def is_open(self) -> bool:
-        """Whether a writer had not finished it."""
-        return self.read != self.place
+    def place(self) -> str:
+        """Where the file is, as tables name it: files of this machine by their path, with links followed."""
+        return self.opened or re.sub("^file:/+", "/", self.read)
+
+    @property
+    def stamp(self) -> Stamp:
+        """Another one means that the file is to be read again."""
+        return self.size_bytes, self.changed
+
+
+Group = tuple[InputFile, ...]
+"""Files that are judged together: most often those of one run."""
 
 
 @dataclass(frozen=True)
 class AuditInput:
-    """The files of journals, or of members' logs, at `paths`; each file once."""
+    """The files of journals, of a store or of members' logs at `paths`; each file once."""
 
     kind: Kind
-    paths: tuple[Path, ...]
+    paths: tuple[Path | str, ...]
     files: tuple[InputFile, ...]
+    is_far: bool = False
+    """Whether `paths` are addresses that only Spark reads. Such files are finished, and the console cannot replay them."""
 
     @cached_property
     def size_bytes(self) -> int:
         """How many bytes there are to read, as text."""
-        return sum(file.stamp[0] for file in self.files) * (SHRUNK if self.kind == "store" else 1)
+        return sum(file.size_bytes for file in self.files) * (SHRUNK if self.kind == "store" else 1)
 
     @cached_property
-    def read(self) -> tuple[Path, ...]:
-        """The files that Spark reads."""
+    def read(self) -> tuple[str, ...]:
+        """The files that are read."""
         return tuple(file.read for file in self.files)
 
     @cached_property
-    def names(self) -> Mapping[Path, Path]:
-        """By the file that Spark reads, the name by which people know it."""
-        return {file.read: file.listed for file in self.files}
-
-    @cached_property
     def run_directories(self) -> Mapping[str, Path]:
-        """By run, the directory that holds its files, as far as there is one."""
-        directories = {file.listed.parent for file in self.files} if self.kind == "journal" else set()
+        """By run, the directory on this machine that holds its files, if there is one."""
+        is_replayable = self.kind == "journal" and not self.is_far
+        directories = {Path(file.listed).parent for file in self.files} if is_replayable else set()
         return {
             directory.name.removeprefix(RUN_PREFIX): directory
             for directory in sorted(directories)
@@ -91,53 +103,73 @@ class AuditInput:
         }
 
     @cached_property
-    def replayable_paths(self) -> Mapping[str, Path]:
-        """By run, what the console can replay: the run's directory, or else the path that holds it, where several were named."""
-        several = self.files if len(self.paths) > 1 else ()
-        loose = [file for file in several if not file.listed.parent.name.startswith(RUN_PREFIX)]
-        runs = ((run_of_file(file.read), file.listed) for file in reversed(loose))
-        others = {run: self._path_of(name) for run, name in runs if run is not None}
-        return {**others, **self.run_directories}
+    def _loose_runs(self) -> Mapping[str, Path]:
+        """By run, which of several paths holds its files, where these are in no directory of the run."""
+        files = [(file, Path(file.listed)) for file in reversed(self.files)] if len(self.paths) > 1 else []
+        runs = [
+            (run_of_file(Path(file.read)), listed)
+            for file, listed in files
+            if not listed.parent.name.startswith(RUN_PREFIX)
+        ]
+        paths = list(map(Path, self.paths))
+        return {
+            run: next(path for path in paths if path == listed or path in listed.parents)
+            for run, listed in runs
+            if run is not None
+        }
 
     def replayable_path(self, run: str) -> Path | None:
-        """What the console can replay to show `run`; None for logs, which it does not replay."""
-        return self.replayable_paths.get(run, self.paths[0]) if self.kind == "journal" else None
+        """Return what the console can replay to show `run`; None for logs, stores and addresses."""
+        if self.kind != "journal" or self.is_far:
+            return None
+        return self.run_directories.get(run) or self._loose_runs.get(run) or Path(self.paths[0])
 
     def without(self, known: Mapping[str, Stamp]) -> AuditInput:
-        """The same but for the finished files that are `known`, by place, as they are now."""
-        new = (file for file in self.files if file.is_open or known.get(str(file.place)) != file.stamp)
-        return replace(self, files=tuple(new))
+        """Leave out the finished files that are `known`, by place, with the stamps that they have now."""
+        return replace(
+            self, files=tuple(file for file in self.files if file.opened or known.get(file.place) != file.stamp)
+        )
 
-    def _path_of(self, name: Path) -> Path:
-        return next(path for path in self.paths if path == name or path in name.parents)
+    def groups(self) -> list[Group]:
+        """Group the files by run, as far as that is known without reading them at addresses."""
+        groups: dict[str, list[InputFile]] = defaultdict(list)
+        for file in self.files:
+            directory = PurePosixPath(file.listed).parent.name
+            if directory.startswith(RUN_PREFIX):
+                groups[directory.removeprefix(RUN_PREFIX)].append(file)
+            else:
+                groups["" if self.is_far else run_of_file(Path(file.read)) or ""].append(file)
+        return list(map(tuple, groups.values()))
 
 
 def resolve_input(paths: Sequence[Path], staging: Path, source: Source = "auto") -> AuditInput:
-    """The files at `paths`: journals (roots, directories of runs, single files), or logs. Copies of open files go into `staging`.
+    """Find the files at `paths`: journals (roots, directories of runs, single files), or logs; copy open ones to `staging`.
 
     A single path may be a store of tables. Raises `NoJournal` or `NoLogs` where a path holds nothing, `StoreRefused` for a
-    damaged store, and `OSError` for what cannot be read.
+    damaged store, and OSError for what cannot be read.
     """
+    kind: Kind
     if source != "logs" and len(paths) == 1 and commit.read_manifest(paths[0]) is not None:
-        return AuditInput("store", tuple(paths), tuple(_stored(paths[0])))
-    kind = kind_of(paths) if source == "auto" else source
-    files = _logs(paths) if kind == "logs" else _journals(paths, staging)
+        kind, files = "store", _finished(sorted((paths[0] / "events").glob(f"{RUN_PREFIX}*/*.parquet")))
+    else:
+        kind = kind_of(paths) if source == "auto" else source
+        files = _finished(log_files(paths)) if kind == "logs" else _journals(paths, staging)
     return AuditInput(kind, tuple(paths), tuple({file.read: file for file in files}.values()))
 
 
 def are_addresses(paths: Sequence[Path | str]) -> bool:
-    """Whether these are addresses such as `s3a://…`, which only the engine can read. Raises `NoJournal` where some are."""
-    some = [str(path) for path in paths if "://" in str(path)]
-    if some and len(some) < len(paths):
-        raise NoJournal(f"{some[0]}: addresses and paths of this machine cannot be read together")
-    return bool(some)
+    """Return whether these are addresses such as `s3a://…`, which only Spark reads. Raises `NoJournal` where some are."""
+    addresses = [str(path) for path in paths if "://" in str(path)]
+    if addresses and len(addresses) < len(paths):
+        raise NoJournal(f"{addresses[0]}: addresses and paths of this machine cannot be read together")
+    return bool(addresses)
 
 
 def kind_of(paths: Sequence[Path]) -> Kind:
-    """What the first path holds that tells it.
+    """Return what the first path holds that shows it.
 
-    A directory with a record in it is a journal, whatever else is there. Without one it is a directory of logs if it has any,
-    also beside JSON lines of somebody else.
+    A directory with a record in it is a journal, whatever else is there. Without one, it is a directory of logs if it has any,
+    even beside JSON lines of another program.
     """
     for path in paths:
         if path.is_file() and not path.name.endswith((SEALED_SUFFIX, OPEN_SUFFIX)) and run_of_file(path) is None:
@@ -155,18 +187,12 @@ def _holds_records(directory: Path) -> bool:
         return any(run_of_file(file) is not None for file in journal_files(directory))
     except NoJournal:
         return False
-    except FileNotFoundError:  # what is renamed between listing and looking has just been finished by a living writer
+    except FileNotFoundError:  # a living writer has just finished, and so renamed, a file that was listed
         return True
 
 
-def _logs(paths: Sequence[Path]) -> Iterator[InputFile]:
-    for file in log_files(paths):
-        yield InputFile(file, file, file, _stamp(file))
-
-
-def _stored(store: Path) -> Iterator[InputFile]:
-    for file in sorted((store / "events").glob(f"{RUN_PREFIX}*/*.parquet")):
-        yield InputFile(file, file, file, _stamp(file))
+def _finished(files: Sequence[Path]) -> Iterator[InputFile]:
+    return (_input_file(file, file) for file in files)
 
 
 def _journals(paths: Sequence[Path], staging: Path) -> Iterator[InputFile]:
@@ -174,21 +200,21 @@ def _journals(paths: Sequence[Path], staging: Path) -> Iterator[InputFile]:
         place = current_path(listed.resolve())
         if place is not None and place.name.endswith(OPEN_SUFFIX):
             copy = staging / f"{number:06d}" / sealed_name(place.name)
-            if _copied(place, copy):
-                yield InputFile(copy, place, listed, _stamp(copy))
+            if _copy_whole_lines(place, copy):
+                yield _input_file(copy, listed, str(place))
                 continue
             place = current_path(place)  # finished since
         if place is not None:
-            yield InputFile(place, place, listed, _stamp(place))
+            yield _input_file(place, listed)
 
 
-def _stamp(file: Path) -> Stamp:
-    status = file.stat()
-    return status.st_size, status.st_mtime_ns
+def _input_file(read: Path, listed: Path, opened: str = "") -> InputFile:
+    status = read.stat()
+    return InputFile(str(read), str(listed), status.st_size, status.st_mtime_ns, opened)
 
 
-def _copied(place: Path, copy: Path) -> bool:
-    """Copy the whole lines of an open file; whether it was still there."""
+def _copy_whole_lines(place: Path, copy: Path) -> bool:
+    """Copy the whole lines of an open file. Return whether it was still there."""
     copy.parent.mkdir(exist_ok=True)
     try:
         shutil.copyfile(place, copy)

@@ -1,41 +1,40 @@
-"""What an audit reads, as events on Spark: for the tables that it writes and for its report. The verdict does not need them."""
+"""The events of an audit's input on Spark, for the tables and the report. The verdict does not need them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from typing import NamedTuple
 
+import msgspec
 from pyspark.sql import DataFrame, SparkSession
 
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
+from quarterdeck.backend.pipeline import commit
 from quarterdeck.backend.pipeline.audit_input import AuditInput
-from quarterdeck.backend.pipeline.engine_input import EngineInput
 from quarterdeck.backend.pipeline.logs.log_tables import read_product_logs
-from quarterdeck.backend.pipeline.schemas import RECORD
+from quarterdeck.backend.pipeline.rules.finding import Finding
+from quarterdeck.backend.pipeline.schemas import RECORD, columns_of
 from quarterdeck.backend.pipeline.spark.tuning import is_small, persisted, tuned
 from quarterdeck.backend.pipeline.tables import bronze
+from quarterdeck.backend.pipeline.tables.registry import TABLES
 from quarterdeck.backend.pipeline.tables.store import read_table
 
-THROUGHPUT_CONF = {"spark.driver.memory": "4g"}
-"""Of a session of our own: several sorts at a time need room, however much is on disk."""
+FORMAT = "1"
 
 
-@dataclass
-class InputLines:
+class InputLines(NamedTuple):
     """An input, and its events: the columns of a record, each event once."""
 
-    source: AuditInput | EngineInput
+    source: AuditInput
     events: DataFrame
 
 
 @contextmanager
-def reading(
-    spark: SparkSession, source: AuditInput | EngineInput, log_options: LogOptions | None = None
-) -> Iterator[InputLines]:
-    """The lines of `source`, which Spark keeps and is tuned for as long as the block lasts.
+def reading(spark: SparkSession, source: AuditInput, log_options: LogOptions | None = None) -> Iterator[InputLines]:
+    """Read the lines of `source`. Spark keeps them, and stays tuned for them, within the block.
 
-    Raises `OSError` for what cannot be read.
+    Raises OSError for what cannot be read.
     """
     with tuned(spark, source.size_bytes):
         if source.kind == "store":
@@ -43,10 +42,10 @@ def reading(
             return
         logs = None
         if source.kind == "logs":
-            logs = read_product_logs(spark, source.read, log_options, are_addresses=not isinstance(source, AuditInput))
+            logs = read_product_logs(spark, source.read, log_options, are_far=source.is_far)
             events = logs.records
         else:
-            lines = bronze.read_lines(spark, [str(file) for file in source.read])
+            lines = bronze.read_lines(spark, source.read)
             events = bronze.bronze(bronze.ranked(lines.coalesce(1) if is_small(source.size_bytes) else lines)).events
         kept = persisted(events, source.size_bytes)
         try:
@@ -55,3 +54,19 @@ def reading(
             kept.unpersist()
             if logs is not None:
                 logs.release()
+
+
+def write_tables(events: DataFrame, findings: Sequence[Finding], out_dir: commit.Place, writer: str) -> None:
+    """Replace the tables views, suspicions and findings of an earlier audit, all of them or none. Raises `StoreRefused`."""
+    # By way of JSON: Spark Connect accepts lists for arrays, but no tuples.
+    rows = [msgspec.json.decode(msgspec.json.encode(finding)) for finding in findings]
+    tables = {name: TABLES[name].make(events) for name in ("views", "suspicions")}
+    tables["findings"] = events.sparkSession.createDataFrame(rows, columns_of(Finding))
+    with commit.open_for_build(out_dir, tuple(tables), writer) as building:
+        for name, table in tables.items():
+            table.write.partitionBy("run").parquet(str(building / name))
+        runs = {
+            run for name in tables for place in (out_dir, building) for run in commit.directories_by_run(place / name)
+        }
+        order = commit.Order(tuple(sorted(runs)), tuple(tables), commit.TableManifest(FORMAT, {}, writer))
+        commit.commit(out_dir, building, order)

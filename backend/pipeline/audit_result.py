@@ -1,4 +1,4 @@
-"""What an audit says: its findings, what it counted, and what it could not judge. Imports no Spark."""
+"""The result of an audit: its findings, its counts, and what it could not judge. Imports no Spark."""
 
 from __future__ import annotations
 
@@ -17,34 +17,36 @@ class QuarantinedLine(Struct, frozen=True):
     line: str
     reason: str
     number: int = 0
-    """Which line of the file it is, from 1; 0 where that is not known."""
+    """Its number in the file, from 1; 0 where that is not known."""
 
 
 class NotJudged(Struct, frozen=True):
-    """Rules about which nothing can be said, and why."""
+    """Rules that could not be judged, and why."""
 
     rules: tuple[str, ...]
     why: str
 
 
 class AuditResult(Struct, frozen=True):
-    """What an audit says of everything that it was given."""
+    """The result of an audit of all its input."""
 
     findings: tuple[Finding, ...]
     """Violations first, then by run and time."""
     counts: dict[str, int]
-    """How many files, lines, records, runs, lives, duplicates, quarantined lines (of these contradicting: records, but not the
-    first of their identity), views and suspicions there are; and findings, where there are more than are listed."""
+    """How many files, lines, records, runs, lives (incarnations), duplicates, quarantined lines, views and suspicions there are.
+
+    `contradicting` quarantined lines are records, but not the first of their identity. `findings` is there if not all are listed.
+    """
     problems: tuple[QuarantinedLine, ...]
     """The first of the quarantined lines."""
     rules: tuple[str, ...] = ()
-    """Those that were judged."""
+    """The rules that were judged."""
     not_judged: tuple[NotJudged, ...] = ()
     incomplete: dict[str, str] = {}
     """By run, what its journal lacks; a finding that needs the whole journal is only a warning there."""
     observations: tuple[Observation, ...] = ()
-    """What is to be known of members' logs although no rule is broken."""
+    """Remarkable things in members' logs that break no rule."""
     migration_rounds: tuple[MigrationRound, ...] = ()
-    """How many migrations masters planned and completed, as their logs say."""
+    """How many migrations masters planned and completed, according to their logs."""
     merge_verdicts: tuple[VerdictCount, ...] = ()
-    """What masters said in their logs about merging with each other, and how often."""
+    """What masters logged about merging with each other, and how often."""

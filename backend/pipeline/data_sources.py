@@ -1,7 +1,7 @@
-"""Journals, and logs of members, as formats of Spark's: `spark.read.format("quarterdeck").load(path)` gives their records.
+"""Journals, and logs of members, as data sources of Spark: `spark.read.format("quarterdeck").load(path)` returns their records.
 
-Both have the columns of a record. One task reads one file of a journal, or the logs of one run: these need each other, since one
-file says who speaks in another, and by how much clocks differ.
+Both have the columns of a record. One task reads one file of a journal, or the logs of one run: these need each other, because
+one file identifies the member that another names, and shows by how much clocks differ.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MEANINGS = {
     "form": "the form of the journal; null is 1, which had no causes but in sentences",
     "event": "`kind` and the fields of all kinds; null where a field belongs to another kind",
 }
-"""What the columns of a record hold."""
+"""What the columns of a record contain."""
 
 SCHEMA = StructType(
     [StructField(field.name, field.dataType, metadata={"comment": MEANINGS[field.name]}) for field in RECORD.fields]
@@ -51,22 +51,22 @@ SCHEMA = StructType(
 _ARROW = to_arrow_schema(RECORD)
 _BATCH = 1024
 _PATHS = ("path", "paths")
-"""Options in which Spark says what `load` was given."""
+"""The options in which Spark passes the argument of `load`."""
 
 
 class BadOption(ValueError):
-    """An option that the format does not have, or a value that it cannot take."""
+    """An option that the format does not have, or a wrong value for it."""
 
 
 class _Files(InputPartition):
-    """What one task reads."""
+    """The files that one task reads."""
 
     def __init__(self, files: Sequence[Path]) -> None:
         self.files = tuple(files)
 
 
 class JournalSource(DataSource):
-    """The records of journals: folders of runs, folders of one run, or single files. Open files are read as far as they go.
+    """The records of journals: folders of runs, folders of one run, or single files. Open files are read to their end so far.
 
     Option `mode`: with ``DROPMALFORMED``, the default, lines that are no records are left out; ``FAILFAST`` fails at one, but for
     an unfinished last line.
@@ -80,33 +80,33 @@ class JournalSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """The name of the format."""
+        """Return the name of the format."""
         return cls.NAME
 
     def schema(self) -> StructType:
-        """The columns of a record, each with its meaning as a comment."""
+        """Return the columns of a record, each with its meaning as a comment."""
         return SCHEMA
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """What finds the files and reads them."""
+        """Return what finds the files and reads them."""
         return JournalReader(dict(self.options))
 
 
 class LogDataSource(JournalSource):
-    """The records that logs of Hazelcast members give: files, or folders that are searched for logs.
+    """The records of logs of Hazelcast members: files, or folders that are searched for logs.
 
-    Options `run`, `zone` and `date` say what the logs do not tell, as in `LogOptions`.
+    Options `run`, `zone` and `date` say what the logs do not contain, as in `LogOptions`.
     """
 
     NAME: ClassVar[str] = LOG_FORMAT
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """What finds the logs and reads them."""
+        """Return what finds the logs and reads them."""
         return LogReader(dict(self.options))
 
 
 class JournalReader(DataSourceReader):
-    """Reads journals, one file a task. Raises `BadOption`."""
+    """Reads journals, one file in each task. Raises `BadOption`."""
 
     def __init__(self, options: dict[str, str]) -> None:
         self._paths = _paths_of(JOURNAL_FORMAT, options)
@@ -116,12 +116,12 @@ class JournalReader(DataSourceReader):
         self._fails_fast = mode == "FAILFAST"
 
     def partitions(self) -> Sequence[InputPartition]:
-        """One for each file. Raises `NoJournal`."""
+        """Return one partition for each file. Raises `NoJournal`."""
         files = dict.fromkeys(file for path in self._paths for file in journal_files(path))
         return [_Files([file]) for file in files]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The records of the file, as they were written."""
+        """Read the records of the file, as they were written."""
         assert isinstance(partition, _Files)
         return _batches(record for file in partition.files for record in self._records(file))
 
@@ -139,7 +139,7 @@ class JournalReader(DataSourceReader):
 
 
 class LogReader(DataSourceReader):
-    """Reads logs, those of one run a task. Raises `BadOption`."""
+    """Reads logs, those of one run in each task. Raises `BadOption`."""
 
     def __init__(self, options: dict[str, str]) -> None:
         self._paths = _paths_of(LOG_FORMAT, options)
@@ -147,14 +147,14 @@ class LogReader(DataSourceReader):
         self._names = LogSet([], self._options)  # a wrong value is an error here, not in a task
 
     def partitions(self) -> Sequence[InputPartition]:
-        """One for each run: without the option `run`, for each name of a folder. Raises `NoLogs`."""
+        """Return one partition for each run: without the option `run`, for each name of a folder. Raises `NoLogs`."""
         by_run: dict[str, list[Path]] = {}
         for file in log_files(self._paths):
             by_run.setdefault(self._names.run_of(str(file)), []).append(file)
         return [_Files(files) for files in by_run.values()]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The records that the logs give."""
+        """Read the records that the logs contain."""
         assert isinstance(partition, _Files)
         return _batches(read_logs(partition.files, self._options).records)
 
@@ -174,7 +174,7 @@ def _paths_of(name: str, options: dict[str, str]) -> list[Path]:
 
 
 def _options(name: str, options: dict[str, str], known: Sequence[str]) -> dict[str, str]:
-    """The options besides what is to be read. Their names come in small letters, as Spark keeps them."""
+    """Return the options other than the paths. Their names come in lower case, as Spark keeps them."""
     given = {option: value for option, value in options.items() if option not in _PATHS}
     for option in given:
         if option not in known:
@@ -185,11 +185,6 @@ def _options(name: str, options: dict[str, str], known: Sequence[str]) -> dict[s
 def _batches(records: Iterable[Record]) -> Iterator[pa.RecordBatch]:
     exit_with_task()
     left = iter(records)
-    while some := [_row(record) for record in islice(left, _BATCH)]:
-        yield pa.RecordBatch.from_pylist(some, schema=_ARROW)
-
-
-def _row(record: Record) -> dict[str, object]:
-    row: dict[str, object] = msgspec.to_builtins(record)
-    row["run"] = record.run or NO_RUN
-    return row
+    while batch := list(islice(left, _BATCH)):
+        rows = [msgspec.to_builtins(record) | {"run": record.run or NO_RUN} for record in batch]
+        yield pa.RecordBatch.from_pylist(rows, schema=_ARROW)

@@ -1,6 +1,6 @@
-"""Schemas of the tables, derived from the event classes: one source of truth, nothing inferred from data.
+"""Schemas of the tables, derived from the event classes: nothing is inferred from data.
 
-The `event` of a record becomes one struct with the fields of all kinds; a field that another kind owns is null.
+The `event` of a record becomes one struct with the fields of all kinds; a field that belongs to another kind is null.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class SchemaConflict(TypeError):
 
 
 def spark_type(kind: inspect.Type, where: str) -> DataType:
-    """The column type for values of `kind`. Raises `SchemaConflict` naming `where`."""
+    """Return the column type for values of `kind`. Raises `SchemaConflict` naming `where`."""
     match kind:
         case inspect.BoolType():
             return BooleanType()
@@ -52,7 +52,7 @@ def spark_type(kind: inspect.Type, where: str) -> DataType:
 
 
 def struct_type(kind: inspect.StructType) -> StructType:
-    """The columns of one struct class, as msgspec describes it."""
+    """Return the columns of one struct class, as msgspec describes it."""
     return StructType(
         [
             StructField(field.encode_name, spark_type(field.type, f"{kind.cls.__name__}.{field.name}"))
@@ -62,12 +62,12 @@ def struct_type(kind: inspect.StructType) -> StructType:
 
 
 def columns_of(kind: type) -> StructType:
-    """The columns of a struct class, under the names that its JSON uses."""
+    """Return the columns of a struct class, under the names that its JSON uses."""
     return struct_type(cast(inspect.StructType, inspect.type_info(kind)))
 
 
 def event_struct(kinds: tuple[inspect.StructType, ...]) -> StructType:
-    """One struct that holds an event of any of `kinds`.
+    """Return one struct that can hold an event of any of `kinds`.
 
     Raises `SchemaConflict` when two kinds give one name to fields of different types.
     """
@@ -84,23 +84,13 @@ def event_struct(kinds: tuple[inspect.StructType, ...]) -> StructType:
     return StructType([StructField(name, column_type) for name, (column_type, _) in columns.items()])
 
 
-def _event_kinds() -> tuple[inspect.StructType, ...]:
-    record = cast(inspect.StructType, inspect.type_info(Record))
-    event = next(field.type for field in record.fields if field.name == "event")
-    return tuple(cast(inspect.StructType, kind) for kind in cast(inspect.UnionType, event).types)
-
-
-def _record_struct(event: StructType) -> StructType:
-    record = cast(inspect.StructType, inspect.type_info(Record))
-    envelope = [
-        StructField(field.name, spark_type(field.type, f"Record.{field.name}"))
-        for field in record.fields
-        if field.name != "event"
-    ]
-    return StructType([*envelope, StructField("event", event)])
-
-
-EVENT_KINDS = _event_kinds()
+_FIELDS = {field.name: field.type for field in cast(inspect.StructType, inspect.type_info(Record)).fields}
+EVENT_KINDS = cast(tuple[inspect.StructType, ...], cast(inspect.UnionType, _FIELDS.pop("event")).types)
 EVENT = event_struct(EVENT_KINDS)
-RECORD = _record_struct(EVENT)
-ENVELOPE = tuple(name for name in RECORD.names if name != "event")
+ENVELOPE = tuple(_FIELDS)
+RECORD = StructType(
+    [
+        *(StructField(name, spark_type(kind, f"Record.{name}")) for name, kind in _FIELDS.items()),
+        StructField("event", EVENT),
+    ]
+)

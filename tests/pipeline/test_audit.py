@@ -19,9 +19,8 @@ from quarterdeck.backend.pipeline.audit import OutputRefused, audit
 from quarterdeck.backend.pipeline.commit import StoreRefused
 from quarterdeck.backend.pipeline.rules.names import UnknownRule
 from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, SparkUnreachable
+from quarterdeck.backend.pipeline.tables.membership_tables import SUSPICIONS, VIEWS
 from quarterdeck.backend.pipeline.tables.store import update_store
-from quarterdeck.backend.pipeline.tables.suspicions import SUSPICIONS
-from quarterdeck.backend.pipeline.tables.views import VIEWS
 from quarterdeck.cli.commands.spark.audit import audit as audit_command
 from quarterdeck.cli.exits import CommandFailed, ExitCode
 from tests.pipeline.journal_builder import JournalBuilder, address, clean_story, line, write

@@ -10,10 +10,10 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql.types import LongType, StringType
 
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.pipeline.judging.group_judge import JournalFile, judge_group
-from quarterdeck.backend.pipeline.judging.lines import TORN, why_no_record
+from quarterdeck.backend.pipeline.audit_input import InputFile
+from quarterdeck.backend.pipeline.judging.group_judge import judge_group
+from quarterdeck.backend.pipeline.judging.lines import CONTRADICTS, TORN, why_no_record
 from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion
-from quarterdeck.backend.pipeline.judging.set_aside import CONTRADICTS
 from quarterdeck.backend.pipeline.rules.names import NAMES
 from quarterdeck.backend.pipeline.schemas import (
     EVENT,
@@ -143,6 +143,6 @@ def test_a_line_is_no_record_for_the_same_reason_in_tables_as_in_the_audit(spark
     file.write_bytes(b"\n".join([sound, *no_records, sound.replace(b'"utc":', b'"utc":1234567890123456789')]))
     rows = bronze.read_lines(spark, [str(file)]).select("reason").collect()
     assert [row.reason for row in rows] == [*map(why_no_record, [sound, *no_records]), TORN]
-    judged = judge_group([JournalFile(str(file), str(file))], AuditQuestion(NAMES))
+    judged = judge_group([InputFile(str(file), str(file))], AuditQuestion(NAMES))
     reasons = [one.reason for one in judged.problems if not one.reason.startswith(CONTRADICTS)]
     assert reasons == [row.reason for row in rows[1:-1] if row.reason]

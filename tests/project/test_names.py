@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -46,3 +47,13 @@ def test_no_name_is_a_private_word() -> None:
         if not name.startswith("test_") and {word.lower() for word in WORD.findall(name)} & PRIVATE_WORDS
     }
     assert not sorted(offenders)
+
+
+def test_names_of_top_level_classes_are_unique() -> None:
+    """Two classes of one name in two rooms are taken for one another."""
+    places: dict[str, list[str]] = defaultdict(list)
+    for path in modules_of(*INSTALLED):
+        for node in tree_of(path).body:
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(named(path))
+    assert not {name: files for name, files in places.items() if len(files) > 1}

@@ -1,4 +1,4 @@
-"""Judges runs: from the lines of their files to what breaks an invariant, in one pass, by the very checkers of the simulator.
+"""Judges runs: finds in the lines of their files what breaks an invariant, in one pass, with the checkers of the simulator.
 
-The same code judges a small journal in this process and a run of a great one in a task of Spark's.
+The same code judges a small journal in this process and a run of a large one in a task of Spark's.
 """

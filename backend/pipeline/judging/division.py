@@ -1,12 +1,12 @@
-"""One run as the work of many: what is said of it is what one judge would say who reads all of it.
+"""Judges one run in many tasks, with the verdict that one judge would give who reads all of it.
 
-In three steps, between which rows are brought together and put in order:
+There are three steps, between which rows are repartitioned and sorted:
 
 1. The lines of files are read, each file apart.
-2. Each incarnation is judged by the rules that need nothing else. Of its records only those go on that others want.
+2. Each incarnation is judged by the rules that need nothing else. Only those of its records go on that others need.
 3. Each share is judged: some keys of the rules that divide the work, and in the first also what needs the whole run.
 
-A share sees the kinds of events from which everybody knows incarnations and tables, and what its own keys are about.
+A share sees the kinds of events that introduce incarnations and tables, and what its own keys are about.
 """
 
 from __future__ import annotations
@@ -24,34 +24,33 @@ from quarterdeck.backend.core.data.events import CallFinished, CallStarted
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.invariants import InvariantChecker
 from quarterdeck.backend.invariants.invariant import WorkShare, key_of, share_of
-from quarterdeck.backend.pipeline.judging.causes import BEFORE_ALL, LifeOutline, causes_first, names_other
+from quarterdeck.backend.pipeline.audit_input import InputFile
+from quarterdeck.backend.pipeline.judging.causes import BEFORE_ALL, IncarnationOutline, causes_first, names_other
 from quarterdeck.backend.pipeline.judging.group_judge import (
     GroupVerdict,
-    JournalFile,
     ReadLines,
     collector_paused,
     records_of,
     verdict_of_group,
 )
-from quarterdeck.backend.pipeline.judging.lines import Line, StrangeRecord, decode_record, strange_record
+from quarterdeck.backend.pipeline.judging.lines import Line, SetAside, StrangeRecord, decode_record, strange_record
 from quarterdeck.backend.pipeline.judging.order import ClockLeap, Placed, possible_times
 from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion, RunJudge, RunPart
-from quarterdeck.backend.pipeline.judging.set_aside import SetAside
 
 NAMED, CLOCK, LINE = range(3)
-"""What the first rows of an incarnation tell: that others name a record, what its clocks say; then come the lines."""
+"""The kinds of rows of an incarnation: a record that others name, the clocks of a record; then come the lines."""
 
 OUTLINE, HEAD, JUDGED = range(3)
-"""What the rows of a share tell: what is known of an incarnation; then a record that others wait for, or one to be judged."""
+"""The kinds of rows of a share: what is known of an incarnation; then a record that others wait for, or one to be judged."""
 
 LAST = (1 << 63) - 1
 
 ASIDE = ""
-"""In the place of a run: what is told of lines that are not judged."""
+"""Stands in place of a run for lines that are not judged."""
 
 
 class ReadRow(NamedTuple):
-    """What is read. Rows with one run and uuid belong together, and are sorted."""
+    """A row that was read. Rows with one run and uuid belong together, and are sorted."""
 
     run: str
     uuid: str
@@ -65,7 +64,7 @@ class ReadRow(NamedTuple):
 
 
 class SharedRow(NamedTuple):
-    """What goes on of an incarnation. Rows with one run and share belong together, and are sorted but for `what`."""
+    """A row for a share. Rows with one run and share belong together, and are sorted but for `what`."""
 
     run: str
     share: int
@@ -77,16 +76,16 @@ class SharedRow(NamedTuple):
     raw: bytes
 
 
-class LifePart(Struct, frozen=True):
-    """What is known of an incarnation: for the order of records, and in the first share also what was found in it."""
+class IncarnationPart(Struct, frozen=True):
+    """What is known of an incarnation: for the order of records, and in the first share also its findings."""
 
-    outline: LifeOutline
+    outline: IncarnationOutline
     ends_us: int
     part: RunPart | None = None
 
 
 class PartSummary(Struct, frozen=True):
-    """What is said in the end of a part of a run, or of lines."""
+    """The result of a part of a run, or of lines that are not judged."""
 
     aside: SetAside | None = None
     parts: tuple[RunPart, ...] = ()
@@ -95,11 +94,11 @@ class PartSummary(Struct, frozen=True):
 # The lines
 
 
-def read_rows(files: Iterable[JournalFile], read: ReadLines) -> Iterator[ReadRow]:
-    """The records in these files. Raises OSError."""
+def read_rows(files: Iterable[InputFile], read: ReadLines) -> Iterator[ReadRow]:
+    """Read the records in these files. Raises OSError."""
     aside = SetAside()
     for file in files:
-        for at, place, number, record, raw in records_of(file, read, aside, _is_seen_later):
+        for at, place, number, record, raw in records_of(file, read, aside, _ignore_strange):
             run, uuid, seq, at_us, utc_us = record.run, record.uuid, _kept(record.seq), _kept(at), _kept(record.utc)
             yield ReadRow(run, uuid, CLOCK, seq, at_us, place, number, utc_us, b"")
             yield ReadRow(run, uuid, LINE, seq, at_us, place, number, utc_us, raw)
@@ -109,31 +108,31 @@ def read_rows(files: Iterable[JournalFile], read: ReadLines) -> Iterator[ReadRow
 
 
 def _kept(number: int) -> int:
-    """The number as a column of 64 bits keeps it: what is greater is of a damaged line."""
+    """Return the number as a column of 64 bits holds it; larger ones stand in damaged lines."""
     return max(BEFORE_ALL, min(number, LAST))
 
 
-def _is_seen_later(place: str, number: int, strange: StrangeRecord, problem: str) -> None:
-    """A strange record is told of where its incarnation is judged."""
+def _ignore_strange(place: str, number: int, strange: StrangeRecord, problem: str) -> None:
+    """Do nothing: a strange record is reported where its incarnation is judged."""
 
 
 # Incarnations
 
 
-def judge_lives(rows: Iterable[ReadRow], question: AuditQuestion, count: int) -> Iterator[SharedRow]:
-    """Judge each incarnation, and hand on to `count` shares what others want of it."""
+def judge_incarnations(rows: Iterable[ReadRow], question: AuditQuestion, count: int) -> Iterator[SharedRow]:
+    """Judge each incarnation, and pass on to `count` shares what others need of it."""
     routes = _Routes(question, count)
     aside = SetAside()
-    for (run, uuid), of_life in groupby(rows, key=itemgetter(0, 1)):
+    for (run, uuid), of_incarnation in groupby(rows, key=itemgetter(0, 1)):
         if run == ASIDE:
-            aside.add(msgspec.json.decode(row.raw, type=SetAside) for row in of_life)
+            aside.add(msgspec.json.decode(row.raw, type=SetAside) for row in of_incarnation)
         else:
             with collector_paused():
-                yield from _judge_life(run, uuid, of_life, question, routes, aside)
+                yield from _judge_incarnation(run, uuid, of_incarnation, question, routes, aside)
     yield SharedRow(ASIDE, 0, 0, "", 0, 0, OUTLINE, msgspec.json.encode(aside))
 
 
-def _judge_life(
+def _judge_incarnation(
     run: str, uuid: str, rows: Iterator[ReadRow], question: AuditQuestion, routes: _Routes, aside: SetAside
 ) -> Iterator[SharedRow]:
     named: set[int] = set()
@@ -152,38 +151,38 @@ def _judge_life(
         row = following
     times_us, leaping = possible_times(ats_us, utcs_us)
     leaps = {leap.place: leap for leap in leaping}
-    judge = RunJudge(run, structs.replace(question, rules=routes.of_lives))
-    outline, placed = LifeOutline(uuid), Placed()
-    found: list[ClockLeap] = []
+    judge = RunJudge(run, structs.replace(question, rules=routes.of_incarnations))
+    outline, placed = IncarnationOutline(uuid), Placed()
+    clock_leaps: list[ClockLeap] = []
     first = row
     for place, line in enumerate(_lines(row, rows, judge, aside)):
         if (leap := leaps.get(place)) is not None:
-            found.append(ClockLeap(line[3], *leap[1:]))
+            clock_leaps.append(ClockLeap(line[3], *leap[1:]))
         line = placed.next(line, times_us[place])
         record = line[3]
-        outline.take(record)
-        judge.take_in_order((line,))
+        outline.add(record)
+        judge.judge_in_order((line,))
         is_awaited = record.seq in named or names_other(record) or record.seq == outline.starts[-1]
         yield from routes.rows(line, is_awaited=is_awaited)
-    judge.tell_leaps(found)
+    judge.report_leaps(clock_leaps)
     part = judge.part()
-    told = LifePart(outline, part.ends_us)
+    whole = IncarnationPart(outline, part.ends_us)
     for share in range(routes.count):
-        raw = msgspec.json.encode(told if share else structs.replace(told, part=part))
+        raw = msgspec.json.encode(whole if share else structs.replace(whole, part=part))
         yield SharedRow(run, share, BEFORE_ALL, first.place, 0, 0, OUTLINE, raw)
 
 
 def _lines(row: ReadRow, rows: Iterator[ReadRow], judge: RunJudge, aside: SetAside) -> Iterator[Line]:
-    """The lines of one incarnation, each record once: the one that was told first."""
+    """Yield the lines of one incarnation, each record once: the first one of its identity."""
     following: ReadRow | None = row
-    stands: ReadRow | None = None
+    first: ReadRow | None = None
     while following is not None:
         row, following = following, next(rows, None)
         record = _record(row, judge)
-        if stands is not None and stands.seq == row.seq:
-            aside.repeats(row.place, row.number, record, row.raw, is_same=stands.raw == row.raw)
+        if first is not None and first.seq == row.seq:
+            aside.repeat(row.place, row.number, record, row.raw, is_same=first.raw == row.raw)
             continue
-        stands = row
+        first = row
         yield row.at, row.place, row.number, record, row.raw
 
 
@@ -192,24 +191,24 @@ def _record(row: ReadRow, judge: RunJudge) -> Record:
         return decode_record(row.raw)
     except msgspec.MsgspecError as problem:
         strange = strange_record(row.raw, problem)
-        judge.tell_strange((row.place, row.number), strange.member, strange.seq, str(problem))
+        judge.report_strange((row.place, row.number), strange.member, strange.seq, str(problem))
         return strange.stand_in()
 
 
 class _Routes:
-    """Which records go to which share."""
+    """Decides which records go to which share."""
 
     def __init__(self, question: AuditQuestion, count: int) -> None:
         self.count = count
         checker = InvariantChecker(question.rules, convergence_us=question.bound_us)
-        asked = {one.name: one.divided_by for one in checker.invariants}
-        self.of_lives = tuple(name for name in question.rules if asked[name] == "incarnation")
-        self.of_shares = tuple(name for name in question.rules if asked[name] in ("lineage", "entry"))
-        self.of_first = tuple(name for name in question.rules if asked[name] != "incarnation")
+        divided_by = {invariant.name: invariant.divided_by for invariant in checker.invariants}
+        self.of_incarnations = tuple(name for name in question.rules if divided_by[name] == "incarnation")
+        self.of_shares = tuple(name for name in question.rules if divided_by[name] in ("lineage", "entry"))
+        self.of_first = tuple(name for name in question.rules if divided_by[name] != "incarnation")
         kinds: dict[bool, set[type]] = {True: set(), False: set()}
-        for one in checker.invariants:
-            if one.divided_by != "incarnation":
-                kinds[one.name in self.of_shares].update(one.rules())
+        for invariant in checker.invariants:
+            if invariant.divided_by != "incarnation":
+                kinds[invariant.name in self.of_shares].update(invariant.rules())
         calls = {CallStarted, CallFinished}
         self._apart = calls & kinds[True] - kinds[False]
         """The kinds that go to the share of their entry alone."""
@@ -217,11 +216,11 @@ class _Routes:
         self._to_first = kinds[False] | self._to_all
 
     def rules(self, share: int) -> tuple[str, ...]:
-        """By which a share is judged."""
+        """Return the rules by which a share is judged."""
         return self.of_shares if share else self.of_first
 
     def rows(self, line: Line, *, is_awaited: bool) -> Iterator[SharedRow]:
-        """The record for the shares that judge it, and its head for the others where others wait for it."""
+        """Yield the record for the shares that judge it, and its head for the others where others wait for it."""
         at, place, number, record, raw = line
         kind, seq = type(record.event), _kept(record.seq)
         judging: Sequence[int] = ()
@@ -241,7 +240,7 @@ class _Routes:
 
 
 def _head(record: Record) -> Record:
-    """The record without its event: it is waited for, and not judged."""
+    """Return the record without its event: others wait for it, but it is not judged."""
     strange = StrangeRecord(record.run, record.member, record.uuid, record.seq, record.at, record.utc)
     return structs.replace(strange.stand_in(), because=record.because)
 
@@ -250,7 +249,7 @@ def _head(record: Record) -> Record:
 
 
 def judge_shares(rows: Iterable[SharedRow], question: AuditQuestion, count: int) -> Iterator[PartSummary]:
-    """Judge each share, and say what was set aside."""
+    """Judge each share, and summarise what was set aside."""
     routes = _Routes(question, count)
     for (run, share), of_share in groupby(rows, key=itemgetter(0, 1)):
         if run == ASIDE:
@@ -263,33 +262,32 @@ def judge_shares(rows: Iterable[SharedRow], question: AuditQuestion, count: int)
 
 
 def _judge_share(run: str, share: WorkShare, rows: Iterator[SharedRow], question: AuditQuestion) -> PartSummary:
-    lives: list[LifePart] = []
+    incarnations: list[IncarnationPart] = []
     row: SharedRow | None
     for row in rows:
         if row.what != OUTLINE:
             break
-        lives.append(msgspec.json.decode(row.raw, type=LifePart))
+        incarnations.append(msgspec.json.decode(row.raw, type=IncarnationPart))
     else:
         row = None
     judge = RunJudge(run, question, share)
-    outlines = {life.outline.uuid: life.outline for life in lives}
+    outlines = {one.outline.uuid: one.outline for one in incarnations}
     if row is not None:
         for line in causes_first(_shared_lines(row, rows), outlines.values()):
             record, raw = line[3:]
             if share.number == 0 and outlines[record.uuid].is_after_gap(record.seq):
-                judge.tell_gap(record)
+                judge.report_gap(record)
             if raw:
                 judge.judge(record)
-    part = judge.part(max((life.ends_us for life in lives), default=0))
-    counted = tuple(life.part for life in lives if life.part is not None)
+    part = judge.part(max((one.ends_us for one in incarnations), default=0))
+    counted = [one.part for one in incarnations if one.part is not None]
     # Records are counted with their incarnations; only the whole run knows what is missing first, and who is listed.
     whole = structs.replace(part, records=0, views=0, suspicions=0)
-    counted = tuple(structs.replace(one, gap="", listed={}) for one in counted)
-    return PartSummary(parts=(whole, *counted))
+    return PartSummary(parts=(whole, *(structs.replace(part, gap="", listed={}) for part in counted)))
 
 
 def _shared_lines(row: SharedRow | None, rows: Iterator[SharedRow]) -> Iterator[Line]:
-    """The lines of a share; those whose records are not judged are empty."""
+    """Yield the lines of a share; those whose records are not judged are empty."""
     while row is not None:
         record = decode_record(row.raw)
         if record.at != row.at:
@@ -298,13 +296,10 @@ def _shared_lines(row: SharedRow | None, rows: Iterator[SharedRow]) -> Iterator[
         row = next(rows, None)
 
 
-def together(told: Iterable[PartSummary]) -> GroupVerdict:
-    """What is said of all runs whose parts these are."""
-    every = list(told)
+def together(summaries: Iterable[PartSummary]) -> GroupVerdict:
+    """Put the summaries of all parts together to the verdicts on the runs."""
+    every = list(summaries)
     aside = SetAside()
-    aside.add(one.aside for one in every if one.aside is not None)
-    return verdict_of_group(sorted((part for one in every for part in one.parts), key=_first), aside)
-
-
-def _first(part: RunPart) -> str:
-    return part.run
+    aside.add(summary.aside for summary in every if summary.aside is not None)
+    parts = sorted((part for summary in every for part in summary.parts), key=lambda part: part.run)
+    return verdict_of_group(parts, aside)

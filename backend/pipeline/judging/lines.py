@@ -1,7 +1,8 @@
-"""From a line of a journal to its record, or to the reason why it is none. Imports no Spark."""
+"""Decodes the lines of a journal, and counts and keeps those that are not judged. Imports no Spark."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Any, cast
 
@@ -10,18 +11,21 @@ from msgspec import Struct, inspect
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import HeartbeatLate, Record
+from quarterdeck.backend.pipeline.audit_result import QuarantinedLine
 
 TORN = "torn, no JSON, or a value of the wrong type"
 UNKNOWN_VALUE = "Invalid enum value"
-"""How msgspec begins what it says of a word that is not in a closed set."""
+"""How msgspec begins its message about a word that is not in a closed set."""
 
+MAX_QUARANTINED = 1_000
+CONTRADICTS = "contradicts another event with the same identity"
 
 Line = tuple[int, str, int, Record, bytes]
-"""A record where it stands: its time, file and line number, and the line. Tuples in order are in the order of the run's time."""
+"""A record where it stands: its time, file and line number, and the line. Sorted tuples are in the order of the run's time."""
 
 
 class StrangeRecord(Struct, frozen=True):
-    """The head of a record whose event has a value that this version does not know: it is there, and cannot be judged."""
+    """The head of a record whose event has a value that this version does not know: it exists, but cannot be judged."""
 
     run: str
     member: str
@@ -31,7 +35,7 @@ class StrangeRecord(Struct, frozen=True):
     utc: int
 
     def stand_in(self) -> Record:
-        """A record of which nothing is asked but its number, so that nothing seems to be missing."""
+        """Return a record in its place of which only the number matters, so that nothing seems to be missing."""
         event = HeartbeatLate(Address(""), "", 0, 0, False)
         return Record(self.run, self.member, self.uuid, self.seq, self.at, self.utc, event)
 
@@ -45,7 +49,7 @@ _HEAD = msgspec.json.Decoder(StrangeRecord)
 
 
 def why_no_record(raw: bytes) -> str | None:
-    """The reason why a line is no record; None for a record, also for a strange one."""
+    """Return why a line is no record, or None for a record, even for a strange one."""
     try:
         decode_record(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
@@ -57,8 +61,8 @@ def why_no_record(raw: bytes) -> str | None:
 
 
 def strange_record(raw: bytes, problem: Exception) -> StrangeRecord:
-    """The head of the record in `raw`, which could not be decoded because of `problem`. Raises `NoRecord` where it is none."""
-    reason = _what_is_lacking(raw)
+    """Return the head of the record in `raw`, which `problem` kept from being decoded. Raises `NoRecord` if it is none."""
+    reason = _missing_fields(raw)
     if reason == TORN and str(problem).startswith(UNKNOWN_VALUE):
         try:
             return _HEAD.decode(raw)
@@ -67,17 +71,17 @@ def strange_record(raw: bytes, problem: Exception) -> StrangeRecord:
     raise NoRecord(reason)
 
 
-def _what_is_lacking(raw: bytes) -> str:
+def _missing_fields(raw: bytes) -> str:
     try:
-        told = msgspec.json.decode(raw)
+        line = msgspec.json.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return TORN
-    if not isinstance(told, dict):
+    if not isinstance(line, dict):
         return TORN
     envelope, required_of = _required()
-    if lacks := _absent(told, envelope):
+    if lacks := _absent(line, envelope):
         return f"lacks {lacks}"
-    event = told.get("event")
+    event = line.get("event")
     kind = event.get("kind") if isinstance(event, dict) else None
     if kind is None:
         return "lacks the kind of its event"
@@ -87,22 +91,60 @@ def _what_is_lacking(raw: bytes) -> str:
     return f"{kind} lacks {lacks}" if lacks else TORN
 
 
-def _absent(told: dict[str, Any], names: tuple[str, ...]) -> str:
-    return ", ".join(name for name in names if told.get(name) is None)
+def _absent(fields: dict[str, Any], names: tuple[str, ...]) -> str:
+    return ", ".join(name for name in names if fields.get(name) is None)
 
 
 @cache
 def _required() -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
-    """What has to be there beside the event for a line to be a record, and by kind of event what makes it one."""
+    """Return the fields that every record needs beside the event, and by kind of event those that the event needs."""
     record = cast(inspect.StructType, inspect.type_info(Record))
-    envelope = tuple(one.encode_name for one in record.fields if one.required and one.name != "event")
-    events = cast(inspect.UnionType, next(one.type for one in record.fields if one.name == "event"))
+    envelope = tuple(field.encode_name for field in record.fields if field.required and field.name != "event")
+    events = cast(inspect.UnionType, next(field.type for field in record.fields if field.name == "event"))
     kinds = (cast(inspect.StructType, kind) for kind in events.types)
     return envelope, {
-        str(kind.tag): tuple(one.encode_name for one in kind.fields if one.required and not _may_be_null(one.type))
+        str(kind.tag): tuple(
+            field.encode_name
+            for field in kind.fields
+            if field.required and not (isinstance(field.type, inspect.UnionType) and field.type.includes_none)
+        )
         for kind in kinds
     }
 
 
-def _may_be_null(kind: inspect.Type) -> bool:
-    return isinstance(kind, inspect.UnionType) and kind.includes_none
+class SetAside(Struct):
+    """The lines that were read but not judged: no records, or records that are there already."""
+
+    lines: int = 0
+    """How many lines were read in all."""
+    duplicates: int = 0
+    contradicting: int = 0
+    quarantined: int = 0
+    """Lines that are no records, and those that contradict one."""
+    problems: list[QuarantinedLine] = []
+    """The first of these."""
+
+    def quarantine(self, place: str, number: int, raw: bytes, reason: str) -> None:
+        """Count the line of this number as no record."""
+        self.quarantined += 1
+        if len(self.problems) < MAX_QUARANTINED:
+            listed = place.partition("\0")[2]
+            self.problems.append(QuarantinedLine(listed, raw.decode(errors="replace"), reason, number))
+
+    def repeat(self, place: str, number: int, record: Record, raw: bytes, *, is_same: bool) -> None:
+        """Count a record that is there already, or that contradicts one of the same identity."""
+        if is_same:
+            self.duplicates += 1
+            return
+        self.contradicting += 1
+        self.quarantine(place, number, raw, f"{CONTRADICTS}, uuid {record.uuid} seq {record.seq}")
+
+    def add(self, others: Iterable[SetAside]) -> None:
+        """Add the counts and lines of others."""
+        for other in others:
+            self.lines += other.lines
+            self.duplicates += other.duplicates
+            self.contradicting += other.contradicting
+            self.quarantined += other.quarantined
+            self.problems += other.problems
+        self.problems = sorted(self.problems, key=lambda line: (line.file, line.number))[:MAX_QUARANTINED]

@@ -1,8 +1,8 @@
-"""The order in which the records of a run are judged: within a life by their numbers, among lives by what they heard.
+"""Orders the records of a run for judging: within an incarnation by number, between incarnations by cause.
 
-A clock is only a hint. What a record says of the time is believed as far as it fits its neighbours of the same life: a clock that
-leaps does not move a record, and is told. Two lives are ordered by these times, unless one record names the other as its cause,
-or installs a list that the other has made.
+A clock is only a hint. The time of a record is believed as far as it fits its neighbours of the same incarnation: a clock that
+leaps does not move a record, and is reported. Two incarnations are ordered by these times, unless one record names the other as
+its cause, or installs a list of which the other is the author.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from msgspec import structs
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.pipeline.judging.causes import BEFORE_ALL, LifeOutline, causes_first
+from quarterdeck.backend.pipeline.judging.causes import BEFORE_ALL, IncarnationOutline, causes_first
 from quarterdeck.backend.pipeline.judging.lines import Line
 
 WINDOW = 2_000
-"""A writer takes records from several members, which may be as many lines apart from the order of their times."""
+"""A writer receives records from several members, so lines may be this far out of the order of their times."""
 
 LEAP_US = 3_600 * SECOND_US
-"""Two clocks of one process do not come apart so far from one record to the next, unless one of them leaps."""
+"""Two clocks of one process do not drift apart this far from one record to the next, unless one of them leaps."""
 
 LONGEST_QUIET_US = 365 * 24 * LEAP_US
-"""Nobody is silent for so long within one life, whatever both its clocks say."""
+"""No member is silent for this long within one incarnation, whatever both its clocks say."""
 
 
 class OutOfOrder(Exception):
-    """A record that the order of times did not bring in its turn: the whole run has to be put in order."""
+    """Raised for a record that does not come in the order of times: the whole run has to be put in order."""
 
 
 class ClockLeap(NamedTuple):
-    """A record whose time cannot be. `beside_us` is when it happened, as its neighbours tell."""
+    """A record whose time is impossible. `beside_us` is when it happened, judging by its neighbours."""
 
     record: Record
     says_us: int
@@ -45,12 +45,12 @@ class ClockLeap(NamedTuple):
 
 
 def leaps(at_us: int, utc_us: int) -> bool:
-    """Whether one of the clocks leaps where they go on by so much from one record of a life to the next."""
+    """Return whether a clock leaps, given how far both advance from one record of an incarnation to the next."""
     return not -1 < at_us < LONGEST_QUIET_US or not -LEAP_US < utc_us - at_us < LEAP_US
 
 
 def by_time(chains: Sequence[Iterable[Line]]) -> Iterator[Line]:
-    """The lines of all writers by time, where each writer's lines are nearly so. Raises `OutOfOrder` where they are not."""
+    """Merge the lines of all writers by time. Raises `OutOfOrder` where a writer's lines are not nearly sorted."""
     sorted_chains = [_nearly_sorted(chain) for chain in chains]
     return sorted_chains[0] if len(sorted_chains) == 1 else merge(*sorted_chains)
 
@@ -74,38 +74,38 @@ def _nearly_sorted(lines: Iterable[Line]) -> Iterator[Line]:
 
 
 def by_cause(lines: Iterable[Line]) -> tuple[list[Line], list[ClockLeap]]:
-    """The lines of one run, each record once, in whatever order they stand; and the clocks that leap.
+    """Put the lines of one run, each record once, in the order of causes. Return also the clock leaps.
 
-    A record whose time cannot be stands there with the time that its neighbours tell.
+    A record whose time is impossible gets the time that its neighbours suggest.
     """
-    lives: dict[str, list[Line]] = defaultdict(list)
+    incarnations: dict[str, list[Line]] = defaultdict(list)
     for line in lines:
-        lives[line[3].uuid].append(line)
-    found: list[ClockLeap] = []
+        incarnations[line[3].uuid].append(line)
+    clock_leaps: list[ClockLeap] = []
     timed: list[Line] = []
     outlines = []
-    for uuid, life in lives.items():
-        life.sort(key=_number)
-        times, leaping = possible_times([line[0] for line in life], [line[3].utc for line in life])
-        found += (ClockLeap(life[leap.place][3], *leap[1:]) for leap in leaping)
-        outline = LifeOutline(uuid)
+    for uuid, own in incarnations.items():
+        own.sort(key=lambda line: line[3].seq)
+        times, leaping = possible_times([line[0] for line in own], [line[3].utc for line in own])
+        clock_leaps += (ClockLeap(own[leap.place][3], *leap[1:]) for leap in leaping)
+        outline = IncarnationOutline(uuid)
         last = Placed()
-        for line, time in zip(life, times, strict=True):
-            outline.take(line[3])
+        for line, time in zip(own, times, strict=True):
+            outline.add(line[3])
             timed.append(last.next(line, time))
         outlines.append(outline)
     timed.sort(key=place_of)
-    return list(causes_first(timed, outlines)), found
+    return list(causes_first(timed, outlines)), clock_leaps
 
 
 class Placed:
-    """Places the lines of one life, one after the other, among those of others: none stands before the one before it."""
+    """Places the lines of one incarnation, one after the other, among those of others: none comes before its predecessor."""
 
     def __init__(self) -> None:
         self._last: tuple[int, str, int] = (BEFORE_ALL, "", 0)
 
     def next(self, line: Line, time_us: int) -> Line:
-        """The line, which happened at `time_us`, with its place."""
+        """Return the line, which happened at `time_us`, with its place."""
         at_us, place, number, record, raw = line
         if time_us != at_us:
             record = structs.replace(record, at=time_us)
@@ -114,19 +114,15 @@ class Placed:
 
 
 def place_of(line: Line) -> tuple[int, str, int, int]:
-    """By what lines are sorted that have their places."""
+    """Return the sort key of lines that have their places."""
     return *line[:3], line[3].seq
-
-
-def _number(line: Line) -> int:
-    return line[3].seq
 
 
 # Times
 
 
 class Leap(NamedTuple):
-    """A clock that leaps at a place in a life."""
+    """A leap of a clock at a place in an incarnation."""
 
     place: int
     says_us: int
@@ -135,7 +131,10 @@ class Leap(NamedTuple):
 
 
 def possible_times(times_us: Sequence[int], utcs_us: Sequence[int]) -> tuple[Sequence[int], list[Leap]]:
-    """When the records of one life happened, which never goes back. `times_us`, `utcs_us`: what they say, by their numbers."""
+    """Return when the records of one incarnation happened, which never goes back, and the leaps of its clocks.
+
+    `times_us` and `utcs_us` are the times in the records, by their numbers.
+    """
     believed = _longest_rise(times_us)
     is_believed = bytearray(len(times_us))
     for place in believed:
@@ -170,14 +169,14 @@ def possible_times(times_us: Sequence[int], utcs_us: Sequence[int]) -> tuple[Seq
 
 
 def _possible(gone_us: int, utc_gone_us: int) -> int:
-    """How long it can have been since the record before, where one clock tells this and the wall clock that."""
+    """Return how long after the previous record this one can be, given the advance of its clock and of the wall clock."""
     if gone_us >= LONGEST_QUIET_US:
         return utc_gone_us if 0 <= utc_gone_us < LONGEST_QUIET_US else 0
     return utc_gone_us if 0 <= utc_gone_us <= gone_us - LEAP_US else gone_us
 
 
 def _longest_rise(times: Sequence[int]) -> list[int]:
-    """The places of a longest subsequence that never falls: what is believed of a clock."""
+    """Return the places of a longest subsequence that never falls: the times of a clock that are believed."""
     if all(one <= other for one, other in pairwise(times)):
         return list(range(len(times)))
     ends: list[int] = []  # by length, the least time with which a rise of that length ends

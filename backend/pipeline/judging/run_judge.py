@@ -1,4 +1,4 @@
-"""Judges one run: its records in order, each once, before the checkers; and what its journal lacks. Imports no Spark."""
+"""Judges one run: feeds its records in order, each once, to the checkers, and finds what its journal lacks. Imports no Spark."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from quarterdeck.backend.pipeline.rules.finding import Finding, finding_of, seve
 from quarterdeck.backend.pipeline.rules.names import downgraded, holds_for_incomplete_journals
 
 OBLIGATION_TIMEOUT_US = 60 * SECOND_US
-"""How long something may be owed while nothing disturbs the members: what it takes to be sure that somebody is gone."""
+"""How long an obligation may stay open while nothing disturbs the members: what it takes to be sure that a member is gone."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MOST_SILENT_NAMED = 3
@@ -33,26 +33,26 @@ class AuditQuestion(Struct, frozen=True):
 
     rules: tuple[str, ...]
     bound_us: int | None = None
-    """By default `OBLIGATION_TIMEOUT_US` for what is owed to one member, and the documented bound for convergence."""
+    """None: `OBLIGATION_TIMEOUT_US` for an obligation to one member, and the documented bound for convergence."""
 
 
 class RunVerdict(Struct, frozen=True):
-    """What is said of one run."""
+    """The verdict on one run."""
 
     run: str
     findings: tuple[Finding, ...]
     lacks: str
     """What its journal lacks, in words; empty when nothing does."""
     records: int
-    lives: int
+    incarnations: int
     views: int
     suspicions: int
     is_witnessed: bool = False
-    """Its members keep no journal: somebody outside tells of them, and only what witnesses alone prove is judged."""
+    """Its members keep no journal: a witness outside records them, and only what witnesses alone prove is judged."""
 
 
 class RunPart(Struct, frozen=True):
-    """What is known of a part of a run: of all of it, of one of its lives, or of a share of its keys."""
+    """What is known of a part of a run: of all of it, of one of its incarnations, or of a share of its keys."""
 
     run: str
     findings: tuple[Finding, ...] = ()
@@ -61,8 +61,8 @@ class RunPart(Struct, frozen=True):
     strange: tuple[tuple[str, int], str] | None = None
     """The first record that cannot be understood: where it stands, and what is strange."""
     listed: dict[str, str] = {}
-    """The addresses of the lives that are on any list."""
-    lives: tuple[str, ...] = ()
+    """The addresses of the incarnations that are on any list."""
+    incarnations: tuple[str, ...] = ()
     records: int = 0
     views: int = 0
     suspicions: int = 0
@@ -71,9 +71,9 @@ class RunPart(Struct, frozen=True):
 
 
 def verdict_of_run(run: str, parts: Sequence[RunPart]) -> RunVerdict:
-    """What is said of a run that consists of these parts."""
-    lives = {uuid for part in parts for uuid in part.lives}
-    lacks = _missing_part(parts, lives)
+    """Put these parts together to the verdict on their run."""
+    incarnations = {uuid for part in parts for uuid in part.incarnations}
+    lacks = _lacks(parts, incarnations)
     is_witnessed = any(part.is_witnessed for part in parts)
     findings = [one for part in parts for one in part.findings]
     if is_witnessed:
@@ -83,25 +83,25 @@ def verdict_of_run(run: str, parts: Sequence[RunPart]) -> RunVerdict:
         tuple(downgraded(one, lacks) for one in findings),
         lacks,
         sum(part.records for part in parts),
-        len(lives),
+        len(incarnations),
         sum(part.views for part in parts),
         sum(part.suspicions for part in parts),
         is_witnessed,
     )
 
 
-def _missing_part(parts: Sequence[RunPart], lives: Collection[str]) -> str:
+def _lacks(parts: Sequence[RunPart], incarnations: Collection[str]) -> str:
     if several := [part.strange for part in parts if part.strange is not None]:
         return min(several)[1]
     if gap := next((part.gap for part in parts if part.gap), ""):
         return gap
     listed = {uuid: address for part in parts for uuid, address in part.listed.items()}
-    silent = sorted(address for uuid, address in listed.items() if uuid not in lives)
+    silent = sorted(address for uuid, address in listed.items() if uuid not in incarnations)
     return f"nothing is there of {', '.join(silent[:MOST_SILENT_NAMED])}, on a list" if silent else ""
 
 
 class JudgedIncarnation:
-    """How far the records of one incarnation have come."""
+    """How far the judging of one incarnation has come."""
 
     __slots__ = ("at_us", "checksums", "next_seq", "offset_us", "starts", "utc_us")
 
@@ -115,7 +115,7 @@ class JudgedIncarnation:
         self.checksums = array("I")
 
     def checksum(self, seq: int) -> int | None:
-        """That of the line which had this number; None where there was none."""
+        """Return the checksum of the line with this number, or None where there was none."""
         for start, place in reversed(self.starts):
             if seq >= start:
                 place += seq - start
@@ -125,15 +125,15 @@ class JudgedIncarnation:
 
 
 class RunJudge:
-    """Takes the lines of one run in order. What it says of them can be asked for at any time."""
+    """Judges the lines of one run in order. Its verdict can be asked for at any time."""
 
     def __init__(self, run: str, question: AuditQuestion, share: WorkShare | None = None) -> None:
-        """`share`: the only one that is judged of the rules that divide the work."""
+        """`share`: judge only this one of the rules that divide the work."""
         self.run = run
         self._question = question
         self._checker = InvariantChecker(question.rules, convergence_us=question.bound_us, share=share)
         self._findings: list[Finding] = []
-        self._lives: dict[str, JudgedIncarnation] = {}
+        self._incarnations: dict[str, JudgedIncarnation] = {}
         self._awaited: set[tuple[str, int]] = set()
         """Records that others named as their cause and that have not come."""
         self._made: dict[tuple[str, int], bool] = {}
@@ -146,58 +146,58 @@ class RunJudge:
         self._ends_us = 0
         self._records = self._views = self._suspicions = 0
 
-    def take(self, line: Line) -> bool | None:
-        """Judge the next line; None where nothing is to be said of it.
+    def receive(self, line: Line) -> bool | None:
+        """Judge the next line. Return None, or for a record that was judged before whether it is the same.
 
-        A record that came before is not judged again: whether it is the same is returned. Raises `OutOfOrder`.
+        Raises `OutOfOrder`.
         """
         record, raw = line[3], line[4]
         uuid, seq = record.uuid, record.seq
-        life = self._lives.get(uuid)
-        if life is None:
-            life = self._lives[uuid] = JudgedIncarnation(record)
+        incarnation = self._incarnations.get(uuid)
+        if incarnation is None:
+            incarnation = self._incarnations[uuid] = JudgedIncarnation(record)
             if seq != 1:
-                self.tell_gap(record)
-        elif seq < life.next_seq:
-            before = life.checksum(seq)
+                self.report_gap(record)
+        elif seq < incarnation.next_seq:
+            before = incarnation.checksum(seq)
             if before is None:
                 raise OutOfOrder
             return before == crc32(raw)
-        elif leaps(record.at - life.at_us, record.utc - life.utc_us) or not (
-            -LEAP_US < record.utc - record.at - life.offset_us < LEAP_US
+        elif leaps(record.at - incarnation.at_us, record.utc - incarnation.utc_us) or not (
+            -LEAP_US < record.utc - record.at - incarnation.offset_us < LEAP_US
         ):
             raise OutOfOrder
-        elif seq > life.next_seq:
-            self.tell_gap(record)
-            life.starts.append((seq, len(life.checksums)))
+        elif seq > incarnation.next_seq:
+            self.report_gap(record)
+            incarnation.starts.append((seq, len(incarnation.checksums)))
         if record.because is not None:
-            self._look_for_cause(record)
+            self._await_cause(record)
         if self._awaited and (uuid, seq) in self._awaited:
             raise OutOfOrder
         kind = type(record.event)
         if kind is ListInstalled:
-            self._look_for_maker(record, record.event)  # type: ignore[arg-type]
-        elif kind is MemberMerging and record.event.next_uuid != uuid and record.event.next_uuid in self._lives:  # type: ignore[union-attr]
+            self._check_author(record, record.event)  # type: ignore[arg-type]
+        elif kind is MemberMerging and record.event.next_uuid != uuid and record.event.next_uuid in self._incarnations:  # type: ignore[union-attr]
             raise OutOfOrder  # a life that goes on for it has begun
-        life.next_seq, life.at_us, life.utc_us = seq + 1, record.at, record.utc
-        life.checksums.append(crc32(raw))
+        incarnation.next_seq, incarnation.at_us, incarnation.utc_us = seq + 1, record.at, record.utc
+        incarnation.checksums.append(crc32(raw))
         self.judge(record)
         return None
 
-    def take_in_order(self, lines: Iterable[Line]) -> None:
-        """Judge lines of which each record is there once, in the order of causes."""
+    def judge_in_order(self, lines: Iterable[Line]) -> None:
+        """Judge lines that have each record once, in the order of causes."""
         for line in lines:
             record = line[3]
-            life = self._lives.get(record.uuid)
-            if life is None:
-                life = self._lives[record.uuid] = JudgedIncarnation(record)
-                life.next_seq = 1
-            if record.seq != life.next_seq:
-                self.tell_gap(record)
-            life.next_seq = record.seq + 1
+            incarnation = self._incarnations.get(record.uuid)
+            if incarnation is None:
+                incarnation = self._incarnations[record.uuid] = JudgedIncarnation(record)
+                incarnation.next_seq = 1
+            if record.seq != incarnation.next_seq:
+                self.report_gap(record)
+            incarnation.next_seq = record.seq + 1
             self.judge(record)
 
-    def tell_leaps(self, found: Sequence[ClockLeap]) -> None:
+    def report_leaps(self, found: Sequence[ClockLeap]) -> None:
         """Warn of clocks that leap."""
         if Numbering.name in self._question.rules:
             self._findings += (
@@ -205,22 +205,22 @@ class RunJudge:
                 for one in found
             )
 
-    def tell_strange(self, place: tuple[str, int], member: str, seq: int, problem: str) -> None:
-        """A record is there and cannot be understood."""
+    def report_strange(self, place: tuple[str, int], member: str, seq: int, problem: str) -> None:
+        """Note a record that exists but cannot be understood."""
         strange = place, f"event {seq} of {member} is not as this version knows it: {problem}"
         self._strange = strange if self._strange is None else min(self._strange, strange)
 
-    def tell_gap(self, record: Record) -> None:
-        """What stands before the record is missing."""
+    def report_gap(self, record: Record) -> None:
+        """Note that the records before this one are missing."""
         if record.seq > 1 and not self._gap:
             self._gap = f"events of {record.member} before its event {record.seq} are missing"
 
     def verdict(self) -> RunVerdict:
-        """What is to be said if nothing more comes."""
+        """Return the verdict if no more records come."""
         return verdict_of_run(self.run, [self.part()])
 
     def part(self, ends_us: int | None = None) -> RunPart:
-        """What is known if nothing more comes. `ends_us`: when the run ends, where not all of its records come here."""
+        """Return what is known if no more records come. `ends_us`: when the run ends, where not all of its records come here."""
         bound_us = OBLIGATION_TIMEOUT_US if self._question.bound_us is None else self._question.bound_us
         known = len(self._checker.violations)
         owed = self._checker.conclude(self._ends_us if ends_us is None else ends_us, bound_us).violations[known:]
@@ -230,7 +230,7 @@ class RunJudge:
             self._gap,
             self._strange,
             self._members,
-            tuple(self._lives),
+            tuple(self._incarnations),
             self._records,
             self._views,
             self._suspicions,
@@ -239,7 +239,7 @@ class RunJudge:
         )
 
     def judge(self, record: Record) -> None:
-        """Judge the next record, of whose number others take care."""
+        """Judge the next record, whose number the caller has checked."""
         self._records += 1
         if record.at > self._ends_us:
             self._ends_us = record.at
@@ -259,20 +259,19 @@ class RunJudge:
             self._findings += (finding_of(one, record, severity_of(one)) for one in violations[known:])
 
     def _list(self, event: ListInstalled) -> None:
-        """A list names incarnations of which there must be records."""
         if (event.lineage, event.version) not in self._lists:
             self._lists.add((event.lineage, event.version))
             self._members.update((member.uuid, member.address) for member in event.members)
 
-    def _look_for_cause(self, record: Record) -> None:
+    def _await_cause(self, record: Record) -> None:
         cause = record.because
         assert cause is not None
-        life = self._lives.get(cause.uuid)
-        if life is None or cause.seq >= life.next_seq:
+        incarnation = self._incarnations.get(cause.uuid)
+        if incarnation is None or cause.seq >= incarnation.next_seq:
             self._awaited.add((cause.uuid, cause.seq))
 
-    def _look_for_maker(self, record: Record, event: ListInstalled) -> None:
-        """A list comes from its maker, who has installed it first. Raises `OutOfOrder`."""
+    def _check_author(self, record: Record, event: ListInstalled) -> None:
+        """Expect the author of a list to install it first. Raises `OutOfOrder`."""
         key = event.lineage, event.version
         if self._made.get(key, False):
             return

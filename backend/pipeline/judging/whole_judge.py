@@ -1,28 +1,28 @@
-"""Judges everything that an audit was given: files in groups that hold whole runs, and what is said of all groups together."""
+"""Judges everything that an audit was given: groups of files that hold whole runs, or the records of logs."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 
 from msgspec import Struct
 
+from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
-from quarterdeck.backend.journal.files import RUN_PREFIX, run_of_file
-from quarterdeck.backend.pipeline.audit_input import AuditInput
+from quarterdeck.backend.pipeline.audit_input import Group
 from quarterdeck.backend.pipeline.audit_result import QuarantinedLine
-from quarterdeck.backend.pipeline.judging.group_judge import GroupVerdict, JournalFile
-from quarterdeck.backend.pipeline.judging.run_judge import RunVerdict
-from quarterdeck.backend.pipeline.judging.set_aside import MAX_QUARANTINED
-
-Group = tuple[JournalFile, ...]
+from quarterdeck.backend.pipeline.judging.group_judge import GroupVerdict
+from quarterdeck.backend.pipeline.judging.lines import MAX_QUARANTINED
+from quarterdeck.backend.pipeline.judging.order import by_cause
+from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion, RunJudge, RunVerdict
 
 JudgeGroups = Callable[[Sequence[Group]], Iterable[tuple[int, GroupVerdict]]]
-"""Judges groups, here or elsewhere, and gives the place of each with what is said of it, in any order."""
+"""Judges groups, here or on Spark, and yields the place and the verdict of each, in any order."""
 
 
 class WholeVerdict(Struct, frozen=True):
-    """What is said of all runs."""
+    """The verdict on all runs."""
 
     runs: tuple[RunVerdict, ...]
     counts: dict[str, int]
@@ -31,32 +31,31 @@ class WholeVerdict(Struct, frozen=True):
     """Of members' logs, what is observed in each run."""
 
 
-def groups_of(found: AuditInput) -> list[Group]:
-    """The files of each run, as far as one can tell without reading them."""
-    groups: dict[str, list[JournalFile]] = defaultdict(list)
-    for file in found.files:
-        directory = file.listed.parent.name
-        if directory.startswith(RUN_PREFIX):
-            run = directory.removeprefix(RUN_PREFIX)
-        else:
-            run = run_of_file(file.read) or ""
-        groups[run].append(JournalFile(str(file.read), str(file.listed), file.stamp[0]))
-    return [tuple(files) for files in groups.values()]
+class LogVerdict(Struct, frozen=True):
+    """The verdict on the logs of one run; None where they contain no event."""
+
+    story: LogStory
+    verdict: RunVerdict | None
 
 
 def judge_whole(groups: Sequence[Group], judge: JudgeGroups) -> WholeVerdict:
     """Judge `groups`. Those that turn out to hold parts of one run are judged once more, as one group."""
     verdicts: list[GroupVerdict] = []
     while groups:
-        told = dict(judge(groups))
-        joined = _joined(len(groups), [{run.run for run in told[place].runs} for place in range(len(groups))])
-        verdicts += [told[places[0]] for places in joined if len(places) == 1]
+        judged = dict(judge(groups))
+        joined = _joined(len(groups), [{run.run for run in judged[place].runs} for place in range(len(groups))])
+        verdicts += [judged[places[0]] for places in joined if len(places) == 1]
         groups = [tuple(file for place in places for file in groups[place]) for places in joined if len(places) > 1]
-    return _whole(verdicts)
+    counts = {
+        name: sum(getattr(verdict, name) for verdict in verdicts)
+        for name in ("lines", "duplicates", "quarantined", "contradicting")
+    }
+    runs = [run for verdict in verdicts for run in verdict.runs]
+    return whole_verdict(runs, counts, [line for verdict in verdicts for line in verdict.problems])
 
 
 def _joined(count: int, runs: Sequence[set[str]]) -> list[list[int]]:
-    """The places from 0 to `count`, those together that have a run in common."""
+    """Return the places from 0 to `count`, those together that have a run in common."""
     parent = list(range(count))
 
     def root(place: int) -> int:
@@ -74,27 +73,45 @@ def _joined(count: int, runs: Sequence[set[str]]) -> list[list[int]]:
     return list(joined.values())
 
 
-def _whole(verdicts: Sequence[GroupVerdict]) -> WholeVerdict:
-    counts = {
-        name: sum(getattr(one, name) for one in verdicts)
-        for name in ("lines", "duplicates", "quarantined", "contradicting")
-    }
-    runs = [run for verdict in verdicts for run in verdict.runs]
-    return together(runs, counts, [one for verdict in verdicts for one in verdict.problems])
-
-
-def together(
+def whole_verdict(
     runs: Sequence[RunVerdict], counts: Mapping[str, int], problems: Sequence[QuarantinedLine]
 ) -> WholeVerdict:
-    """What is said of all `runs`. `counts`: of their lines, and of those that were not judged."""
+    """Put the verdicts on all `runs` together. `counts`: of their lines, and of those that were not judged."""
     every = {
         "lines": counts["lines"],
-        "records": sum(one.records for one in runs),
+        "records": sum(run.records for run in runs),
         "runs": len(runs),
-        "lives": sum(one.lives for one in runs),
+        "lives": sum(run.incarnations for run in runs),
         **counts,
-        "views": sum(one.views for one in runs),
-        "suspicions": sum(one.suspicions for one in runs),
+        "views": sum(run.views for run in runs),
+        "suspicions": sum(run.suspicions for run in runs),
     }
-    first = sorted(problems, key=lambda one: (one.file, one.number))[:MAX_QUARANTINED]
-    return WholeVerdict(tuple(sorted(runs, key=lambda one: one.run)), every, tuple(first))
+    first = sorted(problems, key=lambda line: (line.file, line.number))[:MAX_QUARANTINED]
+    return WholeVerdict(tuple(sorted(runs, key=lambda run: run.run)), every, tuple(first))
+
+
+# Logs: their records are numbered once, and come from members whose clocks may differ.
+
+
+def judge_log_records(records: Iterable[Record], question: AuditQuestion) -> list[RunVerdict]:
+    """Judge each run among `records`, where those of one run are adjacent."""
+    return [_judge_log(run, of_run, question) for run, of_run in groupby(records, key=lambda record: record.run)]
+
+
+def judge_logs(parts: Iterable[Record | LogStory], question: AuditQuestion) -> Iterator[LogVerdict]:
+    """Judge each run among `parts`: first its records, then its story."""
+    records: list[Record] = []
+    for part in parts:
+        if isinstance(part, Record):
+            records.append(part)
+        else:
+            yield LogVerdict(part, _judge_log(part.run, records, question) if records else None)
+            records = []
+
+
+def _judge_log(run: str, records: Iterable[Record], question: AuditQuestion) -> RunVerdict:
+    ordered, leaps = by_cause((record.at, record.member, record.seq, record, b"") for record in records)
+    judge = RunJudge(run, question)
+    judge.judge_in_order(ordered)
+    judge.report_leaps(leaps)
+    return judge.verdict()

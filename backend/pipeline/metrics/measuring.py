@@ -1,4 +1,4 @@
-"""Journals or tables in, metrics out. Importing this file imports no Spark; calling `measure` does."""
+"""Measures journals or tables. Importing this file imports no Spark; calling `measure` does."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from quarterdeck.backend.journal.files import NoJournal
 from quarterdeck.backend.pipeline import commit
-from quarterdeck.backend.pipeline.audit_input import are_addresses, kind_of, resolve_input
+from quarterdeck.backend.pipeline.audit_input import AuditInput, are_addresses, kind_of, resolve_input
 from quarterdeck.backend.pipeline.spark.requirements import needing_packages
 
 if TYPE_CHECKING:
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 By = Literal["run", "scenario", "settings", "all"]
 
 TABLE_NAMES = ("detection", "one_view", "splits", "availability", "migration_rates", "plans", "messages")
-"""The tables of metrics. A test tells when this is not what the registry has."""
+"""The tables of metrics. A test keeps this equal to the registry."""
 
 MAX_ROWS = 100_000
 NOT_OF_LOGS = (
-    "members' logs tell neither faults nor when a member died, so nothing can be measured of them; try `audit`"
+    "members' logs contain neither faults nor when a member died, so nothing can be measured of them; try `audit`"
 )
 
 
@@ -40,92 +40,57 @@ class Measured(Struct, frozen=True):
 
 
 def measure(paths: Sequence[Path | str], by: By, table: str = "", *, master: str = "", remote: str = "") -> Measured:
-    """Percentiles of all metrics by `by`, or the rows of one `table` of them.
+    """Return percentiles of all metrics by `by`, or the rows of one `table` of them.
 
     `paths` are journals or one directory of tables, also at addresses that Spark reads. Raises `NoJournal`, `StoreRefused`,
     `PipelineMissing`, `JavaMissing` or `SparkUnreachable`.
     """
-    if are_addresses(paths):
-        return _measure_addresses(list(map(str, paths)), by, table, master, remote)
-    places = list(map(Path, paths))
-    is_store = len(places) == 1 and commit.read_manifest(places[0]) is not None
-    if not is_store and kind_of(places) == "logs":
+    is_far, places = are_addresses(paths), list(map(Path, paths))
+    if not is_far and kind_of(places) == "logs" and commit.read_manifest(places[0]) is None:
         raise NoJournal(f"{places[0]}: holds no journal; {NOT_OF_LOGS}")
     with tempfile.TemporaryDirectory(prefix="quarterdeck-metrics-") as staging:
-        found = None if is_store else resolve_input(places, Path(staging), "journal")
+        found = None if is_far else resolve_input(places, Path(staging), "journal")
         with needing_packages():
+            from quarterdeck.backend.pipeline.far_input import resolve_far_input
+            from quarterdeck.backend.pipeline.metrics.summary import metric_table, summary
             from quarterdeck.backend.pipeline.spark import session, tuning
-            from quarterdeck.backend.pipeline.tables.store import text_bytes
-        size_bytes = text_bytes(places[0]) if found is None else found.size_bytes
-        with session.spark_session(master, remote=remote) as spark, tuning.tuned(spark, size_bytes):
-            if found is None:
-                table_source, quarantined = _of_store(spark, places[0])
-            elif tuning.is_small(size_bytes):
-                table_source, quarantined = _of_few(spark, found.read)
-            else:
-                table_source, quarantined = _of_files(spark, found.read, Path(staging) / "events")
-            return _measured(table_source, by, table, quarantined)
+        with session.spark_session(master, remote=remote) as spark:
+            found = found or resolve_far_input(spark, list(map(str, paths)))
+            with tuning.tuned(spark, found.size_bytes):
+                source, quarantined = _source(spark, found, Path(staging) / "events")
+                if table:
+                    rows = metric_table(source, table)
+                    first = [name for name in ("run", "from_at", "at") if name in rows.columns]
+                    rows = rows.orderBy(*first, *rows.columns)
+                else:
+                    rows = summary(source, by)
+                collected = [row.asDict(recursive=True) for row in rows.limit(MAX_ROWS + 1).collect()]
+    is_cut = len(collected) > MAX_ROWS
+    return Measured(tuple(rows.columns), tuple(collected[:MAX_ROWS]), is_cut, quarantined)
 
 
-def _of_store(spark: SparkSession, store: Path | str) -> tuple[TableSource, int]:
-    from quarterdeck.backend.pipeline.metrics.table_source import TableSource
-    from quarterdeck.backend.pipeline.tables.store import read_table
+def _source(spark: SparkSession, found: AuditInput, place: Path) -> tuple[TableSource, int]:
+    """Return the tables to measure, and how many lines were no records.
 
-    return TableSource.of_store(spark, store), read_table(spark, store, "quarantine").count()
-
-
-def _measure_addresses(paths: Sequence[str], by: By, table: str, master: str, remote: str) -> Measured:
-    with needing_packages():
-        from quarterdeck.backend.pipeline.engine_input import resolve_engine_input
-        from quarterdeck.backend.pipeline.spark import session, tuning
-    with session.spark_session(master, remote=remote) as spark, tempfile.TemporaryDirectory() as staging:
-        found = resolve_engine_input(spark, paths)
-        with tuning.tuned(spark, found.size_bytes):
-            if found.kind == "store":
-                table_source, quarantined = _of_store(spark, found.paths[0])
-            elif tuning.is_small(found.size_bytes):
-                table_source, quarantined = _of_few(spark, found.read)
-            else:
-                table_source, quarantined = _of_files(spark, found.read, Path(staging) / "events")
-            return _measured(table_source, by, table, quarantined)
-
-
-def _of_few(spark: SparkSession, files: Sequence[Path | str]) -> tuple[TableSource, int]:
-    from pyspark.sql import functions as F
-
-    from quarterdeck.backend.pipeline.metrics.table_source import TableSource
-    from quarterdeck.backend.pipeline.tables import bronze
-
-    lines = bronze.with_run_name(bronze.read_lines(spark, [str(file) for file in files])).coalesce(1)
-    ranked = bronze.ranked(lines).localCheckpoint()
-    unfit = ranked.agg(F.count_if(bronze.is_quarantined()).alias("lines")).collect()[0]
-    return TableSource(bronze.bronze(ranked).events), unfit.lines
-
-
-def _of_files(spark: SparkSession, files: Sequence[Path | str], place: Path) -> tuple[TableSource, int]:
-    """The events go through Parquet at `place`: so each table is made of the few columns that it needs."""
+    Many events go through Parquet at `place`, so that each table is made of only the columns that it needs.
+    """
     from pyspark.sql import Observation
     from pyspark.sql import functions as F
 
     from quarterdeck.backend.pipeline.metrics.table_source import TableSource
     from quarterdeck.backend.pipeline.schemas import RECORD
+    from quarterdeck.backend.pipeline.spark.tuning import is_small
     from quarterdeck.backend.pipeline.tables import bronze
+    from quarterdeck.backend.pipeline.tables.store import read_table
 
+    if found.kind == "store":
+        store = found.paths[0]
+        return TableSource.of_store(spark, store), read_table(spark, store, "quarantine").count()
+    lines = bronze.with_run_name(bronze.read_lines(spark, found.read))
+    unfit = F.count_if(bronze.is_quarantined()).alias("unfit")
+    if is_small(found.size_bytes):
+        ranked = bronze.ranked(lines.coalesce(1)).localCheckpoint()
+        return TableSource(bronze.bronze(ranked).events), ranked.agg(unfit).collect()[0].unfit
     seen = Observation()
-    lines = bronze.ranked(bronze.with_run_name(bronze.read_lines(spark, [str(file) for file in files])))
-    counted = lines.observe(seen, F.count_if(bronze.is_quarantined()).alias("unfit"))
-    bronze.bronze(counted).events.write.parquet(str(place), compression="zstd")
+    bronze.bronze(bronze.ranked(lines).observe(seen, unfit)).events.write.parquet(str(place), compression="zstd")
     return TableSource(spark.read.schema(RECORD).parquet(str(place))), int(seen.get["unfit"])
-
-
-def _measured(table_source: TableSource, by: By, table: str, quarantined: int) -> Measured:
-    from quarterdeck.backend.pipeline.metrics.registry import METRICS
-    from quarterdeck.backend.pipeline.metrics.summary import summary
-
-    if table:
-        made = METRICS[table].make(table_source)
-        rows = made.orderBy(*(name for name in ("run", "from_at", "at", *made.columns) if name in made.columns))
-    else:
-        rows = summary(table_source, by)
-    found = [row.asDict(recursive=True) for row in rows.limit(MAX_ROWS + 1).collect()]
-    return Measured(tuple(rows.columns), tuple(found[:MAX_ROWS]), len(found) > MAX_ROWS, quarantined)

@@ -1,4 +1,4 @@
-"""Spans of time and how many of them there are at once. Every span goes from `from_at` up to, not including, `to_at`."""
+"""Spans of time and how many of them there are at once. Every span goes from `from_at` to `to_at`, which it excludes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pyspark.sql import functions as F
 
 
 def concurrent_sums(spans: DataFrame, keys: Sequence[str], *weights: str) -> DataFrame:
-    """The sums of `weights` over the spans that last, by `keys`: one row for each stretch in which nothing changes.
+    """Sum `weights` over the spans that overlap, by `keys`: one row for each stretch in which nothing changes.
 
-    Stretches in which there is none are left out at both ends only. Spans without any length count for nothing.
+    Stretches without spans are left out only at both ends. Spans without length do not count.
     """
 
     def change(at: str, sign: int) -> DataFrame:
@@ -31,7 +31,7 @@ def concurrent_sums(spans: DataFrame, keys: Sequence[str], *weights: str) -> Dat
 
 
 def merge_adjacent(stretches: DataFrame, keys: Sequence[str], wanted: Column) -> DataFrame:
-    """The longest spans, by `keys`, throughout which `wanted` holds, of stretches that follow on one another."""
+    """Return the longest spans, by `keys`, throughout which `wanted` holds, of stretches that follow each other."""
     in_order = Window.partitionBy(*keys).orderBy("from_at")
     breaks = F.when(F.lag("to_at").over(in_order) == F.col("from_at"), 0).otherwise(1)
     held = stretches.where(wanted).withColumn("break", breaks)
@@ -44,7 +44,9 @@ def merge_adjacent(stretches: DataFrame, keys: Sequence[str], wanted: Column) ->
 
 
 def subtract(spans: DataFrame, holes: DataFrame, on: Sequence[str], keys: Sequence[str]) -> DataFrame:
-    """What is left of `spans` where no hole of the same `on` covers them. `keys` name a span among those of its time."""
+    """Return what is left of `spans` where no hole of the same `on` covers them. `keys` identify a span among those
+    of its time.
+    """
     cut = F.struct(
         *(F.col(name).alias(f"_{name}") for name in on), F.col("from_at").alias("_from"), F.col("to_at").alias("_to")
     )

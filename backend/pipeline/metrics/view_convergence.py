@@ -1,96 +1,85 @@
-"""How long it takes until all members that run hold one list of just themselves, after something has happened to them."""
+"""How long it takes, after something has happened to members, until all that run hold one list of just themselves."""
 
 from __future__ import annotations
 
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from quarterdeck.backend.pipeline.metrics.spans import concurrent_sums, subtract
 from quarterdeck.backend.pipeline.metrics.table_source import TableSource
-from quarterdeck.backend.pipeline.metrics.view_spans import fault_ends, frozen, running, view_spans
-from quarterdeck.backend.pipeline.tables.columns import BOOLEAN, NUMBER, RUN, TEXT, TEXTS, schema, shaped
+from quarterdeck.backend.pipeline.tables.columns import schema, shaped
 
 BURST_US = 5_000
-"""What happens within so short a time is one disturbance: the links of a cut, for instance."""
+"""Events within so short a time are one disturbance: the links of a cut, for instance."""
 
 VIEW_CONVERGENCE = schema(
-    RUN,
-    ("at", NUMBER, "when the last of it happened; microseconds on the run's clock"),
-    ("what", TEXTS, "what happened: started, stopped, killed, lost, paused, resumed, mended"),
-    ("agreed_at", NUMBER, "when all running members held one list of just themselves; null if something came before"),
-    ("took_us", NUMBER, "how long that took"),
-    ("overtaken", BOOLEAN, "whether the next disturbance came first; where not, the journal ended"),
-    ("lineage", TEXT, "lineage of the list that they agreed on"),
-    ("version", NUMBER, "its version"),
+    """
+    run
+    at bigint when the last of it happened; microseconds on the run's clock
+    what array<string> what happened: started, stopped, killed, lost, paused, resumed, mended
+    agreed_at bigint when all running members held one list of just themselves; null if something came before
+    took_us bigint how long that took
+    overtaken boolean whether the next disturbance came first; where not, the journal ended
+    lineage string lineage of the list that they agreed on
+    version bigint its version
+    """
 )
 
 
-def view_convergence(table_source: TableSource) -> DataFrame:
-    """One row for each disturbance (schema `VIEW_CONVERGENCE`). Links that break are none, but end the wait after the
-    one before.
-    """
-    following = Window.partitionBy("run").orderBy("at")
-    bursts = (
-        table_source.memoized("bursts", lambda: _bursts(table_source))
-        .withColumn("next_at", F.lead("first_at").over(following))
-        .where("size(what) > 0")
+def view_convergence(source: TableSource) -> DataFrame:
+    """Make one row for each disturbance. Links that break are none, but end the wait after the one before."""
+    following = F.lead("first_at").over(Window.partitionBy("run").orderBy("at"))
+    bursts = source.memoized("bursts", lambda: _bursts(source))
+    bursts = bursts.withColumn("next_at", following).where("size(what) > 0")
+    agreed = source.memoized("agreements", lambda: _agreements(source))
+    agreed = agreed.withColumnsRenamed({"from_at": "begins", "to_at": "ends"})
+    earliest = "min(struct(greatest(begins, at) AS at, lineage, version)) AS met"
+    met = (
+        bursts.join(agreed, "run")
+        .where("ends > at AND (next_at IS NULL OR begins < next_at)")
+        .groupBy("run", "at")
+        .agg(F.expr(earliest))
     )
-    agreed = table_source.memoized("agreements", lambda: agreements(table_source)).withColumnsRenamed(
-        {"from_at": "begins", "to_at": "ends"}
-    )
-    in_time = (F.col("ends") > F.col("at")) & (F.col("next_at").isNull() | (F.col("begins") < F.col("next_at")))
-    earliest = F.min(F.struct(F.greatest("begins", "at").alias("at"), "lineage", "version"))
-    met = bursts.join(agreed, "run").where(in_time).groupBy("run", "at").agg(earliest.alias("met"))
-    rows = bursts.join(met, ["run", "at"], "left").withColumns(
-        {
-            "agreed_at": F.col("met.at"),
-            "took_us": F.col("met.at") - F.col("at"),
-            "overtaken": F.col("met").isNull() & F.col("next_at").isNotNull(),
-            "lineage": F.col("met.lineage"),
-            "version": F.col("met.version"),
-        }
+    rows = bursts.join(met, ["run", "at"], "left").selectExpr(
+        *("run", "at", "what", "met.at AS agreed_at", "met.at - at AS took_us"),
+        "met IS NULL AND next_at IS NOT NULL AS overtaken",
+        *("met.lineage AS lineage", "met.version AS version"),
     )
     return shaped(rows, VIEW_CONVERGENCE)
 
 
-def agreements(table_source: TableSource) -> DataFrame:
-    """Spans in which all that run and do not stand still hold one list of just themselves: run, lineage, version, from_at, to_at.
+def _agreements(source: TableSource) -> DataFrame:
+    """Return spans in which all members that run and are not paused hold one list of just themselves.
 
-    Whoever holds a list is on it, so a list that is held by as many as are on it, and as run, is held by all that run.
+    Columns run, lineage, version, from_at, to_at. A member that holds a list is on it; so if as many hold a list as are on it,
+    and as run, then all that run hold it.
     """
-    still = frozen(table_source)
-    view = ["run", "lineage", "version", "size"]
-    held, ran = (spans.where("from_at < to_at") for spans in (view_spans(table_source), running(table_source)))
-    holding = table_source.memoized("holding", lambda: subtract(held, still, ["run", "uuid"], [*view, "uuid"]))
-    awake = table_source.memoized("awake", lambda: subtract(ran, still, ["run", "uuid"], ["run", "uuid"]))
+    still, view = source.frozen(), ["run", "lineage", "version", "size"]
+    held, ran = (spans.where("from_at < to_at") for spans in (source.view_spans(), source.running()))
+    holding = source.memoized("holding", lambda: subtract(held, still, ["run", "uuid"], [*view, "uuid"]))
+    awake = source.memoized("awake", lambda: subtract(ran, still, ["run", "uuid"], ["run", "uuid"]))
     complete = concurrent_sums(holding.withColumn("holders", F.lit(1)), view, "holders").where("holders = size")
-    alive = concurrent_sums(awake.withColumn("alive", F.lit(1)), ["run"], "alive").select(
-        "run", F.col("alive").alias("size"), F.col("from_at").alias("alive_from"), F.col("to_at").alias("alive_to")
+    alive = concurrent_sums(awake.withColumn("alive", F.lit(1)), ["run"], "alive").selectExpr(
+        "run", "alive AS size", "from_at AS alive_from", "to_at AS alive_to"
     )
-    both = complete.join(alive, ["run", "size"]).where("from_at < alive_to and alive_from < to_at")
-    return both.select(
-        *("run", "lineage", "version"),
-        F.greatest("from_at", "alive_from").alias("from_at"),
-        F.least("to_at", "alive_to").alias("to_at"),
-    )
+    both = complete.join(alive, ["run", "size"]).where("from_at < alive_to AND alive_from < to_at")
+    spans = ("greatest(from_at, alive_from) AS from_at", "least(to_at, alive_to) AS to_at")
+    return both.selectExpr("run", "lineage", "version", *spans)
 
 
-def _bursts(table_source: TableSource) -> DataFrame:
-    """Disturbances that come at once: run, first_at, at (the last of them), what (empty where links broke only)."""
-    lives, faults = table_source.table("lives"), table_source.table("faults")
-    ended = F.when(F.col("end") == "replaced", "lost").otherwise(F.col("end"))
-
-    def told(table: DataFrame, at: str, what: Column) -> DataFrame:
-        return table.select("run", F.col(at).alias("at"), what.alias("what"))
-
+def _bursts(source: TableSource) -> DataFrame:
+    """Return disturbances close together: run, first_at, at (the last of them), what (empty where only links broke)."""
+    incarnations, faults = source.table("lives"), source.table("faults")
     parts = [
-        told(lives.where("coalesce(merged_from, '') = ''"), "started_at", F.lit("started")),
-        told(lives.where("end in ('stopped', 'killed', 'replaced')"), "ended_at", ended),
-        told(faults.where("fault = 'pause'"), "from_at", F.lit("paused")),
-        fault_ends(table_source),
-        told(faults.where("fault = 'link'"), "from_at", F.lit(None).cast("string")),
+        incarnations.where("coalesce(merged_from, '') = ''").selectExpr("run", "started_at AS at", "'started' AS what"),
+        incarnations.where("end IN ('stopped', 'killed', 'replaced')").selectExpr(
+            "run", "ended_at AS at", "if(end = 'replaced', 'lost', end) AS what"
+        ),
+        faults.where("fault = 'pause'").selectExpr("run", "from_at AS at", "'paused' AS what"),
+        source.fault_ends(),
+        faults.where("fault = 'link'").selectExpr("run", "from_at AS at", "cast(NULL AS string) AS what"),
     ]
     in_order = Window.partitionBy("run").orderBy("at")
     first = F.coalesce(F.col("at") - F.lag("at").over(in_order) > BURST_US, F.lit(True))

@@ -1,64 +1,99 @@
-"""The report of an audit that has just been made, from the lines that it judged, on the same Spark.
+"""Reduces the events that an audit judged to the few rows of its report, on the same Spark.
 
-Spark reduces the events to the few rows that a report is made of: the index of all runs, then what is shown of a few of them.
+First come the rows of the index, one for each run, then the parts of the few runs that have a section.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, get_type_hints
+import json
+from collections.abc import Sequence
 
-import msgspec
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from quarterdeck.backend.pipeline.audit_lines import InputLines
 from quarterdeck.backend.pipeline.audit_result import AuditResult
-from quarterdeck.backend.pipeline.metrics.registry import METRICS
-from quarterdeck.backend.pipeline.metrics.summary import samples, summary
+from quarterdeck.backend.pipeline.metrics.summary import metric_table, samples, summary
 from quarterdeck.backend.pipeline.metrics.table_source import TableSource
 from quarterdeck.backend.pipeline.report.builder import build_report
-from quarterdeck.backend.pipeline.report.limits import BINS_PER_DECADE, ReportLimits
-from quarterdeck.backend.pipeline.report.model import Claim, Merge, Metric, Migration, Report, Suspicion
-from quarterdeck.backend.pipeline.report.rows import FaultRow, ReportRows, RunRow
+from quarterdeck.backend.pipeline.report.rows import BINS_PER_DECADE, ReportLimits, ReportRows, Row
 from quarterdeck.backend.pipeline.schemas import RECORD
 from quarterdeck.backend.pipeline.tables.columns import CLUSTER_EVENT_KINDS, of_kind
 
 ROUNDING = 1e-9
-"""1000 microseconds shall begin a bin, whatever the logarithm makes of them."""
+"""Keeps 1000 microseconds at the beginning of a bin, whatever the logarithm makes of them."""
+
+FIELDS: dict[str, Sequence[str]] = {
+    "lives": (
+        "uuid", "coalesce(address, '') AS address", "started_at AS start_us", "ended_at AS end_us",
+        "coalesce(end, '') AS end",
+    ),
+    "views": (
+        "uuid", "last.at AS start_us", "last.at AS end_us", "last.version AS version", "last.lineage AS lineage",
+        "last.master AS master", "last.members.address AS members", "last.size AS size", "installs",
+    ),
+    "suspicions": ("observer", "suspect", "times", "suspected_us", "open"),
+    "migrations": (
+        "migration_id", "partition", "type", "coalesce(source, '') AS source",
+        "coalesce(destination, '') AS destination", "coalesce(started_at, run_began_at) AS start_us",
+        "copied_at AS copied_us", "coalesce(decided_at, finished_at) AS end_us", "outcome", "bytes", "rejections",
+        "coalesce(reason, '') AS reason",
+    ),
+    "claims": (
+        "member", "coalesce(started_at, run_began_at) AS start_us", "ended_at AS end_us", "outcome", "version",
+        "new_version", "accepted", "refused", "retried", "coalesce(left_out, array()) AS left_out",
+        "coalesce(reason, '') AS reason",
+    ),
+    "merges": (
+        "member", "coalesce(target, '') AS target", "coalesce(from_lineage, '') AS from_lineage",
+        "coalesce(to_lineage, '') AS to_lineage", "left_at AS start_us", "joined_at AS end_us",
+    ),
+    "faults": (
+        "fault", "from_at", "member", "source", "target", "to_at", "blocked", "delay", "loss", "duplicate",
+        "dropped_kinds", "worse_kinds",
+    ),
+    "splits": (
+        "0 AS number", "from_at AS start_us", "to_at AS end_us", "lasted_us", "healed_at AS healed_us",
+        "transform(sides, side -> named_struct('lineage', side.lineage, 'master', side.master,"
+        " 'members', side.members)) AS sides",
+    ),
+    "metrics": (
+        "metric", "kind", "unit", "count", "missing", "floor", "least", "mean", "p50", "p90", "p99", "most",
+    ),
+}  # fmt: skip
+"""By section, the fields that it shows, as Spark computes them from the columns of the tables."""
 
 
-def report_on(lines: InputLines, result: AuditResult, limits: ReportLimits | None = None) -> Report:
-    """The report on `lines`, of which `result` is the audit."""
+def report_on(lines: InputLines, result: AuditResult, limits: ReportLimits | None = None) -> Row:
+    """Return the report on `lines`, of which `result` is the audit."""
     limits = limits or ReportLimits()
-    first = dict.fromkeys([one.run for one in result.findings] + [one.run for one in result.observations])
-    rows = collect(lines.events, list(first), limits, is_measured=lines.source.kind == "journal")
+    first = dict.fromkeys(
+        [finding.run for finding in result.findings] + [observation.run for observation in result.observations]
+    )
+    rows = _collect(lines.events, list(first), limits, is_measured=lines.source.kind == "journal")
     return build_report(rows, result, lines.source, limits)
 
 
-def collect(events: DataFrame, first: Sequence[str], limits: ReportLimits, *, is_measured: bool = True) -> ReportRows:
-    """The rows for a report on `events` (columns of a record, each event once), with metrics if it `is_measured`.
-
-    `first`: runs that come first, in their order.
-
-    What Spark hands over is bounded by `limits` alone.
-    """
+def _collect(events: DataFrame, first: Sequence[str], limits: ReportLimits, *, is_measured: bool) -> ReportRows:
+    """Collect the rows for a report on `events`: columns of a record, each event once. Runs in `first` come first."""
     runs = _index(events, first[: limits.index], limits)
-    shown = {run.run: run for run in runs[: limits.sections]}
+    shown = [run.run for run in runs[: limits.sections]]
     if not shown:
-        return ReportRows(runs)
-    # Without its plan, which is long: everything below is planned on top of it.
-    kept = events.where(F.col("run").isin(list(shown))).select(*RECORD.names).localCheckpoint()
-    table_source = TableSource(kept)
-    parts = _parts(table_source, shown, limits)
+        return ReportRows(runs, {})
+    # The checkpoint drops the long plan of the events, on which all parts would be planned.
+    source = TableSource(events.where(F.col("run").isin(shown)).select(*RECORD.names).localCheckpoint())
+    parts = _parts(source, limits)
     if is_measured:
-        parts |= _measured(table_source, limits)
-    return ReportRows(runs, **{name: _handed_over(name, part) for name, part in parts.items()})
+        measured = summary(source, "run").withColumnRenamed("by", "run")
+        parts["metrics"] = _first("metrics", measured, ["metric", "kind"], limits.metrics)
+        parts["bins"] = _bins(samples(source))
+    return ReportRows(runs, {name: _rows(part) for name, part in parts.items()})
 
 
-def _index(events: DataFrame, first: Sequence[str], limits: ReportLimits) -> list[RunRow]:
+def _index(events: DataFrame, first: Sequence[str], limits: ReportLimits) -> list[Row]:
     member = F.when(~of_kind(*CLUSTER_EVENT_KINDS), F.col("member"))
     place = F.array_position(F.array(*map(F.lit, first)).cast("array<string>"), F.col("run"))
+    natural = (F.regexp_replace("run", r"\d+", "0"), F.length("run"), F.col("run"))  # seed-9 comes before seed-10
     rows = (
         events.groupBy("run")
         .agg(
@@ -67,104 +102,62 @@ def _index(events: DataFrame, first: Sequence[str], limits: ReportLimits) -> lis
             F.count("*").alias("events"),
             F.count_distinct(member).alias("members"),
         )
-        .orderBy(F.nullif(place, F.lit(0)).asc_nulls_last(), *_natural_order("run"))
+        .orderBy(F.nullif(place, F.lit(0)).asc_nulls_last(), *natural)
         .limit(limits.index)
         .collect()
     )
-    return [RunRow(**row.asDict()) for row in rows]
+    return [Row(row.asDict()) for row in rows]
 
 
-def _natural_order(name: str) -> tuple[Column, ...]:
-    """An order in which seed-9 comes before seed-10."""
-    return F.regexp_replace(name, r"\d+", "0"), F.length(name), F.col(name)
+def _rows(part: DataFrame) -> list[Row]:
+    lines = part.select(F.to_json(F.struct("*"), {"ignoreNullFields": "false"})).collect()
+    return [json.loads(line, object_hook=Row) for (line,) in lines]
 
 
-def _handed_over(name: str, part: DataFrame) -> list[Any]:
-    """The rows of one part, which becomes the field `name` of `ReportRows`; they travel as JSON, checked when they arrive."""
-    kind = next(one.type for one in msgspec.structs.fields(ReportRows) if one.name == name)
-    lines = [line for (line,) in part.select(F.to_json(F.struct("*"), {"ignoreNullFields": "false"})).collect()]
-    rows: list[Any] = msgspec.json.decode(f"[{','.join(lines)}]", type=kind)
-    return rows
-
-
-def _parts(table_source: TableSource, runs: Mapping[str, RunRow], limits: ReportLimits) -> dict[str, DataFrame]:
-    table, events = table_source.table, table_source.events
-    starts = _of_run({name: run.start_us for name, run in runs.items()})
-    ends = _of_run({name: run.end_us for name, run in runs.items()})
-    lives = _lanes(table("lives"), limits)
-    shown = lives.select("run", "uuid")
+def _parts(source: TableSource, limits: ReportLimits) -> dict[str, DataFrame]:
+    table, ends = source.table, source.ends()
+    incarnations = _lanes(table("lives"), limits)
+    shown = incarnations.select("run", "uuid")
     migrations = table("migrations").withColumn("type", F.coalesce("type", F.lit("unknown")))
-    splits = table_source.memoized("splits", lambda: METRICS["splits"].make(table_source))
+    open_first = F.when(F.col("outcome") == "open", 0).otherwise(1)
+    duration = F.expr("coalesce(decided_at, finished_at) - started_at")
+    slowest_first = [open_first, duration.desc_nulls_last(), F.col("migration_id")]
+    fault_order = ["from_at", "fault", "member", "source", "target"]
     return {
-        "lives": lives.select("run", "of", "member", "lanes", _life()),
+        "lives": incarnations.select("run", "of", "member", "lanes", _part("lives")),
         "views": _thinned(table("views").join(shown, ["run", "uuid"], "left_semi"), limits),
-        "suspicions": _pairs(_with_durations(table("suspicions"), table("lives"), table("views"), ends), limits),
-        "migrations": _first(migrations, _slowest_first(), limits.migrations, _migration(starts)),
+        "suspicions": _pairs(_with_durations(source), limits),
+        "migrations": _first("migrations", migrations.join(ends, "run"), slowest_first, limits.migrations),
         "outcomes": _counted(migrations, "type", "outcome"),
-        "claims": _first(table("claims"), ["started_at", "uuid", "claim"], limits.rows, _claim(starts)),
-        "merges": _first(table("merges"), ["left_at", "uuid"], limits.rows, _merge()),
-        "faults": _first(
-            table("faults"), ["from_at", "fault", "member", "source", "target"], limits.faults, _as_they_are(FaultRow)
-        ),
-        "kinds": _counted(events.select("run", F.col("event.kind").alias("kind")), "kind"),
-        "splits": _first(splits, ["from_at"], limits.rows, _split()),
+        "claims": _first("claims", table("claims").join(ends, "run"), ["started_at", "uuid", "claim"], limits.rows),
+        "merges": _first("merges", table("merges"), ["left_at", "uuid"], limits.rows),
+        "faults": _first("faults", table("faults"), fault_order, limits.faults),
+        "kinds": _counted(source.events.select("run", F.col("event.kind").alias("kind")), "kind"),
+        "splits": _first("splits", metric_table(source, "splits"), ["from_at"], limits.rows),
     }
 
 
-def _measured(table_source: TableSource, limits: ReportLimits) -> dict[str, DataFrame]:
-    measured = summary(table_source, "run").withColumnRenamed("by", "run")
-    return {
-        "metrics": _first(measured, ["metric", "kind"], limits.metrics, _as_they_are(Metric, bins=F.array())),
-        "bins": _bins(samples(table_source)),
-    }
-
-
-def _of_run(values: Mapping[str, int]) -> Column:
-    """The value that belongs to the run of a row."""
-    return F.create_map(*(F.lit(part) for pair in values.items() for part in pair))[F.col("run")]
-
-
-def _as_they_are(part: type, **others: Column) -> Column:
-    """A part whose fields have the names of columns, but for `others`."""
-    return _part(**{name: F.col(name) for name in get_type_hints(part)} | others)
-
-
-def _part(**columns: Column) -> Column:
-    """The part of a row, by the names that its fields have in the model."""
-    return F.struct(*(column.alias(name) for name, column in columns.items())).alias("part")
-
-
-def _text(name: str) -> Column:
-    return F.coalesce(name, F.lit(""))
+def _part(name: str) -> Column:
+    return F.struct(*map(F.expr, FIELDS[name])).alias("part")
 
 
 def _counted(rows: DataFrame, *fields: str) -> DataFrame:
-    """How many rows of each run are alike in these fields."""
-    part = _part(**{name: F.col(name) for name in (*fields, "times")})
-    return rows.groupBy("run", *fields).agg(_times()).select("run", part)
+    """Count the rows of each run that are alike in these fields."""
+    counted = rows.groupBy("run", *fields).agg(F.count("*").alias("times"))
+    return counted.select("run", F.struct(*fields, "times").alias("part"))
 
 
-def _times() -> Column:
-    return F.count("*").alias("times")
-
-
-def _first(rows: DataFrame, order: Sequence[str | Column], most: int, part: Column) -> DataFrame:
-    """The first rows of each run, each as a `part`, with `of`: how many there are."""
+def _first(name: str, rows: DataFrame, order: Sequence[str | Column], most: int) -> DataFrame:
+    """Return the first rows of each run as parts of section `name`, with `of`: how many there are."""
     of_run = Window.partitionBy("run")
     ranked = rows.withColumns({"_place": F.row_number().over(of_run.orderBy(*order)), "of": F.count("*").over(of_run)})
-    return ranked.where(F.col("_place") <= most).select("run", "of", part)
+    return ranked.where(F.col("_place") <= most).select("run", "of", _part(name))
 
 
-def _slowest_first() -> list[Column]:
-    open_first = F.when(F.col("outcome") == "open", 0).otherwise(1)
-    took = F.coalesce("decided_at", "finished_at") - F.col("started_at")
-    return [open_first, took.desc_nulls_last(), F.col("migration_id")]
-
-
-def _lanes(lives: DataFrame, limits: ReportLimits) -> DataFrame:
-    """The incarnations of the members that came first."""
+def _lanes(incarnations: DataFrame, limits: ReportLimits) -> DataFrame:
+    """Return the incarnations of the members that started first."""
     of_member, of_run = Window.partitionBy("run", "member"), Window.partitionBy("run")
-    in_lane = lives.withColumns(
+    in_lane = incarnations.withColumns(
         {
             "_came": F.min("started_at").over(of_member),
             "_place": F.row_number().over(of_member.orderBy("started_at", "uuid")),
@@ -173,11 +166,11 @@ def _lanes(lives: DataFrame, limits: ReportLimits) -> DataFrame:
     )
     lanes = in_lane.withColumn("lane", F.dense_rank().over(of_run.orderBy("_came", "member")))
     counted = lanes.withColumn("lanes", F.max("lane").over(of_run))
-    return counted.where((F.col("lane") <= limits.lanes) & (F.col("_place") <= limits.lives))
+    return counted.where((F.col("lane") <= limits.lanes) & (F.col("_place") <= limits.incarnations))
 
 
 def _thinned(views: DataFrame, limits: ReportLimits) -> DataFrame:
-    """Each list of a lane that has few; else the last one in each of `limits.marks` equal spans of the run's time."""
+    """Return each list of a short lane; of a longer one, the last list in each of `limits.marks` equal spans of the run."""
     of_lane, of_run = Window.partitionBy("run", "member"), Window.partitionBy("run")
     measured = views.withColumns(
         {
@@ -189,30 +182,22 @@ def _thinned(views: DataFrame, limits: ReportLimits) -> DataFrame:
     )
     in_time = F.floor((F.col("at") - F.col("_start")) / F.col("_span") * limits.marks)
     binned = measured.withColumn("_bin", F.when(F.col("of") > limits.marks, in_time).otherwise(F.col("_place")))
-    fields = ("version", "lineage", "master", "members")
-    last = F.max_by(F.struct("at", *fields), "seq").alias("last")
+    members = F.slice("members", 1, limits.names).alias("members"), F.size("members").alias("size")
+    last = F.max_by(F.struct("at", "version", "lineage", "master", *members), "seq").alias("last")
     spans = binned.groupBy("run", "member", "uuid", "_bin").agg(
         last, F.count("*").alias("installs"), F.max("of").alias("of")
     )
-    addresses = F.transform(F.slice("last.members", 1, limits.names), lambda member: member["address"])
-    at, own = F.col("last.at"), ("version", "lineage", "master")
-    part = _part(
-        uuid=F.col("uuid"),
-        start_us=at,
-        end_us=at,  # not known yet
-        **{name: F.col(f"last.{name}") for name in own},
-        members=addresses,
-        size=F.size("last.members"),
-        installs=F.col("installs"),
-    )
-    return spans.select("run", "of", "member", part)
+    return spans.select("run", "of", "member", _part("views"))
 
 
-def _with_durations(suspicions: DataFrame, lives: DataFrame, views: DataFrame, ends: Column) -> DataFrame:
-    """What was never cleared lasted until the suspect was off the list, or the suspecting incarnation or the journal ended."""
-    ended = lives.select("run", "uuid", "ended_at")
+def _with_durations(source: TableSource) -> DataFrame:
+    """Add how long each suspicion lasted.
+
+    One that was never cleared ends when the observer's list lacks the suspect, or with the observer's incarnation or the run.
+    """
+    suspicions, views = source.table("suspicions"), source.table("views")
     suspect = F.struct(F.col("suspect").alias("address"), F.col("suspect_uuid").alias("uuid"))
-    listed = F.transform("members", lambda one: F.struct(one["address"].alias("address"), one["uuid"].alias("uuid")))
+    listed = F.expr("transform(members, member -> named_struct('address', member.address, 'uuid', member.uuid))")
     lists = views.select("run", "uuid", F.col("at").alias("listed_at"), listed.alias("listed"))
     off_list = (F.col("listed_at") >= F.col("raised_at")) & ~F.array_contains("listed", suspect)
     removed = (
@@ -221,76 +206,25 @@ def _with_durations(suspicions: DataFrame, lives: DataFrame, views: DataFrame, e
         .groupBy("run", "uuid", "raised_seq")
         .agg(F.min("listed_at").alias("removed_at"))
     )
-    until = F.coalesce(F.least("cleared_at", "removed_at"), "ended_at", ends)
+    until = "coalesce(least(cleared_at, removed_at), ended_at, run_ended_at)"
     return (
-        suspicions.join(ended, ["run", "uuid"], "left")
+        suspicions.join(source.ends(), "run")
+        .join(source.table("lives").select("run", "uuid", "ended_at"), ["run", "uuid"], "left")
         .join(removed, ["run", "uuid", "raised_seq"], "left")
-        .withColumn("suspected_us", F.greatest(until - F.col("raised_at"), F.lit(0)))
-        .withColumn("is_open", F.col("cleared_at").isNull() & F.col("removed_at").isNull())
+        .withColumn("suspected_us", F.expr(f"greatest({until} - raised_at, 0)"))
+        .withColumn("is_open", F.expr("cleared_at IS NULL AND removed_at IS NULL"))
     )
 
 
 def _pairs(suspicions: DataFrame, limits: ReportLimits) -> DataFrame:
     pairs = suspicions.groupBy("run", F.col("member").alias("observer"), "suspect").agg(
-        _times(), F.sum("suspected_us").alias("suspected_us"), F.count_if("is_open").alias("open")
+        F.count("*").alias("times"), F.sum("suspected_us").alias("suspected_us"), F.count_if("is_open").alias("open")
     )
-    order = [F.col("times").desc(), F.col("observer"), F.col("suspect")]
-    return _first(pairs, order, limits.suspicions, _as_they_are(Suspicion))
+    return _first("suspicions", pairs, [F.col("times").desc(), "observer", "suspect"], limits.suspicions)
 
 
 def _bins(measured: DataFrame) -> DataFrame:
-    """Histograms of whatever is measured in microseconds; what took less than one counts as one."""
+    """Count samples in microseconds by bin; durations below one microsecond count as one."""
     place = F.floor(F.log10(F.greatest("value", F.lit(1.0))) * BINS_PER_DECADE + ROUNDING)
-    taken = measured.where("unit = 'us' and value is not null")
-    return _counted(taken.withColumn("bin", place), "metric", "kind", "bin")
-
-
-# Columns of tables as fields of the model
-
-
-def _life() -> Column:
-    return _part(
-        uuid=F.col("uuid"),
-        address=_text("address"),
-        start_us=F.col("started_at"),
-        end_us=F.col("ended_at"),
-        end=_text("end"),
-    )
-
-
-def _migration(run_starts: Column) -> Column:
-    return _as_they_are(
-        Migration,
-        source=_text("source"),
-        destination=_text("destination"),
-        start_us=F.coalesce("started_at", run_starts),
-        copied_us=F.col("copied_at"),
-        end_us=F.coalesce("decided_at", "finished_at"),
-        reason=_text("reason"),
-    )
-
-
-def _claim(run_starts: Column) -> Column:
-    return _as_they_are(
-        Claim,
-        start_us=F.coalesce("started_at", run_starts),
-        end_us=F.col("ended_at"),
-        left_out=F.coalesce("left_out", F.array().cast("array<string>")),
-        reason=_text("reason"),
-    )
-
-
-def _merge() -> Column:
-    texts = {name: _text(name) for name in ("target", "from_lineage", "to_lineage")}
-    return _as_they_are(Merge, **texts, start_us=F.col("left_at"), end_us=F.col("joined_at"))
-
-
-def _split() -> Column:
-    return _part(
-        number=F.lit(0),  # given when they are in order
-        start_us=F.col("from_at"),
-        end_us=F.col("to_at"),
-        lasted_us=F.col("lasted_us"),
-        healed_us=F.col("healed_at"),
-        sides=F.col("sides"),
-    )
+    durations = measured.where("unit = 'us' and value is not null")
+    return _counted(durations.withColumn("bin", place), "metric", "kind", "bin")

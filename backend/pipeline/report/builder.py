@@ -1,135 +1,102 @@
-"""From rows and findings to the model of a report. Pure."""
+"""Builds a report from rows and findings: labels for addresses, letters for lineages, and counts of what is left out. Pure."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import structs
 
 from quarterdeck.backend.hazelcast.logs.observations.story import headline
 from quarterdeck.backend.pipeline.audit_input import AuditInput
 from quarterdeck.backend.pipeline.audit_result import AuditResult, QuarantinedLine
-from quarterdeck.backend.pipeline.report.limits import ReportLimits
-from quarterdeck.backend.pipeline.report.log_sections import LogSections
-from quarterdeck.backend.pipeline.report.model import (
-    Cut,
-    Event,
-    IndexLine,
-    Problem,
-    Report,
-    RuleCount,
-    Run,
-    Verdict,
-)
-from quarterdeck.backend.pipeline.report.rows import ReportRows, RunRow
-from quarterdeck.backend.pipeline.report.run_sections import RunSections
+from quarterdeck.backend.pipeline.report.rows import BINS_PER_DECADE, ReportLimits, ReportRows, Row, Verdict
 from quarterdeck.backend.pipeline.rules.finding import Finding, replay_command
 
-if TYPE_CHECKING:
-    from quarterdeck.backend.pipeline.engine_input import EngineInput
+FORMAT = 1
+"""Version of the JSON; grows when a field is removed or changes its meaning."""
 
 VIOLATION = "violation"
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-def build_report(
-    rows: ReportRows, result: AuditResult, source: AuditInput | EngineInput, limits: ReportLimits
-) -> Report:
-    """The report on `source`, of which `result` is the audit; its size is bounded by `limits`."""
-    by_run: dict[str, list[Finding]] = {}
+def build_report(rows: ReportRows, result: AuditResult, source: AuditInput, limits: ReportLimits) -> Row:
+    """Return the report on `source`, of which `result` is the audit, no larger than `limits` allow."""
+    by_run: dict[str, list[Finding]] = defaultdict(list)
     for finding in result.findings:
-        by_run.setdefault(finding.run, []).append(finding)
-    shown = rows.runs[: limits.sections]
-    runs = [
-        _run(number, row, rows, by_run.get(row.run, []), result, source, limits)
-        for number, row in enumerate(shown, start=1)
+        by_run[finding.run].append(finding)
+    verdicts = {row.run: _verdict(by_run[row.run], row.run in result.incomplete, source) for row in rows.runs}
+    sections = {row.run: number for number, row in enumerate(rows.runs[: limits.sections], start=1)}
+    runs = []
+    for row in rows.runs[: limits.sections]:
+        directory = source.run_directories.get(row.run)
+        findings = by_run[row.run]
+        problems = [_problem(finding, limits) for finding in findings[: limits.findings]]
+        runs.append(
+            Row(
+                number=sections[row.run],
+                run=row.run,
+                verdict=verdicts[row.run],
+                start_us=row.start_us,
+                end_us=row.end_us,
+                events=row.events,
+                command="" if directory is None else replay_command(directory),
+                incomplete=result.incomplete.get(row.run, ""),
+                rules=_rules(findings),
+                **_cut("problems", problems, len(findings)),
+                **_RunSection(row, rows.parts, result, limits).fields(),
+            )
+        )
+    bad_lines = [
+        QuarantinedLine(_short(line.file, limits), _short(line.line, limits), line.reason)
+        for line in result.problems[: limits.problems]
     ]
-    numbers = {run.run: run.number for run in runs}
-    index = tuple(_index_line(row, by_run.get(row.run, []), numbers.get(row.run), result, source) for row in rows.runs)
-    bad = tuple(
-        QuarantinedLine(_short(one.file, limits), _short(one.line, limits), one.reason)
-        for one in result.problems[: limits.problems]
-    )
     violations = _violations(result.findings)
-    return Report(
+    index = [
+        Row(
+            run=row.run,
+            verdict=verdicts[row.run],
+            section=sections.get(row.run),
+            members=row.members,
+            events=row.events,
+            span_us=row.end_us - row.start_us,
+            violations=_violations(by_run[row.run]),
+            warnings=len(by_run[row.run]) - _violations(by_run[row.run]),
+            observations=sum(observation.run == row.run for observation in result.observations),
+        )
+        for row in rows.runs
+    ]
+    return Row(
         verdict=_verdict(result.findings, bool(result.incomplete), source),
         source=source.kind,
         headline=headline(result.observations),
         observations=len(result.observations),
-        sources=tuple(map(str, source.paths)),
+        sources=list(map(str, source.paths)),
         counts=dict(result.counts),
         violations=violations,
         warnings=len(result.findings) - violations,
         rules=_rules(result.findings),
         judged=result.rules,
         not_judged=result.not_judged,
-        index=index,
-        index_cut=Cut(len(index), max(result.counts.get("runs", 0), len(index))),
-        runs=tuple(runs),
-        bad_lines=bad,
-        bad_lines_cut=Cut(len(bad), max(result.counts.get("quarantined", 0), len(result.problems))),
+        **_cut("index", index, max(result.counts.get("runs", 0), len(index))),
+        runs=runs,
+        **_cut("bad_lines", bad_lines, max(result.counts.get("quarantined", 0), len(result.problems))),
+        format=FORMAT,
     )
 
 
-def _run(
-    number: int,
-    row: RunRow,
-    rows: ReportRows,
-    findings: Sequence[Finding],
-    result: AuditResult,
-    source: AuditInput | EngineInput,
-    limits: ReportLimits,
-) -> Run:
-    problems = tuple(_problem(one, limits) for one in findings[: limits.findings])
-    parts = RunSections(row, rows, limits)
-    told = LogSections(row.run, result, limits)
-    directory = source.run_directories.get(row.run)
-    return Run(
-        number=number,
-        run=row.run,
-        verdict=_verdict(findings, row.run in result.incomplete, source),
-        start_us=row.start_us,
-        end_us=row.end_us,
-        events=row.events,
-        command="" if directory is None else replay_command(directory),
-        incomplete=result.incomplete.get(row.run, ""),
-        rules=_rules(findings),
-        problems=problems,
-        problems_cut=Cut(len(problems), len(findings)),
-        lanes=parts.lanes,
-        lanes_cut=parts.lanes_cut,
-        lineages=parts.lineages,
-        splits=parts.splits,
-        splits_cut=parts.cut(rows.splits),
-        faults=parts.faults,
-        faults_cut=parts.cut(rows.faults),
-        suspicions=parts.suspicions,
-        suspicions_cut=parts.cut(rows.suspicions),
-        migrations=parts.migrations,
-        migrations_cut=parts.cut(rows.migrations),
-        outcomes=parts.outcomes,
-        claims=parts.claims,
-        claims_cut=parts.cut(rows.claims),
-        merges=parts.merges,
-        merges_cut=parts.cut(rows.merges),
-        metrics=parts.metrics,
-        metrics_cut=parts.cut(rows.metrics),
-        observations=told.observations,
-        observations_cut=told.observations_cut,
-        sizes=parts.sizes[: limits.marks],
-        sizes_cut=Cut(min(len(parts.sizes), limits.marks), len(parts.sizes)),
-        verdicts=told.verdicts,
-        verdicts_cut=told.verdicts_cut,
-        rounds=told.rounds,
-        rounds_cut=told.rounds_cut,
-        kinds=parts.kinds,
-    )
+def _cut(name: str, shown: Sequence[Any], total: int) -> dict[str, Any]:
+    return {name: shown, f"{name}_cut": Row(shown=len(shown), total=total)}
 
 
-def _problem(finding: Finding, limits: ReportLimits) -> Problem:
-    witnesses = tuple(
-        Event(one.member, one.uuid, one.seq, one.at, one.version) for one in finding.witnesses[: limits.witnesses]
-    )
-    return Problem(
+def _problem(finding: Finding, limits: ReportLimits) -> Row:
+    witnesses = [
+        Row(member=witness.member, uuid=witness.uuid, seq=witness.seq, at_us=witness.at, version=witness.version)
+        for witness in finding.witnesses[: limits.witnesses]
+    ]
+    return Row(
         rule=finding.rule,
         severity=finding.severity,
         member=finding.member,
@@ -140,39 +107,19 @@ def _problem(finding: Finding, limits: ReportLimits) -> Problem:
         doubt=_short(finding.doubt, limits),
         members=finding.members[: limits.names],
         versions=finding.versions[: limits.names],
-        witnesses=witnesses,
-        witnesses_cut=Cut(len(witnesses), len(finding.witnesses)),
+        **_cut("witnesses", witnesses, len(finding.witnesses)),
         command=finding.link,
     )
 
 
-def _index_line(
-    row: RunRow, findings: Sequence[Finding], section: int | None, result: AuditResult, source: AuditInput | EngineInput
-) -> IndexLine:
-    violations = _violations(findings)
-    return IndexLine(
-        row.run,
-        _verdict(findings, row.run in result.incomplete, source),
-        section,
-        row.members,
-        row.events,
-        row.end_us - row.start_us,
-        violations,
-        len(findings) - violations,
-        sum(one.run == row.run for one in result.observations),
-    )
+def _rules(findings: Iterable[Finding]) -> list[Row]:
+    counts = Counter((finding.rule, finding.severity == VIOLATION) for finding in findings)
+    rules = sorted({rule for rule, _ in counts})
+    return [Row(rule=rule, violations=counts[rule, True], warnings=counts[rule, False]) for rule in rules]
 
 
-def _rules(findings: Iterable[Finding]) -> tuple[RuleCount, ...]:
-    counts = Counter((one.rule, one.severity == VIOLATION) for one in findings)
-    return tuple(
-        RuleCount(rule, counts[rule, True], counts[rule, False]) for rule in sorted({key[0] for key in counts})
-    )
-
-
-def _verdict(findings: Sequence[Finding], incomplete: bool, source: AuditInput | EngineInput) -> Verdict:
-    """Of what is not there, as of much in members' logs, nobody can say that it is sound."""
-    if not findings and source.kind == "logs":
+def _verdict(findings: Sequence[Finding], incomplete: bool, source: AuditInput) -> Verdict:
+    if not findings and source.kind == "logs":  # much is not in logs, so nothing proves that it is sound
         return "uncontradicted"
     if not findings:
         return "doubtful" if incomplete else "sound"
@@ -180,8 +127,222 @@ def _verdict(findings: Sequence[Finding], incomplete: bool, source: AuditInput |
 
 
 def _violations(findings: Iterable[Finding]) -> int:
-    return sum(one.severity == VIOLATION for one in findings)
+    return sum(finding.severity == VIOLATION for finding in findings)
 
 
 def _short(text: str, limits: ReportLimits) -> str:
     return text if len(text) <= limits.letters else text[: limits.letters] + "…"
+
+
+class _RunSection:
+    """The rows of one run, in order, with labels for addresses and letters for lineages."""
+
+    def __init__(self, run: Row, parts: Mapping[str, Sequence[Row]], result: AuditResult, limits: ReportLimits) -> None:
+        self._run, self._result, self._limits = run, result, limits
+        self._rows = {name: [row for row in rows if row.run == run.run] for name, rows in parts.items()}
+        incarnations = sorted(self._rows.get("lives", ()), key=lambda row: (row.part.start_us, row.part.uuid))
+        started_us = {row.member: row.part.start_us for row in reversed(incarnations)}
+        self._incarnations = sorted(incarnations, key=lambda row: (started_us[row.member], row.member))
+        self._views = sorted(
+            self._rows.get("views", ()), key=lambda row: (row.part.start_us, row.part.version, row.part.uuid)
+        )
+        self._labels: dict[str, str] = {row.part.address: row.member for row in self._incarnations if row.part.address}
+        lineages = dict.fromkeys(row.part.lineage for row in self._views)
+        self._letters = {name: _letter(place) for place, name in enumerate(lineages)}
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields of the run's section, in the order of the JSON."""
+        lanes = [self._lane(member) for member in dict.fromkeys(row.member for row in self._incarnations)]
+        sizes = self._sizes()
+        return {
+            **_cut("lanes", lanes, self._incarnations[0].lanes if self._incarnations else 0),
+            "lineages": self._lineages(),
+            **self._section("splits", self._splits()),
+            **self._section("faults", self._faults()),
+            **self._section("suspicions", self._sorted("suspicions", "observer", "suspect", label=("suspect",))),
+            **self._section(
+                "migrations", self._sorted("migrations", "start_us", "migration_id", label=("source", "destination"))
+            ),
+            "outcomes": self._sorted("outcomes", "type", "outcome"),
+            **self._section(
+                "claims",
+                [
+                    Row(claim, left_out=self._names(claim.left_out))
+                    for claim in self._sorted("claims", "start_us", "member")
+                ],
+            ),
+            **self._section(
+                "merges",
+                [
+                    Row(
+                        merge,
+                        from_lineage=self._letters.get(merge.from_lineage, merge.from_lineage),
+                        to_lineage=self._letters.get(merge.to_lineage, merge.to_lineage),
+                    )
+                    for merge in self._sorted("merges", "start_us", "member", label=("target",))
+                ],
+            ),
+            **self._section(
+                "metrics",
+                [Row(metric, bins=self._bins(metric)) for metric in self._sorted("metrics", "metric", "kind")],
+            ),
+            **self._of_logs("observations", self._result.observations, self._limits.findings),
+            **_cut("sizes", sizes[: self._limits.marks], len(sizes)),
+            **self._of_logs("verdicts", self._result.merge_verdicts, self._limits.rows),
+            **self._of_logs("rounds", self._result.migration_rounds, self._limits.rows),
+            "kinds": sorted(self._parts("kinds"), key=lambda row: (-row.times, row.kind)),
+        }
+
+    def _parts(self, name: str) -> list[Row]:
+        return [row.part for row in self._rows.get(name, ())]
+
+    def _sorted(self, name: str, *order: str, label: Sequence[str] = ()) -> list[Row]:
+        rows = sorted(self._parts(name), key=lambda row: [row[field] for field in order])
+        return [Row(row, **{field: self._label(row[field]) for field in label}) for row in rows]
+
+    def _section(self, name: str, shown: Sequence[Row]) -> dict[str, Any]:
+        rows = self._rows.get(name)
+        return _cut(name, shown, rows[0].of if rows else 0)
+
+    def _label(self, address: str) -> str:
+        """Return the member's label where the journal has it, else the address."""
+        return self._labels.get(address, address)
+
+    def _names(self, addresses: Sequence[str]) -> list[str]:
+        return list(map(self._label, addresses[: self._limits.names]))
+
+    def _lineages(self) -> list[Row]:
+        lineages = []
+        for name, letter in self._letters.items():
+            views = [row.part for row in self._views if row.part.lineage == name]
+            versions = [view.version for view in views]
+            lineages.append(
+                Row(
+                    letter=letter,
+                    name=name,
+                    master=self._label(views[0].master),
+                    first_version=min(versions),
+                    last_version=max(versions),
+                    start_us=views[0].start_us,
+                )
+            )
+        return lineages[: self._limits.rows]
+
+    def _lane(self, member: str) -> Row:
+        incarnations = [row for row in self._incarnations if row.member == member]
+        views = [row for row in self._views if row.member == member]
+        return Row(
+            member=member,
+            **_cut("lives", [row.part for row in incarnations], incarnations[0].of),
+            views=[
+                view for row in incarnations for view in self._view_spans(row.part, [other.part for other in views])
+            ],
+            installs=views[0].of if views else 0,
+        )
+
+    def _view_spans(self, incarnation: Row, of_member: Sequence[Row]) -> list[Row]:
+        """Return the incarnation's views: each ends as the next one begins, the last as the incarnation ends."""
+        views = [view for view in of_member if view.uuid == incarnation.uuid]
+        ended_us = self._run.end_us if incarnation.end_us is None else incarnation.end_us
+        ends = [*(view.start_us for view in views[1:]), ended_us]
+        return [
+            Row(
+                view,
+                end_us=max(end_us, view.start_us),
+                lineage=self._letters[view.lineage],
+                master=self._label(view.master),
+                members=self._names(view.members),
+            )
+            for view, end_us in zip(views, ends, strict=False)
+        ]
+
+    def _sizes(self) -> list[Row]:
+        """Return the size of each list, from when a member first installed it."""
+        first: dict[tuple[str, int], Row] = {}
+        for row in self._views:
+            view, letter = row.part, self._letters[row.part.lineage]
+            step = Row(at_us=view.start_us, lineage=letter, version=view.version, size=view.size)
+            first.setdefault((letter, view.version), step)
+        return list(first.values())
+
+    def _splits(self) -> list[Row]:
+        most = self._limits.names
+        return [
+            Row(
+                split,
+                number=number,
+                sides=[
+                    Row(side, lineage=self._letters.get(side.lineage, side.lineage), members=side.members[:most])
+                    for side in split.sides[:most]
+                ],
+            )
+            for number, split in enumerate(self._sorted("splits", "start_us"), start=1)
+        ]
+
+    def _faults(self) -> list[Row]:
+        faults = [
+            Row(
+                fault=fault.fault,
+                start_us=fault.from_at,
+                end_us=fault.to_at,
+                what=_fault_text(fault),
+                member=fault.member or "",
+            )
+            for fault in self._parts("faults")
+        ]
+        return sorted(faults, key=lambda fault: (fault.start_us, fault.fault, fault.what))
+
+    def _bins(self, metric: Row) -> list[Row]:
+        """Return all bins from the first to the last one that is not empty."""
+        times = {
+            row.bin: row.times for row in self._parts("bins") if (row.metric, row.kind) == (metric.metric, metric.kind)
+        }
+        return [
+            Row(from_us=_bin_start_us(place), to_us=_bin_start_us(place + 1), times=times.get(place, 0))
+            for place in (range(min(times), max(times) + 1) if times else ())
+        ]
+
+    def _of_logs(self, name: str, items: Iterable[Any], most: int) -> dict[str, Any]:
+        """Return what the audit read in the run's logs beyond events."""
+        of_run = [item for item in items if item.run == self._run.run]
+        return _cut(name, [self._log_row(item) for item in of_run[:most]], len(of_run))
+
+    def _log_row(self, item: Any) -> Row:
+        row = Row(structs.asdict(item))
+        for name in ("run", "evidence_lines", "start_utc", "end_utc"):
+            row.pop(name, None)
+        if "evidence" in row:
+            row["members"] = item.members[: self._limits.names]
+            row["detail"] = item.detail[: self._limits.letters]
+            row["evidence"] = [_place(line.file, line.line) for line in item.evidence[: self._limits.witnesses]]
+        else:
+            row["place"] = _place(row.pop("file"), row.pop("line"))
+        return row
+
+
+def _place(file: str, line: int) -> str:
+    return f"{Path(file).name}:{line}"
+
+
+def _letter(place: int) -> str:
+    """Return A … Z, A2 … Z2 and so on."""
+    round_number, letter = divmod(place, len(LETTERS))
+    return LETTERS[letter] + (str(round_number + 1) if round_number else "")
+
+
+def _bin_start_us(place: int) -> int:
+    return round(10 ** (place / BINS_PER_DECADE))
+
+
+def _fault_text(fault: Row) -> str:
+    if fault.fault != "link":
+        return f"{fault.fault} of {fault.member}"
+    effects = [
+        fault.blocked or "",
+        f"{fault.delay / 1000:g} ms delay" if fault.delay else "",
+        f"{fault.loss:.0%} loss" if fault.loss else "",
+        f"{fault.duplicate:.0%} duplicates" if fault.duplicate else "",
+        f"drops {', '.join(fault.dropped_kinds)}" if fault.dropped_kinds else "",
+        f"worse for {', '.join(kind or 'all' for kind in fault.worse_kinds)}" if fault.worse_kinds else "",
+    ]
+    return f"{fault.source} to {fault.target}: {', '.join(filter(None, effects))}"

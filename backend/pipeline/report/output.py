@@ -1,4 +1,4 @@
-"""Which form a report takes, and putting it where it belongs. Imports no Spark."""
+"""Encodes a report and writes it to a file. Imports no Spark."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 
 import msgspec
 
-from quarterdeck.backend.pipeline.report.model import Report
+from quarterdeck.backend.pipeline.report.rows import Row
 from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing
 
 FORMATS = (".html", ".md", ".json")
 READABLE = 0o644
-"""A report is for others too; what `mkstemp` makes is not."""
+"""Others may read a report, but not the temporary files of `mkstemp`."""
 
 
 class ReportRefused(ValueError):
@@ -21,7 +21,7 @@ class ReportRefused(ValueError):
 
 
 def check_destination(path: Path) -> None:
-    """To be asked before long work: raises `ReportRefused`, or `PipelineMissing`, where `write_report` could not succeed."""
+    """Check, before long work, that `write_report` can write to `path`. Raises `ReportRefused` and `PipelineMissing`."""
     if find_spec("jinja2") is None:
         raise PipelineMissing()
     if path.suffix.lower() not in FORMATS:
@@ -32,8 +32,8 @@ def check_destination(path: Path) -> None:
         raise ReportRefused(f"{path.parent}: no such directory; make it first")
 
 
-def as_bytes(report: Report, form: str) -> bytes:
-    """The report in one of `FORMATS`."""
+def as_bytes(report: Row, form: str) -> bytes:
+    """Encode the report in one of `FORMATS`."""
     if form == ".json":
         return msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n"
     if form == ".md":
@@ -45,8 +45,8 @@ def as_bytes(report: Report, form: str) -> bytes:
     return as_html(report).encode()
 
 
-def write_report(report: Report, path: Path) -> None:
-    """Write it in the form that the name asks for; whole, or not at all. Raises `ReportRefused` and `OSError`."""
+def write_report(report: Row, path: Path) -> None:
+    """Write the report in the format of the file name, whole or not at all. Raises `ReportRefused` and OSError."""
     check_destination(path)
     content = as_bytes(report, path.suffix.lower())
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".report-", delete=False) as file:

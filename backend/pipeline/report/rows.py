@@ -1,95 +1,73 @@
-"""What Spark hands over to the report: parts of the model, each with the run that it belongs to. Imports no Spark.
-
-They still have addresses where the model has labels, and names of lineages where it has letters. Times are microseconds on the
-run's clock.
-"""
+"""The rows of a report, and how many of them it shows. Imports no Spark."""
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
 
-from msgspec import Struct, field
+Verdict = Literal["violated", "doubtful", "uncontradicted", "sound"]
+"""`doubtful`: warnings only, because something is missing from the journal. `uncontradicted`: nothing in members' logs breaks
+a rule, but logs show too little to judge most rules."""
 
-from quarterdeck.backend.pipeline.report.model import (
-    Claim,
-    KindCount,
-    Life,
-    Merge,
-    Metric,
-    Migration,
-    Outcome,
-    Split,
-    Suspicion,
-    View,
-)
-
-Part = TypeVar("Part")
+BINS_PER_DECADE = 3
+"""Bins of a histogram of durations for each factor of ten."""
 
 
-class RunRow(Struct, frozen=True):
-    """One run, in the index."""
+class Row(dict[str, Any]):
+    """A JSON object of the report whose fields drawings and templates read as attributes.
 
-    run: str
-    start_us: int
-    end_us: int
-    events: int
-    members: int
+    docs/spark/report.md explains every field. Times are microseconds on the run's clock.
+    """
 
-
-class ReportRow(Struct, Generic[Part], frozen=True, kw_only=True):
-    """A part of the section of a run."""
-
-    run: str
-    part: Part
-    of: int = 0
-    """How many such rows there were, where they were cut down to what a report shows. In a lane, how many in that lane."""
-    member: str = ""
-    """Whose lane it belongs to, if it belongs to one."""
-    lanes: int = 0
-    """How many members the run has, where the part is an incarnation."""
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
 
 
-class FaultRow(Struct, frozen=True):
-    """What was done to a member or to a link."""
+class ReportRows(NamedTuple):
+    """What Spark collects for one report. Members still have addresses here, and lineages their names."""
 
-    fault: str
-    from_at: int
-    member: str | None = None
-    source: str | None = None
-    target: str | None = None
-    to_at: int | None = None
-    blocked: str | None = None
-    delay: int | None = None
-    loss: float | None = None
-    duplicate: float | None = None
-    dropped_kinds: list[str] | None = None
-    worse_kinds: list[str] | None = None
+    runs: list[Row]
+    """The index: run, start_us, end_us, events, members; runs with findings first."""
+    parts: dict[str, list[Row]]
+    """By section, rows with `run`, `part` (what the section shows) and `of` (how many there were before the cut).
+
+    Rows of a lane also have `member`, and those of incarnations `lanes`: how many members the run has.
+    """
 
 
-class BinRow(Struct, frozen=True):
-    """How many samples of a metric lie between 10 ** (bin / 3) microseconds and the beginning of the next bin."""
+@dataclass(frozen=True)
+class ReportLimits:
+    """The limits on a report's size, however many events there are. The report counts what it leaves out."""
 
-    metric: str
-    kind: str
-    bin: int
-    times: int
-
-
-class ReportRows(Struct, frozen=True):
-    """Everything for one report."""
-
-    runs: list[RunRow]
-    """The index: those with findings first."""
-    lives: list[ReportRow[Life]] = field(default_factory=list)
-    views: list[ReportRow[View]] = field(default_factory=list)
-    """Of lists that a member installed within a span of time, the last one. `end_us` is not known yet."""
-    suspicions: list[ReportRow[Suspicion]] = field(default_factory=list)
-    migrations: list[ReportRow[Migration]] = field(default_factory=list)
-    outcomes: list[ReportRow[Outcome]] = field(default_factory=list)
-    claims: list[ReportRow[Claim]] = field(default_factory=list)
-    merges: list[ReportRow[Merge]] = field(default_factory=list)
-    faults: list[ReportRow[FaultRow]] = field(default_factory=list)
-    kinds: list[ReportRow[KindCount]] = field(default_factory=list)
-    splits: list[ReportRow[Split]] = field(default_factory=list)
-    metrics: list[ReportRow[Metric]] = field(default_factory=list)
-    bins: list[ReportRow[BinRow]] = field(default_factory=list)
+    index: int = 200
+    """Runs in the index."""
+    sections: int = 8
+    """Runs with a section of their own: those with findings first."""
+    lanes: int = 24
+    """Members in a timeline, in the order in which they started."""
+    incarnations: int = 32
+    """Incarnations of one member."""
+    marks: int = 80
+    """Lists in one lane. A lane with more shows the last list in each of so many equal spans of time."""
+    suspicions: int = 300
+    """Pairs of members in a suspicion matrix."""
+    migrations: int = 120
+    """Migrations in the chart: the open ones, then those that took longest."""
+    faults: int = 120
+    rows: int = 60
+    """Rows of a table of claims, of merges and of splits."""
+    metrics: int = 60
+    """Rows of a run's table of metrics."""
+    findings: int = 100
+    """Findings of one run."""
+    witnesses: int = 6
+    """Events named with one finding."""
+    names: int = 8
+    """Members named in one place."""
+    problems: int = 50
+    """Quarantined lines."""
+    letters: int = 2_000
+    """Characters of one text."""

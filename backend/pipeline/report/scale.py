@@ -1,4 +1,4 @@
-"""Times and numbers as people read them, and where they stand on a drawing."""
+"""Formats times and numbers for people, and places moments on a drawing."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from quarterdeck.backend.core.properties import SECOND_US
 
 STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600)
-"""Seconds between two ticks where that is a second or more."""
+"""Seconds between two ticks, where that is a second or more."""
 MAX_TICKS = 10
 
 
 @dataclass(frozen=True)
 class Scale:
-    """A span of time, laid over a span of a drawing."""
+    """A mapping from a span of time to a span of a drawing."""
 
     start_us: int
     end_us: int
@@ -22,13 +22,13 @@ class Scale:
     right: float
 
     def x(self, at_us: int) -> float:
-        """Where a moment stands; what lies outside stands at the edge."""
+        """Return the place of a moment; moments outside of the span are placed at its edge."""
         inside = min(max(at_us, self.start_us), self.end_us)
         span_us = max(self.end_us - self.start_us, 1)
         return round(self.left + (inside - self.start_us) / span_us * (self.right - self.left), 2)
 
     def ticks(self) -> Iterator[tuple[float, str]]:
-        """Round moments within the span, and their names."""
+        """Yield the place and the text of round moments within the span."""
         step_us = _step_us(self.end_us - self.start_us)
         at_us = -(-self.start_us // step_us) * step_us
         while at_us <= self.end_us:
@@ -49,12 +49,12 @@ def _step_us(span_us: int) -> int:
 
 
 def clock(at_us: int) -> str:
-    """A moment of a run, in seconds: 12.5 s."""
+    """Format a moment of a run in seconds: 12.5 s."""
     return f"{at_us / SECOND_US:.6f}".rstrip("0").rstrip(".") + " s"
 
 
 def span(length_us: float) -> str:
-    """A span of time in the unit that suits it."""
+    """Format a duration in the unit that suits it."""
     if length_us < 1_000:
         return f"{length_us:g} µs" if length_us == int(length_us) else f"{length_us:.1f} µs"
     if length_us < SECOND_US:
@@ -67,7 +67,7 @@ def span(length_us: float) -> str:
 
 
 def quantity(value: float | None, unit: str) -> str:
-    """A measured value with its unit; a dash where there is none."""
+    """Format a measured value with its unit, or a dash for None."""
     if value is None:
         return "–"
     if unit == "us":

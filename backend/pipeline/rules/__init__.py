@@ -1,4 +1,4 @@
-"""The audit's rules: `names` says which invariants there are, and `finding` what is told where one is broken.
+"""The audit's rules: `names` lists the invariants, and `finding` is what an audit reports where one is broken.
 
 The invariants themselves are those of `backend.invariants`.
 """

@@ -1,4 +1,4 @@
-"""The invariants by name: what each says, and how far it can be judged where a journal is incomplete. Imports no Spark."""
+"""The invariants by name: their statements, and which of them hold where a journal is incomplete. Imports no Spark."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class UnknownRule(ValueError):
 
 
 def wanted_rules(names: Collection[str]) -> frozenset[str]:
-    """The rules of these names; all, when none is named. Raises `UnknownRule`."""
+    """Return the rules of these names, or all of them if none is named. Raises `UnknownRule`."""
     for name in names:
         if name not in STATEMENTS:
             near = get_close_matches(name, NAMES, n=1)
@@ -35,12 +35,12 @@ def wanted_rules(names: Collection[str]) -> frozenset[str]:
 
 
 def holds_for_incomplete_journals(name: str) -> bool:
-    """Whether a finding of the rule stands although a part of the journal is missing."""
+    """Return whether a finding of the rule holds although a part of the journal is missing."""
     return name in PROVEN_BY_WITNESSES
 
 
 def downgraded(finding: Finding, lacks: str) -> Finding:
-    """The finding in a run whose journal `lacks` something: a warning, unless it stands without that."""
+    """Return the finding as a warning if the run's journal `lacks` something that the finding needs."""
     if not lacks or finding.severity == "warning" or holds_for_incomplete_journals(finding.rule):
         return finding
     return msgspec.structs.replace(finding, severity="warning", doubt=lacks)

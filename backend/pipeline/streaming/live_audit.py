@@ -13,7 +13,8 @@ from typing import NamedTuple
 from zlib import crc32
 
 from quarterdeck.backend.journal.files import RUN_PREFIX, as_record, run_directory, sealed_name
-from quarterdeck.backend.pipeline.judging.group_judge import JournalFile, judge_group
+from quarterdeck.backend.pipeline.audit_input import InputFile
+from quarterdeck.backend.pipeline.judging.group_judge import judge_group
 from quarterdeck.backend.pipeline.rules.finding import Finding, by_weight, linked
 from quarterdeck.backend.pipeline.streaming.findings_file import FindingsChange, FindingsFile
 from quarterdeck.backend.pipeline.streaming.processed_files import ProcessedFiles
@@ -193,7 +194,7 @@ class LiveAudit:
         """What an audit of all files of the run says. It takes as long as the run is long, so it is not done all the time."""
         began_s = time.monotonic()
         files = [directory / name for name in self._processed.files(audit.run)] + self._arrivals.read_while_open()
-        verdict = judge_group([JournalFile(str(file), str(file)) for file in files if file.exists()], QUESTION)
+        verdict = judge_group([InputFile(str(file), str(file)) for file in files if file.exists()], QUESTION)
         audit.judged_whole = audit.judged
         self._whole_after_s[audit.run] = now_s + WHOLE_PAUSES * (time.monotonic() - began_s)
         found = (one for run in verdict.runs if run.run == audit.run for one in run.findings)

@@ -113,7 +113,7 @@ class RunAudit:
         if self.is_disordered:
             return
         try:
-            self._judge.take((record.at, "", 0, record, b""))
+            self._judge.receive((record.at, "", 0, record, b""))
         except OutOfOrder:
             self.is_disordered = True
 

@@ -1,4 +1,4 @@
-"""From lines of text to typed tables; what is not a record is kept aside, with a reason."""
+"""Decodes lines of text into typed tables. Lines that are no records go into quarantine, with a reason."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import StringType, StructField, StructType
 
-from quarterdeck.backend.pipeline.judging.lines import TORN, why_no_record
-from quarterdeck.backend.pipeline.judging.set_aside import CONTRADICTS
+from quarterdeck.backend.pipeline.judging.lines import CONTRADICTS, TORN, why_no_record
 from quarterdeck.backend.pipeline.schemas import RECORD
 from quarterdeck.backend.pipeline.spark.error_output import exit_with_task
 from quarterdeck.backend.pipeline.spark.hadoop_path import literal
 
 NO_RUN = "(none)"
-"""The run of what belongs to none: no directory can have an empty name."""
+"""The run of lines that belong to none: no directory can have an empty name."""
 
 _CORRUPT = "_corrupt"
 _READ_AS = StructType([*RECORD.fields, StructField(_CORRUPT, StringType())])
 
 
 class Bronze(NamedTuple):
-    """All lines, told apart. `events` has the columns of a record, each (run, uuid, seq) once."""
+    """All lines, separated. `events` has the columns of a record, each (run, uuid, seq) once."""
 
     events: DataFrame
     quarantine: DataFrame
@@ -33,9 +32,9 @@ class Bronze(NamedTuple):
 
 
 def read_lines(spark: SparkSession, files: Sequence[str]) -> DataFrame:
-    """The lines of `files` as columns raw, file, record and reason; reason is null where the line is a record.
+    """Read `files` as columns raw, file, record and reason; reason is null where the line is a record.
 
-    The raw line is kept: fields that this version does not know are in it, and so is whatever is broken.
+    The raw line is kept: it contains fields that this version does not know, and whatever is broken.
     """
     paths = [literal(file) for file in files]
     # Without the look-up for partitions: the directory's run=… repeats a column that each line has.
@@ -44,7 +43,7 @@ def read_lines(spark: SparkSession, files: Sequence[str]) -> DataFrame:
 
 
 def parse_lines(lines: DataFrame) -> DataFrame:
-    """`lines`, with a column raw, and besides record and reason as `read_lines` gives them."""
+    """Add to `lines`, which have a column raw, the columns record and reason as in `read_lines`."""
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
     record = F.col("record")
     # Spark's columns have 64 bits for a number, which may be greater in a record.
@@ -55,13 +54,13 @@ def parse_lines(lines: DataFrame) -> DataFrame:
 
 
 def with_run_name(lines: DataFrame) -> DataFrame:
-    """Lines as `parse_lines` gives them, whose records all name a run: where it is empty, `NO_RUN`."""
+    """Name the run `NO_RUN` in records, as of `parse_lines`, where it is empty."""
     run = F.when(F.col("record.run") == "", NO_RUN).otherwise(F.col("record.run"))
     return lines.withColumn("record", F.col("record").withField("run", run))
 
 
 def ranked(lines: DataFrame) -> DataFrame:
-    """`lines` with the place of each among those of one identity, and the first of these to compare with."""
+    """Add the place of each line among those of one identity, and the first of these to compare with."""
     same = Window.partitionBy("reason", "record.run", "record.uuid", "record.seq").orderBy("record.at", "raw", "file")
     is_record = F.col("reason").isNull()
     return lines.withColumn("place", F.when(is_record, F.row_number().over(same))).withColumn(
@@ -70,20 +69,20 @@ def ranked(lines: DataFrame) -> DataFrame:
 
 
 def bronze(ranked_lines: DataFrame) -> Bronze:
-    """Tell records from the rest. A line that repeats a record is dropped; one that contradicts it is quarantined."""
+    """Separate records from other lines. A line that repeats a record is dropped; one that contradicts it is quarantined."""
     events = ranked_lines.where("place = 1").select([F.col(f"record.{name}").alias(name) for name in RECORD.names])
     return Bronze(events, quarantined_lines(ranked_lines).select("file", "raw", "reason"))
 
 
 def quarantined_lines(ranked_lines: DataFrame) -> DataFrame:
-    """The lines that go into quarantine, all with a reason."""
+    """Return the lines that go into quarantine, all with a reason."""
     identity = F.concat_ws(" ", F.lit("uuid"), "record.uuid", F.lit("seq"), "record.seq")
     reason = F.coalesce("reason", F.concat(F.lit(f"{CONTRADICTS}, "), identity))
     return ranked_lines.where(is_quarantined()).withColumn("reason", reason)
 
 
 def is_quarantined() -> Column:
-    """Whether a ranked line goes into quarantine."""
+    """Return whether a ranked line goes into quarantine."""
     contradicts = (F.col("place") > 1) & (F.col("raw") != F.col("first_raw"))
     return F.col("reason").isNotNull() | F.coalesce(contradicts, F.lit(False))
 

@@ -1,6 +1,10 @@
-"""How the tables' columns are written down: a type and a meaning, which the reference of tables repeats; and what many need."""
+"""How the tables are declared: each column with a type and a meaning, which the reference repeats; and common expressions."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -8,6 +12,7 @@ from pyspark.sql.types import (
     ArrayType,
     BooleanType,
     DataType,
+    DoubleType,
     IntegerType,
     LongType,
     StringType,
@@ -17,16 +22,24 @@ from pyspark.sql.types import (
 
 from quarterdeck.backend.core.properties import DOCUMENTED, PROPERTIES, SCALES
 
-TEXT, NUMBER, BOOLEAN, INDEX = StringType(), LongType(), BooleanType(), IntegerType()
-TEXTS = ArrayType(TEXT)
+TYPES: dict[str, DataType] = {
+    "string": StringType(),
+    "bigint": LongType(),
+    "int": IntegerType(),
+    "double": DoubleType(),
+    "boolean": BooleanType(),
+    "array<string>": ArrayType(StringType()),
+}
 
-RUN = ("run", TEXT, "the run")
-INCARNATION_UUID = ("uuid", TEXT, "the incarnation: a member has a new one after each start and each merge")
-MEMBER = ("member", TEXT, "label of the member")
-SEQ = ("seq", NUMBER, "number of the event within its incarnation")
-AT = ("at", NUMBER, "microseconds on the run's clock")
-UTC = ("utc", NUMBER, "microseconds since 1970, UTC")
-
+COMMON = {
+    "run": "string the run",
+    "uuid": "string the incarnation: a member has a new one after each start and each merge",
+    "member": "string label of the member",
+    "seq": "bigint number of the event within its incarnation",
+    "at": "bigint microseconds on the run's clock",
+    "utc": "bigint microseconds since 1970, UTC",
+}
+"""Columns that are declared by their name alone."""
 
 CLUSTER_EVENT_KINDS = (
     "process-killed",
@@ -37,40 +50,67 @@ CLUSTER_EVENT_KINDS = (
     "operator-asked",
     "stranger-refused",
 )
-"""Kinds of events that stand under the name of the cluster: what is done to members, not what they do."""
+"""Kinds of events recorded under the name of the cluster: what is done to members, not what they do."""
+
+SourceT = TypeVar("SourceT")
 
 
-def schema(*columns: tuple[str, DataType, str]) -> StructType:
-    """A schema whose columns carry their meaning as a comment."""
-    return StructType([StructField(name, kind, metadata={"comment": meaning}) for name, kind, meaning in columns])
+@dataclass(frozen=True)
+class TableDefinition(Generic[SourceT]):
+    """A table: its columns, and how it is made of its source."""
+
+    name: str
+    schema: StructType
+    make: Callable[[SourceT], DataFrame]
+    meaning: str
+
+
+def schema(text: str, **types: DataType) -> StructType:
+    """Parse a schema with a column in each line: name, type and meaning, which becomes the column's comment.
+
+    A line of one word is a column of `COMMON`. `types` has the types that are not in `TYPES`, by the names used in the text.
+    """
+    fields = []
+    for line in filter(None, map(str.strip, text.splitlines())):
+        name, _, rest = line.partition(" ")
+        kind, meaning = (rest or COMMON[name]).split(maxsplit=1)
+        fields.append(StructField(name, (TYPES | types)[kind], metadata={"comment": meaning}))
+    return StructType(fields)
 
 
 def shaped(table: DataFrame, wanted: StructType) -> DataFrame:
-    """`table` with just the columns of `wanted`, in its order and types."""
+    """Select just the columns of `wanted`, in its order and types."""
     return table.select([F.col(field.name).cast(field.dataType).alias(field.name) for field in wanted.fields])
 
 
 def of_kind(*kinds: str) -> Column:
-    """Whether an event is of one of these kinds."""
+    """Return whether an event is of one of these kinds."""
     return F.col("event.kind").isin(*kinds)
 
 
-def field_when(kind: str, name: str) -> Column:
-    """A field of the event where it is of this kind; null elsewhere."""
-    return F.when(F.col("event.kind") == kind, F.col(f"event.{name}"))
+def aggregates(**columns: str) -> list[Column]:
+    """Return SQL expressions as columns of these names.
+
+    `expression @ kind` is aggregated over events of this kind only.
+    """
+    return [
+        F.expr(f"{text} FILTER (WHERE event.kind = '{kind}')" if kind else text).alias(name)
+        for name, expression in columns.items()
+        for text, _, kind in (expression.partition(" @ "),)
+    ]
 
 
 def setting(settings: str, name: str) -> Column:
-    """The text of property `name` in the map `settings`, or the documented default; null where they are not known."""
+    """Return the text of property `name` in the map `settings`, or the documented default; null where they are unknown."""
     return F.when(F.col(settings).isNotNull(), F.coalesce(F.col(settings)[name], F.lit(str(DOCUMENTED[name]))))
 
 
 def setting_us(settings: str, name: str) -> Column:
-    """A length of time in microseconds; null where they are not known."""
+    """Return a duration in microseconds; null where the settings are unknown."""
     scale = SCALES[PROPERTIES[name][1].unit]
     return F.round(setting(settings, name).cast("double") * scale).cast("long")
 
 
 def setting_count(settings: str, name: str) -> Column:
-    """A number; null where they are not known."""
+    """Return a number; null where the settings are unknown."""
     return setting(settings, name).cast("long")

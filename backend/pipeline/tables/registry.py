@@ -2,55 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StructType
 
-from quarterdeck.backend.pipeline.tables import (
-    calls,
-    claims,
-    faults,
-    lives,
-    merges,
-    migrations,
-    suspicions,
-    table_versions,
-    views,
+from quarterdeck.backend.pipeline.tables import data_tables as data
+from quarterdeck.backend.pipeline.tables import faults
+from quarterdeck.backend.pipeline.tables import membership_tables as membership
+from quarterdeck.backend.pipeline.tables.columns import TableDefinition as Table
+
+_TABLES: tuple[Table[DataFrame], ...] = (
+    Table("lives", membership.LIVES, membership.incarnations, "the incarnations of members"),
+    Table("views", membership.VIEWS, membership.views, "the lists that members installed"),
+    Table("suspicions", membership.SUSPICIONS, membership.suspicions, "who suspected whom, and for how long"),
+    Table("claims", membership.CLAIMS, membership.claims, "mastership claims"),
+    Table("merges", membership.MERGES, membership.merges, "members that left their cluster for another one"),
+    Table("table_versions", data.TABLE_VERSIONS, data.table_versions, "changes of partition tables"),
+    Table("migrations", data.MIGRATIONS, data.migrations, "migrations, with their steps"),
+    Table("writes", data.WRITES, data.writes, "puts and removes that clients reported"),
+    Table("reads", data.READS, data.reads, "gets that clients reported"),
+    Table("faults", faults.FAULTS, faults.faults, "what was done to the cluster from outside"),
 )
 
-
-@dataclass(frozen=True)
-class TableDefinition:
-    """A table: its columns, and how it is made of de-duplicated events."""
-
-    name: str
-    schema: StructType
-    make: Callable[[DataFrame], DataFrame]
-    meaning: str
-
-
-TABLES: dict[str, TableDefinition] = {
-    one.name: one
-    for one in (
-        TableDefinition("lives", lives.LIVES, lives.lives, "the incarnations of members"),
-        TableDefinition("views", views.VIEWS, views.views, "the lists that members installed"),
-        TableDefinition(
-            "suspicions", suspicions.SUSPICIONS, suspicions.suspicions, "who suspected whom, and for how long"
-        ),
-        TableDefinition("claims", claims.CLAIMS, claims.claims, "mastership claims"),
-        TableDefinition("merges", merges.MERGES, merges.merges, "members that left their cluster for another one"),
-        TableDefinition(
-            "table_versions",
-            table_versions.TABLE_VERSIONS,
-            table_versions.table_versions,
-            "changes of partition tables",
-        ),
-        TableDefinition("migrations", migrations.MIGRATIONS, migrations.migrations, "migrations, with their steps"),
-        TableDefinition("writes", calls.WRITES, calls.writes, "puts and removes that somebody watched"),
-        TableDefinition("reads", calls.READS, calls.reads, "gets that somebody watched"),
-        TableDefinition("faults", faults.FAULTS, faults.faults, "what was done to the cluster from outside"),
-    )
-}
-"""In the order of the reference."""
+TABLES = {table.name: table for table in _TABLES}
+"""In the order of the reference. Each is made of events that occur once."""

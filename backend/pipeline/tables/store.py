@@ -1,8 +1,8 @@
-"""Tables on disk: Parquet, partitioned by run, made of journals and kept up to date as more of them arrives.
+"""Tables on disk: Parquet, partitioned by run, made of journals and updated as more of them arrives.
 
-The lines of the journals are kept as they were, in the tables `events` and `quarantine`; all others are made of `events`. So a
-file is read once. What comes later, from another member or another place, is folded in, as if all had been read at once. Other
-runs are not touched.
+The lines of the journals are kept unchanged in the tables `events` and `quarantine`; all others are made of `events`.
+So a file is read once. Lines that come later, from another member or another place, are folded in as if all had been
+read at once. Other runs are not touched.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from quarterdeck.backend.journal.files import OPEN_DIRECTORY, OPEN_SUFFIX, NoJou
 from quarterdeck.backend.pipeline import commit
 from quarterdeck.backend.pipeline.audit_input import SHRUNK, AuditInput, are_addresses, resolve_input
 from quarterdeck.backend.pipeline.commit import Order, TableManifest
-from quarterdeck.backend.pipeline.engine_input import EngineInput, resolve_engine_input
+from quarterdeck.backend.pipeline.far_input import resolve_far_input
 from quarterdeck.backend.pipeline.schemas import RECORD
 from quarterdeck.backend.pipeline.spark.hadoop_path import HadoopPath
 from quarterdeck.backend.pipeline.spark.tuning import is_small, persisted, tuned
 from quarterdeck.backend.pipeline.tables import bronze
 from quarterdeck.backend.pipeline.tables.bronze import NO_RUN
-from quarterdeck.backend.pipeline.tables.columns import TEXT, schema
+from quarterdeck.backend.pipeline.tables.columns import schema
 from quarterdeck.backend.pipeline.tables.registry import TABLES
 
 if TYPE_CHECKING:
@@ -39,18 +39,28 @@ if TYPE_CHECKING:
 
 RECORDS_PER_FILE = 2_000_000
 SHARE_TO_DERIVE = 0.25
-"""How much of a run has to be new for its tables to be made anew while more is to come."""
+"""How much of a run has to be new before its tables are made anew, while more is to come."""
 
-_RAW, _FILE = ("raw", TEXT, "the line as it stands in the journal"), ("file", TEXT, "a file in which it stands")
-
-EVENTS = StructType([*RECORD.fields, *schema(_RAW, _FILE).fields])
+EVENTS = StructType(
+    [
+        *RECORD.fields,
+        *schema(
+            """
+            raw string the line as it stands in the journal
+            file string a file in which it stands
+            """
+        ).fields,
+    ]
+)
 """Each record once. Fields of events that this version does not know are in `raw`."""
 
 QUARANTINE = schema(
-    ("run", TEXT, f"the run that the line names, else that of the directory of its file, else `{NO_RUN}`"),
-    _FILE,
-    _RAW,
-    ("reason", TEXT, "why it is not a record, or which one it contradicts"),
+    f"""
+    run string the run that the line names, else that of the directory of its file, else `{NO_RUN}`
+    file string a file in which it stands
+    raw string the line as it stands in the journal
+    reason string why it is not a record, or which one it contradicts
+    """
 )
 """Lines that are no records."""
 
@@ -62,11 +72,11 @@ SCHEMAS: dict[str, StructType] = {
 """All tables of a store, by name."""
 
 FORMAT = sha256("".join(f"{name} {one.simpleString()}\n" for name, one in SCHEMAS.items()).encode()).hexdigest()[:16]
-"""Names the form of the tables: a store of another form is made anew from the lines that it keeps."""
+"""The form of the tables: a store of another form is made anew from the lines that it keeps."""
 
 
 class StoreUpdate(Struct, frozen=True):
-    """What became of a store. `runs` are those that what was read belongs to."""
+    """The result of an update. `runs` are those of the lines that were read."""
 
     files_read: int
     files_known: int
@@ -79,21 +89,21 @@ class StoreUpdate(Struct, frozen=True):
 def update_store(
     spark: SparkSession, paths: Sequence[Path | str], store: Path | str, *, is_last: bool = True
 ) -> StoreUpdate:
-    """Bring the tables at `store` up to date with the journals at `paths`; nothing is lost that came from others before.
+    """Update the tables at `store` with the journals at `paths`; what came from others before is kept.
 
-    What is new of a run is added to its events. The tables that are made of events need the whole run: they are made anew of its
+    New lines of a run are added to its events. The tables that are made of events need the whole run: they are made anew from its
     kept events. Where more folds follow (`is_last` is false) that waits until the run has grown by a quarter, so that all folds
     of a run together cost as much as a few of the whole.
 
-    `paths` and `store` may be addresses. Only finished files are read there. In a store there a run is made anew whenever
-    something of it is new, and nobody else may write at the same time.
+    `paths` and `store` may be addresses, where only finished files are read. In a store there, a run is made anew whenever
+    something of it is new, and no other process may write at the same time.
 
-    Raises `NoJournal`, `StoreRefused`, or OSError. Whatever fails, and whenever the process dies: the tables of a run
-    are all as they were, or all as they should be.
+    Raises `NoJournal`, `StoreRefused`, or OSError. Whatever fails, and whenever the process dies, the tables of a run are
+    either all as they were, or all as they should be.
     """
     with tempfile.TemporaryDirectory(prefix="quarterdeck-tables-") as staging:
         found = (
-            resolve_engine_input(spark, list(map(str, paths)))
+            resolve_far_input(spark, list(map(str, paths)))
             if are_addresses(paths)
             else resolve_input(list(map(Path, paths)), Path(staging), "journal")
         )
@@ -106,14 +116,14 @@ def update_store(
 
 
 def place_of(spark: SparkSession, directory: Path | str) -> Place:
-    """The directory at a path of this machine, or at an address. Raises OSError where the address is of no use."""
+    """Return the directory at a path of this machine, or at an address. Raises OSError where the address cannot be used."""
     return HadoopPath(spark, str(directory)) if are_addresses([directory]) else Path(directory)
 
 
 def read_table(spark: SparkSession, store: Path | str, name: str) -> DataFrame:
-    """The table `name` of the store, with the columns that this version knows: what it lacks is null, what is new is left out.
+    """Read the table `name` of the store with the columns that this version knows: missing ones are null, others are left out.
 
-    Raises `StoreRefused` where there is no store; at an address, `resolve_engine_input` tells.
+    Raises `StoreRefused` where there is no store; at an address, `resolve_far_input` checks that.
     """
     if isinstance(store, Path) and commit.read_manifest(store) is None:
         raise commit.StoreRefused(
@@ -127,18 +137,18 @@ def _read(spark: SparkSession, table: Place | str, wanted: StructType) -> DataFr
 
 
 class _Plan(NamedTuple):
-    """What a fold does with the runs that it touches."""
+    """What a fold does with the runs that it changes."""
 
     anew: set[str]
-    """Put together anew, out of their kept lines and the new ones."""
+    """Rebuilt from their kept lines and the new ones."""
     growing: set[str]
-    """New events are added to those that are kept."""
+    """New events are added to the kept ones."""
     behind: Mapping[str, int]
     """By run, how many events were added since its tables were made."""
     is_last: bool
 
     def still_behind(self, added: Mapping[str, int], spark: SparkSession, store: Place) -> dict[str, int]:
-        """By run, how many of its events no table will be made of in this fold, after so many were `added`."""
+        """Return by run how many of its events no table will contain after this fold, which `added` so many."""
         behind = {run: count for run, count in self.behind.items() if run not in self.anew}
         for run in sorted(self.growing):
             derived = _rows(spark, store / "events", {run}) - behind.get(run, 0)
@@ -153,7 +163,7 @@ def _fold(
     store: Place,
     building: Place,
     manifest: TableManifest,
-    new_input: AuditInput | EngineInput,
+    new_input: AuditInput,
     *,
     is_last: bool,
 ) -> StoreUpdate:
@@ -163,43 +173,42 @@ def _fold(
         return StoreUpdate(0, known, (), 0, 0)
     new, anew = _new_lines(spark, new_input), set[str]()
     with tuned(spark, new_input.size_bytes):
-        touched = set() if new is None else _runs(new)
+        changed = set() if new is None else _runs(new)
         if commit.directories_by_run(store / "quarantine"):
-            anew |= _runs(
-                _read(spark, store / "quarantine", QUARANTINE).join(_names(spark, new_input), "file", "left_semi")
-            )
+            quarantined = _read(spark, store / "quarantine", QUARANTINE)
+            anew |= _runs(quarantined.join(_names(spark, new_input), "file", "left_semi"))
     if is_other_form:
         anew |= {run for name in ("events", "quarantine") for run in commit.directories_by_run(store / name)}
-    touched |= anew | (set(manifest.behind) if is_last else set())
+    changed |= anew | (set(manifest.behind) if is_last else set())
     if isinstance(store, HadoopPath):  # nothing there can be linked
-        anew = touched
-    size_bytes = new_input.size_bytes + text_bytes(store, touched)
+        anew = changed
+    size_bytes = new_input.size_bytes + SHRUNK * commit.stored_bytes(store / "events", changed)
     read: DataFrame | None = None
     with tuned(spark, size_bytes):
-        if new is not None and (kept := set(commit.directories_by_run(store / "events")) & touched - anew):
+        if new is not None and (kept := set(commit.directories_by_run(store / "events")) & changed - anew):
             read = persisted(new, size_bytes)
             new, contradicted = _without_known(spark, store, read, kept)
             anew |= contradicted
-        plan = _Plan(anew, touched - anew, manifest.behind, is_last)
+        plan = _Plan(anew, changed - anew, manifest.behind, is_last)
         made = _make(spark, store, building, _lines(spark, store, new_input, new, anew), plan, size_bytes)
         if read is not None:
             read.unpersist()
-    stamps = {str(file.place): file.stamp for file in new_input.files if not file.is_open}
+    stamps = {file.place: file.stamp for file in new_input.files if not file.opened}
     order = Order(
-        tuple(sorted(touched)),
+        tuple(sorted(changed)),
         tuple(SCHEMAS),
         TableManifest(FORMAT, {**manifest.files, **stamps}, behind=made.behind),
     )
     commit.commit(store, building, order)
     if NO_RUN not in commit.directories_by_run(store / "events"):
-        touched.discard(NO_RUN)  # stray lines make no run
-    return StoreUpdate(len(new_input.files), known, tuple(sorted(touched)), made.records, made.quarantined)
+        changed.discard(NO_RUN)  # stray lines make no run
+    return StoreUpdate(len(new_input.files), known, tuple(sorted(changed)), made.records, made.quarantined)
 
 
 def _without_known(spark: SparkSession, store: Place, new: DataFrame, kept: set[str]) -> tuple[DataFrame, set[str]]:
-    """The new lines but for those that stand in the `kept` runs already, and the runs of which a kept record is contradicted.
+    """Return the new lines without those that the `kept` runs contain already, and the runs with a contradicted record.
 
-    Those have to be put together anew: which record is the first is seen only when all lie side by side.
+    Those have to be rebuilt: which record is the first shows only when all are side by side.
     """
     identity = ["run", "uuid", "seq"]
     numbered = new.withColumns(
@@ -217,40 +226,32 @@ def _without_known(spark: SparkSession, store: Place, new: DataFrame, kept: set[
     return numbered.join(known.select(*identity), identity, "left_anti").drop(*identity[1:]), contradicted
 
 
-def text_bytes(store: Place, runs: Collection[str] | None = None) -> int:
-    """How many bytes the lines in a store were, about; only those of `runs`, if any are named."""
-    return SHRUNK * commit.stored_bytes(store / "events", runs)
-
-
 def _runs(rows: DataFrame) -> set[str]:
     return {row.run for row in rows.select("run").distinct().collect()}
 
 
-def _new_lines(spark: SparkSession, new_input: AuditInput | EngineInput) -> DataFrame | None:
-    """Columns raw, file, record, reason and run of all lines that are new."""
+def _new_lines(spark: SparkSession, new_input: AuditInput) -> DataFrame | None:
+    """Return columns raw, file, record, reason and run of all new lines."""
     if not new_input.files:
         return None
-    lines = bronze.read_lines(spark, [str(file) for file in new_input.read]).withColumn("file", _path("file"))
-    copies = {str(file.read): str(file.place) for file in new_input.files if file.is_open}
+    lines = bronze.read_lines(spark, new_input.read).withColumn("file", _path("file"))
+    copies = {file.read: file.opened for file in new_input.files if file.opened}
     if copies:
         names = F.create_map(*(F.lit(part) for pair in copies.items() for part in pair))
         lines = lines.withColumn("file", F.coalesce(names[F.col("file")], "file"))
     return bronze.with_run_name(lines).withColumn("run", _run_of_line())
 
 
-def _names(spark: SparkSession, new_input: AuditInput | EngineInput) -> DataFrame:
-    """The files that are read, also under the names that they had while they were open: then their lines were the same."""
-    places = sorted(str(file.place) for file in new_input.files)
-    opened = [
-        file.place.parent.parent / OPEN_DIRECTORY / f"{file.place.stem}{OPEN_SUFFIX}"
-        for file in new_input.files
-        if isinstance(file.place, Path)
-    ]
-    return spark.createDataFrame([(str(place),) for place in (*places, *opened)], "file string")
+def _names(spark: SparkSession, new_input: AuditInput) -> DataFrame:
+    """Return the files that are read, also under the names that they had while they were open: then their lines were the same."""
+    places = sorted(file.place for file in new_input.files)
+    finished = [] if new_input.is_far else list(map(Path, places))
+    opened = [str(path.parent.parent / OPEN_DIRECTORY / f"{path.stem}{OPEN_SUFFIX}") for path in finished]
+    return spark.createDataFrame([(place,) for place in (*places, *opened)], "file string")
 
 
 def _path(file: str) -> Column:
-    """A path as people write it, of a file's URI."""
+    """Return the path of a file's URI."""
     return F.url_decode(F.regexp_replace(F.regexp_replace(file, "^file:/+", "/"), r"\+", "%2B"))
 
 
@@ -260,9 +261,11 @@ def _run_of_line() -> Column:
 
 
 def _lines(
-    spark: SparkSession, store: Place, new_input: AuditInput | EngineInput, new: DataFrame | None, anew: set[str]
+    spark: SparkSession, store: Place, new_input: AuditInput, new: DataFrame | None, anew: set[str]
 ) -> DataFrame | None:
-    """The new lines, and the kept ones of runs that are made `anew`. What was wrong in a file that is read again is forgotten."""
+    """Return the new lines, and the kept ones of runs that are made `anew`, but not quarantined lines of files that
+    are read again.
+    """
     parts = [] if new is None else [new]
     for name, columns in (("events", EVENTS), ("quarantine", QUARANTINE)):
         if runs := set(commit.directories_by_run(store / name)) & anew:
@@ -274,7 +277,7 @@ def _lines(
 
 
 class _Made(NamedTuple):
-    """What was built: how much there is of the runs that were touched, and which runs' tables do not yet have all."""
+    """What was built: the size of the changed runs, and by run how many events are not yet in its tables."""
 
     records: int
     quarantined: int
@@ -284,7 +287,7 @@ class _Made(NamedTuple):
 def _make(
     spark: SparkSession, store: Place, building: Place, lines: DataFrame | None, plan: _Plan, size_bytes: int
 ) -> _Made:
-    """Build what `plan` says in `building`: of `lines`, and of what is kept of the runs that grow."""
+    """Build in `building` what `plan` requires, from `lines` and from what is kept of the runs that grow."""
     small = is_small(size_bytes)
     ranked = None
     events = spark.createDataFrame([], EVENTS)
@@ -322,7 +325,7 @@ def _make(
 
 
 def _link_kept(table: Path, building: Path, run: str) -> None:
-    """Let what is kept of a run stand beside what is new of it, without copying."""
+    """Link the kept files of a run into its new directory, without copying them where possible."""
     if (directory := commit.directories_by_run(table).get(run)) is None:
         return
     place = building / directory
@@ -335,7 +338,7 @@ def _link_kept(table: Path, building: Path, run: str) -> None:
 
 
 def _rows(spark: SparkSession, table: Place, runs: Collection[str] | None = None) -> int:
-    """How many rows `table` has; only of these `runs`, if any are named. The files' footers tell."""
+    """Return how many rows `table` has; only of these `runs`, if any are named. The files' footers contain the counts."""
     files = commit.stored_files(table, runs)
     if isinstance(table, Path):
         return sum(pyarrow.parquet.read_metadata(part).num_rows for part in files)
@@ -343,7 +346,7 @@ def _rows(spark: SparkSession, table: Place, runs: Collection[str] | None = None
 
 
 def _write(table: DataFrame, path: Place, wanted: StructType, *, small: bool) -> None:
-    """What is small is written by one task; else small runs get one file each, great ones several."""
+    """Write a small table in one task; otherwise give each small run one file and each large one several."""
     rows = table.select(wanted.names)
     rows = rows.coalesce(1) if small else rows.hint("rebalance", F.col("run"))
     rows.write.partitionBy("run").option("maxRecordsPerFile", RECORDS_PER_FILE).parquet(str(path), compression="zstd")

@@ -128,13 +128,13 @@ def _narrate(result: AuditResult, violations: int) -> None:
 def _headline(result: AuditResult, violations: int) -> str:
     from quarterdeck.backend.hazelcast.logs.observations.story import headline
     from quarterdeck.backend.picture.text.formatting import counted
-    from quarterdeck.backend.pipeline.audit import LOGS_TELL_LITTLE
+    from quarterdeck.backend.pipeline.audit import NOT_IN_LOGS
 
     records, runs = (counted(result.counts[f"{what}s"], what) for what in ("record", "run"))
     unjudged = sum(len(one.rules) for one in result.not_judged)
     if not unjudged:
         return f"{records} of {runs}: {counted(violations, 'violation') if violations else 'no violations'}"
-    source = "logs" if any(one.why == LOGS_TELL_LITTLE for one in result.not_judged) else "what is witnessed"
+    source = "logs" if any(one.why == NOT_IN_LOGS for one in result.not_judged) else "what is witnessed"
     judged = f"{len(result.rules)} of {len(result.rules) + unjudged} rules can be judged from {source}"
     verdict = counted(violations, "violation") if violations else "nothing contradicts the protocol"
     seen = headline(result.observations)

@@ -13,8 +13,9 @@ from msgspec.structs import replace
 
 from quarterdeck.backend.core.causes import RecordId
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.pipeline.audit_input import InputFile
 from quarterdeck.backend.pipeline.judging import division
-from quarterdeck.backend.pipeline.judging.group_judge import GroupVerdict, JournalFile, judge_group
+from quarterdeck.backend.pipeline.judging.group_judge import GroupVerdict, judge_group
 from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion
 from quarterdeck.backend.pipeline.rules.finding import by_weight
 from quarterdeck.backend.pipeline.rules.names import NAMES
@@ -28,16 +29,16 @@ MANY_SEEDS = 300
 def divided(files: dict[str, list[bytes]], question: AuditQuestion, count: int) -> GroupVerdict:
     """What `count` shares say, each file having been read apart, as engines bring rows together."""
 
-    def read(file: JournalFile) -> list[bytes]:
+    def read(file: InputFile) -> list[bytes]:
         return files[file.read]
 
-    rows = [row for name in files for row in division.read_rows([JournalFile(name, name)], read)]
-    shared = list(division.judge_lives(sorted(rows, key=lambda row: row[:7]), question, count))
+    rows = [row for name in files for row in division.read_rows([InputFile(name, name)], read)]
+    shared = list(division.judge_incarnations(sorted(rows, key=lambda row: row[:7]), question, count))
     return division.together(division.judge_shares(sorted(shared, key=lambda row: row[:6]), question, count))
 
 
 def undivided(files: dict[str, list[bytes]], question: AuditQuestion) -> GroupVerdict:
-    return judge_group([JournalFile(name, name) for name in files], question, lambda file: files[file.read])
+    return judge_group([InputFile(name, name) for name in files], question, lambda file: files[file.read])
 
 
 def comparable(verdict: GroupVerdict) -> dict[str, object]:

@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from quarterdeck.backend.core.causes import RecordId
 from quarterdeck.backend.core.events import MemberStarted, Record
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.pipeline.judging.group_judge import GroupVerdict, JournalFile, judge_group
+from quarterdeck.backend.pipeline.audit_input import InputFile
+from quarterdeck.backend.pipeline.judging.group_judge import GroupVerdict, judge_group
 from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion
 from quarterdeck.backend.pipeline.rules.finding import Finding
 from quarterdeck.backend.pipeline.rules.names import NAMES
@@ -26,7 +27,7 @@ YEAR_5138_US = 10**17
 def judged(*files: Iterable[Record], rules: tuple[str, ...] = NAMES) -> GroupVerdict:
     """The records as files of as many writers."""
     lines = {f"writer{number}-1.jsonl": [msgspec.json.encode(one) for one in file] for number, file in enumerate(files)}
-    return judge_group([JournalFile(name, name) for name in lines], AuditQuestion(rules), lambda file: lines[file.read])
+    return judge_group([InputFile(name, name) for name in lines], AuditQuestion(rules), lambda file: lines[file.read])
 
 
 def found(verdict: GroupVerdict) -> list[Finding]:

@@ -7,7 +7,7 @@ import pytest
 from quarterdeck.backend.clusters.recorded.log_import import import_run
 from quarterdeck.backend.hazelcast.logs.reader import NoLogs
 from quarterdeck.backend.hazelcast.logs.split_parser import NOTHING_UNDERSTOOD, LogOptions
-from quarterdeck.backend.pipeline.audit import WITNESSES_TELL_LITTLE, audit
+from quarterdeck.backend.pipeline.audit import NOT_IN_WITNESSED_RUNS, audit
 
 RECORDING = Path(__file__).parents[2] / "hazelcast" / "logs" / "data" / "formation-and-crash"
 
@@ -37,4 +37,4 @@ def test_a_journal_of_witnessed_members_is_judged_as_their_logs_are(run: str, tm
     assert of_journal.counts["records"] == of_logs.counts["records"]
     assert of_journal.rules == of_logs.rules and of_journal.incomplete == {}
     ((told,), (known,)) = of_journal.not_judged, of_logs.not_judged
-    assert told.rules == known.rules and told.why == WITNESSES_TELL_LITTLE
+    assert told.rules == known.rules and told.why == NOT_IN_WITNESSED_RUNS

@@ -40,7 +40,7 @@ def test_bad_paths(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["metrics", "nowhere"], "nowhere: no such file"),
-        (["metrics", str(LOGS.parent)], "members' logs tell neither faults nor when"),
+        (["metrics", str(LOGS.parent)], "members' logs contain neither faults nor when"),
         (["metrics", str(LOGS / "h1.log")], "h1.log: holds no journal; members' logs"),
         (["metrics", ".", "--table", "moons"], "there is no 'moons'; one of detection, one_view"),
         (["metrics", ".", "--master", "local", "--remote", "sc://x"], "only one of them"),

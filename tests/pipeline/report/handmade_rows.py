@@ -8,56 +8,62 @@ from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.pipeline.audit_input import AuditInput
 from quarterdeck.backend.pipeline.audit_result import AuditResult
 from quarterdeck.backend.pipeline.report.builder import build_report
-from quarterdeck.backend.pipeline.report.limits import ReportLimits
-from quarterdeck.backend.pipeline.report.model import (
-    Claim,
-    KindCount,
-    Life,
-    Merge,
-    Metric,
-    Migration,
-    Outcome,
-    Report,
-    Side,
-    Split,
-    Suspicion,
-    View,
-)
-from quarterdeck.backend.pipeline.report.rows import BinRow, FaultRow, ReportRow, ReportRows, RunRow
+from quarterdeck.backend.pipeline.report.rows import ReportLimits, ReportRows, Row
 from quarterdeck.backend.pipeline.rules.finding import Finding, Witness
 
 
 def rows_of(run: str = "one", *, name: str = "athens", of: int = 1, views: int = 3) -> ReportRows:
     """One run in which there is one of everything, all of it called `name`; `of` is how many there were."""
+
+    def row(part: Row, **others: object) -> Row:
+        return Row(run=run, part=part, **({"of": of} | others))
+
+    def side(lineage: str) -> Row:
+        return Row(lineage=lineage, master=name, members=[name])
+
     lists = [
-        ReportRow(
-            run=run,
-            of=max(of, views),
-            member=name,
-            part=View("u1", at * SECOND_US, 0, at + 1, f"{name}/1", name, (name,), 1, 1 + (of > 1)),
+        Row(
+            uuid="u1", start_us=at * SECOND_US, end_us=0, version=at + 1, lineage=f"{name}/1", master=name, members=[name],
+            size=1, installs=1 + (of > 1),
         )
         for at in range(views)
-    ]
-    life = Life("u1", name, 0, 9 * SECOND_US, "merged")
-    migration = Migration(name, 3, "MOVE", name, name, 1, 2, 3, "rolled-back", 5, 1, name)
-    claim = Claim(name, 1, 2, "abandoned", 3, None, 1, 0, 0, (name,), name)
-    metric = Metric(name, name, "us", 9, 1, 5.0, 10.0, 20.0, 15.0, 20.0, 30.0, 40.0, ())
-    link = FaultRow("link", 5, source=name, target=name, delay=2_000, loss=0.5, dropped_kinds=[name])
-    split = Split(0, 1, 3, 2, 2, (Side(f"{name}/1", name, (name,)), Side(name, name, (name,))))
+    ]  # fmt: skip
+    incarnation = Row(uuid="u1", address=name, start_us=0, end_us=9 * SECOND_US, end="merged")
+    migration = Row(
+        migration_id=name, partition=3, type="MOVE", source=name, destination=name, start_us=1, copied_us=2, end_us=3,
+        outcome="rolled-back", bytes=5, rejections=1, reason=name,
+    )  # fmt: skip
+    claim = Row(
+        member=name, start_us=1, end_us=2, outcome="abandoned", version=3, new_version=None, accepted=1, refused=0,
+        retried=0, left_out=[name], reason=name,
+    )  # fmt: skip
+    merge = Row(member=name, target=name, from_lineage=f"{name}/1", to_lineage=name, start_us=1, end_us=None)
+    metric = Row(
+        metric=name, kind=name, unit="us", count=9, missing=1, floor=5.0, least=10.0, mean=20.0, p50=15.0, p90=20.0,
+        p99=30.0, most=40.0,
+    )  # fmt: skip
+    fault = Row(
+        fault="kill", from_at=5, member=name, source=None, target=None, to_at=None, blocked=None, delay=None, loss=None,
+        duplicate=None, dropped_kinds=None, worse_kinds=None,
+    )  # fmt: skip
+    link = Row(fault, fault="link", member=None, source=name, target=name, delay=2_000, loss=0.5, dropped_kinds=[name])
+    split = Row(number=0, start_us=1, end_us=3, lasted_us=2, healed_us=2, sides=[side(f"{name}/1"), side(name)])
     return ReportRows(
-        runs=[RunRow(run, 0, 10 * SECOND_US, 100, of)],
-        lives=[ReportRow(run=run, of=of, member=name, lanes=of, part=life)],
-        views=lists,
-        suspicions=[ReportRow(run=run, of=of, part=Suspicion(name, name, 2, 3 * SECOND_US, 1))],
-        migrations=[ReportRow(run=run, of=of, part=migration)],
-        outcomes=[ReportRow(run=run, part=Outcome("MOVE", "rolled-back", 1))],
-        claims=[ReportRow(run=run, of=of, part=claim)],
-        merges=[ReportRow(run=run, of=of, part=Merge(name, name, f"{name}/1", name, 1, None))],
-        faults=[ReportRow(run=run, of=of, part=part) for part in (FaultRow("kill", 5, member=name), link)],
-        kinds=[ReportRow(run=run, part=KindCount(name, 4))],
-        splits=[ReportRow(run=run, of=of, part=split)],
-        metrics=[ReportRow(run=run, of=of, part=metric)],
-        bins=[ReportRow(run=run, part=BinRow(name, name, place, times)) for place, times in ((3, 4), (5, 5))],
+        [Row(run=run, start_us=0, end_us=10 * SECOND_US, events=100, members=of)],
+        {
+            "lives": [row(incarnation, member=name, lanes=of)],
+            "views": [row(view, of=max(of, views), member=name) for view in lists],
+            "suspicions": [row(Row(observer=name, suspect=name, times=2, suspected_us=3 * SECOND_US, open=1))],
+            "migrations": [row(migration)],
+            "outcomes": [row(Row(type="MOVE", outcome="rolled-back", times=1))],
+            "claims": [row(claim)],
+            "merges": [row(merge)],
+            "faults": [row(fault), row(link)],
+            "kinds": [row(Row(kind=name, times=4))],
+            "splits": [row(split)],
+            "metrics": [row(metric)],
+            "bins": [row(Row(metric=name, kind=name, bin=place, times=times)) for place, times in ((3, 4), (5, 5))],
+        },
     )
 
 
@@ -69,6 +75,6 @@ def finding(run: str = "one", name: str = "athens", severity: str = "violation")
     )  # fmt: skip
 
 
-def report_of(rows: ReportRows, *findings: Finding, limits: ReportLimits | None = None, **counts: int) -> Report:
+def report_of(rows: ReportRows, *findings: Finding, limits: ReportLimits | None = None, **counts: int) -> Row:
     source = AuditInput("journal", (Path("/a/journal"),), ())
     return build_report(rows, AuditResult(findings, counts, ()), source, limits or ReportLimits())

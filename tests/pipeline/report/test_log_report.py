@@ -12,15 +12,14 @@ from quarterdeck.backend.pipeline.audit_lines import reading
 from quarterdeck.backend.pipeline.audit_result import AuditResult, NotJudged
 from quarterdeck.backend.pipeline.report.audit_report import report_on
 from quarterdeck.backend.pipeline.report.builder import build_report
-from quarterdeck.backend.pipeline.report.limits import ReportLimits
-from quarterdeck.backend.pipeline.report.model import Report
 from quarterdeck.backend.pipeline.report.output import as_bytes
+from quarterdeck.backend.pipeline.report.rows import ReportLimits, Row
 from tests.pipeline.report.handmade_rows import rows_of
 
 DATA = Path(__file__).parents[2] / "hazelcast" / "logs" / "data"
 
 
-def report_of_logs(run: str, limits: ReportLimits | None = None) -> Report:
+def report_of_logs(run: str, limits: ReportLimits | None = None) -> Row:
     (story,) = read_logs([DATA / run]).stories
     result = AuditResult(
         (), {"runs": 1}, (), ("version",), (NotJudged(("row",), "logs tell little"),),
@@ -67,6 +66,6 @@ def test_a_suspicion_lasts_until_the_suspect_is_off_the_list(spark: SparkSession
     members = {row.observer[-6] + row.suspect[-6]: row for row in run.suspicions}
     assert (members["32"].times, members["32"].open) == (5, 0)
     assert 15_000_000 < members["32"].suspected_us < 30_000_000  # five times about five seconds
-    assert run.metrics == ()
+    assert run.metrics == []
     assert [step.size for step in run.sizes if step.lineage == run.sizes[0].lineage] == [1, 2, 3, 4, *([3, 4] * 5)]
     assert [claim.accepted for claim in run.claims][:1] == [0]

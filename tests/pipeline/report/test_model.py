@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
-import typing
+import json
 from pathlib import Path
+from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.pipeline.report import model
-from quarterdeck.backend.pipeline.report.limits import ReportLimits
 from quarterdeck.backend.pipeline.report.output import as_bytes
-from quarterdeck.backend.pipeline.report.rows import ReportRows, RunRow
+from quarterdeck.backend.pipeline.report.rows import ReportLimits, ReportRows, Row
 from quarterdeck.backend.pipeline.report.scale import Scale, clock, quantity, span
 from tests.pipeline.report.handmade_rows import finding, report_of, rows_of
 
@@ -49,12 +46,7 @@ def test_the_verdict(severities: tuple[str, ...], verdict: str) -> None:
 def test_what_is_left_out_is_counted() -> None:
     limits = ReportLimits(findings=2, sections=1)
     rows = rows_of(of=500)
-    more = ReportRows(
-        **{
-            **{one: getattr(rows, one) for one in rows.__struct_fields__},
-            "runs": [*rows.runs, RunRow("two", 0, 1, 1, 1)],
-        }
-    )
+    more = rows._replace(runs=[*rows.runs, Row(run="two", start_us=0, end_us=1, events=1, members=1)])
     report = report_of(more, *[finding()] * 5, limits=limits, runs=900)
     (run,) = report.runs
     assert (report.index_cut.shown, report.index_cut.total, [one.section for one in report.index]) == (
@@ -62,35 +54,37 @@ def test_what_is_left_out_is_counted() -> None:
         900,
         [1, None],
     )
-    assert run.problems_cut == model.Cut(2, 5)
-    assert run.rules == (model.RuleCount("athens", 5, 0),)
+    assert run.problems_cut == {"shown": 2, "total": 5}
+    assert run.rules == [{"rule": "athens", "violations": 5, "warnings": 0}]
     for name in ("lanes", "splits", "suspicions", "migrations", "claims", "merges", "metrics"):
-        assert getattr(run, f"{name}_cut") == model.Cut(1, 500), name
-    assert run.lanes[0].shortened
+        assert getattr(run, f"{name}_cut") == {"shown": 1, "total": 500}, name
 
 
 def test_nothing_at_all() -> None:
-    report = report_of(ReportRows([]))
-    assert report.runs == ()
+    report = report_of(ReportRows([], {}))
+    assert report.runs == []
     for form in (".html", ".md", ".json"):
         assert as_bytes(report, form)
 
 
 def test_a_run_of_which_only_its_existence_is_known() -> None:
-    report = report_of(ReportRows([RunRow("bare", 5, 5, 0, 0)]))
+    report = report_of(ReportRows([Row(run="bare", start_us=5, end_us=5, events=0, members=0)], {}))
     for form in (".html", ".md", ".json"):
         assert b"bare" in as_bytes(report, form)
 
 
-def test_the_json_is_the_model_and_the_document_names_every_field() -> None:
-    report = report_of(rows_of(), finding())
-    assert msgspec.json.decode(as_bytes(report, ".json"), type=model.Report) == report
-    assert as_bytes(report, ".json") == as_bytes(report_of(rows_of(), finding()), ".json")
+def test_the_document_names_every_field_of_the_json() -> None:
+    encoded = as_bytes(report_of(rows_of(), finding()), ".json")
+    assert encoded == as_bytes(report_of(rows_of(), finding()), ".json")
     text = DOCUMENT.read_text(encoding="utf-8")
-    for name, kind in vars(model).items():
-        if dataclasses.is_dataclass(kind) and typing.cast(type, kind).__module__ == model.__name__:
-            section = text.partition(f"### {name}\n")[2].partition("\n### ")[0]
-            assert [one.name for one in dataclasses.fields(kind) if f"`{one.name}`" not in section] == [], name
+    assert [name for name in _names(json.loads(encoded)) if f"`{name}`" not in text] == []
+
+
+def _names(part: Any) -> set[str]:
+    """Return the names of all fields in a part of the JSON."""
+    if isinstance(part, list):
+        return {name for inner in part for name in _names(inner)}
+    return set(part) | _names(list(part.values())) if isinstance(part, dict) else set()
 
 
 @given(st.integers(0, 10**13), st.integers(0, 10**13))
