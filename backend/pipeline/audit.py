@@ -114,8 +114,8 @@ def audit(
             spark = stack.enter_context(_session(master, remote, for_tables=wants_tables and is_large))
         verdict = _verdict(found, question, spark, log_options, undivided_bytes)
         if found.kind == "logs" and not verdict.runs:
-            where, lines = ", ".join(map(str, found.paths)), verdict.counts["lines"]
-            raise NoLogs(f"{where}: none of {lines} lines is understood as what a member of a Hazelcast cluster logs")
+            where, count = ", ".join(map(str, found.paths)), verdict.counts["lines"]
+            raise NoLogs(f"{where}: none of {count} lines is understood as what a member of a Hazelcast cluster logs")
         findings = by_weight(
             [linked(finding, found.replayable_path(run.run)) for run in verdict.runs for finding in run.findings]
         )
@@ -124,14 +124,15 @@ def audit(
             from quarterdeck.backend.pipeline import audit_lines
             from quarterdeck.backend.pipeline.tables.store import place_of
 
-            events = stack.enter_context(audit_lines.reading(spark, found, log_options))
+            lines = stack.enter_context(audit_lines.reading(spark, found, log_options))
             if out_dir is not None:
                 try:
-                    audit_lines.write_tables(events.events, findings, place_of(spark, out_dir), WRITER)
+                    tables = audit_lines.make_tables(lines.events, findings)
+                    audit_lines.write_tables(tables, place_of(spark, out_dir), WRITER)
                 except commit.StoreRefused as refused:
                     raise OutputRefused(str(refused)) from refused
             if then is not None:
-                then(result, events)
+                then(result, lines)
     return result
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -56,12 +56,16 @@ def reading(spark: SparkSession, source: AuditInput, log_options: LogOptions | N
                 logs.release()
 
 
-def write_tables(events: DataFrame, findings: Sequence[Finding], out_dir: commit.Place, writer: str) -> None:
-    """Replace the tables views, suspicions and findings of an earlier audit, all of them or none. Raises `StoreRefused`."""
+def make_tables(events: DataFrame, findings: Sequence[Finding]) -> dict[str, DataFrame]:
+    """Make the tables that an audit writes."""
     # By way of JSON: Spark Connect accepts lists for arrays, but no tuples.
     rows = [msgspec.json.decode(msgspec.json.encode(finding)) for finding in findings]
     tables = {name: TABLES[name].make(events) for name in ("views", "suspicions")}
-    tables["findings"] = events.sparkSession.createDataFrame(rows, columns_of(Finding))
+    return tables | {"findings": events.sparkSession.createDataFrame(rows, columns_of(Finding))}
+
+
+def write_tables(tables: Mapping[str, DataFrame], out_dir: commit.Place, writer: str) -> None:
+    """Replace the tables of an earlier audit, all of them or none. Raises `StoreRefused`."""
     with commit.open_for_build(out_dir, tuple(tables), writer) as building:
         for name, table in tables.items():
             table.write.partitionBy("run").parquet(str(building / name))

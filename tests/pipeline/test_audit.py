@@ -16,6 +16,7 @@ from quarterdeck.backend.journal.files import NoJournal
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.pipeline import audit as audit_module
 from quarterdeck.backend.pipeline.audit import OutputRefused, audit
+from quarterdeck.backend.pipeline.audit_lines import write_tables
 from quarterdeck.backend.pipeline.commit import StoreRefused
 from quarterdeck.backend.pipeline.rules.names import UnknownRule
 from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, SparkUnreachable
@@ -104,7 +105,7 @@ def test_a_failed_audit_leaves_the_tables_as_they_were(
 ) -> None:
     table = spark.range(2).selectExpr("id", "'r' as run")
     old, new = tmp_path / "old", tmp_path / "new"
-    audit_module._write_tables({"views": table, "suspicions": table}, old)
+    write_tables({"views": table, "suspicions": table}, old, "audit")
     before = sorted(path for path in old.rglob("*") if path.is_file())
     write_parquet = DataFrameWriter.parquet
 
@@ -117,11 +118,11 @@ def test_a_failed_audit_leaves_the_tables_as_they_were(
         failing.setattr(DataFrameWriter, "parquet", fail_at_the_second_table)
         for out_dir in (old, new):
             with pytest.raises(OSError, match="no space left"):
-                audit_module._write_tables({"views": table, "suspicions": table}, out_dir)
+                write_tables({"views": table, "suspicions": table}, out_dir, "audit")
     assert sorted(path for path in old.rglob("*") if path.is_file()) == before
     assert not new.exists()
 
-    audit_module._write_tables({"views": table.limit(1), "suspicions": table}, old)
+    write_tables({"views": table.limit(1), "suspicions": table}, old, "audit")
     assert [pyarrow.parquet.read_table(old / name).num_rows for name in ("views", "suspicions")] == [1, 2]
     assert tables_in(old) == ["suspicions", "views"]
 

@@ -10,9 +10,9 @@ from quarterdeck.backend.core.events import ClaimFinished
 from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
-    Evidence,
     LogEnds,
     Observation,
+    ObservationEvidence,
     lasted,
     listed,
     observation,
@@ -93,7 +93,7 @@ class ClaimsNotAccepted:
                 "was removed still takes itself for one.",
                 remedy="A member that is left out ends in a cluster of its own and merges later. Look at the network between "
                 "the claimant and those who refused or did not answer.",
-                evidence=Evidence(found.messages),
+                evidence=ObservationEvidence(found.messages),
                 first=found.messages[0],
                 last=found.messages[-1],
                 is_open=claimant in still_open,

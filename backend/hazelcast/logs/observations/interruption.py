@@ -12,10 +12,10 @@ from quarterdeck.backend.core.events import ObserverPaused, SuspicionRaised
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.log_set import AlignedClock
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
-    Evidence,
     EvidenceLine,
     LogEnds,
     Observation,
+    ObservationEvidence,
     lasted,
     listed,
     observation,
@@ -39,7 +39,7 @@ class _Jumps:
     gaps_us: list[int] = field(default_factory=list)
     is_backwards: bool = False
     accusers: set[str] = field(default_factory=set)
-    evidence: Evidence = field(default_factory=Evidence)
+    evidence: ObservationEvidence = field(default_factory=ObservationEvidence)
 
     def accuse(self, accusation: InterpretedMessage) -> None:
         self.accusers.add(accusation.member)
@@ -141,7 +141,7 @@ class Restarts:
             cause="A restart by hand or by a supervisor; without a goodbye the process was killed or crashed.",
             remedy="After a crash look at the end of the log before each start, and for hs_err files and the kernel's "
             "out-of-memory killer. Stop members gracefully, one after the other, once the cluster is safe.",
-            evidence=Evidence(starts),
+            evidence=ObservationEvidence(starts),
             first=starts[0],
             last=starts[-1],
         )

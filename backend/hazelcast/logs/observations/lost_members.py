@@ -10,9 +10,9 @@ from quarterdeck.backend.core.events import ListInstalled, MemberMerging, Member
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
-    Evidence,
     LogEnds,
     Observation,
+    ObservationEvidence,
     lasted,
     observation,
 )
@@ -34,7 +34,7 @@ class _Loss:
     cause: SuspicionCause
     missing_on: set[str] = field(default_factory=set)
     """Members whose list had it and has it no more."""
-    evidence: Evidence = field(default_factory=Evidence)
+    evidence: ObservationEvidence = field(default_factory=ObservationEvidence)
 
 
 class LostMembers:

@@ -79,7 +79,7 @@ class Observer(Protocol):
         """Return what was observed when no more messages come."""
 
 
-class Evidence:
+class ObservationEvidence:
     """The lines that show an observation: how many there are, the first ones, and the last."""
 
     def __init__(self, messages: Iterable[InterpretedMessage] = ()) -> None:
@@ -99,7 +99,7 @@ class Evidence:
             self.lines.append(line)
 
     @classmethod
-    def joined(cls, parts: Sequence[Evidence]) -> Evidence:
+    def joined(cls, parts: Sequence[ObservationEvidence]) -> ObservationEvidence:
         """Return all lines of these together."""
         whole = cls()
         whole.lines = [line for part in parts for line in part.lines]
@@ -115,7 +115,7 @@ def observation(
     detail: str,
     cause: str,
     remedy: str,
-    evidence: Evidence,
+    evidence: ObservationEvidence,
     first: InterpretedMessage,
     last: InterpretedMessage,
     start_us: int | None = None,

@@ -11,9 +11,9 @@ from quarterdeck.backend.core.partitions.events import PartitionLost
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
-    Evidence,
     LogEnds,
     Observation,
+    ObservationEvidence,
     consecutive_groups,
     lasted,
     listed,
@@ -90,7 +90,7 @@ class LoggedRounds:
                 cause="Members come and go in quick succession, so replicas are moved that will soon be moved back.",
                 remedy="Let the cluster become safe between two restarts. For planned work set the cluster state to "
                 "NO_MIGRATION; a greater hazelcast.wait.seconds.before.join gathers those who join together.",
-                evidence=Evidence(messages),
+                evidence=ObservationEvidence(messages),
                 first=first,
                 last=last,
             )
@@ -127,7 +127,7 @@ class PartitionsLost:
                 "split loses what it has no replica of.",
                 remedy="Load the data again from its source. More backups, and partition groups by host or zone, keep "
                 "replicas apart.",
-                evidence=Evidence(group),
+                evidence=ObservationEvidence(group),
                 first=first,
                 last=last,
             )

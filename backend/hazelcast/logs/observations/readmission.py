@@ -15,9 +15,9 @@ from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
     MAX_EVIDENCE,
-    Evidence,
     LogEnds,
     Observation,
+    ObservationEvidence,
     consecutive_groups,
     lasted,
     listed,
@@ -34,7 +34,7 @@ RESTARTED_US = 60 * SECOND_US
 """A process may be started again so long before its old incarnation is removed."""
 
 
-class RemovalReason(NamedTuple):
+class LoggedRemovalReason(NamedTuple):
     """Why a member was removed, in short, with what usually causes and mends it."""
 
     words: str
@@ -42,15 +42,15 @@ class RemovalReason(NamedTuple):
     remedy: str
 
 
-_SILENCE = RemovalReason(
+_SILENCE = LoggedRemovalReason(
     "silence",
     "Its heartbeats do not arrive for a while: pauses of garbage collection, an overloaded machine, or a network that "
     "loses packets.",
     "Look at its pauses and load at these times, and at the network; a longer hazelcast.max.no.heartbeat.seconds hides "
     "short pauses.",
 )
-REMOVAL_REASONS: dict[SuspicionCause, RemovalReason] = {
-    "disconnected": RemovalReason(
+REMOVAL_REASONS: dict[SuspicionCause, LoggedRemovalReason] = {
+    "disconnected": LoggedRemovalReason(
         "partial disconnection",
         "The member reaches the master but not some other members, so it is removed and joins again at once.",
         "Mend the link between the members that suspect each other (the evidence names them), or stop one of the two "
@@ -58,14 +58,14 @@ REMOVAL_REASONS: dict[SuspicionCause, RemovalReason] = {
     ),
     "no-heartbeat": _SILENCE,
     "no-confirmation": _SILENCE,
-    "no-connection": RemovalReason(
+    "no-connection": LoggedRemovalReason(
         "lost connection",
         "Its connections break and are made again: an unstable network, a firewall that drops idle connections, or a "
         "process that is restarted.",
         "Look at the network between it and the master, and whether something restarts the process.",
     ),
 }
-_NO_REASON = RemovalReason(
+_NO_REASON = LoggedRemovalReason(
     "", "The logs do not say why it was removed.", "Read the master's log around the lines of evidence."
 )
 
@@ -83,8 +83,8 @@ class _Readmission:
     returns: int = 0
     is_out: bool = False
     restarts: int = 0
-    reasons: Counter[RemovalReason] = field(default_factory=Counter)
-    evidence: Evidence = field(default_factory=Evidence)
+    reasons: Counter[LoggedRemovalReason] = field(default_factory=Counter)
+    evidence: ObservationEvidence = field(default_factory=ObservationEvidence)
 
     @property
     def is_flapping(self) -> bool:
@@ -184,7 +184,7 @@ def _observed(group: list[_Readmission]) -> Observation:
     reasons = Counter(reason for episode in group for reason in episode.reasons.elements())
     why = max(reasons, key=lambda reason: (reasons[reason], reason)) if reasons else _NO_REASON
     removals, returns = sum(episode.removals for episode in group), sum(episode.returns for episode in group)
-    evidence = Evidence.joined([episode.evidence for episode in group])
+    evidence = ObservationEvidence.joined([episode.evidence for episode in group])
     evidence.lines.sort(key=lambda line: line.utc)
     took = lasted(last.last.at - first.at)
     happened = f"removed {times(removals)} and readmitted {times(returns)} in {took}"

@@ -13,9 +13,9 @@ from quarterdeck.backend.core.events import ListInstalled, MemberMerging, Member
 from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
-    Evidence,
     LogEnds,
     Observation,
+    ObservationEvidence,
     lasted,
     listed,
     observation,
@@ -133,7 +133,7 @@ class _Apart:
     start: InterpretedMessage
     sides: list[_Side]
     words: dict[str, _Words] = field(default_factory=dict)
-    evidence: Evidence = field(default_factory=Evidence)
+    evidence: ObservationEvidence = field(default_factory=ObservationEvidence)
     end: InterpretedMessage | None = None
     has_merged: bool = False
 
@@ -211,7 +211,7 @@ class Separation:
                 self._done.append(episode)
                 self._episode = None
         elif episode is None:
-            self._episode = _Apart(message, apart, evidence=Evidence([message]))
+            self._episode = _Apart(message, apart, evidence=ObservationEvidence([message]))
         elif apart != episode.sides:
             episode.sides = apart
             episode.evidence.add(message)
@@ -276,7 +276,7 @@ def _observed(group: list[_Apart], logs: LogEnds) -> Observation:
         detail=" ".join(_last_words(last, sides)),
         cause=cause,
         remedy=remedy,
-        evidence=Evidence.joined([episode.evidence for episode in group]),
+        evidence=ObservationEvidence.joined([episode.evidence for episode in group]),
         first=first.start,
         last=first.start,
         end_us=ends[-1],

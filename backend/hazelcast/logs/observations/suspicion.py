@@ -10,9 +10,9 @@ from quarterdeck.backend.core import events
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
-    Evidence,
     LogEnds,
     Observation,
+    ObservationEvidence,
     lasted,
     listed,
     observation,
@@ -104,7 +104,7 @@ def _observed(key: tuple[str, ...], spells: list[_Spell]) -> Observation:
         "hazelcast.partial.member.disconnection.resolution.heartbeat.count at 0 (its default) no member resolves that: "
         "calls between them fail or wait.",
         remedy="Mend the link between them. To have the master remove one of them, set that property to 3 or more.",
-        evidence=Evidence(sorted(lines, key=lambda line: line.at)),
+        evidence=ObservationEvidence(sorted(lines, key=lambda line: line.at)),
         first=first,
         last=first,
         end_us=max(spell.end_us for spell in spells),
@@ -120,7 +120,7 @@ class MutualSuspicion:
         self._removals: list[InterpretedMessage] = []
         self._removed: Counter[str] = Counter()
         self._others: set[str] = set()
-        self._evidence = Evidence()
+        self._evidence = ObservationEvidence()
 
     def add(self, message: InterpretedMessage) -> None:
         """Take one more message into account."""
