@@ -1,4 +1,4 @@
-"""One run of a campaign, from its seed to its row. This is what executors do."""
+"""Carries out one run of a campaign on an executor, from its seed to its row."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import traceback
 
 import msgspec
 
-from quarterdeck.backend.core.properties import BadProperty
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.properties import SECOND_US, BadProperty
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.pipeline.campaign.child_process import LostRun, OutOfTime, at_most
-from quarterdeck.backend.pipeline.campaign.detection_times import DetectionTimes
 from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun, scenario_of
-from quarterdeck.backend.pipeline.campaign.verdicts import VerdictRow
+from quarterdeck.backend.pipeline.campaign.verdicts import RunVerdict, VerdictRow
 from quarterdeck.backend.scenarios.format.scenario import Scenario
 from quarterdeck.backend.scenarios.outcome import Outcome
 from quarterdeck.backend.scenarios.run_state import RecordSink
@@ -22,7 +22,7 @@ from quarterdeck.backend.simulation.swarm_testing.shrinking import failure_signa
 from quarterdeck.backend.simulation.swarm_testing.trial import FAILURES, Trial, run_trial
 
 MAX_ERROR_TEXT = 4_000
-"""Letters of an error that are kept: the end says what it was."""
+"""How many characters of an error are kept, counted from its end, which says what it was."""
 
 _PLACE = re.compile(r'File ".*?((?:backend|tests)/[^"]+)", line (\d+), in (.*)')
 
@@ -32,70 +32,74 @@ def attempt(campaign: Campaign, planned_run: PlannedRun) -> VerdictRow:
     began = time.process_time()
     try:
         with at_most(campaign.cpu_seconds):
-            row = _judged(campaign, planned_run)
+            row = _judge(campaign, planned_run)
     except OutOfTime:
-        row = VerdictRow(
-            planned_run.variant, planned_run.seed, 0, "timeout", "timeout", error=_shortened(traceback.format_exc())
-        )
+        row = _failed_row(planned_run, "timeout", "timeout", traceback.format_exc())
     except Exception:  # noqa: BLE001 - a seed of which nothing can be made is a row like any other
         text = traceback.format_exc()
-        row = VerdictRow(
-            planned_run.variant, planned_run.seed, 0, "crash", crash_signature(text), error=_shortened(text)
-        )
+        row = _failed_row(planned_run, "crash", crash_signature(text), text)
     return msgspec.structs.replace(row, cpu_seconds=round(time.process_time() - began, 4))
 
 
 def lost_row(planned_run: PlannedRun, loss: LostRun) -> VerdictRow:
-    """The row of a run that did not come back."""
+    """Return the row of a run that did not come back."""
     signature = "timeout" if loss.verdict == "timeout" else f"died: {loss.how}"
-    return VerdictRow(planned_run.variant, planned_run.seed, 0, loss.verdict, signature, error=loss.how)
+    return _failed_row(planned_run, loss.verdict, signature, loss.how)
 
 
 def run_name(campaign: Campaign, planned_run: PlannedRun) -> str:
-    """What the run is called in journals."""
+    """Return the name of the run in journals."""
     return f"variant-{planned_run.variant}-seed-{planned_run.seed}" if campaign.is_sweep else f"seed-{planned_run.seed}"
 
 
 def record(campaign: Campaign, planned_run: PlannedRun, writer: JournalWriter) -> None:
-    """Carry out a planned run once more and write down what happens. Raises whatever it raises, in the end."""
+    """Carry out a planned run once more and record it. Raises what the run raises, in the end."""
     with at_most(campaign.cpu_seconds):
         _run(campaign, scenario_of(campaign, planned_run), planned_run, writer, run=writer.run)
 
 
 def outcome_signature(outcome: Outcome) -> str:
-    """As `VerdictRow.signature`; empty when the run passed."""
+    """Return the `VerdictRow.signature` of an outcome; empty when the run passed."""
     if outcome.violations:
         return f"violation {outcome.violations[0].invariant}"
     missed = next((step for step in outcome.expectations if not step.met), None)
     return f"expectation {missed.text}" if missed else ""
 
 
-def trial_signature(trial: Trial) -> str:
-    """As `VerdictRow.signature`; empty unless the trial failed."""
-    if trial.verdict not in FAILURES:
-        return ""
-    return crash_signature(trial.text) if trial.verdict == "crash" else " ".join(filter(None, failure_signature(trial)))
-
-
 def crash_signature(text: str) -> str:
-    """The kind of error and the last place of our own that its traceback names, wherever the package was imported from."""
+    """Return the kind of error and the last place of our own in its traceback, wherever the package was imported from."""
     kind = text.strip().splitlines()[-1].partition(":")[0]
     places = _PLACE.findall(text)
     return f"crash {kind} at {places[-1][0]}:{places[-1][1]} in {places[-1][2]}" if places else f"crash {kind}"
 
 
-def _judged(campaign: Campaign, planned_run: PlannedRun) -> VerdictRow:
+def _failed_row(planned_run: PlannedRun, verdict: RunVerdict, signature: str, error: str) -> VerdictRow:
+    return VerdictRow(planned_run.variant, planned_run.seed, 0, verdict, signature, error=_shortened(error))
+
+
+def _judge(campaign: Campaign, planned_run: PlannedRun) -> VerdictRow:
     scenario = scenario_of(campaign, planned_run)
+    members = len(scenario.members)
     try:
         scenario.timing()
     except BadProperty as problem:  # two settings that each are possible, but not together
-        members = len(scenario.members)
         return VerdictRow(planned_run.variant, planned_run.seed, members, "unknown", error=f"cannot be run: {problem}")
     detection = DetectionTimes()
     ended = _run(campaign, scenario, planned_run, detection)
+    common = VerdictRow(
+        variant=planned_run.variant,
+        seed=planned_run.seed,
+        members=members,
+        verdict="ok",
+        virtual_seconds=ended.virtual_seconds,
+        events=ended.events,
+        messages=ended.messages,
+        detections=tuple(detection.seconds),
+        fingerprint=ended.fingerprint,
+    )
     if isinstance(ended, Trial):
-        return _row_of_trial(planned_run, ended, detection)
-    return _row_of_outcome(planned_run, ended, detection, len(scenario.members))
+        return _row_of_trial(common, ended)
+    return _row_of_outcome(msgspec.structs.replace(common, converged_seconds=detection.settled_seconds), ended)
 
 
 def _run(
@@ -106,40 +110,26 @@ def _run(
     return run_trial(scenario, planned_run.seed, journal, run=run, elide_heartbeats=not campaign.is_sweep)
 
 
-def _row_of_trial(planned_run: PlannedRun, trial: Trial, detection: DetectionTimes) -> VerdictRow:
-    return VerdictRow(
-        variant=planned_run.variant,
-        seed=planned_run.seed,
+def _row_of_trial(row: VerdictRow, trial: Trial) -> VerdictRow:
+    signature = ""
+    if trial.verdict in FAILURES:
+        is_crash = trial.verdict == "crash"
+        signature = crash_signature(trial.text) if is_crash else " ".join(filter(None, failure_signature(trial)))
+    return msgspec.structs.replace(
+        row,
         members=trial.members,
         verdict=trial.verdict,
-        signature=trial_signature(trial),
+        signature=signature,
         invariant=trial.invariant,
         error=_shortened(trial.text),
-        virtual_seconds=trial.virtual_seconds,
-        events=trial.events,
-        messages=trial.messages,
         converged_seconds=trial.converged_seconds,
         bound_seconds=trial.bound_seconds,
-        detections=tuple(detection.seconds),
         writes=trial.writes,
-        fingerprint=trial.fingerprint,
     )
 
 
-def _row_of_outcome(planned_run: PlannedRun, outcome: Outcome, detection: DetectionTimes, members: int) -> VerdictRow:
-    row = VerdictRow(
-        variant=planned_run.variant,
-        seed=planned_run.seed,
-        members=members,
-        verdict="ok",
-        signature=outcome_signature(outcome),
-        virtual_seconds=outcome.virtual_seconds,
-        events=outcome.events,
-        messages=outcome.messages,
-        converged_seconds=detection.settled_seconds,
-        detections=tuple(detection.seconds),
-        fingerprint=outcome.fingerprint,
-    )
+def _row_of_outcome(row: VerdictRow, outcome: Outcome) -> VerdictRow:
+    row = msgspec.structs.replace(row, signature=outcome_signature(outcome))
     if outcome.violations:
         first = outcome.violations[0]
         return msgspec.structs.replace(
@@ -147,10 +137,53 @@ def _row_of_outcome(planned_run: PlannedRun, outcome: Outcome, detection: Detect
         )
     missed = next((step for step in outcome.expectations if not step.met), None)
     if missed is not None:
-        said = f"step {missed.step}: {missed.text}: {missed.missing}"
-        return msgspec.structs.replace(row, verdict="expectation", error=_shortened(said))
+        error = f"step {missed.step}: {missed.text}: {missed.missing}"
+        return msgspec.structs.replace(row, verdict="expectation", error=_shortened(error))
     return row
 
 
 def _shortened(text: str) -> str:
     return text if len(text) <= MAX_ERROR_TEXT else f"… {text[-MAX_ERROR_TEXT:]}"
+
+
+class DetectionTimes:
+    """Measures detection from the records of a run, like a journal.
+
+    `seconds` holds, for each incarnation that was killed or paused, the time until a member suspected or removed it. One that
+    resumed before is not counted.
+    """
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+        self._incarnations: dict[str, str] = {}
+        self._since: dict[str, int] = {}
+        self._disturbed_us: int | None = None
+        self._listed_us = 0
+
+    @property
+    def settled_seconds(self) -> float | None:
+        """Time from the last fault or repair to the last change of a member list; None for a cluster without faults."""
+        if self._disturbed_us is None:
+            return None
+        return max(0, self._listed_us - self._disturbed_us) / SECOND_US
+
+    def append(self, record: events.Record) -> None:
+        """Measure the next record of the run."""
+        match record.event:
+            case events.ListInstalled():
+                self._listed_us = record.at
+            case events.SuspicionRaised(suspect_uuid=uuid) | events.MemberRemoved(removed_uuid=uuid):
+                since_us = self._since.pop(uuid, None)
+                if since_us is not None:
+                    self.seconds.append((record.at - since_us) / SECOND_US)
+            case events.MemberStarted():
+                self._incarnations[record.member] = record.uuid
+            case events.ProcessKilled(target) | events.ProcessPaused(target):
+                self._disturbed_us = record.at
+                if target in self._incarnations:
+                    self._since.setdefault(self._incarnations[target], record.at)
+            case events.ProcessResumed(target):
+                self._disturbed_us = record.at
+                self._since.pop(self._incarnations.get(target, ""), None)
+            case events.LinkChanged():
+                self._disturbed_us = record.at

@@ -1,7 +1,7 @@
-"""A child process for runs that may do anything: loop for ever, exit, or take the process down with them.
+"""Runs simulations in a child process that may do anything: loop for ever, exit, or crash.
 
-The parent learns of each run by itself, so one that does not come back costs that run and nothing else. POSIX only, as
-are Spark's own workers that this runs in.
+The parent receives the result of each run separately, so losing one costs that run and nothing else. POSIX only, like Spark's own
+workers, in which this runs.
 """
 
 from __future__ import annotations
@@ -13,19 +13,21 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 T = TypeVar("T")
 
 WALL_TIMES_CPU = 5
-"""A run that waits for something uses no CPU time: it may last so many times its budget, for machines are busy."""
+"""A run that waits uses no CPU time: it may last so many times its budget, because machines are busy."""
 
 _LENGTH_BYTES = 4
 _READ_BYTES = 1 << 16
 
 
 class OutOfTime(BaseException):
-    """A run has used up its CPU time. No `Exception`: whoever catches all errors of a run must not catch this."""
+    """Raised when a run has used up its CPU time. It is no `Exception`, so that code which catches all errors of a
+    run misses it.
+    """
 
 
 @contextmanager
@@ -44,18 +46,17 @@ def at_most(cpu_seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGPROF, before)
 
 
-class LostRun:
+class LostRun(NamedTuple):
     """A run that did not come back: it was too slow (`timeout`) or its process ended (`died`), and how."""
 
-    def __init__(self, verdict: Literal["timeout", "died"], how: str) -> None:
-        self.verdict: Literal["timeout", "died"] = verdict
-        self.how = how
+    verdict: Literal["timeout", "died"]
+    how: str
 
 
 def run_in_child(
     planned_runs: Sequence[T], run: Callable[[T], bytes], lost_row: Callable[[T, LostRun], bytes], wall_seconds: float
 ) -> Iterator[bytes]:
-    """For each planned run in order, what `run` makes of it in a child process, or `lost_row` where it does not come back."""
+    """Yield what `run` makes of each planned run in a child process, in order, or `lost_row` where it does not come back."""
     place = 0
     while place < len(planned_runs):
         child = _Child(planned_runs[place:], run)
@@ -83,7 +84,7 @@ class _Child:
         os.close(sink)
 
     def answer(self, wall_seconds: float) -> bytes | LostRun:
-        """The next answer, or how the child was lost."""
+        """Return the next answer, or how the child was lost."""
         until = time.monotonic() + wall_seconds
         while True:
             length = int.from_bytes(self._received[:_LENGTH_BYTES])
@@ -101,7 +102,7 @@ class _Child:
             self._received += more
 
     def end(self) -> None:
-        """End the child, whatever it is doing. Harmless when it has ended."""
+        """End the child, whatever it is doing, if it has not ended."""
         if self._status is None:
             os.kill(self._pid, signal.SIGKILL)
             self._wait()
@@ -113,7 +114,7 @@ class _Child:
 
 
 def _work(planned_runs: Sequence[T], run: Callable[[T], bytes], sink: int) -> None:
-    """The child's whole life. It leaves without the parent's cleaning up: files and sockets are the parent's."""
+    """Run everything in the child. It exits without the parent's cleanup, because files and sockets are the parent's."""
     code = 1
     try:
         for planned_run in planned_runs:

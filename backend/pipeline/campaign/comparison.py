@@ -1,7 +1,8 @@
-"""Settings compared: the same seeds under each of them, with intervals that say how sure the numbers are.
+"""Compares settings: the same seeds under each of them, with confidence intervals.
 
 Shares have Wilson intervals. Means, percentiles and differences have percentile bootstrap intervals over runs, not over single
-measurements: those of one run have much in common. As the seeds are the same, differences are taken seed by seed. All are 95 %.
+measurements, because those of one run are correlated. As the seeds are the same, differences are taken seed by seed. All are
+95 %.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from quarterdeck.backend.pipeline.campaign.verdicts import VERDICTS, VerdictRow
 Z95 = 1.959964
 RESAMPLES = 1_000
 RESAMPLING_SEED = 20_000_731
-"""Equal rows give equal intervals."""
+"""A fixed seed: equal rows give equal intervals."""
 
 PERCENTILES = (50, 95, 99)
 
@@ -28,7 +29,7 @@ Interval = tuple[float, float]
 
 
 class RunShare(Struct, frozen=True):
-    """`runs` of all runs; `interval` is Wilson's."""
+    """`runs` and their share of all runs; `interval` is Wilson's."""
 
     runs: int
     share: float
@@ -36,7 +37,7 @@ class RunShare(Struct, frozen=True):
 
 
 class Estimate(Struct, frozen=True):
-    """A number, and between what it lies with 95 % confidence."""
+    """A number with its 95 % confidence interval."""
 
     value: float
     interval: Interval
@@ -56,7 +57,7 @@ class Measure(Struct, frozen=True):
 
 
 class VariantResult(Struct, frozen=True):
-    """One variant: what became of its runs, and its measures by name."""
+    """One variant: how its runs ended, and its measures by name."""
 
     settings: dict[str, Any]
     runs: int
@@ -65,24 +66,23 @@ class VariantResult(Struct, frozen=True):
 
 
 MEASURES: dict[str, Callable[[VerdictRow], Sequence[float]]] = {
-    # Seconds from a kill or a pause until somebody suspects or removes the member, for each of them.
+    # For each kill or pause, seconds until another member suspects or removes the member.
     "detection_seconds": lambda row: row.detections,
     "convergence_seconds": lambda row: () if row.converged_seconds is None else (row.converged_seconds,),
-    # Messages delivered and timers that went off, for each member and virtual second.
-    "events_per_member_second": lambda row: (
-        (row.events / (row.members * row.virtual_seconds),) if row.members and row.virtual_seconds else ()
-    ),
+    # Messages delivered and timers fired, for each member and virtual second.
+    "events_per_member_second": lambda row: _per_member_second(row, row.events),
     # Messages sent, whether they arrived or not.
-    "messages_per_member_second": lambda row: (
-        (row.messages / (row.members * row.virtual_seconds),)
-        if row.messages is not None and row.members and row.virtual_seconds
-        else ()
-    ),
+    "messages_per_member_second": lambda row: _per_member_second(row, row.messages),
 }
 
 
+def _per_member_second(row: VerdictRow, count: int | None) -> Sequence[float]:
+    member_seconds = row.members * row.virtual_seconds
+    return () if count is None or not member_seconds else (count / member_seconds,)
+
+
 def compare_variants(campaign: Campaign, rows: Iterable[VerdictRow]) -> tuple[VariantResult, ...]:
-    """Every variant of the campaign, in its order."""
+    """Compare all variants of the campaign; return them in its order."""
     by_variant: list[dict[int, VerdictRow]] = [{} for _ in campaign.variants]
     for row in rows:
         by_variant[row.variant][row.seed] = row
@@ -103,7 +103,7 @@ def compare_variants(campaign: Campaign, rows: Iterable[VerdictRow]) -> tuple[Va
 
 
 def share(part: int, whole: int) -> RunShare:
-    """A share with its Wilson interval, which is right for rare things too."""
+    """Return a share with its Wilson interval, which is right for rare events too."""
     if not whole:
         return RunShare(0, 0.0, (0.0, 1.0))
     found = part / whole
@@ -159,7 +159,7 @@ def _difference(
 
 
 def _resampled(groups: Sequence[NDArray[np.float64]]) -> Iterable[NDArray[np.float64]]:
-    """The measurements of as many runs as there are, drawn with replacement, again and again."""
+    """Yield the measurements of as many runs as there are, drawn with replacement, again and again."""
     draws = np.random.default_rng(RESAMPLING_SEED)
     if all(len(group) == 1 for group in groups):  # by far the quicker way for what is measured once a run
         flat = np.concatenate(groups)

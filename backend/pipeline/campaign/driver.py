@@ -15,24 +15,24 @@ from quarterdeck.backend.invariants.acknowledged_writes import JudgedWrites, tog
 from quarterdeck.backend.pipeline.campaign.comparison import VariantResult, compare_variants
 from quarterdeck.backend.pipeline.campaign.failures import MAX_SIGNATURES, Failure, count_failures, investigate
 from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun, expected_seconds, in_order
-from quarterdeck.backend.pipeline.campaign.store import CampaignStore, open_campaign, write_whole
+from quarterdeck.backend.pipeline.campaign.store import CampaignStore, open_campaign
 from quarterdeck.backend.pipeline.campaign.verdicts import FAILURES, VERDICTS, VerdictRow, digest
 from quarterdeck.backend.pipeline.campaign.waves import Attempt, run_waves
-from quarterdeck.backend.pipeline.commit import Place
+from quarterdeck.backend.pipeline.commit import Place, write_whole
 
 
 class CampaignProgress(Struct, frozen=True):
-    """How far a campaign is. `share` is of the expected cost, so that time left can be told from it."""
+    """How far a campaign is. `share` is of the expected cost, from which the time left is estimated."""
 
     runs: int
     runs_before: int
-    """Of those, the ones that an earlier driver ran."""
+    """Of those, the runs of an earlier driver."""
     of_runs: int
     failed: int
     share: float
     seconds: float
     left_seconds: float | None
-    """None until something has come back."""
+    """None until the first runs have come back."""
     new_failures: tuple[VerdictRow, ...]
 
     @property
@@ -41,8 +41,11 @@ class CampaignProgress(Struct, frozen=True):
         return (self.runs - self.runs_before) / self.seconds if self.seconds else 0.0
 
 
+OnProgress = Callable[[CampaignProgress], None]
+
+
 class Throughput(Struct, frozen=True):
-    """What this driver did. Not the same at the next time."""
+    """How fast this driver was, which differs each time."""
 
     runs: int
     wall_seconds: float
@@ -63,9 +66,9 @@ class CampaignSummary(Struct, frozen=True):
     slowest_convergence: dict[str, float | int] | None
     failures: tuple[Failure, ...]
     failures_left_out: int
-    """Ways of failing beyond those in `failures`."""
+    """Kinds of failure beyond those in `failures`."""
     settings: tuple[VariantResult, ...]
-    """With a sweep, what is compared."""
+    """The variants of a sweep."""
     took: Throughput
     folder: str
 
@@ -84,40 +87,56 @@ def run_campaign(
     resume: bool = False,
     scenario_file: str = "",
     shrinks: bool = True,
-    on_progress: Callable[[CampaignProgress], None] = lambda progress: None,
+    on_progress: OnProgress = lambda progress: None,
     on_warning: Callable[[str], None] = lambda text: None,
     attempt: Attempt | None = None,
 ) -> CampaignSummary:
-    """Run what `folder` does not hold yet, then look into what failed. Raises `CampaignRefused`, OSError, what Spark raises.
+    """Run what `folder` does not hold yet, then investigate failures. Raises `CampaignRefused`, OSError, what Spark raises.
 
-    `on_progress` is called as waves come back, `on_warning` with what people should know besides. The summary is written to
+    `on_progress` is called as waves come back, `on_warning` with other messages for the user. The summary is written to
     ``summary.json`` too.
     """
     began = time.monotonic()
     with open_campaign(folder, campaign, resume=resume) as store:
         if store.code_changed:
-            on_warning(f"{folder} was begun with other code: what it found and what is found now may not fit together")
+            on_warning(f"{folder} was begun with other code: its results and new ones may not fit together")
         ran = _run_the_rest(spark, campaign, seeds, store, began, on_progress, attempt)
         rows = [row for row in store.rows() if row.seed in seeds]
         took = time.monotonic() - began
-        ways = count_failures(rows)
+        counts = count_failures(rows)
         failures = []
         with store.here() as here:
-            for way in ways[:MAX_SIGNATURES]:
-                on_warning(f"looking into {way.first[0].signature}: {way.runs} runs")
-                failure = investigate(campaign, way, here, scenario_file=scenario_file, shrinks=shrinks)
+            for count in counts[:MAX_SIGNATURES]:
+                on_warning(f"looking into {count.first[0].signature}: {count.runs} runs")
+                failure = investigate(campaign, count, here, scenario_file=scenario_file, shrinks=shrinks)
                 failures.append(_kept(failure, store, here))
-        summary = _summary(campaign, seeds, rows, failures, len(ways) - len(failures), store.folder, ran, took)
+        verdicts = Counter(row.verdict for row in rows)
+        summary = CampaignSummary(
+            seeds=f"{seeds[0]}:{seeds[-1]}",
+            runs=len(rows),
+            verdicts={verdict: verdicts[verdict] for verdict in VERDICTS},
+            writes=together(row.writes for row in rows),
+            events=sum(row.events for row in rows),
+            virtual_seconds=round(sum(row.virtual_seconds for row in rows), 3),
+            cpu_seconds=round(sum(row.cpu_seconds for row in rows), 1),
+            digest=digest(rows),
+            slowest_convergence=_slowest_convergence(rows),
+            failures=tuple(failures),
+            failures_left_out=len(counts) - len(failures),
+            settings=compare_variants(campaign, rows) if campaign.is_sweep else (),
+            took=Throughput(ran, round(took, 1), round(ran / took, 1) if took else 0.0),
+            folder=str(store.folder),
+        )
         write_whole(folder, "summary.json", msgspec.json.format(msgspec.json.encode(summary)))
         return summary
 
 
 def _kept(failure: Failure, store: CampaignStore, here: Path) -> Failure:
-    """What is said of a failure, with the places at which its files are found."""
+    """Return the failure with the places where its files are kept."""
     return structs.replace(
         failure,
         reproduce=store.kept(failure.reproduce, here),
-        journals=tuple(store.kept(one, here) for one in failure.journals),
+        journals=tuple(store.kept(journal, here) for journal in failure.journals),
         scenario=store.kept(failure.scenario, here),
     )
 
@@ -128,10 +147,10 @@ def _run_the_rest(
     seeds: range,
     store: CampaignStore,
     began: float,
-    on_progress: Callable[[CampaignProgress], None],
+    on_progress: OnProgress,
     attempt: Attempt | None,
 ) -> int:
-    """Run what has not been run; how many that were."""
+    """Run what has not been run. Return how many runs that were."""
     done = store.done()
     planned_runs = in_order(campaign, seeds)
     left = [planned_run for planned_run in planned_runs if planned_run not in done]
@@ -155,37 +174,10 @@ def _run_the_rest(
     return ran
 
 
-def _summary(
-    campaign: Campaign,
-    seeds: range,
-    rows: list[VerdictRow],
-    failures: list[Failure],
-    left_out: int,
-    folder: Place,
-    ran: int,
-    wall_seconds: float,
-) -> CampaignSummary:
-    counts = Counter(row.verdict for row in rows)
-    converged = [row for row in rows if row.converged_seconds is not None]
-    slowest = max(converged, key=lambda row: (row.converged_seconds or 0.0, -row.seed), default=None)
-    return CampaignSummary(
-        seeds=f"{seeds[0]}:{seeds[-1]}",
-        runs=len(rows),
-        verdicts={verdict: counts[verdict] for verdict in VERDICTS},
-        writes=together(row.writes for row in rows),
-        events=sum(row.events for row in rows),
-        virtual_seconds=round(sum(row.virtual_seconds for row in rows), 3),
-        cpu_seconds=round(sum(row.cpu_seconds for row in rows), 1),
-        digest=digest(rows),
-        slowest_convergence=_convergence(slowest) if slowest else None,
-        failures=tuple(failures),
-        failures_left_out=left_out,
-        settings=compare_variants(campaign, rows) if campaign.is_sweep else (),
-        took=Throughput(ran, round(wall_seconds, 1), round(ran / wall_seconds, 1) if wall_seconds else 0.0),
-        folder=str(folder),
-    )
-
-
-def _convergence(row: VerdictRow) -> dict[str, float | int]:
+def _slowest_convergence(rows: list[VerdictRow]) -> dict[str, float | int] | None:
+    converged = [(row.converged_seconds, -row.seed, row) for row in rows if row.converged_seconds is not None]
+    if not converged:
+        return None
+    seconds, _, row = max(converged, key=lambda found: found[:2])
     bound = {} if row.bound_seconds is None else {"bound_seconds": row.bound_seconds}
-    return {"seed": row.seed, "seconds": row.converged_seconds or 0.0, **bound}
+    return {"seed": row.seed, "seconds": seconds, **bound}

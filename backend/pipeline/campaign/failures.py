@@ -1,4 +1,4 @@
-"""What failed in a campaign: ranked by signature, recorded, and one of each made small."""
+"""Failures of a campaign: ranked by signature, recorded, and one of each made small."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from quarterdeck.backend.simulation.swarm_testing.shrinking import shrink
 from quarterdeck.backend.simulation.swarm_testing.trial import run_trial
 
 MAX_SIGNATURES = 50
-"""Ways of failing that are told one by one: a core with more of them is known to be broken."""
+"""How many kinds of failure are reported: a core with more of them is broken anyway."""
 SHRINKING_BUDGETS = 20
-"""For making a failure small there is as much time as for so many runs: each attempt is one."""
+"""Making a failure small may take as long as so many runs: each attempt is one."""
 
 MAX_SEEDS = 5
 """Seeds of one signature that are named, and whose journals are written."""
 
 
 class Failure(Struct, frozen=True):
-    """One way of failing. `seeds` are the first of those that fail so; `error` is what the first one said."""
+    """One kind of failure. `seeds` are the first of those that fail so; `error` is that of the first one."""
 
     signature: str
     verdict: str
@@ -58,7 +58,7 @@ class FailureCount(Struct):
 
 
 def count_failures(rows: Iterable[VerdictRow]) -> list[FailureCount]:
-    """The failures by signature, the most frequent first."""
+    """Count the failures by signature, the most frequent first."""
     ways: dict[tuple[str, str], FailureCount] = {}
     for row in rows:
         if row.verdict in FAILURES:
@@ -69,7 +69,7 @@ def count_failures(rows: Iterable[VerdictRow]) -> list[FailureCount]:
 
 
 def investigate(campaign: Campaign, way: FailureCount, folder: Path, *, scenario_file: str, shrinks: bool) -> Failure:
-    """Record the first runs of this way of failing and write a scenario for it, in `folder`. What stands there already is kept.
+    """Record the first runs of this kind of failure and write a scenario for it, in `folder`. Existing files are kept.
 
     `scenario_file` is where the campaign's scenario was read. Raises OSError.
     """
@@ -113,7 +113,9 @@ def _reproduction(campaign: Campaign, row: VerdictRow, scenario_file: str, small
 
 
 def _recorded(campaign: Campaign, row: VerdictRow, journals: Path) -> Path | None:
-    """The journal of the run, written in a process of its own: the run may end that too. None when there is nothing to run."""
+    """Write the journal of the run in a process of its own, which the run may end too. Return None when there is
+    nothing to run.
+    """
     planned_run = _planned_run(row)
     folder = run_directory(journals, run_name(campaign, planned_run))
     if not folder.exists():
@@ -123,7 +125,7 @@ def _recorded(campaign: Campaign, row: VerdictRow, journals: Path) -> Path | Non
 
 
 def _in_a_child(work: Callable[..., None], arguments: tuple[object, ...], timeout_seconds: float) -> None:
-    """Do `work` in a process of its own, which a run may end or keep for ever."""
+    """Do `work` in a process of its own, which a run may end or block for ever."""
     child = get_context("spawn").Process(target=work, args=arguments, daemon=True)
     child.start()
     child.join(timeout_seconds)
@@ -133,7 +135,7 @@ def _in_a_child(work: Callable[..., None], arguments: tuple[object, ...], timeou
 
 
 def _record(campaign: Campaign, planned_run: PlannedRun, journals: Path) -> None:
-    """The whole life of a child. What the run raises is known already, and stands in its row."""
+    """Record the run in a child process. What the run raises is known already, and is in its row."""
     with JournalWriter(journals, run_name(campaign, planned_run), "campaign") as writer, suppress(Exception, OutOfTime):
         record(campaign, planned_run, writer)
 
@@ -142,7 +144,7 @@ def _record(campaign: Campaign, planned_run: PlannedRun, journals: Path) -> None
 
 
 def _write_small(campaign: Campaign, row: VerdictRow, file: Path) -> None:
-    """The whole life of a child. The file is there whole or not at all."""
+    """Write the small scenario in a child process, whole or not at all."""
     text = _small_text(campaign, row)
     if text:
         building = file.with_suffix(".building")
@@ -151,7 +153,7 @@ def _write_small(campaign: Campaign, row: VerdictRow, file: Path) -> None:
 
 
 def _small_text(campaign: Campaign, row: VerdictRow) -> str:
-    """A scenario file that fails alike; empty when its seed draws none, or it fails no more."""
+    """Return a scenario file that fails alike; empty when its seed draws none, or it fails no more."""
     try:
         scenario = scenario_of(campaign, _planned_run(row))
     except Exception:  # noqa: BLE001 - drawing it is what failed, and the row says how

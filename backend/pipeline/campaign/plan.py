@@ -1,4 +1,4 @@
-"""What a campaign is to run: seeds of the swarm or of one scenario, under one or several settings, and in which order."""
+"""The plan of a campaign: seeds of the swarm or of one scenario, under one or several settings, and in which order."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from quarterdeck.backend.scenarios.format.scenario import Scenario
 from quarterdeck.backend.simulation.swarm_testing.drawing import draw_scenario, members_drawn
 
 Variant = dict[str, PropertyValue]
-"""Settings that go over those of the scenario."""
+"""Settings that replace those of the scenario."""
 
 CPU_SECONDS = 240.0
-"""What one seed may cost, unless told otherwise. Most take a fraction of a second, the few with 50,021 partitions a minute."""
+"""Default limit of what one seed may cost. Most take a fraction of a second, the few with 50,021 partitions a minute."""
 
 
 class Campaign(Struct, frozen=True):
-    """What is done with every seed. `scenario` is the text of a scenario file; empty for the swarm, which draws one a seed.
+    """What is done with every seed. `scenario` is the text of a scenario file; empty for the swarm, which draws its own.
 
     `sizes` are the swarm's. With several `variants` each seed is run under each of them, and measured.
     """
@@ -39,14 +39,14 @@ class Campaign(Struct, frozen=True):
 
 
 class PlannedRun(Struct, frozen=True, order=True):
-    """One run: a seed under one variant, by its place among the campaign's."""
+    """One run: a seed under one variant, by the variant's place in the campaign."""
 
     variant: int
     seed: int
 
 
 def variants_of(sweep: Mapping[str, Iterable[PropertyValue]]) -> tuple[Variant, ...]:
-    """All combinations of the values, the last setting changing fastest. Raises `BadProperty` for what cannot be set."""
+    """Return all combinations of the values, the last setting changing fastest. Raises `BadProperty` for impossible settings."""
     variants = tuple(dict(zip(sweep, values, strict=True)) for values in product(*sweep.values()))
     for variant in variants:
         Settings.of(variant, preset="training")
@@ -54,7 +54,7 @@ def variants_of(sweep: Mapping[str, Iterable[PropertyValue]]) -> tuple[Variant, 
 
 
 def scenario_of(campaign: Campaign, planned_run: PlannedRun) -> Scenario:
-    """What is run. Raises `BadScenario`."""
+    """Return the scenario of a run. Raises `BadScenario`."""
     if campaign.scenario:
         scenario = _read(campaign.scenario)
     else:
@@ -69,7 +69,7 @@ def _read(text: str) -> Scenario:
 
 
 def in_order(campaign: Campaign, seeds: range) -> list[PlannedRun]:
-    """All planned runs in an order that has nothing to do with their cost, so that every part of it costs about the same."""
+    """Return all planned runs in an order that is independent of their cost, so that equal parts cost about the same."""
     planned_runs = [PlannedRun(variant, seed) for variant in range(len(campaign.variants)) for seed in seeds]
     return sorted(planned_runs, key=lambda one: blake2b(b"%d/%d" % (one.variant, one.seed), digest_size=8).digest())
 
@@ -80,11 +80,11 @@ SCENARIO_SECONDS = 0.1
 SWARM_SECONDS = 0.1
 PAIR_SECONDS = 0.0015
 ALL_HEARTBEATS = 4
-"""How many times as much a run costs in which no heartbeat is left out."""
+"""How many times as much a run costs that leaves out no heartbeats."""
 
 
 def expected_seconds(campaign: Campaign, planned_run: PlannedRun) -> float:
-    """What a planned run will cost, as far as one can tell without running it."""
+    """Estimate what a planned run will cost, without running it."""
     if campaign.scenario:
         return SCENARIO_SECONDS
     times = ALL_HEARTBEATS if campaign.is_sweep else 1

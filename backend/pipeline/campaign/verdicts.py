@@ -1,4 +1,4 @@
-"""One row for each run of a campaign, whatever became of it."""
+"""The row of each run of a campaign, however it ended."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ FAILURES: tuple[RunVerdict, ...] = ("violation", "no-convergence", "expectation"
 
 
 class VerdictRow(Struct, frozen=True):
-    """How one run ended. Columns of the Parquet files under `verdicts` of a campaign's folder."""
+    """How one run ended. The fields are the columns of the Parquet files under `verdicts` of a campaign's folder."""
 
     variant: int
-    """Place among the settings that are compared, from 0; 0 without a sweep."""
+    """Place of its settings among those that are compared, from 0; 0 without a sweep."""
     seed: int
     members: int
     verdict: RunVerdict
@@ -29,14 +29,16 @@ class VerdictRow(Struct, frozen=True):
     error: str = ""
     virtual_seconds: float = 0.0
     events: int = 0
-    """Messages delivered and timers that went off, without heartbeats that said nothing new unless settings are compared."""
+    """Messages delivered and timers fired; without heartbeats that changed nothing, unless settings are compared."""
     messages: int | None = None
-    """Sent by all members, whether they arrived or not, all heartbeats included; None in rows of before it was counted."""
+    """Sent by all members, whether they arrived or not, all heartbeats included; None in rows of versions that did
+    not count them.
+    """
     converged_seconds: float | None = None
     """How long the members took to become one cluster after the last fault."""
     bound_seconds: float | None = None
     detections: tuple[float, ...] = ()
-    """For each killed or paused member: virtual seconds until somebody suspected or removed it."""
+    """For each killed or paused member: virtual seconds until another one suspected or removed it."""
     writes: JudgedWrites = JudgedWrites(0, 0, 0)
     """How much of what was written was judged."""
     fingerprint: str = ""
@@ -46,6 +48,8 @@ class VerdictRow(Struct, frozen=True):
 
 
 def digest(rows: Iterable[VerdictRow]) -> str:
-    """Equal for campaigns whose runs were the same, whoever ran them, in whatever order and however fast."""
+    """Return a digest that is equal for campaigns with equal runs, whichever machine ran them, in whatever order and
+    however fast.
+    """
     lines = sorted(f"{row.variant} {row.seed} {row.verdict} {row.signature} {row.fingerprint}\n" for row in rows)
     return sha256("".join(lines).encode()).hexdigest()[:32]

@@ -1,7 +1,7 @@
 """A campaign on Spark: planned runs become tasks of a few seconds, tasks become waves, and each wave is one small Spark job.
 
-A wave comes back whole, so what has come back is safe whatever happens then, and the campaign learns from it how long tasks
-really take. Two waves are on their way at a time: while the last tasks of one run, the cores that are free begin the next.
+A wave comes back whole, so its rows are safe whatever happens next, and the campaign learns from it how long tasks really take.
+Two waves run at a time: while the last tasks of one run, free cores begin the next.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ROWS = struct_type(msgspec.inspect.type_info(VerdictRow))  # type: ignore[arg-ty
 TASK_SECONDS = 2.0
 """A task costs Spark 20 to 50 ms whatever it does: this keeps that below 3 %."""
 FIRST_TASK_SECONDS = 0.5
-"""As long as nothing is known of how fast this machine is."""
+"""Used until the speed of this machine is known."""
 SHORTEST_TASK_SECONDS = 0.2
 TASKS_PER_CORE = 4
 WAVES_IN_FLIGHT = 2
@@ -44,9 +44,9 @@ WAVES_IN_FLIGHT = 2
 def run_waves(
     spark: SparkSession, campaign: Campaign, planned_runs: Sequence[PlannedRun], attempt: Attempt | None = None
 ) -> Iterator[list[VerdictRow]]:
-    """Run all planned runs; the rows of each wave as it comes back. Raises what Spark raises when executors are lost for good.
+    """Run all planned runs; yield the rows of each wave as it comes back. Raises what Spark raises when executors are lost.
 
-    Leaving the iterator early ends what is under way. `attempt` is what is done with a planned run on an executor.
+    Leaving the iterator early cancels running waves. `attempt` carries out a planned run on an executor.
     """
     work = partial(
         _work, attempt=attempt or partial(attempt_once, campaign), wall_seconds=WALL_TIMES_CPU * campaign.cpu_seconds
@@ -95,13 +95,13 @@ class _Queue:
         return self._learnt <= WAVES_IN_FLIGHT
 
     def learn(self, expected: float, spent: float) -> None:
-        """A wave of which `expected` seconds were expected took `spent`."""
+        """Note that a wave of which `expected` seconds were expected took `spent`."""
         self._learnt += 1
         self._expected += expected
         self._spent += spent
 
     def wave(self) -> tuple[list[tuple[PlannedRun, ...]], float]:
-        """The next tasks, and what they are expected to cost in the plan's seconds."""
+        """Return the next tasks, and what they are expected to cost in the plan's seconds."""
         aim = TASK_SECONDS if self._spent else FIRST_TASK_SECONDS
         tasks: list[tuple[PlannedRun, ...]] = []
         whole = 0.0
@@ -119,7 +119,7 @@ class _Queue:
         return self._spent / self._expected if self._spent and self._expected else 1.0
 
     def _left_seconds(self, most: float) -> float:
-        """What all that waits will cost, counted no further than `most`."""
+        """Estimate the cost of all waiting runs, but no more than `most`."""
         seconds = 0.0
         for planned_run in self._waiting:
             seconds += expected_seconds(self._campaign, planned_run) * self._slowness
@@ -149,7 +149,7 @@ def _one_wave(
 def _work(
     batches: Iterator[pa.RecordBatch], *, tasks: Sequence[tuple[PlannedRun, ...]], attempt: Attempt, wall_seconds: float
 ) -> Iterator[pa.RecordBatch]:
-    """A task, on an executor: its planned runs one after the other in a process that may be lost."""
+    """Carry out a task on an executor: its planned runs one after the other in a child process that may be lost."""
     exit_with_task()
     context = TaskContext.get()
     tries = context.attemptNumber() if context is not None else 0

@@ -15,8 +15,7 @@ from quarterdeck.backend.core.events import (
 )
 from quarterdeck.backend.core.properties import BadProperty
 from quarterdeck.backend.pipeline.campaign import attempt as attempt_module
-from quarterdeck.backend.pipeline.campaign.attempt import attempt, crash_signature
-from quarterdeck.backend.pipeline.campaign.detection_times import DetectionTimes
+from quarterdeck.backend.pipeline.campaign.attempt import DetectionTimes, attempt, crash_signature
 from quarterdeck.backend.pipeline.campaign.plan import (
     Campaign,
     PlannedRun,
