@@ -32,7 +32,7 @@ def attempt(campaign: Campaign, planned_run: PlannedRun) -> VerdictRow:
     began = time.process_time()
     try:
         with at_most(campaign.cpu_seconds):
-            row = _judge(campaign, planned_run)
+            row = _judged(campaign, planned_run)
     except OutOfTime:
         row = _failed_row(planned_run, "timeout", "timeout", traceback.format_exc())
     except Exception:  # noqa: BLE001 - a seed of which nothing can be made is a row like any other
@@ -77,7 +77,7 @@ def _failed_row(planned_run: PlannedRun, verdict: RunVerdict, signature: str, er
     return VerdictRow(planned_run.variant, planned_run.seed, 0, verdict, signature, error=_shortened(error))
 
 
-def _judge(campaign: Campaign, planned_run: PlannedRun) -> VerdictRow:
+def _judged(campaign: Campaign, planned_run: PlannedRun) -> VerdictRow:
     scenario = scenario_of(campaign, planned_run)
     members = len(scenario.members)
     try:
