@@ -113,7 +113,7 @@ def test_interrupted_at_every_step(
 
 def test_one_writer_at_a_time(tmp_path: Path) -> None:
     with commit.open_for_build(tmp_path / "store", TABLES):
-        with pytest.raises(StoreRefused, match="somebody else"), commit.open_for_build(tmp_path / "store", TABLES):
+        with pytest.raises(StoreRefused, match="another process"), commit.open_for_build(tmp_path / "store", TABLES):
             pass
     assert not (tmp_path / "store").exists()  # nothing was made, so nothing is left
 
