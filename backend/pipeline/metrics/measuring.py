@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -17,9 +17,8 @@ from quarterdeck.backend.pipeline.spark.requirements import needing_packages
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from quarterdeck.backend.pipeline.metrics.summary import By
     from quarterdeck.backend.pipeline.metrics.table_source import TableSource
-
-By = Literal["run", "scenario", "settings", "all"]
 
 TABLE_NAMES = ("detection", "one_view", "splits", "availability", "migration_rates", "plans", "messages")
 """The tables of metrics. A test keeps this equal to the registry."""

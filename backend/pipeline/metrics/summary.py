@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import reduce
+from typing import Literal
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from quarterdeck.backend.pipeline.metrics.measuring import By
 from quarterdeck.backend.pipeline.metrics.registry import METRICS
 from quarterdeck.backend.pipeline.metrics.table_source import TableSource
 from quarterdeck.backend.pipeline.tables.columns import schema, shaped
+
+By = Literal["run", "scenario", "settings", "all"]
 
 ACCURACY = 10_000
 """Up to so many samples the percentiles are exact."""
