@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import LinkChanged
+from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.core.messages import Message
 

@@ -6,359 +6,19 @@ itself is one of the classes below, told apart by its ``kind``. Schemas of table
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import get_args
 
 from msgspec import Struct
 
 from quarterdeck.backend.core import causes
-from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.cluster_profile import ClusterState
 from quarterdeck.backend.core.data.events import DataEvent
 from quarterdeck.backend.core.link_condition import LinkChanged as LinkChanged
-from quarterdeck.backend.core.membership.views.identity import Member
+from quarterdeck.backend.core.membership.events import *  # noqa: F403 — readers find the events of members here too
+from quarterdeck.backend.core.membership.events import MembershipEvent
 from quarterdeck.backend.core.partitions.events import PartitionEvent
 from quarterdeck.backend.core.witnessed.events import WitnessEvent
 
-# The life of a member
-
-
-class MemberStarted(Struct, frozen=True, tag_field="kind", tag="member-started"):
-    """An incarnation begins, maybe in a process that goes on after a merge: then `merged_from` is the uuid of the one before."""
-
-    address: Address
-    lite: bool
-    join_list: tuple[Address, ...]
-    merged_from: str = ""
-    settings: dict[str, str] | None = None
-    """Its properties that are not the documented defaults, as text by name; None where nobody told them."""
-
-
-class JoinRequested(Struct, frozen=True, tag_field="kind", tag="join-requested"):
-    """The member asks `master` to be let in; `attempt` counts how often it began to search."""
-
-    master: Address
-    attempt: int
-
-
-class JoinFailed(Struct, frozen=True, tag_field="kind", tag="join-failed"):
-    """The member gives up; `reasons` names every address tried and why it did not help."""
-
-    reasons: dict[Address, str]
-
-
-class AddressUnusable(Struct, frozen=True, tag_field="kind", tag="address-unusable"):
-    """The member looks for others at `address` in vain: the host does not resolve, or refuses it, or is no member."""
-
-    address: Address
-    reason: str
-    cause: causes.UnreachableCause
-
-
-class MemberStopped(Struct, frozen=True, tag_field="kind", tag="member-stopped"):
-    """An incarnation ends by its own decision: asked to stop, or unable to join."""
-
-    reason: str
-    cause: causes.StopCause = "unknown"
-
-
-# Member lists
-
-
-class ListInstalled(Struct, frozen=True, tag_field="kind", tag="list-installed"):
-    """The member now believes in this list. `author` sent it (itself on a master); `cause` says what changed it.
-
-    `reason` is what a log said of it that was not written by this program.
-    """
-
-    version: int
-    lineage: str
-    master: Address
-    members: tuple[Member, ...]
-    author: Address
-    cause: causes.ListCause
-    reason: str = ""
-
-
-class ListRejected(Struct, frozen=True, tag_field="kind", tag="list-rejected"):
-    """A list that may not be installed: not from the member's master, or without the member itself."""
-
-    version: int
-    sender: Address
-    reason: str
-    cause: causes.ListRejectionCause = "unknown"
-
-
-class MasterChanged(Struct, frozen=True, tag_field="kind", tag="master-changed"):
-    """The member now follows `master` (possibly before it installs that master's list); `named_by` told it of that one."""
-
-    master: Address
-    reason: str
-    cause: causes.MasterCause = "unknown"
-    named_by: Address | None = None
-
-
-class MemberAdmitted(Struct, frozen=True, tag_field="kind", tag="member-admitted"):
-    """The master answered a join request. `acknowledged` of `expected` others had the new list by then."""
-
-    address: Address
-    joined_uuid: str
-    version: int
-    acknowledged: int
-    expected: int
-
-
-class MemberRemoved(Struct, frozen=True, tag_field="kind", tag="member-removed"):
-    """The master took a member off the list, by evidence as in `SuspicionRaised`."""
-
-    address: Address
-    removed_uuid: str
-    reason: str
-    cause: causes.SuspicionCause = "unknown"
-    silence: int | None = None
-    reporter: Address | None = None
-
-
-# Suspicion
-
-
-class SuspicionRaised(Struct, frozen=True, tag_field="kind", tag="suspicion-raised"):
-    """The member holds `suspect` for dead, by its own evidence, or by that of the `reporter` who has told it."""
-
-    suspect: Address
-    suspect_uuid: str
-    reason: str
-    cause: causes.SuspicionCause = "unknown"
-    silence: int | None = None
-    """How long nothing had come, in microseconds, where that is the evidence."""
-    reporter: Address | None = None
-
-
-class SuspicionCleared(Struct, frozen=True, tag_field="kind", tag="suspicion-cleared"):
-    """The member trusts `suspect` again."""
-
-    suspect: Address
-    suspect_uuid: str
-    reason: str
-    cause: causes.ClearanceCause = "unknown"
-
-
-class ExplicitSuspicionSent(Struct, frozen=True, tag_field="kind", tag="explicit-suspicion-sent"):
-    """The member asks `to` to hold it for dead."""
-
-    to: Address
-    reason: str
-    cause: causes.SeparationCause = "unknown"
-
-
-class ExplicitSuspicionReceived(Struct, frozen=True, tag_field="kind", tag="explicit-suspicion-received"):
-    """The `sender` asks to be held for dead, which is `heeded` unless it is out of date."""
-
-    sender: Address
-    heeded: bool
-    reason: str
-    cause: causes.SeparationAnswer = "unknown"
-
-
-class ComplaintSent(Struct, frozen=True, tag_field="kind", tag="complaint-sent"):
-    """The member tells its `master` of heartbeats from a `stranger`, who is not on the list."""
-
-    master: Address
-    stranger: Address
-
-
-class ObserverPaused(Struct, frozen=True, tag_field="kind", tag="observer-paused"):
-    """The member itself stood still for so long that its own clockwork accuses nobody: all heartbeat stamps start anew."""
-
-    gap: int
-    """Microseconds since its last heartbeat round."""
-
-
-class HeartbeatLate(Struct, frozen=True, tag_field="kind", tag="heartbeat-late"):
-    """Nothing was heard of `address` for half the time after which it will be suspected, or that is `over` again.
-
-    `silence` is how long nothing was heard until now, `timeout` what makes it a suspect, both in microseconds. When it is over, a
-    silence of 0 means that nothing came, but the member does not wait for that heartbeat as it did before.
-    """
-
-    address: Address
-    late_uuid: str
-    silence: int
-    timeout: int
-    over: bool
-
-
-# Partial disconnections (Partial Member Disconnection Resolution; Decisions: Readmission)
-
-
-class DisconnectionReported(Struct, frozen=True, tag_field="kind", tag="disconnection-reported"):
-    """A slave told the master whom it suspects; nobody when it has withdrawn its report."""
-
-    reporter: Address
-    suspects: tuple[Address, ...]
-
-
-class DisconnectionResolved(Struct, frozen=True, tag_field="kind", tag="disconnection-resolved"):
-    """The master decided who stays. `exact` is false when the search was cut short and this is the best it found."""
-
-    keep: tuple[Address, ...]
-    remove: tuple[Address, ...]
-    exact: bool
-    why: str
-
-
-class MemberHeldBack(Struct, frozen=True, tag_field="kind", tag="member-held-back"):
-    """The master does not let `address` in again until its links to `missing` are proven both ways."""
-
-    address: Address
-    missing: tuple[Address, ...]
-
-
-class JoinDelayed(Struct, frozen=True, tag_field="kind", tag="join-delayed"):
-    """The joiner's side of it: it probes `missing`, the next time after `wait` microseconds."""
-
-    master: Address
-    missing: tuple[Address, ...]
-    wait: int
-
-
-# Split-brain recovery (Split-brain Recovery Improvements)
-
-
-class MergeVerdict(Struct, frozen=True, tag_field="kind", tag="merge-verdict"):
-    """What a master found about another cluster that it met. Told again only when it has changed."""
-
-    remote: Address
-    decision: Literal["local-merges", "remote-merges", "cannot-merge"]
-    rule: str
-    why: str
-
-
-class NotMerging(Struct, frozen=True, tag_field="kind", tag="not-merging"):
-    """Why this master is not merging into the cluster of `remote`, or into any, just now. Told again only when it has changed.
-
-    An empty reason: nothing is in the way any more. `silent` are the addresses at which nobody answers.
-    """
-
-    reason: str
-    remote: Address | None = None
-    cause: causes.ObstacleCause = "unknown"
-    silent: tuple[Address, ...] = ()
-
-
-class MergeStarted(Struct, frozen=True, tag_field="kind", tag="merge-started"):
-    """The losing master begins to bring its whole cluster into that of `target`."""
-
-    target: Address
-    merging: tuple[Address, ...]
-
-
-class MergeAbandoned(Struct, frozen=True, tag_field="kind", tag="merge-abandoned"):
-    """The cluster stays one of its own: it does not get into that of `target`."""
-
-    target: Address
-    reason: str
-    cause: causes.ObstacleCause = "unknown"
-
-
-class MemberMerging(Struct, frozen=True, tag_field="kind", tag="member-merging"):
-    """The last event of an incarnation that merges: the process goes on as `next_uuid` and joins the cluster of `target`."""
-
-    target: Address
-    next_uuid: str
-    brings_entries: bool | None = None
-    """Whether it has data to offer there, of which `EntriesMerged` tells the end; None where nobody told it."""
-
-
-class SearchPlanned(Struct, frozen=True, tag_field="kind", tag="search-planned"):
-    """A master looks for other clusters after `wait`, then every so often. Told again only when it turns out otherwise."""
-
-    wait: int
-    """Microseconds, as is `every`."""
-    every: int
-
-
-class AddressesRemembered(Struct, frozen=True, tag_field="kind", tag="addresses-remembered"):
-    """Where the member looks for clusters besides its join list: at `addresses` from now on, no longer at `forgotten`.
-
-    Nobody is told here for as long as it is on the member list.
-    """
-
-    addresses: tuple[Address, ...]
-    forgotten: tuple[Address, ...] = ()
-
-
-class JoinListChanged(Struct, frozen=True, tag_field="kind", tag="join-list-changed"):
-    """The member looks at these addresses from its next search on."""
-
-    addresses: tuple[Address, ...]
-    edition: int
-    author: Address
-
-
-# Cluster state and protection
-
-
-class ClusterStateChanged(Struct, frozen=True, tag_field="kind", tag="cluster-state-changed"):
-    """The member now holds the cluster to be in `state`."""
-
-    state: ClusterState
-    reason: str
-    cause: causes.StateCause = "unknown"
-
-
-class ClusterStateRefused(Struct, frozen=True, tag_field="kind", tag="cluster-state-refused"):
-    """The master gave up changing the state."""
-
-    wanted: ClusterState
-    reason: str
-    cause: causes.StateRefusalCause = "unknown"
-
-
-class ProtectionChanged(Struct, frozen=True, tag_field="kind", tag="protection-changed"):
-    """Whether the member sees enough members for operations (Emergent Leader, Split Brain Situation)."""
-
-    size: int
-    needed: int
-    operating: bool
-
-
-# Mastership claims
-
-
-class ClaimStarted(Struct, frozen=True, tag_field="kind", tag="claim-started"):
-    """The member claims the mastership: it suspects all older ones, and asks the others for their lists and their consent."""
-
-    version: int
-    suspected: tuple[Address, ...]
-    asked: tuple[Address, ...]
-
-
-class ClaimAnswered(Struct, frozen=True, tag_field="kind", tag="claim-answered"):
-    """What one member said to the claimant: accepted, retry or refused."""
-
-    by: Address
-    answer: Literal["accepted", "retry", "refused"]
-    version: int
-    reason: str
-
-
-class ClaimFinished(Struct, frozen=True, tag_field="kind", tag="claim-finished"):
-    """The claim has succeeded: the claimant leads those who accepted, with a list newer than all that it was told of."""
-
-    version: int
-    lineage: str
-    accepted: tuple[Address, ...]
-    left_out: tuple[Address, ...]
-
-
-class ClaimAbandoned(Struct, frozen=True, tag_field="kind", tag="claim-abandoned"):
-    """The member does not claim the mastership any more."""
-
-    reason: str
-    cause: causes.ClaimEndCause = "unknown"
-
-
-# What the operator and the network did; recorded under the name of the cluster, not of a member
+# What operators and the network did; recorded under the name of the cluster, not of a member
 
 
 class ProcessKilled(Struct, frozen=True, tag_field="kind", tag="process-killed"):
@@ -415,15 +75,19 @@ class JournalChanged(Struct, frozen=True, tag_field="kind", tag="journal-changed
 
 
 Event = (
-    MemberStarted | JoinRequested | JoinFailed | AddressUnusable | MemberStopped | ListInstalled | ListRejected | MasterChanged |
-    MemberAdmitted | MemberRemoved | SuspicionRaised | SuspicionCleared | ExplicitSuspicionSent |
-    ExplicitSuspicionReceived | ComplaintSent | ObserverPaused | HeartbeatLate | ClaimStarted | ClaimAnswered |
-    ClaimFinished | ClaimAbandoned | DisconnectionReported | DisconnectionResolved | MemberHeldBack | JoinDelayed |
-    MergeVerdict | NotMerging | MergeStarted | MergeAbandoned | MemberMerging | SearchPlanned | AddressesRemembered |
-    JoinListChanged | ClusterStateChanged | ClusterStateRefused | ProtectionChanged | ProcessKilled | ProcessPaused |
-    ProcessResumed | LinkChanged | StrangerRefused | OperatorAsked | SettingsChanged | JournalChanged |
-    PartitionEvent | DataEvent | WitnessEvent
-)  # fmt: skip
+    MembershipEvent
+    | PartitionEvent
+    | DataEvent
+    | WitnessEvent
+    | ProcessKilled
+    | ProcessPaused
+    | ProcessResumed
+    | LinkChanged
+    | StrangerRefused
+    | OperatorAsked
+    | SettingsChanged
+    | JournalChanged
+)
 
 EVENT_KINDS: dict[str, type[Event]] = {str(kind.__struct_config__.tag): kind for kind in get_args(Event)}
 """Every kind of event by the name that it has in journals and in scenario files."""

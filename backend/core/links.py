@@ -22,8 +22,7 @@ from quarterdeck.backend.core.commands.commands import (
     LoseOnLink,
     Partition,
 )
-from quarterdeck.backend.core.events import LinkChanged
-from quarterdeck.backend.core.link_condition import KindCondition
+from quarterdeck.backend.core.link_condition import KindCondition, LinkChanged
 
 Randomness = Callable[[], float]
 """Draws from 0 to 1."""

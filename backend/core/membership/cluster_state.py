@@ -10,7 +10,7 @@ from __future__ import annotations
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Reason, StateCause, StateRefusalCause
 from quarterdeck.backend.core.cluster_profile import ClusterStanding, ClusterState, allows_joins
-from quarterdeck.backend.core.events import ClusterStateChanged, ClusterStateRefused
+from quarterdeck.backend.core.membership.events import ClusterStateChanged, ClusterStateRefused
 from quarterdeck.backend.core.membership.facts import Removed, StateChangeEnded
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import (

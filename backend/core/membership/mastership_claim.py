@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import ClaimEndCause, Reason
-from quarterdeck.backend.core.events import ClaimAbandoned, ClaimAnswered, ClaimFinished, ClaimStarted
 from quarterdeck.backend.core.membership import cluster_state
+from quarterdeck.backend.core.membership.events import ClaimAbandoned, ClaimAnswered, ClaimFinished, ClaimStarted
 from quarterdeck.backend.core.membership.facts import BecameMaster, SuspectedFact, SuspicionEnded
 from quarterdeck.backend.core.membership.failure_detection import suspicion
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import Peer, detector

@@ -9,7 +9,8 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Evidence, HeldSuspicion, MasterCause, Reason, RecordId, UnreachableCause
 from quarterdeck.backend.core.cluster_profile import ClusterStanding
 from quarterdeck.backend.core.effects import Halt, Happened, Reconnect, Transmit
-from quarterdeck.backend.core.events import FORM, Event, MasterChanged, MergeVerdict, Record
+from quarterdeck.backend.core.events import FORM, Event, Record
+from quarterdeck.backend.core.membership.events import MasterChanged, MergeVerdict
 from quarterdeck.backend.core.membership.facts import Fact
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import Peer, late_after_us, pause_us
 from quarterdeck.backend.core.membership.undertakings import (

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import SEPARATION_TEXT, Evidence, RecordId, SeparationAnswer, SeparationCause
-from quarterdeck.backend.core.events import ComplaintSent, ExplicitSuspicionReceived, ExplicitSuspicionSent
+from quarterdeck.backend.core.membership.events import ComplaintSent, ExplicitSuspicionReceived, ExplicitSuspicionSent
 from quarterdeck.backend.core.membership.facts import EvidenceFound
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import Doing, Following, JoinSearch, Leading

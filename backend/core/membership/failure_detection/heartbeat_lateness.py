@@ -7,7 +7,7 @@ the same ("not receiving any heartbeats from"), and acts on it as little.
 from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import HeartbeatLate
+from quarterdeck.backend.core.membership.events import HeartbeatLate
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import Peer
 from quarterdeck.backend.core.membership.state import Membership
 

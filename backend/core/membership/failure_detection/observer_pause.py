@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quarterdeck.backend.core.events import ObserverPaused
+from quarterdeck.backend.core.membership.events import ObserverPaused
 from quarterdeck.backend.core.membership.state import Membership
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import ClearanceCause, Evidence, HeldSuspicion
-from quarterdeck.backend.core.events import MemberRemoved, SuspicionCleared, SuspicionRaised
+from quarterdeck.backend.core.membership.events import MemberRemoved, SuspicionCleared, SuspicionRaised
 from quarterdeck.backend.core.membership.facts import (
     EvidenceFound,
     LinkProven,

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Evidence
-from quarterdeck.backend.core.events import DisconnectionReported, DisconnectionResolved
+from quarterdeck.backend.core.membership.events import DisconnectionReported, DisconnectionResolved
 from quarterdeck.backend.core.membership.facts import EvidenceFound, Removed
 from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph import CliqueCandidate, resolve_conflicts
 from quarterdeck.backend.core.membership.state import Membership

@@ -18,8 +18,8 @@ from quarterdeck.backend.core.cluster_profile import (
     ProfiledMember,
     allows_joins,
 )
-from quarterdeck.backend.core.events import MergeVerdict, NotMerging, SearchPlanned
 from quarterdeck.backend.core.membership import cluster_state
+from quarterdeck.backend.core.membership.events import MergeVerdict, NotMerging, SearchPlanned
 from quarterdeck.backend.core.membership.facts import BecameMaster, EvidenceFound, Installed, MergeDecided
 from quarterdeck.backend.core.membership.failure_detection import explicit_suspicion
 from quarterdeck.backend.core.membership.split_brain.merge_decision import MergeDecision, decide_merge

@@ -14,14 +14,14 @@ from __future__ import annotations
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import ObstacleCause, Reason
 from quarterdeck.backend.core.cluster_profile import ClusterStanding, allows_joins
-from quarterdeck.backend.core.events import (
+from quarterdeck.backend.core.membership import cluster_state, mastership_claim
+from quarterdeck.backend.core.membership.events import (
     AddressesRemembered,
     MemberMerging,
     MemberStarted,
     MergeAbandoned,
     MergeStarted,
 )
-from quarterdeck.backend.core.membership import cluster_state, mastership_claim
 from quarterdeck.backend.core.membership.facts import (
     Departing,
     LinksReported,

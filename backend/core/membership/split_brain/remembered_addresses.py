@@ -10,7 +10,7 @@ master never heals.
 from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import AddressesRemembered
+from quarterdeck.backend.core.membership.events import AddressesRemembered
 from quarterdeck.backend.core.membership.facts import Installed
 from quarterdeck.backend.core.membership.state import Membership
 

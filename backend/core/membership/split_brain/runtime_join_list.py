@@ -9,7 +9,7 @@ effect at the next search for other clusters, or at the next look around of a me
 from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import JoinListChanged
+from quarterdeck.backend.core.membership.events import JoinListChanged
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import Doing
 from quarterdeck.backend.core.messages import JoinListUpdate, JoinListUpdateAck

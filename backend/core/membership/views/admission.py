@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import allows_joins
-from quarterdeck.backend.core.events import MemberAdmitted
 from quarterdeck.backend.core.membership import cluster_state
+from quarterdeck.backend.core.membership.events import MemberAdmitted
 from quarterdeck.backend.core.membership.facts import AdmissionEnded, AliveConfirmed, Removed
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import Admission, Following, Leading

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address, numeric_order
 from quarterdeck.backend.core.causes import ListCause, Reason, UnreachableCause
-from quarterdeck.backend.core.events import JoinFailed, JoinRequested, MemberStopped
 from quarterdeck.backend.core.membership import cluster_state
+from quarterdeck.backend.core.membership.events import JoinFailed, JoinRequested, MemberStopped
 from quarterdeck.backend.core.membership.facts import BecameMaster, HeldLinksProven, Joined, ListReceived
 from quarterdeck.backend.core.membership.failure_detection import explicit_suspicion
 from quarterdeck.backend.core.membership.split_brain.remembered_addresses import possible_addresses

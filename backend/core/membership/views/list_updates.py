@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import ListRejectionCause
-from quarterdeck.backend.core.events import ListRejected
 from quarterdeck.backend.core.membership import cluster_state
+from quarterdeck.backend.core.membership.events import ListRejected
 from quarterdeck.backend.core.membership.facts import ListReceived
 from quarterdeck.backend.core.membership.failure_detection import explicit_suspicion, suspicion
 from quarterdeck.backend.core.membership.state import Membership

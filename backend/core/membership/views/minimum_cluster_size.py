@@ -8,7 +8,7 @@ This protects one side of a split from serving clients. It cannot protect the ti
 from __future__ import annotations
 
 from quarterdeck.backend.core.commands.commands import CommandRefused
-from quarterdeck.backend.core.events import ProtectionChanged
+from quarterdeck.backend.core.membership.events import ProtectionChanged
 from quarterdeck.backend.core.membership.facts import Installed
 from quarterdeck.backend.core.membership.state import Membership
 

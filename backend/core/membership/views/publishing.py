@@ -11,7 +11,7 @@ from __future__ import annotations
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Evidence, ListCause, RecordId
 from quarterdeck.backend.core.cluster_profile import allows_joins
-from quarterdeck.backend.core.events import ListInstalled
+from quarterdeck.backend.core.membership.events import ListInstalled
 from quarterdeck.backend.core.membership.facts import BecameMaster, EvidenceFound, Installed
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import Peer, detector
 from quarterdeck.backend.core.membership.state import Membership

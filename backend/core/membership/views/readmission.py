@@ -9,7 +9,7 @@ delay and asks again when they are proven.
 from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import JoinDelayed, MemberHeldBack
+from quarterdeck.backend.core.membership.events import JoinDelayed, MemberHeldBack
 from quarterdeck.backend.core.membership.facts import HeldLinksProven, LinkProven
 from quarterdeck.backend.core.membership.failure_detection import link_probes
 from quarterdeck.backend.core.membership.state import Membership

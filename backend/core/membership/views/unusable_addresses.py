@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import REFUSALS, Reason, UnreachableCause
-from quarterdeck.backend.core.events import AddressUnusable
+from quarterdeck.backend.core.membership.events import AddressUnusable
 from quarterdeck.backend.core.membership.state import Membership
 
 
