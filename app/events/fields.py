@@ -7,12 +7,11 @@ from collections.abc import Callable
 
 import msgspec
 
-from quarterdeck.app.events.lines import words_of
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.events.catalogue import kind_of, record_words
 from quarterdeck.backend.picture.explain.episodes.episode import Episode
 from quarterdeck.backend.picture.explain.episodes.sentences import Sentence
-from quarterdeck.backend.picture.explain.event_filter import kind_of
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import (
     NAMES_SPELT_OUT,
@@ -47,7 +46,7 @@ def episode_facts(
     events = (
         Fact(
             "" if place else "events",
-            f"{time_of(record).strip()} {one_line(record.member)}: {words_of(record, name_of)}",
+            f"{time_of(record).strip()} {one_line(record.member)}: {record_words(record, name_of)}",
         )
         for place, record in enumerate(episode.records[:MOST_EVENTS])
     )

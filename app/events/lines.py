@@ -8,12 +8,11 @@ from functools import lru_cache
 
 from rich.cells import cell_len
 
-from quarterdeck.app.events.tones import tone_of
-from quarterdeck.backend.core.events import MemberStarted, Record
+from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.picture.explain.event_filter import EventFilter, kind_of
-from quarterdeck.backend.picture.text.event_description import clock_text, describe_event
-from quarterdeck.backend.picture.text.formatting import NameOf, one_line, with_names
+from quarterdeck.backend.picture.events.catalogue import kind_of, record_words, tone_of
+from quarterdeck.backend.picture.explain.event_filter import EventFilter
+from quarterdeck.backend.picture.text.formatting import NameOf, clock_text, one_line
 from quarterdeck.widgets.line_table import fit
 from quarterdeck.widgets.tail_log import TailLine
 
@@ -41,7 +40,7 @@ class EventLine:
     def words(self, name_of: NameOf) -> str:
         """What happened, without when and to whom."""
         if not self._words:
-            self._words = words_of(self.record, name_of)
+            self._words = record_words(self.record, name_of)
         return self._words
 
     def folded(self, name_of: NameOf) -> str:
@@ -93,14 +92,6 @@ class LineFormat:
         """Whether a line is selected by a filter's text."""
         selection = EventFilter.of(text)
         return lambda entry: selection.accepts(entry.record, lambda: entry.folded(self._name_of))
-
-
-def words_of(record: Record, name_of: NameOf) -> str:
-    """What happened, as one line that may be painted."""
-    told = describe_event(record.event, name_of)
-    if not isinstance(record.event, MemberStarted):  # which is where a name's address is told
-        told = with_names(told, name_of)
-    return one_line(told)
 
 
 @lru_cache(maxsize=4096)

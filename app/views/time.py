@@ -10,7 +10,6 @@ from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface
 from quarterdeck.app.events.fields import facts_of
-from quarterdeck.app.events.tones import tone_of
 from quarterdeck.app.handlers.time import TimeHandlers, violation_moments
 from quarterdeck.app.screen.columns import BoardModel, ColumnOf
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
@@ -20,6 +19,7 @@ from quarterdeck.backend.clusters.recorded.log_cluster import LoggedCluster
 from quarterdeck.backend.clusters.time_control import StatusNotes, TimeControl
 from quarterdeck.backend.core.events import MemberStarted, Record
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.events.catalogue import describe_event, tone_of
 from quarterdeck.backend.picture.replay.landmarks import LEGEND, OBSERVED_LEGEND, Landmark, Landmarks
 from quarterdeck.backend.picture.replay.timeline import (
     LANES,
@@ -30,9 +30,8 @@ from quarterdeck.backend.picture.replay.timeline import (
     seconds_text,
     window,
 )
-from quarterdeck.backend.picture.text.event_description import clock_text, describe_event
 from quarterdeck.backend.picture.text.fact import Fact
-from quarterdeck.backend.picture.text.formatting import counted, one_line, with_names
+from quarterdeck.backend.picture.text.formatting import clock_text, counted, one_line, with_names
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.status_line import StatusLine
 from quarterdeck.widgets.timeline import TimelineStrip

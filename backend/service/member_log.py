@@ -14,66 +14,15 @@ import msgspec
 
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address, bracketed
-from quarterdeck.backend.core.data import events as data_events
-from quarterdeck.backend.core.events import Event, ListInstalled, Record
+from quarterdeck.backend.core.events import ListInstalled, Record
 from quarterdeck.backend.core.membership.views.member_list import MemberList, member_list_text
-from quarterdeck.backend.core.partitions import events as partition_events
-from quarterdeck.backend.picture.text.event_description import describe_event
+from quarterdeck.backend.picture.events.catalogue import ROWS, describe_event
 from quarterdeck.backend.picture.text.formatting import one_line
 
 LEVEL_LOGGER = "quarterdeck"
 
 LOGGER = logging.getLogger("quarterdeck.member")
 """What the member itself logs."""
-
-LEVELS: dict[type[Event], int] = {
-    **dict.fromkeys(
-        (
-            events.SuspicionRaised,
-            events.JoinFailed,
-            events.AddressUnusable,
-            events.ListRejected,
-            events.MemberRemoved,
-            events.ExplicitSuspicionReceived,
-            events.ObserverPaused,
-            events.DisconnectionResolved,
-            events.MemberMerging,
-            events.MergeAbandoned,
-            events.ClaimAbandoned,
-            events.ClusterStateRefused,
-            events.StrangerRefused,
-            events.JournalChanged,
-            events.LinkChanged,
-            partition_events.PartitionLost,
-        ),
-        logging.WARNING,
-    ),
-    **dict.fromkeys(
-        (
-            events.JoinRequested,
-            events.ClaimAnswered,
-            events.HeartbeatLate,
-            events.MemberAdmitted,
-            events.NotMerging,
-            partition_events.TableChanged,
-            partition_events.MigrationStarted,
-            partition_events.MigrationAccepted,
-            partition_events.MigrationRejected,
-            partition_events.MigrationCopied,
-            partition_events.MigrationCommitting,
-            partition_events.MigrationDecided,
-            partition_events.MigrationFinished,
-            partition_events.CompletedEvicted,
-            data_events.CallStarted,
-            data_events.CallFinished,
-            data_events.DataMeasured,
-            data_events.BackupOutOfStep,
-            data_events.BackupInStep,
-        ),
-        logging.DEBUG,
-    ),
-}
-"""The log levels of events: warnings should be looked at, debug messages are the single steps of a protocol; others are INFO."""
 
 
 class MemberLog:
@@ -85,7 +34,7 @@ class MemberLog:
         self._legacy_lists = legacy_lists
 
     def write(self, record: Record) -> None:
-        level = level_of(type(record.event))
+        level = ROWS[type(record.event)].level
         if LOGGER.isEnabledFor(level):
             LOGGER.log(level, "%s", self._text(record), extra={"event": record.event})
 
@@ -99,23 +48,9 @@ class MemberLog:
                 return one_line(f"{bracketed(suspect)} - {uuid} is suspected to be dead for reason: {reason}")
             case events.SuspicionCleared(suspect, uuid, reason):
                 return one_line(f"Removed suspicion of {bracketed(suspect)} - {uuid}. Reason: {reason}")
-            case events.ClaimStarted():
-                return one_line(f"Starting mastership claim process: {describe_event(event)}")
-            case events.ClaimFinished(_, _, accepted):
-                return one_line(f"Mastership is claimed with {len(accepted) + 1} members: {describe_event(event)}")
-            case events.ExplicitSuspicionReceived(sender):
-                return one_line(f"Received suspicion request from {bracketed(sender)}: {describe_event(event)}")
-            case events.ObserverPaused():
-                return one_line(f"Resetting heartbeat timestamps: {describe_event(event)}")
-            case events.JoinFailed():
-                return one_line(f"Could not join cluster. Shutting down now! {describe_event(event)}")
             case _:
-                return one_line(describe_event(event))
-
-
-def level_of(kind: type[Event]) -> int:
-    """Return the log level of an event."""
-    return LEVELS.get(kind, logging.INFO)
+                phrase = ROWS[type(event)].logged_as
+                return one_line(f"{phrase if isinstance(phrase, str) else phrase(event)}{describe_event(event)}")
 
 
 def configure_logging(

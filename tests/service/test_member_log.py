@@ -20,7 +20,8 @@ from quarterdeck.backend.core.events import (
 )
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import MigrationStarted, PartitionLost
-from quarterdeck.backend.service.member_log import LEVEL_LOGGER, LEVELS, LOGGER, MemberLog, configure_logging, level_of
+from quarterdeck.backend.picture.events.catalogue import ROWS
+from quarterdeck.backend.service.member_log import LEVEL_LOGGER, LOGGER, MemberLog, configure_logging
 
 ADDRESS = Address("10.0.0.1:5701")
 OTHER = Address("10.0.0.2:5701")
@@ -90,12 +91,12 @@ def test_the_level_can_change_while_it_runs() -> None:
     assert logged("console", detail) == ""
     assert "accepted" in logged("console", detail, level="DEBUG")
     logging.getLogger(LEVEL_LOGGER).setLevel(logging.ERROR)
-    assert not LOGGER.isEnabledFor(level_of(SuspicionRaised))
+    assert not LOGGER.isEnabledFor(logging.WARNING)
 
 
 def test_what_is_lost_is_loud_and_single_migrations_are_not() -> None:
-    assert {kind for kind, level in LEVELS.items() if level == logging.WARNING} >= {PartitionLost, SuspicionRaised}
-    assert level_of(MigrationStarted) == logging.DEBUG and level_of(ListInstalled) == logging.INFO
+    levels = {kind: ROWS[kind].level for kind in (PartitionLost, SuspicionRaised, MigrationStarted, ListInstalled)}
+    assert list(levels.values()) == [logging.WARNING, logging.WARNING, logging.DEBUG, logging.INFO]
 
 
 def test_exceptions_are_part_of_the_object() -> None:

@@ -9,7 +9,7 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
 from quarterdeck.backend.picture.explain.space_time import SpaceTime, SpaceTimeRow
-from quarterdeck.backend.picture.text.event_description import clock_text
+from quarterdeck.backend.picture.text.formatting import clock_text
 from quarterdeck.widgets.space_time import SpaceTimeDiagram
 from quarterdeck.widgets.tail_log import TailLine, TailLog
 from tests.app.fakes.screen_text import screen_text

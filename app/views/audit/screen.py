@@ -30,9 +30,8 @@ from quarterdeck.app.views.audit.findings import (
     of_violation,
 )
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.picture.text.event_description import clock_text
 from quarterdeck.backend.picture.text.fact import Fact
-from quarterdeck.backend.picture.text.formatting import NameOf, counted, one_line, with_names
+from quarterdeck.backend.picture.text.formatting import NameOf, clock_text, counted, one_line, with_names
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.status_line import StatusLine
 

@@ -7,18 +7,17 @@ from collections.abc import Hashable, Sequence
 from quarterdeck.app.console_interface import ConsoleInterface, Pointed
 from quarterdeck.app.events.fields import episode_facts, facts_of
 from quarterdeck.app.events.levels import HEADINGS, LEVELS, Entry, EpisodeLine, LevelFormat
-from quarterdeck.app.events.lines import words_of
 from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.events.log_screen import log_place
 from quarterdeck.app.views.events.pane import EventPane
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.events.catalogue import record_words
 from quarterdeck.backend.picture.explain.event_index import EventIndex, identity
 from quarterdeck.backend.picture.explain.space_time import SpaceTime, SpaceTimeRow
-from quarterdeck.backend.picture.text.event_description import clock_text
 from quarterdeck.backend.picture.text.fact import Fact
-from quarterdeck.backend.picture.text.formatting import one_line
+from quarterdeck.backend.picture.text.formatting import clock_text, one_line
 from quarterdeck.widgets.space_time import SpaceTimeDiagram
 from quarterdeck.widgets.tail_log import TailLog
 
@@ -67,7 +66,7 @@ class EventCursorScreen(ViewScreen):
         entry, record = self._entry(), self._current()
         if isinstance(entry, EpisodeLine):
             return episode_facts(entry.episode, entry.sentence(), self._format.time_of, self._name_of)
-        return facts_of(record, words_of(record, self._name_of)) if record is not None else ()
+        return facts_of(record, record_words(record, self._name_of)) if record is not None else ()
 
     def _go_to_awaited(self) -> None:
         """An event of the latest moment may be told a tick later."""
@@ -128,4 +127,4 @@ class EventCursorScreen(ViewScreen):
 
     def _row_words(self, row: SpaceTimeRow) -> str:
         more = f" (+{row.events - 1} more)" if row.events > 1 else ""
-        return f"{one_line(row.record.member)}  {words_of(row.record, self._name_of)}{more}"
+        return f"{one_line(row.record.member)}  {record_words(row.record, self._name_of)}{more}"

@@ -11,12 +11,11 @@ from textual.widget import Widget
 
 from quarterdeck.app.events.fields import exported, facts_of
 from quarterdeck.app.events.levels import EpisodeLine
-from quarterdeck.app.events.lines import LineFormat, words_of
-from quarterdeck.app.events.tones import tone_of
+from quarterdeck.app.events.lines import LineFormat
 from quarterdeck.app.screen.columns import BoardModel, ColumnOf
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.events.catalogue import kind_of, record_words, tone_of
 from quarterdeck.backend.picture.explain.causes import Cause
-from quarterdeck.backend.picture.explain.event_filter import kind_of
 from quarterdeck.backend.picture.explain.event_index import identity
 from quarterdeck.backend.picture.explain.event_trace import EventTrace
 from quarterdeck.backend.picture.text.formatting import NameOf, one_line
@@ -103,7 +102,7 @@ class EventPane(Vertical):
         super().__init__(id=id)
         self._name_of = name_of
         self._model = StoryModel(
-            line_format.time_of, lambda record: told_in(words_of(record, name_of), place_of(record))
+            line_format.time_of, lambda record: told_in(record_words(record, name_of), place_of(record))
         )
         self.title_line = StatusLine(id="event-title")
         self.story = LineTable(self._model, id="event-story")
@@ -133,7 +132,7 @@ class EventPane(Vertical):
     def show_fields(self, record: Record) -> None:
         """Every field of an event."""
         self.title_line.show([TableCell(kind_of(record), "strong"), TableCell("every field of the event", "faint")])
-        self.fields.show(facts_of(record, words_of(record, self._name_of)))
+        self.fields.show(facts_of(record, record_words(record, self._name_of)))
         self._open(self.fields)
 
     def explain(self, record: Record, chain: Sequence[Cause]) -> None:

@@ -16,15 +16,15 @@ from quarterdeck.app.events.levels import (
     LevelFeed,
     exported_entry,
 )
-from quarterdeck.app.events.lines import EventLine, words_of
+from quarterdeck.app.events.lines import EventLine
 from quarterdeck.app.screen.view_screen import COLUMNS_BESIDE_PICTURES
 from quarterdeck.app.session import RECENT, ConsoleSession
 from quarterdeck.app.views.events.cursor_screen import EventCursorScreen
 from quarterdeck.app.views.events.log_screen import log_place, log_screen
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.events.catalogue import kind_of, record_words
 from quarterdeck.backend.picture.explain.causes import causes
-from quarterdeck.backend.picture.explain.episodes.deciding import deciding_record
-from quarterdeck.backend.picture.explain.event_filter import kind_of
+from quarterdeck.backend.picture.explain.episodes.decisions import deciding_record
 from quarterdeck.backend.picture.explain.event_index import EventIndex
 from quarterdeck.backend.picture.explain.event_trace import Subject, event_trace, subjects_of
 from quarterdeck.backend.picture.explain.space_time import ZOOMS_US, SpaceTime
@@ -125,7 +125,7 @@ class EventsScreen(EventCursorScreen):
         if isinstance(entry, EpisodeLine):
             return [TableCell(entry.episode.kind, "faint"), TableCell(entry.sentence().text)]
         place = TableCell(one_line(log_place(self.session, record)), "strong")
-        return [TableCell(kind_of(record), "faint"), place, TableCell(words_of(record, self._name_of))]
+        return [TableCell(kind_of(record), "faint"), place, TableCell(record_words(record, self._name_of))]
 
     def filter_by(self, text: str) -> None:
         self.tail.set_filter(text)
@@ -275,7 +275,7 @@ class EventsScreen(EventCursorScreen):
     def _show_log(self, record: Record) -> bool:
         """Show the line of the log that told it; whether a log did."""
         try:
-            shown = log_screen(self.session, record, words_of(record, self._name_of))
+            shown = log_screen(self.session, record, record_words(record, self._name_of))
         except OSError as problem:
             self.console.show_message(one_line(str(problem)), error=True)
             return False

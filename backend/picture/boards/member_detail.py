@@ -15,9 +15,9 @@ from quarterdeck.backend.picture.boards.belief_matrix import BELIEF_CELLS, state
 from quarterdeck.backend.picture.boards.data_board import data_facts
 from quarterdeck.backend.picture.boards.member_events import recent_facts
 from quarterdeck.backend.picture.boards.partition_detail import partition_facts
+from quarterdeck.backend.picture.events.split_brain import VERDICTS
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.event_description import VERDICTS
 from quarterdeck.backend.picture.text.fact import Fact, Tone
 from quarterdeck.backend.picture.text.formatting import age_text, one_line, with_names
 from quarterdeck.backend.picture.text.not_told import not_told_fact

@@ -7,10 +7,10 @@ from itertools import islice
 
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.events.catalogue import describe_event
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.event_description import clock_text, describe_event
 from quarterdeck.backend.picture.text.fact import Fact
-from quarterdeck.backend.picture.text.formatting import with_names
+from quarterdeck.backend.picture.text.formatting import clock_text, with_names
 
 EVENTS_TOLD = 20
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from itertools import islice
 
 from quarterdeck.backend.picture.boards.member_board import heartbeat, heartbeat_observers
+from quarterdeck.backend.picture.events.faults import condition_text
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.event_description import condition_text
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import age_text, counted
 from quarterdeck.backend.picture.text.not_told import NOT_TOLD, not_told_fact

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 
 from quarterdeck.backend.core.partitions.events import MigrationStarted, PlannedMigration
 from quarterdeck.backend.picture.boards.migration_progress import plan_text
+from quarterdeck.backend.picture.events.partitions import NOBODY_TEXT, migration_path_text
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.migrations import CopiedData, EndedMigration, PartitionLoss, SeenMigration
 from quarterdeck.backend.picture.fold.picture import Picture
@@ -26,7 +27,6 @@ from quarterdeck.backend.picture.text.formatting import (
     with_names,
 )
 from quarterdeck.backend.picture.text.not_told import not_told
-from quarterdeck.backend.picture.text.partition_event_description import NOBODY_TEXT, migration_path_text
 
 Entry = SeenMigration | PlannedMigration | PartitionLoss | EndedMigration
 """What one row is about."""

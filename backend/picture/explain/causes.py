@@ -6,12 +6,13 @@ one thing happened before another is never reason enough.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from quarterdeck.backend.core.causes import RecordId
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.picture.explain.event_index import DirectCause, Effect, EventIndex, identity
+from quarterdeck.backend.picture.events.catalogue import ROWS
+from quarterdeck.backend.picture.explain.event_index import DirectCause, Effect, EventIndex, identity, message_cause
 from quarterdeck.backend.picture.explain.healing_causes import HEALING_RULES
 from quarterdeck.backend.picture.explain.membership_causes import MEMBERSHIP_RULES
 from quarterdeck.backend.picture.explain.partition_causes import PARTITION_RULES
@@ -60,8 +61,14 @@ def causes(records: Iterable[Record] | EventIndex, record: Record, name_of: Name
 def direct_causes(event_index: EventIndex, record: Record) -> list[DirectCause]:
     """Return what `record` follows from at one remove, the most telling first."""
     place = event_index.place_of(record)
-    rule = RULES.get(type(record.event))
-    if place is None or rule is None:
+    if place is None:
         return []
-    found = rule(Effect(event_index, place, record), record.event)
+    effect, rule = Effect(event_index, place, record), RULES.get(type(record.event))
+    found = rule(effect, record.event) if rule is not None else followed(effect)
     return [one._replace(message=one.message and one.record.member != record.member) for one in found]
+
+
+def followed(effect: Effect) -> Iterator[DirectCause]:
+    """Yield what an event follows from by its row alone."""
+    for kind, reason, deeper in ROWS[type(effect.record.event)].follows:
+        yield from message_cause(effect.own(kind), reason, deeper=deeper)

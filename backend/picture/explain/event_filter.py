@@ -8,16 +8,12 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.events.catalogue import kind_of
 
 TERM = re.compile(
     r'(?P<turned>!?)(?:(?P<field>kind|member|life):)?(?:/(?P<expression>(?:[^/\\]|\\.)+)/|"(?P<phrase>[^"]*)"?|(?P<word>\S*))'
 )
 """A term of a selection. A quote that is not closed yet holds the rest: somebody is still typing."""
-
-
-def kind_of(record: Record) -> str:
-    """Return the name of the kind of event, as journals have it."""
-    return str(type(record.event).__struct_config__.tag)
 
 
 @dataclass(frozen=True, slots=True)

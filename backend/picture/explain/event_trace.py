@@ -11,10 +11,11 @@ from quarterdeck.backend.core.causes import RecordId
 from quarterdeck.backend.core.data.events import EntriesMerged
 from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.core.partitions.events import MigrationStarted
+from quarterdeck.backend.picture.events.catalogue import ROWS
+from quarterdeck.backend.picture.events.partitions import migration_path_text
 from quarterdeck.backend.picture.explain.causes import direct_causes
 from quarterdeck.backend.picture.explain.event_index import EventIndex, event_of, identity
 from quarterdeck.backend.picture.text.formatting import counted, duration_text, names_text
-from quarterdeck.backend.picture.text.partition_event_description import migration_path_text
 
 SubjectKind = Literal["migration", "claim", "merge", "member"]
 
@@ -54,11 +55,11 @@ def subjects_of(event_index: EventIndex, record: Record) -> tuple[Subject, ...]:
     migration_id = getattr(record.event, "migration_id", None)
     if migration_id is not None:
         found.append(Subject("migration", migration_id))
-    for kind, begins in (("claim", events.ClaimStarted), ("merge", events.MergeStarted)):
-        begun = _beginning(event_index, record, begins, CLAIM_KINDS if kind == "claim" else MERGE_KINDS)
-        if begun is not None:
-            found.append(Subject("claim" if kind == "claim" else "merge", identity(begun)))
-    concerned = _labels_named(event_index, record.event) if isinstance(record.event, FAULT_EVENTS) else [record.member]
+    row = ROWS[type(record.event)]
+    begun = _beginning(event_index, record, row.story) if row.story else None
+    if row.story and begun is not None:
+        found.append(Subject(row.story, identity(begun)))
+    concerned = _labels_named(event_index, record.event) if row.befalls is not None else [record.member]
     return (*found, *(Subject("member", label) for label in concerned))
 
 
@@ -76,23 +77,15 @@ def event_trace(event_index: EventIndex, subject: Subject) -> EventTrace:
             return _claim(event_index, begun) if subject.kind == "claim" else _merge(event_index, begun)
 
 
-CLAIM_KINDS = (events.ClaimStarted, events.ClaimAnswered, events.ClaimFinished, events.ClaimAbandoned, events.MasterChanged,
-               events.ListInstalled)  # fmt: skip
-MERGE_KINDS = (events.MergeStarted, events.MergeAbandoned, events.MemberMerging, events.ClusterStateChanged,
-               events.MemberStarted, events.MergeVerdict, EntriesMerged)  # fmt: skip
-FAULT_EVENTS = (events.ProcessKilled, events.ProcessPaused, events.ProcessResumed, events.LinkChanged)
-
-
-def _beginning(
-    event_index: EventIndex, record: Record, begins: type[Event], kinds: tuple[type[Event], ...], depth: int = 4
-) -> Record | None:
-    """Return the event of the kind `begins` that `record` goes back to in a few steps, each of them one of `kinds`."""
-    if isinstance(record.event, begins):
-        return record
-    if not isinstance(record.event, kinds) or not depth:
+def _beginning(event_index: EventIndex, record: Record, story: str, depth: int = 4) -> Record | None:
+    """Return the event with which `story` begins that `record` goes back to in a few steps, each of the same story."""
+    row = ROWS[type(record.event)]
+    if row.story != story:
         return None
-    for because in direct_causes(event_index, record):
-        found = _beginning(event_index, because.record, begins, kinds, depth - 1)
+    if row.begins_story:
+        return record
+    for because in direct_causes(event_index, record) if depth else ():
+        found = _beginning(event_index, because.record, story, depth - 1)
         if found is not None:
             return found
     return None

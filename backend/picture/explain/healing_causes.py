@@ -66,11 +66,6 @@ def _resolved(effect: Effect, event: events.DisconnectionResolved) -> Iterator[D
 # Merges
 
 
-def _search_planned(effect: Effect, event: events.SearchPlanned) -> Iterator[DirectCause]:
-    yield from local_cause(effect.own(events.NotMerging), "it waits with merging", deeper=False)
-    yield from local_cause(effect.own(events.MasterChanged), "a master looks for other clusters")
-
-
 def _verdict(effect: Effect, event: events.MergeVerdict) -> Iterator[DirectCause]:
     theirs = effect.at(event.remote, events.ListInstalled)
     there = _listed(theirs) or {event.remote}
@@ -127,11 +122,6 @@ def _merge_started(effect: Effect, event: events.MergeStarted) -> Iterator[Direc
     yield from message_cause(theirs, f"{effect.name(event.target)} found the same", deeper=decided is None)
 
 
-def _merge_abandoned(effect: Effect, event: events.MergeAbandoned) -> Iterator[DirectCause]:
-    yield from local_cause(effect.own(events.ClusterStateRefused), "its cluster could not be frozen")
-    yield from local_cause(effect.own(events.MergeStarted), "it had begun to merge")
-
-
 def _member_merging(effect: Effect, event: events.MemberMerging) -> Iterator[DirectCause]:
     own = effect.own(events.MergeStarted, lambda one: one.target == event.target)
     yield from local_cause(own, "it leads its cluster there")
@@ -174,10 +164,6 @@ def _state_refused(effect: Effect, event: events.ClusterStateRefused) -> Iterato
     return command_cause(effect, "state")
 
 
-def _protection(effect: Effect, event: events.ProtectionChanged) -> Iterator[DirectCause]:
-    yield from local_cause(effect.own(events.ListInstalled), "its list has another length")
-
-
 def _settings(effect: Effect, event: events.SettingsChanged) -> Iterator[DirectCause]:
     return command_cause(effect, "config")
 
@@ -187,16 +173,13 @@ HEALING_RULES: Mapping[type, Rule] = {
     events.DisconnectionResolved: _resolved,
     events.MemberHeldBack: _held_back,
     events.JoinDelayed: _join_delayed,
-    events.SearchPlanned: _search_planned,
     events.MergeVerdict: _verdict,
     events.NotMerging: _not_merging,
     events.MergeStarted: _merge_started,
-    events.MergeAbandoned: _merge_abandoned,
     events.MemberMerging: _member_merging,
     events.JoinListChanged: _join_list_changed,
     events.ClusterStateChanged: _state_changed,
     events.ClusterStateRefused: _state_refused,
-    events.ProtectionChanged: _protection,
     events.SettingsChanged: _settings,
 }
 """What follows from what, by kind of event."""

@@ -38,11 +38,6 @@ def _join_requested(effect: Effect, event: events.JoinRequested) -> Iterator[Dir
         yield from local_cause(effect.own(events.MemberStarted), "it looks for its cluster")
 
 
-def _join_failed(effect: Effect, event: events.JoinFailed) -> Iterator[DirectCause]:
-    yield from local_cause(effect.own(events.JoinDelayed), "it was held back")
-    yield from local_cause(effect.own(events.JoinRequested), "it asked and was not let in")
-
-
 def _stopped(effect: Effect, event: events.MemberStopped) -> Iterator[DirectCause]:
     yield from local_cause(effect.own(events.JoinFailed), "it could not join")
     drained = effect.anywhere(DrainFinished, lambda one: effect.is_own(one.address))
@@ -291,7 +286,6 @@ def _claim_abandoned(effect: Effect, event: events.ClaimAbandoned) -> Iterator[D
 MEMBERSHIP_RULES: Mapping[type, Rule] = {
     events.MemberStarted: _started,
     events.JoinRequested: _join_requested,
-    events.JoinFailed: _join_failed,
     events.MemberStopped: _stopped,
     events.ListInstalled: _list_installed,
     events.ListRejected: _list_rejected,

@@ -11,7 +11,6 @@ from quarterdeck.backend.core.data.events import (
     BackupOutOfStep,
     CallFinished,
     CallStarted,
-    EntriesMerged,
 )
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.partitions import events as partition_events
@@ -60,18 +59,6 @@ def _table_received(effect: Effect, event: partition_events.TableChanged) -> Ite
         return one.table_version <= event.table_version and one.cause != "published"
 
     yield from message_cause(effect.of(author, partition_events.TableChanged, has_it), f"{author} published it")
-
-
-def _partition_lost(effect: Effect, event: partition_events.PartitionLost) -> Iterator[DirectCause]:
-    yield from local_cause(effect.own(events.ListInstalled), "who held it is on the list no more")
-
-
-def _recovery_started(effect: Effect, event: partition_events.TableRecoveryStarted) -> Iterator[DirectCause]:
-    yield from local_cause(effect.own(events.ClaimFinished), "it is master now, and migrations may have been under way")
-
-
-def _recovered(effect: Effect, event: partition_events.TableRecovered) -> Iterator[DirectCause]:
-    yield from local_cause(effect.own(partition_events.TableRecoveryStarted), "everybody has answered or left")
 
 
 # Plans
@@ -238,15 +225,8 @@ def _in_step(effect: Effect, event: BackupInStep) -> Iterator[DirectCause]:
     )
 
 
-def _merged(effect: Effect, event: EntriesMerged) -> Iterator[DirectCause]:
-    yield from local_cause(effect.own(events.MemberStarted), "it came here in a merge")
-
-
 PARTITION_RULES: Mapping[type, Rule] = {
     partition_events.TableChanged: _table_changed,
-    partition_events.PartitionLost: _partition_lost,
-    partition_events.TableRecoveryStarted: _recovery_started,
-    partition_events.TableRecovered: _recovered,
     partition_events.MigrationsPlanned: _planned,
     partition_events.MigrationsCancelled: _cancelled,
     partition_events.DrainFinished: _drain_finished,
@@ -261,6 +241,5 @@ PARTITION_RULES: Mapping[type, Rule] = {
     CallFinished: _call_finished,
     BackupOutOfStep: _out_of_step,
     BackupInStep: _in_step,
-    EntriesMerged: _merged,
 }
 """What follows from what, by kind of event."""

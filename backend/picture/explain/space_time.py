@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import RecordId
-from quarterdeck.backend.core.data.events import CallFinished, CallStarted, DataMeasured
-from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.core.partitions import events as partition_events
+from quarterdeck.backend.core.events import MemberStarted, Record
+from quarterdeck.backend.picture.events.catalogue import ROWS
+from quarterdeck.backend.picture.events.event_row import LaneState
 from quarterdeck.backend.picture.explain.causes import direct_causes
 from quarterdeck.backend.picture.explain.event_index import EventIndex, identity
 from quarterdeck.backend.picture.text.fact import Tone
@@ -26,16 +24,12 @@ from quarterdeck.backend.picture.text.formatting import LETTERS, one_line
 ZOOMS_US = (0, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 """How much time a row may take up; 0 gives every event a row of its own."""
 
-NOT_DRAWN = (
-    *(CallStarted, CallFinished, DataMeasured),
-    *(events.OperatorAsked, events.SettingsChanged, events.AddressesRemembered),
-)
-"""What has no place among the lanes: it would hide the rest, or is about nobody else."""
-
 BEFORE, ALIVE, FROZEN, OVER = range(4)
 """What a lane looks like below a mark: nothing, a line, a broken line, nothing."""
 
 LANE_GLYPHS = (" ", "│", "┆", " ")
+
+STATES: dict[LaneState, int] = {"alive": ALIVE, "frozen": FROZEN, "over": OVER}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +100,7 @@ class SpaceTime:
     def extend(self, records: Iterable[Record]) -> None:
         """Add `records` below."""
         for record in records:
-            kind = type(record.event)
-            if kind in NOT_DRAWN or self._lane(record) is None:
+            if ROWS[type(record.event)].mark is None or self._lane(record) is None:
                 continue
             last = self._rows[-1] if self._rows else None
             if last is not None and self.zoom_us and last[0].at // self.zoom_us == record.at // self.zoom_us:
@@ -162,16 +155,15 @@ class SpaceTime:
         )
 
     def _mark(self, lane: int, records: list[Record]) -> Mark:
-        """Return the mark of the weightiest of `records`, the last one among equals."""
-        weightiest = max(enumerate(records), key=lambda one: (WEIGHTS.get(type(one[1].event), 0), one[0]))[1]
+        """The mark of the weightiest of `records`, the last one among equals."""
+        weightiest = max(enumerate(records), key=lambda placed: (ROWS[type(placed[1].event)].mark_weight, placed[0]))[1]
         text, tone = self._mark_of(weightiest)
         return Mark(lane, one_line(text), tone, len(records) - 1)
 
     def _mark_of(self, record: Record) -> tuple[str, Tone]:
-        rule = MARK_RULES.get(type(record.event))
-        if rule is not None:
-            return rule(self, record.event)
-        return "·", "faint"
+        mark = ROWS[type(record.event)].mark
+        assert mark is not None  # what is not drawn is in no row
+        return mark if isinstance(mark, tuple) else mark(record.event, self.letter)
 
     def letter(self, address: Address | str) -> str:
         """Return what stands for the member at `address`, or of this label, in marks."""
@@ -179,134 +171,21 @@ class SpaceTime:
         return self.lanes[lane].letter if lane is not None else "?"
 
     def _lane(self, record: Record) -> int | None:
-        event = record.event
-        if isinstance(event, events.ProcessKilled | events.ProcessPaused | events.ProcessResumed):
-            return self._lane_of.get(event.target)
-        if isinstance(event, events.LinkChanged):
-            return self._lane_of.get(event.source)
-        return self._lane_of.get(record.member)
+        befalls = ROWS[type(record.event)].befalls
+        return self._lane_of.get(record.member if befalls is None else befalls(record.event))
 
     def _note_state(self, record: Record, place: int) -> None:
-        state = STATES.get(type(record.event))
+        state = ROWS[type(record.event)].lane
         lane = self._lane(record)
         if state is not None and lane is not None:
-            if not self._states[lane] and state == ALIVE and isinstance(record.event, events.MemberStarted):
+            if not self._states[lane] and isinstance(record.event, MemberStarted):
                 self._states[lane].append((-1, BEFORE if not record.event.merged_from else ALIVE))
                 self._made.clear()  # the lane was taken to be alive above
                 self.revision += 1
-            self._states[lane].append((place, state))
+            self._states[lane].append((place, STATES[state]))
 
     def _state(self, lane: int, place: int) -> int:
         """Return the state of a lane at a row. A lane whose beginning was not seen is alive."""
         states = self._states.get(lane, ())
         known = bisect_right(states, (place, OVER)) - 1
         return states[known][1] if known >= 0 else ALIVE
-
-
-STATES: dict[type, int] = {
-    events.MemberStarted: ALIVE,
-    events.ProcessResumed: ALIVE,
-    events.ProcessPaused: FROZEN,
-    events.ProcessKilled: OVER,
-    events.MemberStopped: OVER,
-    events.JoinFailed: OVER,
-}
-
-WEIGHTS: dict[type, int] = {
-    events.ProcessKilled: 9,
-    events.ListInstalled: 8,
-    events.ClaimFinished: 7,
-    partition_events.PartitionLost: 7,
-    events.MemberRemoved: 6,
-    events.SuspicionRaised: 5,
-    events.ClaimStarted: 5,
-    events.MergeStarted: 5,
-    events.MemberStarted: 5,
-    events.MemberStopped: 5,
-    events.MergeVerdict: 4,
-    partition_events.MigrationDecided: 4,
-    partition_events.MigrationCopied: 3,
-    events.MasterChanged: 2,
-}
-"""Which of several marks in one place is shown; those that are not here come last."""
-
-
-def _link(diagram: SpaceTime, event: events.LinkChanged) -> tuple[str, Tone]:
-    target = diagram.letter(event.target)
-    if event.is_plain:
-        return f"═ to {target}", "good"
-    return (f"✂ to {target}", "bad") if event.blocked else (f"~ to {target}", "warning")
-
-
-def _list(diagram: SpaceTime, event: events.ListInstalled) -> tuple[str, Tone]:
-    return f"● v{event.version}{diagram.letter(event.master)}", "strong"
-
-
-def _answered(diagram: SpaceTime, event: events.ClaimAnswered) -> tuple[str, Tone]:
-    return (
-        (f"✓ {diagram.letter(event.by)}", "good")
-        if event.answer == "accepted"
-        else (f"no {diagram.letter(event.by)}", "warning")
-    )
-
-
-def _decided(diagram: SpaceTime, event: partition_events.MigrationDecided) -> tuple[str, Tone]:
-    return (f"✓ p{event.partition}", "good") if event.committed else (f"✗ p{event.partition}", "warning")
-
-
-def _finished(diagram: SpaceTime, event: partition_events.MigrationFinished) -> tuple[str, Tone]:
-    return f"{'✓' if event.committed else '✗'} p{event.partition}", "plain"
-
-
-MarkRule = Callable[[SpaceTime, Any], tuple[str, Tone]]
-
-MARK_RULES: dict[type, MarkRule] = {
-    events.MemberStarted: lambda at, event: ("▲ anew" if event.merged_from else "▲ start", "good"),
-    events.MemberStopped: lambda at, event: ("■ stop", "bad"),
-    events.JoinFailed: lambda at, event: ("■ no join", "bad"),
-    events.ProcessKilled: lambda at, event: ("✕ killed", "bad"),
-    events.ProcessPaused: lambda at, event: ("‖ frozen", "warning"),
-    events.ProcessResumed: lambda at, event: ("▲ on", "good"),
-    events.LinkChanged: _link,
-    events.JoinRequested: lambda at, event: (f"ask {at.letter(event.master)}", "plain"),
-    events.ListInstalled: _list,
-    events.ListRejected: lambda at, event: (f"✗ v{event.version}{at.letter(event.sender)}", "bad"),
-    events.MasterChanged: lambda at, event: (f"★ {at.letter(event.master)}", "plain"),
-    events.MemberAdmitted: lambda at, event: (f"+ {at.letter(event.address)}", "good"),
-    events.MemberRemoved: lambda at, event: (f"− {at.letter(event.address)}", "bad"),
-    events.MemberHeldBack: lambda at, event: (f"hold {at.letter(event.address)}", "warning"),
-    events.JoinDelayed: lambda at, event: ("held", "warning"),
-    events.HeartbeatLate: lambda at, event: (f"{'○' if event.over else '◔'} {at.letter(event.address)}", "faint"),
-    events.SuspicionRaised: lambda at, event: (f"⊘ {at.letter(event.suspect)}", "warning"),
-    events.SuspicionCleared: lambda at, event: (f"○ {at.letter(event.suspect)}", "good"),
-    events.ExplicitSuspicionSent: lambda at, event: (f"! {at.letter(event.to)}", "warning"),
-    events.ExplicitSuspicionReceived: lambda at, event: (f"! {at.letter(event.sender)}", "warning"),
-    events.ComplaintSent: lambda at, event: (f"¿ {at.letter(event.stranger)}", "faint"),
-    events.ClaimStarted: lambda at, event: ("◇ claim", "warning"),
-    events.ClaimAnswered: _answered,
-    events.ClaimFinished: lambda at, event: (f"◆ v{event.version}", "good"),
-    events.ClaimAbandoned: lambda at, event: ("◇ drop", "warning"),
-    events.DisconnectionReported: lambda at, event: (f"≁ {at.letter(event.reporter)}", "warning"),
-    events.DisconnectionResolved: lambda at, event: ("◆ settle", "bad"),
-    events.MergeVerdict: lambda at, event: (f"met {at.letter(event.remote)}", "strong"),
-    events.MergeStarted: lambda at, event: (f"⇒ {at.letter(event.target)}", "strong"),
-    events.MemberMerging: lambda at, event: (f"⇒ {at.letter(event.target)}", "strong"),
-    events.MergeAbandoned: lambda at, event: (f"⇏ {at.letter(event.target)}", "bad"),
-    events.JoinListChanged: lambda at, event: (f"list e{event.edition}", "strong"),
-    events.ClusterStateChanged: lambda at, event: (event.state.casefold(), "warning"),
-    partition_events.TableChanged: lambda at, event: (f"t{event.table_version}", "faint"),
-    partition_events.PartitionLost: lambda at, event: (f"∅ p{event.partition}", "bad"),
-    partition_events.TableRecoveryStarted: lambda at, event: ("t?", "warning"),
-    partition_events.TableRecovered: lambda at, event: (f"t{event.table_version} ok", "good"),
-    partition_events.MigrationsPlanned: lambda at, event: (f"plan {len(event.planned)}", "strong"),
-    partition_events.MigrationStarted: lambda at, event: (f"▷ p{event.partition}", "plain"),
-    partition_events.MigrationAccepted: lambda at, event: (f"· p{event.partition}", "faint"),
-    partition_events.MigrationRejected: lambda at, event: (f"✗ p{event.partition}", "warning"),
-    partition_events.MigrationCopied: lambda at, event: (f"▶ p{event.partition}", "plain"),
-    partition_events.MigrationCommitting: lambda at, event: (f"◇ p{event.partition}", "plain"),
-    partition_events.MigrationDecided: _decided,
-    partition_events.MigrationFinished: _finished,
-    partition_events.DrainStarted: lambda at, event: (f"drain {at.letter(event.address)}", "strong"),
-    partition_events.DrainFinished: lambda at, event: (f"free {at.letter(event.address)}", "good"),
-}
-"""How each kind of event is drawn in its lane: a glyph, then what it is about."""

@@ -18,9 +18,9 @@ from quarterdeck.backend.core.events import LinkChanged
 from quarterdeck.backend.core.links import conditions_by_kind
 from quarterdeck.backend.core.membership.split_brain.merge_decision import decide_merge
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.events.split_brain import VERDICTS
 from quarterdeck.backend.picture.fold.picture import MemberBelief, Picture
 from quarterdeck.backend.picture.merging.join_list_edit import EditPlan, members_of, plan_edit, spelt
-from quarterdeck.backend.picture.text.event_description import VERDICTS
 from quarterdeck.backend.picture.text.formatting import age_text, counted, names_text, with_names
 from quarterdeck.backend.picture.text.not_told import not_told
 

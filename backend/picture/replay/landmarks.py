@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import LinkChanged, Record
+from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed
+from quarterdeck.backend.picture.events.catalogue import ROWS
+from quarterdeck.backend.picture.events.event_row import LandmarkLane, LandmarkMark
 from quarterdeck.backend.picture.replay.tape import Tape
 from quarterdeck.backend.picture.text.fact import Tone
-
-Lane = Literal["bookmarks", "violations", "splits", "claims", "faults", "observed"]
-"""`faults` are those that were made. Of real members nobody tells them: what is `observed` of these stands in their place."""
 
 MOST_LANDMARKS = 2_000
 """So many of the latest are remembered."""
@@ -26,7 +25,7 @@ class Landmark(NamedTuple):
     """A moment that stands out. `times`: how many of its kind there are in the same moment."""
 
     at_us: int
-    lane: Lane
+    lane: LandmarkLane
     letter: str
     tone: Tone
     text: str
@@ -56,7 +55,10 @@ class Landmarks:
         fresh = tape.since(self.taken, RECORDS_AT_ONCE)
         self.taken += len(fresh)
         for record in fresh:
-            rule = RULES.get(type(record.event))
+            kind = type(record.event)
+            if kind in MARKED:
+                self._mark(record, record.event)
+            rule = RULES.get(kind)
             if rule is not None:
                 rule(self, record, record.event)
         while self.marks and self.marks[0].at_us < tape.start_us:
@@ -74,7 +76,7 @@ class Landmarks:
             if belief.is_master and belief.status in ("member", "paused")
         }
 
-    def _add(self, record: Record, lane: Lane, letter: str, tone: Tone, text: str) -> None:
+    def _add(self, record: Record, lane: LandmarkLane, letter: str, tone: Tone, text: str) -> None:
         latest = self.marks[-1] if self.marks else None
         if latest is not None and latest[:4] == (record.at, lane, letter, tone):
             self.marks[-1] = latest._replace(times=latest.times + 1)
@@ -93,12 +95,16 @@ class Landmarks:
         elif before >= 2 > len(leading):
             self._add(record, "splits", "M", "good", f"one master: {', '.join(leading)}")
 
-    # What kinds of events do
+    def _mark(self, record: Record, event: Event) -> None:
+        mark = MARKED[type(event)](event, record.member)
+        if mark is not None and (mark.lane != "observed" or record.uuid in self._logged):
+            self._add(record, *mark)
+
+    # Which member leads, or is frozen, after events of a kind
 
     def _lose(self, record: Record, event: ConnectionChanged) -> None:
         """Mark that a log ends: its member leads no cluster any more, as far as is known. Connections make no such mark."""
         if event.state == "gone" and record.uuid in self._logged:
-            self._add(record, "observed", "E", "warning", f"{record.member}: {event.reason}")
             self._end(record, event)
 
     def _witness(self, record: Record, event: MemberWitnessed) -> None:
@@ -122,34 +128,20 @@ class Landmarks:
     def _follow_master(self, record: Record, event: events.MasterChanged) -> None:
         self._change(record, record.member, leads=event.master == self._addresses.get(record.member))
 
-    def _claim(self, record: Record, event: events.ClaimStarted) -> None:
-        self._add(record, "claims", "C", "warning", f"{record.member} claims the mastership")
-
-    def _finish_claim(self, record: Record, event: events.ClaimFinished) -> None:
-        self._add(record, "claims", "D", "good", f"{record.member} is done with its claim")
-
-    def _abandon_claim(self, record: Record, event: events.ClaimAbandoned) -> None:
-        self._add(record, "claims", "A", "bad", f"{record.member} abandons its claim")
-
     def _kill(self, record: Record, event: events.ProcessKilled) -> None:
-        self._add(record, "faults", "K", "bad", f"{event.target} is killed")
         self._change(record, event.target, leads=False, frozen=False)
 
     def _pause(self, record: Record, event: events.ProcessPaused) -> None:
-        self._add(record, "faults", "P", "warning", f"{event.target} is paused")
         self._change(record, event.target, frozen=True)
 
     def _resume(self, record: Record, event: events.ProcessResumed) -> None:
-        self._add(record, "faults", "R", "good", f"{event.target} is resumed")
         self._change(record, event.target, frozen=False)
 
-    def _change_link(self, record: Record, event: LinkChanged) -> None:
-        ends = f"from {event.source} to {event.target}"
-        if event.is_plain:
-            self._add(record, "faults", "H", "good", f"the link {ends} is healed")
-        else:
-            self._add(record, "faults", "L", "warning", f"the link {ends} is {'cut' if event.blocked else 'worse'}")
 
+MARKED: dict[type[Event], Callable[[Any, str], LandmarkMark | None]] = {
+    row.kind: row.landmark for row in ROWS.values() if row.landmark is not None
+}
+"""By class of events, what marks the moment of one."""
 
 RULES: dict[type, Callable[[Landmarks, Record, Any], None]] = {
     MemberWitnessed: Landmarks._witness,
@@ -159,16 +151,12 @@ RULES: dict[type, Callable[[Landmarks, Record, Any], None]] = {
     events.MemberMerging: Landmarks._end,
     events.ListInstalled: Landmarks._install,
     events.MasterChanged: Landmarks._follow_master,
-    events.ClaimStarted: Landmarks._claim,
-    events.ClaimFinished: Landmarks._finish_claim,
-    events.ClaimAbandoned: Landmarks._abandon_claim,
     events.ProcessKilled: Landmarks._kill,
     events.ProcessPaused: Landmarks._pause,
     events.ProcessResumed: Landmarks._resume,
-    LinkChanged: Landmarks._change_link,
     ConnectionChanged: Landmarks._lose,
 }
-"""What is made of each kind of event; all others are no landmarks."""
+"""By class of events, what one says of which member leads or is frozen."""
 
 OBSERVED_LEGEND = (
     "S split  M merged  C claim  D done  A abandoned  O observed  m migrations  E a log ends  ! violation  B bookmark"

@@ -8,12 +8,13 @@ from math import log
 from typing import NamedTuple
 
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.picture.replay.landmarks import Landmark, Lane
+from quarterdeck.backend.picture.events.event_row import LandmarkLane
+from quarterdeck.backend.picture.replay.landmarks import Landmark
 from quarterdeck.backend.picture.replay.tape import Tape
 from quarterdeck.backend.picture.text.fact import Tone
 
-LANES: tuple[Lane, ...] = ("bookmarks", "violations", "splits", "claims", "faults")
-OBSERVED_LANES: tuple[Lane, ...] = (*LANES[:-1], "observed")
+LANES: tuple[LandmarkLane, ...] = ("bookmarks", "violations", "splits", "claims", "faults")
+OBSERVED_LANES: tuple[LandmarkLane, ...] = (*LANES[:-1], "observed")
 """Of a run that is known from members' logs."""
 
 LEVELS = 16
@@ -45,7 +46,7 @@ class Timeline:
     """How much happened in each column, from 0 to `LEVELS`, on a logarithmic scale."""
     busiest: int
     """How many events the fullest column stands for."""
-    lanes: tuple[tuple[Lane, tuple[Signal, ...]], ...]
+    lanes: tuple[tuple[LandmarkLane, tuple[Signal, ...]], ...]
     playhead: int | None
     """Its column; None while it is out of sight."""
     ticks: tuple[tuple[int, str], ...]
@@ -82,7 +83,7 @@ def draw_timeline(
     in_sight: tuple[int, int],
     shown_us: int,
     width: int,
-    lanes: tuple[Lane, ...] = LANES,
+    lanes: tuple[LandmarkLane, ...] = LANES,
 ) -> Timeline:
     """Draw the strip for the time `in_sight`. It costs one look into the tape for each column, and one for each landmark."""
     from_us, to_us = in_sight
@@ -97,7 +98,7 @@ def draw_timeline(
     def column_of(at_us: int) -> int:
         return min(width - 1, (at_us - from_us) * width // span_us)
 
-    signals: dict[Lane, dict[int, Signal]] = {lane: {} for lane in lanes}
+    signals: dict[LandmarkLane, dict[int, Signal]] = {lane: {} for lane in lanes}
     for mark in landmarks:
         if mark.lane in signals and from_us <= mark.at_us <= to_us:
             column, lane = column_of(mark.at_us), signals[mark.lane]

@@ -11,6 +11,7 @@ from quarterdeck.backend.picture.boards.belief_matrix import (
     state_word,
     table_text,
 )
+from quarterdeck.backend.picture.events.partitions import migration_path_text
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.fold.table_belief import NOBODY
@@ -20,7 +21,6 @@ from quarterdeck.backend.picture.replicas.replica_map import NO_ROW, ReplicaMap
 from quarterdeck.backend.picture.text.fact import Fact, Tone
 from quarterdeck.backend.picture.text.formatting import age_text, counted, letter_of, one_line
 from quarterdeck.backend.picture.text.not_told import NOT_TOLD, not_told
-from quarterdeck.backend.picture.text.partition_event_description import migration_path_text
 
 DIGEST_SHOWN = 8
 """Letters of a digest that tell tables apart at a glance."""

@@ -21,6 +21,11 @@ def _three_figures(amount: float) -> str:
     return f"{amount:.3g}" if amount < 999.5 else f"{amount:.0f}"
 
 
+def clock_text(at_us: int) -> str:
+    """Return a moment on the run's clock as seconds with milliseconds, right-aligned up to 99999 s."""
+    return f"{at_us / SECOND_US:9.3f}"
+
+
 def age_text(length_us: int) -> str:
     """How long something has lasted, in whole seconds, minutes or hours: the longest unit with two of it or more."""
     seconds = max(length_us, 0) // SECOND_US

@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 from quarterdeck.backend.core.cluster_profile import ClusterState, allows_joins
 from quarterdeck.backend.core.commands.catalogue import members_ended
 from quarterdeck.backend.core.commands.commands import ChangeState, Command, SearchClusters, SetJoinList
+from quarterdeck.backend.picture.events.split_brain import VERDICTS
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.merging.join_list_edit import edit_sentences
-from quarterdeck.backend.picture.text.event_description import VERDICTS
 from quarterdeck.backend.picture.text.formatting import counted, one_line
 from quarterdeck.backend.picture.text.not_told import not_told
 from quarterdeck.backend.picture.what_if.loss import incarnations_by_table, incarnations_left, who_does_not_tell

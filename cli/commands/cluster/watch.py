@@ -84,7 +84,7 @@ class RecordStream:
 
     def tell(self, records: Iterable[Record]) -> None:
         """Print them in words."""
-        from quarterdeck.backend.picture.text.event_description import describe_record
+        from quarterdeck.backend.picture.events.catalogue import describe_record
 
         for record in records:
             print(describe_record(record, self._picture.label_of))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from quarterdeck.app.console import Console
 from quarterdeck.app.views.events.screen import EventsScreen
 from quarterdeck.backend.core.events import ClaimFinished, ProcessKilled
-from quarterdeck.backend.picture.explain.episodes.deciding import deciding_record
+from quarterdeck.backend.picture.explain.episodes.decisions import deciding_record
 from tests.app.fakes.console_driver import FIVE, formed, run_async
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.long_run_cluster import LongRunCluster

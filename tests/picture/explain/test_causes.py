@@ -10,34 +10,14 @@ from hypothesis import strategies as st
 
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.data.events import CallFinished, CallStarted, DataMeasured
-from quarterdeck.backend.core.events import EVENT_KINDS, Event, LinkChanged, Record
+from quarterdeck.backend.core.data.events import CallFinished, CallStarted
+from quarterdeck.backend.core.events import Event, LinkChanged, Record
 from quarterdeck.backend.core.partitions import events as partition_events
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.core.witnessed import events as witnessed
-from quarterdeck.backend.picture.explain.causes import RULES, Cause, causes, direct_causes
+from quarterdeck.backend.picture.explain.causes import Cause, causes, direct_causes
 from quarterdeck.backend.picture.explain.event_index import EventIndex, identity
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.picture.played_scenarios import SCENARIOS, event_index_of, records_of
-
-BEGINNINGS = (
-    events.AddressUnusable,
-    events.ProcessKilled,
-    events.ProcessPaused,
-    events.ProcessResumed,
-    events.LinkChanged,
-    events.StrangerRefused,
-    events.JournalChanged,
-    events.OperatorAsked,
-    witnessed.MemberWitnessed,
-    witnessed.OwnersTold,
-    witnessed.ReplicaMigrated,
-    witnessed.ConnectionChanged,
-    partition_events.DrainStarted,
-    CallStarted,
-    DataMeasured,
-)
-"""What comes from outside, and so follows from nothing that is recorded."""
 
 
 def the_last(event_index: EventIndex, kind: type[Event], wanted: Callable[[Record], bool] = lambda _: True) -> Record:
@@ -46,11 +26,6 @@ def the_last(event_index: EventIndex, kind: type[Event], wanted: Callable[[Recor
 
 def told_by(chain: tuple[Cause, ...], kind: type[Event]) -> list[Cause]:
     return [cause for cause in chain if isinstance(cause.record.event, kind)]
-
-
-def test_every_kind_of_event_has_a_rule_or_comes_from_outside() -> None:
-    assert set(RULES) | set(BEGINNINGS) == set(EVENT_KINDS.values())
-    assert not set(RULES) & set(BEGINNINGS)
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in SCENARIOS.glob("*.yaml")))

@@ -16,12 +16,13 @@ from quarterdeck.backend.core.events import HeartbeatLate, LinkChanged, MemberSt
 from quarterdeck.backend.core.partitions.events import MigrationDecided, MigrationStarted
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed, ReplicaMigrated
 from quarterdeck.backend.hazelcast.logs.reader import read_logs
+from quarterdeck.backend.picture.events.catalogue import describe_record
 from quarterdeck.backend.picture.explain.episodes import open_episodes
 from quarterdeck.backend.picture.explain.episodes.decisions import BusySecond, Decisions
 from quarterdeck.backend.picture.explain.episodes.episode import Episode
 from quarterdeck.backend.picture.explain.episodes.episodes import Episodes
 from quarterdeck.backend.picture.explain.episodes.sentences import sentence_of
-from quarterdeck.backend.picture.text.event_description import clock_text, describe_record
+from quarterdeck.backend.picture.text.formatting import clock_text
 from quarterdeck.backend.scenarios.format.reading import load_scenario
 from quarterdeck.backend.simulation.simulated_driver import simulate
 from quarterdeck.backend.training import demos

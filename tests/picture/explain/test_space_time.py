@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from quarterdeck.backend.core import events
+from quarterdeck.backend.picture.events.catalogue import ROWS
 from quarterdeck.backend.picture.explain.causes import direct_causes
-from quarterdeck.backend.picture.explain.event_trace import FAULT_EVENTS
-from quarterdeck.backend.picture.explain.space_time import MARK_RULES, NOT_DRAWN, ZOOMS_US, Arrow, SpaceTime
+from quarterdeck.backend.picture.explain.space_time import ZOOMS_US, Arrow, SpaceTime
 from tests.picture.played_scenarios import event_index_of
 
 
 def diagram_of(name: str, zoom_us: int = 0) -> SpaceTime:
     event_index = event_index_of(name)
-    labels = list(dict.fromkeys(one.member for one in event_index.records if not isinstance(one.event, FAULT_EVENTS)))
+    labels = list(dict.fromkeys(one.member for one in event_index.records if ROWS[type(one.event)].befalls is None))
     diagram = SpaceTime(event_index, labels, zoom_us)
     diagram.extend(event_index.records)
     return diagram
@@ -22,7 +22,7 @@ def diagram_of(name: str, zoom_us: int = 0) -> SpaceTime:
 def test_every_event_of_a_member_has_a_row_and_a_mark() -> None:
     for name in ("master-crash", "cut-racks", "p-move", "join-list-edit", "frozen-member"):
         diagram, event_index = diagram_of(name), event_index_of(name)
-        drawn = [one for one in event_index.records if not isinstance(one.event, NOT_DRAWN)]
+        drawn = [one for one in event_index.records if ROWS[type(one.event)].mark is not None]
         assert len(diagram) == len(drawn)
         for record in drawn:
             place = diagram.row_of(record)
@@ -72,7 +72,7 @@ def test_lanes_end_with_a_kill_and_begin_with_a_start() -> None:
 @pytest.mark.parametrize("zoom_us", ZOOMS_US)
 def test_zoom_keeps_every_event_in_some_row(zoom_us: int) -> None:
     diagram, event_index = diagram_of("cut-racks", zoom_us), event_index_of("cut-racks")
-    drawn = [one for one in event_index.records if not isinstance(one.event, NOT_DRAWN)]
+    drawn = [one for one in event_index.records if ROWS[type(one.event)].mark is not None]
     rows = [diagram.row(place) for place in range(len(diagram))]
     assert sum(row.events for row in rows) == len(drawn)
     assert sum(len(row.marks) + sum(mark.more for mark in row.marks) for row in rows) == len(drawn)
@@ -100,7 +100,3 @@ def test_the_row_of_a_moment() -> None:
     assert diagram.row_at(-1) == 0
     assert diagram.row_at(10**12) == len(diagram) - 1
     assert diagram.row(diagram.row_at(8_500_000)).at_us <= 8_500_000
-
-
-def test_what_is_drawn_and_what_is_not_do_not_overlap() -> None:
-    assert not set(MARK_RULES) & set(NOT_DRAWN)

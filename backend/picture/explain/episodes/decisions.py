@@ -6,34 +6,31 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from quarterdeck.backend.core import events
-from quarterdeck.backend.core.data.events import BackupInStep, CallFinished, CallStarted
+from quarterdeck.backend.core.data.events import CallFinished, CallStarted
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.partitions import events as partition_events
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import ReplicaMigrated
-from quarterdeck.backend.picture.explain.episodes.episodes import BACKGROUND, FREQUENT, MEASUREMENTS
+from quarterdeck.backend.picture.events.catalogue import ROWS, part_of
+from quarterdeck.backend.picture.explain.episodes.episode import Episode
 from quarterdeck.backend.picture.text.formatting import bytes_text, counted
-
-DETAILS = FREQUENT | BACKGROUND | MEASUREMENTS | {
-    events.JoinRequested,
-    events.MasterChanged,
-    events.MemberAdmitted,
-    events.HeartbeatLate,
-    events.ExplicitSuspicionSent,
-    events.ExplicitSuspicionReceived,
-    events.ComplaintSent,
-    events.ClaimAnswered,
-    BackupInStep,
-}  # fmt: skip
-"""What leads to a decision, or only follows one."""
 
 
 def is_decision(record: Record) -> bool:
-    """Whether somebody decided something, or did something to the cluster."""
-    event = record.event
-    if isinstance(event, events.ListInstalled):
-        return event.cause not in ("published", "joined")
-    return type(event) not in DETAILS
+    """Return whether a member decided something, or something was done to the cluster."""
+    return part_of(record.event) == "decision"
+
+
+def deciding_record(episode: Episode) -> Record:
+    """Return the record of an episode that says most of why it went as it did, that of which an operator asks why.
+
+    It is the first of these; without any the first decision, else the record that the episode began with.
+    """
+    first = next((record for record in episode.records if is_decision(record)), episode.first)
+    if not episode.records:
+        return first
+    most = max(episode.records, key=lambda record: ROWS[type(record.event)].decides)
+    return most if ROWS[type(most.event)].decides else first
 
 
 @dataclass(slots=True)
@@ -114,7 +111,7 @@ class Decisions:
         for record in records:
             if is_decision(record):
                 yield record
-            elif type(record.event) in FREQUENT:
+            elif part_of(record.event) == "frequent":
                 second = self._second
                 if second is None or record.at // SECOND_US != second.at_us // SECOND_US:
                     second = BusySecond(record)

@@ -17,10 +17,8 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
-from quarterdeck.backend.core.data.events import CallFinished, CallStarted, DataMeasured
-from quarterdeck.backend.core.events import EVENT_KINDS, AddressesRemembered, Record, SearchPlanned
-from quarterdeck.backend.core.partitions import events as partition_events
-from quarterdeck.backend.core.witnessed.events import OwnersTold, ReplicaMigrated
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.events.catalogue import KINDS, ROWS, describe_event
 from quarterdeck.backend.picture.explain.episodes.episode import Episode
 from quarterdeck.backend.picture.explain.episodes.fault_rules import FAULT_RULES
 from quarterdeck.backend.picture.explain.episodes.membership_rules import MEMBERSHIP_RULES
@@ -29,37 +27,9 @@ from quarterdeck.backend.picture.explain.episodes.open_episodes import MOMENT_US
 from quarterdeck.backend.picture.explain.episodes.partition_rules import PARTITION_RULES
 from quarterdeck.backend.picture.explain.episodes.suspicion_rules import SUSPICION_RULES
 from quarterdeck.backend.picture.explain.episodes.witness_rules import WITNESS_RULES
-from quarterdeck.backend.picture.text.event_description import describe_event
 from quarterdeck.backend.picture.text.formatting import NameOf, one_line, with_names
 
 RULES = {**MEMBERSHIP_RULES, **SUSPICION_RULES, **MERGE_RULES, **FAULT_RULES, **PARTITION_RULES, **WITNESS_RULES}
-
-FREQUENT = frozenset(
-    (
-        CallStarted,
-        CallFinished,
-        partition_events.TableChanged,
-        partition_events.PartitionLost,
-        partition_events.MigrationStarted,
-        partition_events.MigrationAccepted,
-        partition_events.MigrationRejected,
-        partition_events.MigrationCopied,
-        partition_events.MigrationCommitting,
-        partition_events.MigrationDecided,
-        partition_events.MigrationFinished,
-        partition_events.CompletedEvicted,
-        ReplicaMigrated,
-    )
-)
-"""Kinds that come by the thousand, and of which none is a decision that a reader waits for."""
-
-BACKGROUND = frozenset((AddressesRemembered, SearchPlanned, OwnersTold))
-"""What a member notes for itself: it belongs to what the member told of last, and never makes an episode if there is one."""
-
-MEASUREMENTS = frozenset((DataMeasured,))
-"""Kinds that only tell amounts: nothing happened, and they belong to no episode."""
-
-TAGS = {kind: tag for tag, kind in EVENT_KINDS.items()}
 
 
 class Episodes:
@@ -75,13 +45,14 @@ class Episodes:
         known = self._known
         for record in records:
             kind = type(record.event)
+            part = ROWS[kind].part
             self.revision += 1
-            if kind in MEASUREMENTS:
+            if part == "measurement":
                 continue
             rule = RULES.get(kind)
             episode = rule(known, record, record.event) if rule is not None else None
-            episode = episode or self._nearest(record, kind)
-            known.keep(episode, record, TAGS.get(kind, ""), frequent=kind in FREQUENT)
+            episode = episode or self._nearest(record, background=part == "background")
+            known.keep(episode, record, KINDS[kind], frequent=part == "frequent")
 
     @property
     def all(self) -> Sequence[Episode]:
@@ -102,11 +73,10 @@ class Episodes:
         """How many of the oldest are not remembered any more."""
         return self._known.begun - len(self._known.episodes)
 
-    def _nearest(self, record: Record, kind: type) -> Episode:
-        """Where a record belongs that no rule has a place for."""
+    def _nearest(self, record: Record, *, background: bool) -> Episode:
         known = self._known
         found = known.cause_of(record) or known.touched.get(record.member)
-        if found is not None and (kind in BACKGROUND or record.at - found.end_us <= MOMENT_US):
+        if found is not None and (background or record.at - found.end_us <= MOMENT_US):
             return found
         told = one_line(with_names(describe_event(record.event, known.label_of), known.label_of))
         return known.begin("other", record, note=f"{one_line(record.member)} {told}")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.events.faults import condition_text, journal_text, request_text
 from quarterdeck.backend.picture.explain.episodes.episode import Episode
 from quarterdeck.backend.picture.explain.episodes.open_episodes import (
     FORGIVEN_US,
@@ -13,7 +14,6 @@ from quarterdeck.backend.picture.explain.episodes.open_episodes import (
     OpenEpisodes,
 )
 from quarterdeck.backend.picture.explain.episodes.rule import Rule
-from quarterdeck.backend.picture.text.event_description import condition_text
 
 
 def _killed(known: OpenEpisodes, record: Record, event: events.ProcessKilled) -> Episode:
@@ -65,8 +65,7 @@ def _settings_changed(known: OpenEpisodes, record: Record, event: events.Setting
 
 
 def _asked(known: OpenEpisodes, record: Record, event: events.OperatorAsked) -> Episode:
-    said = f"{event.remote}, as {event.role}, asks for {event.command}"
-    episode = _same_of_many(known, record, "request", said)
+    episode = _same_of_many(known, record, "request", request_text(event))
     episode.failure = episode.failure or ("" if event.granted else event.reason or "refused")
     return episode
 
@@ -104,8 +103,7 @@ def _unusable(known: OpenEpisodes, record: Record, event: events.AddressUnusable
 
 
 def _journal(known: OpenEpisodes, record: Record, event: events.JournalChanged) -> Episode:
-    told = f"cannot be written: {event.failure}" if event.failure else "is written again"
-    return known.begin("other", record, note=f"the journal of {event.target} {told}")
+    return known.begin("other", record, note=f"the journal of {event.target} {journal_text(event)}")
 
 
 FAULT_RULES: Mapping[type, Rule] = {

@@ -12,10 +12,10 @@ from quarterdeck.backend.core.witnessed.events import (
     ReplicaMigrated,
     Source,
 )
+from quarterdeck.backend.picture.events.witnessed import connection_text
 from quarterdeck.backend.picture.explain.episodes.episode import Episode, EpisodeKind
 from quarterdeck.backend.picture.explain.episodes.open_episodes import MOMENT_US, QUIET_US, START_US, OpenEpisodes
 from quarterdeck.backend.picture.explain.episodes.rule import Rule
-from quarterdeck.backend.picture.text.witness_event_description import CONNECTIONS
 
 SOURCES: dict[Source, str] = {"logs": "their logs", "client-protocol": "what they tell their clients"}
 
@@ -56,8 +56,7 @@ def _connection(known: OpenEpisodes, record: Record, event: ConnectionChanged) -
     if episode is None or episode.target != event.state:
         episode = known.begin("connection", record)
         episode.target = event.state
-        reason = f": {event.reason}" if event.reason else ""
-        episode.note = known.words(f"{CONNECTIONS[event.state]}{reason}")
+        episode.note = known.words(connection_text(event))
     known.add_subject(episode, label)
     return episode
 

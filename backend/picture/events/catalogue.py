@@ -1,0 +1,63 @@
+"""Every row, by the class of its events, and what all readers ask of an event: its kind, its words and its tone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from quarterdeck.backend.core.events import EVENT_KINDS, Event, MemberStarted, Record
+from quarterdeck.backend.picture.events.data import DATA
+from quarterdeck.backend.picture.events.event_row import EpisodePart, EventRow
+from quarterdeck.backend.picture.events.faults import FAULTS, REQUESTS
+from quarterdeck.backend.picture.events.membership import CLAIMS, INCARNATIONS, LISTS
+from quarterdeck.backend.picture.events.partitions import MIGRATIONS, TABLE
+from quarterdeck.backend.picture.events.split_brain import CLUSTER_STATE, MERGES
+from quarterdeck.backend.picture.events.suspicion import PARTIAL_DISCONNECTIONS, SUSPICION
+from quarterdeck.backend.picture.events.witnessed import WITNESSED
+from quarterdeck.backend.picture.text.fact import Tone
+from quarterdeck.backend.picture.text.formatting import NameOf, clock_text, one_line, with_names
+
+ALL_ROWS: tuple[EventRow[Any], ...] = (
+    *INCARNATIONS, *LISTS, *CLAIMS, *SUSPICION, *PARTIAL_DISCONNECTIONS, *MERGES, *CLUSTER_STATE, *FAULTS, *REQUESTS,
+    *TABLE, *MIGRATIONS, *DATA, *WITNESSED,
+)  # fmt: skip
+
+ROWS: Mapping[type[Event], EventRow[Any]] = {row.kind: row for row in ALL_ROWS}
+
+KINDS: Mapping[type[Event], str] = {kind: tag for tag, kind in EVENT_KINDS.items()}
+"""By class, the name that it has in journals."""
+
+
+def kind_of(record: Record) -> str:
+    """Return the name of the kind of event, as journals have it."""
+    return KINDS[type(record.event)]
+
+
+def describe_event(event: Event, name_of: NameOf = str) -> str:
+    """Return what happened, without when and to whom. It may hold whatever others sent; `record_words` makes it one line."""
+    return ROWS[type(event)].words(event, name_of)
+
+
+def record_words(record: Record, name_of: NameOf = str) -> str:
+    """Return what happened as one line without control characters, also with names for the addresses in reasons."""
+    words = describe_event(record.event, name_of)
+    if not isinstance(record.event, MemberStarted):  # which says which address a name stands for
+        words = with_names(words, name_of)
+    return one_line(words)
+
+
+def describe_record(record: Record, name_of: NameOf = str) -> str:
+    """Return when, to whom and what happened, as one line without control characters."""
+    return f"{clock_text(record.at)}  {one_line(record.member)}  {record_words(record, name_of)}"
+
+
+def tone_of(event: Event) -> Tone:
+    """Return how the line of an event is painted."""
+    tone = ROWS[type(event)].tone
+    return tone if isinstance(tone, str) else tone(event)
+
+
+def part_of(event: Event) -> EpisodePart:
+    """Return what an event is within an episode."""
+    part = ROWS[type(event)].part
+    return part if isinstance(part, str) else part(event)

@@ -1,0 +1,97 @@
+"""Calls of clients, backups and measurements: the rows of their events."""
+
+from __future__ import annotations
+
+from logging import DEBUG
+
+from quarterdeck.backend.core.data import events
+from quarterdeck.backend.core.membership.events import MemberStarted
+from quarterdeck.backend.picture.events.event_row import EventRow, Follows
+from quarterdeck.backend.picture.text.formatting import NameOf, bytes_text, counted, duration_text
+
+TEXT_SHOWN = 60
+"""Letters of a key or a value that a line shows."""
+
+
+def call_text(call: events.CallFinished) -> str:
+    """Return how a call ended: ``put orders k1: was 'a' before (p17, 3 ms)``."""
+    asked = f"{call.operation} {call.map} {call.key}"
+    if call.problem:
+        return f"{asked} failed: {call.problem}; {'nothing was done' if call.untouched else 'it may have been done'}"
+    found = _quoted(call.value) if call.found else "not there"
+    outcome = found if call.operation == "get" else f"was {found} before"
+    return f"{asked}: {outcome} (p{call.partition}, {duration_text(call.took)})"
+
+
+def _quoted(text: str) -> str:
+    return repr(text if len(text) <= TEXT_SHOWN else text[: TEXT_SHOWN - 1] + "…")
+
+
+def _call_started(event: events.CallStarted, name_of: NameOf) -> str:
+    what = f" {_quoted(event.value)}" if event.operation == "put" else ""
+    return f"is asked to {event.operation} {event.map} {event.key}{what}"
+
+
+def _in_step(event: events.BackupInStep, name_of: NameOf) -> str:
+    has = f"{counted(event.entries, 'entry', 'entries')}, {bytes_text(event.bytes)}"
+    return f"its backup of p{event.partition} is in step with {name_of(event.owner)} again: {has}"
+
+
+def _merged(event: events.EntriesMerged, name_of: NameOf) -> str:
+    brought = counted(event.offered, "entry", "entries")
+    failed = f"; the rest could not be offered: {event.problem}" if event.problem else ""
+    return f"brought {brought} into the merge, {event.taken} taken ({event.policy}){failed}"
+
+
+def _measured(event: events.DataMeasured, name_of: NameOf) -> str:
+    reads, writes = sum(measured.reads for measured in event.maps), sum(measured.writes for measured in event.maps)
+    stored = f"stores {counted(event.entries, 'entry', 'entries')}, {bytes_text(event.bytes)}"
+    lag = f"; {counted(len(event.lagging), 'backup')} behind" if event.lagging else ""
+    asked = f"{counted(reads, 'read')} and {counted(writes, 'write')} in {duration_text(event.span)}"
+    return f"{stored}, and {event.backup_entries} as a backup; {asked}{lag}"
+
+
+DATA = (
+    EventRow(
+        kind=events.CallStarted,
+        words=_call_started,
+        tone="faint",
+        level=DEBUG,
+        mark=None,
+        part="frequent",
+        external=True,
+    ),
+    EventRow(
+        kind=events.CallFinished,
+        words=lambda event, name_of: call_text(event),
+        tone=lambda event: "warning" if event.problem else "plain",
+        level=DEBUG,
+        mark=None,
+        part="frequent",
+    ),
+    EventRow(
+        kind=events.BackupOutOfStep,
+        words=lambda event, name_of: (
+            f"its backup of p{event.partition} is out of step with {name_of(event.owner)}: {event.reason}"
+        ),
+        tone="warning",
+        level=DEBUG,
+    ),
+    EventRow(kind=events.BackupInStep, words=_in_step, tone="good", level=DEBUG, part="detail"),
+    EventRow(
+        kind=events.EntriesMerged,
+        words=_merged,
+        tone="strong",
+        story="merge",
+        follows=(Follows(MemberStarted, "it came here in a merge"),),
+    ),
+    EventRow(
+        kind=events.DataMeasured,
+        words=_measured,
+        tone="faint",
+        level=DEBUG,
+        mark=None,
+        part="measurement",
+        external=True,
+    ),
+)

@@ -1,0 +1,96 @@
+"""The row of an event: its words and its tone, its places in diagrams, logs and episodes, and what it follows from."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, Literal, NamedTuple, TypeVar
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import Event
+from quarterdeck.backend.picture.text.fact import Tone
+from quarterdeck.backend.picture.text.formatting import NameOf
+
+E = TypeVar("E")
+
+Mark = tuple[str, Tone]
+"""What stands in a lane of the space–time diagram: a glyph and what it is about."""
+
+LetterOf = Callable[[Address | str], str]
+"""Gives the letter of the member at an address, or of this label, in marks."""
+
+LandmarkLane = Literal["bookmarks", "violations", "splits", "claims", "faults", "observed"]
+"""`faults` are those that were injected. For real members these are not recorded: what is `observed` stands in their place."""
+
+
+class LandmarkMark(NamedTuple):
+    """What marks a moment on the strip of time."""
+
+    lane: LandmarkLane
+    letter: str
+    tone: Tone
+    text: str
+
+
+class Follows(NamedTuple):
+    """A kind of event that another one follows from, and why that is so."""
+
+    kind: type[Event]
+    reason: str
+    deeper: bool = True
+    """Whether the causes of that event belong to the answer too."""
+
+
+EpisodePart = Literal["decision", "detail", "frequent", "background", "measurement"]
+"""What an event is within an episode.
+
+A ``detail`` leads to a decision or follows one. ``frequent`` ones come by the thousand, and none of them is a decision that a
+reader waits for. ``background`` is what a member notes for itself, which begins no episode if there is one. A ``measurement``
+only gives amounts, and belongs to no episode.
+"""
+
+LaneState = Literal["alive", "frozen", "over"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventRow(Generic[E]):
+    """Everything about one class of events that is not a field of it."""
+
+    kind: type[E]
+    words: Callable[[E, NameOf], str]
+    """What happened, without when and to whom. The text may hold whatever others sent."""
+    tone: Tone | Callable[[E], Tone] = "plain"
+    """How its line in the tail of events is painted."""
+
+    # The member's log
+    level: int = logging.INFO
+    """Warnings should be looked at, debug messages are the single steps of a protocol."""
+    logged_as: str | Callable[[E], str] = ""
+    """The product's phrase for it, which stands before its words."""
+
+    # The space–time diagram and the strip of time
+    mark: Mark | Callable[[E, LetterOf], Mark] | None = ("·", "faint")
+    """None: it is not drawn, for it would hide the rest, or concerns no other member."""
+    mark_weight: int = 0
+    """The greatest is shown of several marks in one place."""
+    befalls: Callable[[E], str] | None = None
+    """The label of the member that it is done to, where another one records it."""
+    lane: LaneState | None = None
+    """What the lane of its member is from here on."""
+    landmark: Callable[[E, str], LandmarkMark | None] | None = None
+    """How it stands out in a run; the second argument is the label of the member that records it."""
+
+    # Episodes and stories
+    part: EpisodePart | Callable[[E], EpisodePart] = "decision"
+    decides: int = 0
+    """How much it says of why its episode went as it did; 0: nothing."""
+    story: Literal["", "claim", "merge"] = ""
+    """The story of which it may be a step."""
+    begins_story: bool = False
+
+    # Causes
+    external: bool = False
+    """Whether it comes from outside, and so follows from nothing that is recorded."""
+    follows: tuple[Follows, ...] = ()
+    """What it follows from: the record that it names as its cause, or the latest of that kind of the same incarnation."""

@@ -1,0 +1,210 @@
+"""The partition table and migrations: the rows of their events. The words of those that come by the thousand are terse."""
+
+from __future__ import annotations
+
+from logging import DEBUG, WARNING
+
+from quarterdeck.backend.core.membership.events import ClaimFinished, ListInstalled
+from quarterdeck.backend.core.partitions import events
+from quarterdeck.backend.picture.events.event_row import EventRow, Follows
+from quarterdeck.backend.picture.text.formatting import NameOf, bytes_text, counted, duration_text, names_text
+
+NOBODY_TEXT = "–"
+
+
+def _table_changed(event: events.TableChanged, name_of: NameOf) -> str:
+    if len(event.rows) != 1:
+        return f"has table v{event.table_version}: {counted(len(event.rows), 'partition')} changed ({event.cause})"
+    partition, _, *places = event.rows[0]
+    held = ", ".join(name_of(event.holders[place].address) if place >= 0 else NOBODY_TEXT for place in places)
+    return f"has table v{event.table_version}: p{partition} is {held} ({event.cause})"
+
+
+def _lost(event: events.PartitionLost, name_of: NameOf) -> str:
+    if event.lost_backups >= events.ALL_LOST:
+        return f"loses p{event.partition}: no replica is left, it begins empty"
+    backups = f" and backups up to {event.lost_backups}" if event.lost_backups else ""
+    return f"p{event.partition} has lost its owner{backups}"
+
+
+def _recovered(event: events.TableRecovered, name_of: NameOf) -> str:
+    answers = ", ".join(f"{name_of(who)} v{theirs}" for who, theirs in event.answered.items()) or "nobody"
+    committed, rolled_back = len(event.committed_ids), len(event.rolled_back_ids)
+    settled = f"; of migrations under way {committed} committed, {rolled_back} rolled back"
+    found = f"has recovered the table, v{event.table_version}, from answers of {answers}"
+    return found + (settled if committed or rolled_back else "")
+
+
+def _planned(event: events.MigrationsPlanned, name_of: NameOf) -> str:
+    if not event.planned:
+        return f"has nothing to migrate: {event.why}"
+    clears = sum(planned.type == "CLEAR" for planned in event.planned)
+    cleared = f", {counted(clears, 'place')} to clear" if clears else ""
+    copies = f"{counted(event.moves, 'replica')} to copy, {event.lower_bound} places to fill at least"
+    return f"plans {counted(len(event.planned) - clears, 'migration')} ({copies}{cleared}): {event.why}"
+
+
+def _started(event: events.MigrationStarted, name_of: NameOf) -> str:
+    lowers = ", unavoidably with a replica less meanwhile" if event.unavoidable else ""
+    return f"begins p{event.partition} {event.type}: {migration_path_text(event, name_of)}{lowers}"
+
+
+def migration_path_text(migration: events.MigrationStarted, name_of: NameOf) -> str:
+    """Return which member gets which replica, and what becomes of the one there: ``n4 to 0, n1 goes to 2``."""
+    came = f" from {migration.destination_current}" if migration.destination_current >= 0 else ""
+    arrival = f"{name_of(migration.destination)}{came} to {migration.destination_new}"
+    if migration.source is None:
+        return arrival
+    went = f" to {migration.source_new}" if migration.source_new >= 0 else ""
+    return f"{arrival}, {name_of(migration.source)} goes{went}"
+
+
+def _change(event: events.MigrationAccepted | events.MigrationFinished) -> str:
+    current, new = event.current_replica_index, event.new_replica_index
+    return f"{current if current >= 0 else NOBODY_TEXT} → {new if new >= 0 else NOBODY_TEXT}"
+
+
+def _copied(event: events.MigrationCopied, name_of: NameOf) -> str:
+    amount = f"{bytes_text(event.bytes)}, {counted(event.chunks, 'chunk')}"
+    return f"copied p{event.partition}: {amount}, {duration_text(event.took)}"
+
+
+def _decided(event: events.MigrationDecided, name_of: NameOf) -> str:
+    decision = "commits" if event.committed else "rolls back"
+    why = f": {event.reason}" if event.reason else ""
+    return f"{decision} p{event.partition}, now v{event.partition_version}{why}"
+
+
+TABLE = (
+    EventRow(
+        kind=events.TableChanged,
+        words=_table_changed,
+        tone="faint",
+        level=DEBUG,
+        mark=lambda event, letter: (f"t{event.table_version}", "faint"),
+        part="frequent",
+    ),
+    EventRow(
+        kind=events.PartitionLost,
+        words=_lost,
+        tone="bad",
+        level=WARNING,
+        mark=lambda event, letter: (f"∅ p{event.partition}", "bad"),
+        mark_weight=7,
+        part="frequent",
+        follows=(Follows(ListInstalled, "who held it is on the list no more"),),
+    ),
+    EventRow(
+        kind=events.TableRecoveryStarted,
+        words=lambda event, name_of: f"recovers the table: asks {names_text(event.asked, name_of)} for theirs",
+        tone="warning",
+        mark=("t?", "warning"),
+        follows=(Follows(ClaimFinished, "it is master now, and migrations may have been under way"),),
+    ),
+    EventRow(
+        kind=events.TableRecovered,
+        words=_recovered,
+        tone="good",
+        mark=lambda event, letter: (f"t{event.table_version} ok", "good"),
+        decides=3,
+        follows=(Follows(events.TableRecoveryStarted, "everybody has answered or left"),),
+    ),
+    EventRow(
+        kind=events.CompletedEvicted,
+        words=lambda event, name_of: f"all members know the end of {counted(len(event.migration_ids), 'migration')}",
+        tone="faint",
+        level=DEBUG,
+        part="frequent",
+    ),
+    EventRow(
+        kind=events.DrainStarted,
+        words=lambda event, name_of: f"moves all data off {name_of(event.address)}, which wants to leave",
+        tone="strong",
+        mark=lambda event, letter: (f"drain {letter(event.address)}", "strong"),
+        external=True,
+    ),
+    EventRow(
+        kind=events.DrainFinished,
+        words=lambda event, name_of: f"lets {name_of(event.address)} leave: {event.reason or 'nothing is left on it'}",
+        tone="good",
+        mark=lambda event, letter: (f"free {letter(event.address)}", "good"),
+    ),
+)
+
+MIGRATIONS = (
+    EventRow(
+        kind=events.MigrationsPlanned,
+        words=_planned,
+        tone="strong",
+        mark=lambda event, letter: (f"plan {len(event.planned)}", "strong"),
+        decides=1,
+    ),
+    EventRow(
+        kind=events.MigrationsCancelled,
+        words=lambda event, name_of: f"drops {counted(event.remaining, 'planned migration')}: {event.reason}",
+        tone="warning",
+        decides=2,
+    ),
+    EventRow(
+        kind=events.MigrationStarted,
+        words=_started,
+        level=DEBUG,
+        mark=lambda event, letter: (f"▷ p{event.partition}", "plain"),
+        part="frequent",
+    ),
+    EventRow(
+        kind=events.MigrationAccepted,
+        words=lambda event, name_of: f"takes part in p{event.partition} as {event.endpoint} {_change(event)}",
+        tone="faint",
+        level=DEBUG,
+        mark=lambda event, letter: (f"· p{event.partition}", "faint"),
+        part="frequent",
+    ),
+    EventRow(
+        kind=events.MigrationRejected,
+        words=lambda event, name_of: f"takes no part in p{event.partition} as {event.endpoint}: {event.reason}",
+        tone="warning",
+        level=DEBUG,
+        mark=lambda event, letter: (f"✗ p{event.partition}", "warning"),
+        part="frequent",
+    ),
+    EventRow(
+        kind=events.MigrationCopied,
+        words=_copied,
+        tone="faint",
+        level=DEBUG,
+        mark=lambda event, letter: (f"▶ p{event.partition}", "plain"),
+        mark_weight=3,
+        part="frequent",
+    ),
+    EventRow(
+        kind=events.MigrationCommitting,
+        words=lambda event, name_of: f"asks for the commit of p{event.partition}",
+        tone="faint",
+        level=DEBUG,
+        mark=lambda event, letter: (f"◇ p{event.partition}", "plain"),
+        part="frequent",
+    ),
+    EventRow(
+        kind=events.MigrationDecided,
+        words=_decided,
+        tone=lambda event: "plain" if event.committed else "warning",
+        level=DEBUG,
+        mark=lambda event, letter: (
+            (f"✓ p{event.partition}", "good") if event.committed else (f"✗ p{event.partition}", "warning")
+        ),
+        mark_weight=4,
+        part="frequent",
+    ),
+    EventRow(
+        kind=events.MigrationFinished,
+        words=lambda event, name_of: (
+            f"is done with p{event.partition} as {event.endpoint} "
+            f"{_change(event) if event.committed else 'without a change'}"
+        ),
+        tone="faint",
+        level=DEBUG,
+        mark=lambda event, letter: (f"{'✓' if event.committed else '✗'} p{event.partition}", "plain"),
+        part="frequent",
+    ),
+)
