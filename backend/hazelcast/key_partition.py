@@ -11,7 +11,6 @@ from typing import Literal
 
 KeyType = Literal["string", "int", "long"]
 """Java's ``String``, ``Integer`` and ``Long``. Five as an ``Integer`` is in another partition than as a ``Long``."""
-
 SEED = 0x0100_0193
 MASK = 0xFFFF_FFFF
 INT = Layout(">i")
@@ -26,7 +25,8 @@ class BadKey(ValueError):
 
 def partition_of_key(key: str, key_type: KeyType, partition_count: int) -> int:
     """Return the partition of a key that is given as text. Raises `BadKey`."""
-    number = _signed(murmur3(serialized(key, key_type), SEED))
+    number = murmur3(serialized(key, key_type), SEED)
+    number = number - (1 << 32) if number & 1 << 31 else number  # Java has signed numbers
     return 0 if number == LOWEST else abs(number) % partition_count
 
 
@@ -66,7 +66,3 @@ def _scrambled(block: int) -> int:
 
 def _rotated(value: int, bits: int) -> int:
     return (value << bits | value >> (32 - bits)) & MASK
-
-
-def _signed(value: int) -> int:
-    return value - (1 << 32) if value & 1 << 31 else value

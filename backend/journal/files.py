@@ -21,10 +21,8 @@ OPEN_DIRECTORY = "_open"
 OPEN_SUFFIX = ".jsonl.open"
 SEALED_SUFFIX = ".jsonl"
 RUN_PREFIX = "run="
-
 FINDINGS_FILE = "findings.jsonl"
 """What an audit that follows a journal keeps beside it; it is no part of the journal."""
-
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _RECORD = msgspec.json.Decoder(Record)
 

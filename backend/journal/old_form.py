@@ -42,7 +42,6 @@ MASTER = (
     ("its mastership claim is accepted", "claim-accepted"),
 )
 NAMES_IT = " names it"
-
 STOP = (("asked to stop", "asked"), ("could not join in *", "could-not-join"))
 CLEARANCE = (
     ("it sent a valid heartbeat", "heartbeat"),

@@ -15,7 +15,7 @@ from starlette.websockets import WebSocket
 from quarterdeck.backend.service.console_api.routes import console_paths, console_routes
 from quarterdeck.backend.service.http.face import Face
 from quarterdeck.backend.service.http.request_guard import RequestGuard, RequestLimits
-from quarterdeck.backend.service.http.responses import Denied, failure, no_such_path, wrong_method
+from quarterdeck.backend.service.http.responses import Denied, failure, no_such_path, on_crash, wrong_method
 from quarterdeck.backend.service.meters import TimedRequests
 from quarterdeck.backend.service.rest import configuration, health, management, maps
 from quarterdeck.backend.service.rest.endpoint import rest_routes
@@ -42,13 +42,17 @@ ABSENT = {
 }
 """What the product has below `REST` and this cluster does not."""
 
-KNOWN_PATHS = (*(one.path for one in OPERATOR_PATHS if "{" not in one.path), *console_paths(), "/metrics")
+KNOWN_PATHS = (
+    *(endpoint.path for endpoint in OPERATOR_PATHS if "{" not in endpoint.path),
+    *console_paths(),
+    "/metrics",
+)
 """All paths without names in them."""
 
 
 def application(face: Face, limits: RequestLimits | None = None) -> ASGIApp:
     """Serve `face`. The application belongs to the member's event loop, as the face does."""
-    handlers = {HTTPException: _on_problem, Exception: _on_crash}
+    handlers = {HTTPException: _on_problem, Exception: on_crash}
     routes: list[BaseRoute] = [
         *rest_routes(face, OPERATOR_PATHS),
         *console_routes(face),
@@ -93,8 +97,3 @@ async def _on_problem(connection: HTTPConnection, problem: Exception) -> Respons
     if isinstance(connection, WebSocket):
         await connection.send_denial_response(answer)
     return answer
-
-
-async def _on_crash(request: HTTPConnection, problem: Exception) -> Response:
-    """Answer without details: the server logs the cause, and clients learn nothing of how the member is built."""
-    return failure(Denied(500, "something went wrong in this member", "its log says what"))

@@ -20,7 +20,6 @@ from quarterdeck.backend.picture.events.catalogue import ROWS, describe_event
 from quarterdeck.backend.picture.text.formatting import one_line
 
 LEVEL_LOGGER = "quarterdeck"
-
 LOGGER = logging.getLogger("quarterdeck.member")
 """What the member itself logs."""
 

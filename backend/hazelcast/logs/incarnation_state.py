@@ -148,20 +148,6 @@ class IncarnationState:
                 yield events.JoinRequested(master, self._join_asks[master])
             case logged.LoggedJoinFailure(reason=reason):
                 yield events.JoinFailed({self.address: reason})
-            case (
-                logged.LoggedClaimStart()
-                | logged.LoggedClaimRequest()
-                | logged.LoggedClaimFinish()
-                | logged.LoggedClaimAcceptance()
-            ):
-                yield from self._claim(parsed)
-            case (
-                events.MergeVerdict()
-                | logged.LoggedMergeStart()
-                | logged.LoggedMergeAbandonment()
-                | logged.LoggedLifecycle()
-            ):
-                yield from self._merge(parsed)
             case logged.LoggedClockJump(gap_us=gap):
                 yield events.ObserverPaused(gap)
             case (
@@ -169,7 +155,8 @@ class IncarnationState:
             ):
                 yield parsed
             case _:
-                pass
+                yield from self._claim(parsed)
+                yield from self._merge(parsed)
 
     def _suspect(self, suspect: logged.MemberMention, reason: str) -> Iterator[events.Event]:
         place = self._identity_of(suspect)

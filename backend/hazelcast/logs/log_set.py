@@ -188,7 +188,8 @@ class LogSet:
             self._members[file, stream] = state.only_name
             whole.add(state)
         names_no_member = not whole.members and not whole.self_addresses
-        self._members[file, None] = _label(file) if names_no_member else whole.only_name
+        label = Path(file).name.removesuffix(".gz")
+        self._members[file, None] = (label.partition(".")[0] or label) if names_no_member else whole.only_name
         self._read_clock(file, parts, whole)
 
     def _read_clock(self, file: str, parts: list[SplitSummary], whole: StreamState) -> None:
@@ -309,12 +310,6 @@ def _first_day_us(options: LogOptions) -> int | None:
     if stamp is None or stamp.lacks:
         raise ValueError(f"date: {options.date!r} is no date; write 2026-11-21")
     return stamp.us
-
-
-def _label(file: str) -> str:
-    """Return a name for the member of a file that names no member."""
-    name = Path(file).name.removesuffix(".gz")
-    return name.partition(".")[0] or name
 
 
 def total_counts(summaries: Sequence[SplitSummary]) -> Mapping[str, dict[str, tuple[int, int]]]:

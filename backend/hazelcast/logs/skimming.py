@@ -49,10 +49,8 @@ END_BYTES = 1 << 16
 """So much of the beginning of a file, and of its end, is read whole."""
 MOST_LINES_BACK = 200
 """In so many lines before one the first line of its message is searched."""
-
 MOST_REMEMBERED = 100_000
 """So many messages are known as yielded before those that are out of sight are forgotten."""
-
 OnRead = Callable[[int], None]
 """Receives how many more bytes were read."""
 

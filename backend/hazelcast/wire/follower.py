@@ -33,13 +33,10 @@ from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
 
 AUTHENTICATION = 1
 """The correlation of the first request."""
-
 NEVER_US = 2**62
 """The deadline when nothing is expected."""
-
 CLOSED_UNHEARD = 3
 """A peer that closes so many connections in a row before it answers is not dying: it expects something else, say TLS."""
-
 Ending = Literal["closed", "refused", "unreachable"]
 """How a connection ended, or why it was not made.
 
@@ -100,17 +97,6 @@ Phase = WaitingToDial | Dialling | Introducing | ClientSession
 class MemberFollower:
     """The connection to one member, and all that is known of it."""
 
-    address: Address
-    """How the member names itself; until then the dialled address."""
-    endpoint: Address
-    """The address that is dialled."""
-    state: messages.ConnectionState | None
-    """The state of the connection; `None` before the first attempt has ended."""
-    reason: str
-    since_us: int
-    member_uuid: str | None
-    """The incarnation that is connected, or was last."""
-
     def __init__(
         self,
         address: Address,
@@ -123,13 +109,16 @@ class MemberFollower:
         pinned: bool,
     ) -> None:
         self.address = address
+        """How the member names itself; until then the dialled address."""
         self.endpoint = endpoint
         self.pinned = pinned
         """Whether only the member of that name is accepted. At an address that a person gave, any member may answer."""
-        self.state = None
+        self.state: messages.ConnectionState | None = None
+        """The state of the connection; `None` before the first attempt has ended."""
         self.reason = ""
         self.since_us = now_us
-        self.member_uuid = None
+        self.member_uuid: str | None = None
+        """The incarnation that is connected, or was last."""
         self._settings = settings
         self._pace = settings.pace
         self._client_uuid = client_uuid
@@ -155,7 +144,9 @@ class MemberFollower:
         match self._phase:
             case WaitingToDial(until_us):
                 if now_us >= until_us:
-                    self._dial(now_us)
+                    self._number += 1
+                    self._phase = Dialling(now_us)
+                    self._outputs.append(Dial(self.connection))
             case Dialling(since_us):
                 if now_us - since_us >= self._pace.dial_us:
                     self._report(now_us, "silent", "no answer to the attempt to connect", since_us)
@@ -265,11 +256,6 @@ class MemberFollower:
 
     def _first_answer_us(self) -> int:
         return self._pace.first_answer_us if self.member_uuid is None else self._pace.silent_after_us
-
-    def _dial(self, now_us: int) -> None:
-        self._number += 1
-        self._phase = Dialling(now_us)
-        self._outputs.append(Dial(self.connection))
 
     def _go_on(self, now_us: int, session: ClientSession) -> None:
         """Ask what is due, give up late answers, and notice silence."""

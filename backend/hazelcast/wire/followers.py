@@ -32,7 +32,6 @@ comes from there.
 RANGE = re.compile(r"(?P<network>[\d.]+)\.(?P<first>\d{1,3})-(?P<last>\d{1,3})(:(?P<port>\d+))?")
 MOST_IN_A_RANGE = 64
 """How many addresses of one range are dialled."""
-
 MAX_REFUSED = 1_000
 """Of so many addresses that are not followed it is remembered that this was reported."""
 

@@ -27,8 +27,6 @@ class ReportedConfiguration(Struct, frozen=True):
     rest_enabled: bool = False
     rest_groups: tuple[str, ...] = ()
     """The groups of REST endpoints that are enabled."""
-    trusted_interfaces: tuple[str, ...] = ()
-    """The addresses from which management calls are allowed; from everywhere when there are none."""
 
     @property
     def uses_join_list(self) -> bool:
@@ -64,7 +62,6 @@ def read_configuration(xml: str) -> ReportedConfiguration | None:
         int(port) if port.isdecimal() else DEFAULT_PORT,
         rest is not None and _is_enabled(rest),
         tuple(group for group in groups if group),
-        tuple((item.text or "").strip() for item in root.findall("management-center/trusted-interfaces/interface")),
     )
 
 

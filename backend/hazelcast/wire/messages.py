@@ -7,7 +7,7 @@ the member names itself: behind NAT it may not be reachable under that name.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 from msgspec import Struct
 
@@ -16,18 +16,10 @@ from quarterdeck.backend.core.cluster_profile import ClusterState
 
 AuthenticationStatus = Literal["authenticated", "credentials failed", "serialization version differs", "not allowed"]
 """A member's answer to a client that introduces itself. `not allowed`: this client may not use this cluster."""
-
-AUTHENTICATION_STATUSES: tuple[AuthenticationStatus, ...] = (
-    "authenticated",
-    "credentials failed",
-    "serialization version differs",
-    "not allowed",
-)
+AUTHENTICATION_STATUSES: tuple[AuthenticationStatus, ...] = get_args(AuthenticationStatus)
 """By the number that stands for each on the wire."""
-
 ReportedState = ClusterState | Literal["IN_TRANSITION", "unknown"]
 """A member may be asked while the state is being changed, and a later version may have another one."""
-
 MetricValue = int | float
 
 
@@ -225,20 +217,12 @@ Event = MembersView | PartitionsView | MigrationProcessEvent | ReplicaMigrationE
 """What a member reports unasked, once a listener is in place."""
 
 Answer = (
-    Authenticated
-    | ClusterMetadata
-    | MemberConfig
-    | SystemProperties
-    | Metrics
-    | ListenerAdded
-    | ListenerRemoved
-    | RequestDone
+    Authenticated | ClusterMetadata | MemberConfig | SystemProperties | Metrics | ListenerAdded | ListenerRemoved | RequestDone
     | ErrorAnswer
-)
+)  # fmt: skip
 """The answers to requests."""
 
 Message = Event | Answer | UnknownMessage
-
 ConnectionState = Literal["connected", "merging", "silent", "refused", "gone"]
 """The state of the connection to a member, as seen from here.
 

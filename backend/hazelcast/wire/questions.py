@@ -24,13 +24,10 @@ TOPICS: dict[type[object], Topic] = {
 SIGNS_OF_LIFE = (requests.GetClusterMetadata, requests.Ping)
 ANSWER_WITHIN_US = 60 * SECOND_US
 """After so long an answer is no longer expected."""
-
 MOST_OWED = 200
 """How many answers a member may owe at once."""
-
 OLDEST = -1
 """The sequence of the oldest metrics that a member has kept."""
-
 CONFIG_SHARE = 4
 """The configuration may use one byte in so many: a large one is asked for less often."""
 
@@ -88,7 +85,13 @@ class Questions:
 
     def due(self, now_us: int) -> list[requests.Question]:
         """Return what to ask now."""
-        return [self._question(kind) for kind in self._next_us if self._is_due(kind, now_us)]
+        return [
+            self._question(kind)
+            for kind, at_us in self._next_us.items()
+            if at_us <= now_us
+            and not (self._owes(kind) or self.full)
+            and (kind in SIGNS_OF_LIFE or self._bucket.has_some(now_us))
+        ]
 
     def asked(
         self, now_us: int, correlation: int, request: requests.Request, size: int, ticket: int | None = None
@@ -165,11 +168,6 @@ class Questions:
         ]
         given_up = (asked.at_us + ANSWER_WITHIN_US for asked in self._owed.values())
         return min((*wanted, *given_up), default=now_us + SECOND_US)
-
-    def _is_due(self, kind: type[object], now_us: int) -> bool:
-        if self._next_us[kind] > now_us or self._owes(kind) or self.full:
-            return False
-        return kind in SIGNS_OF_LIFE or self._bucket.has_some(now_us)
 
     def _owes(self, kind: type[object]) -> bool:
         return any(isinstance(asked.request, kind) and asked.ticket is None for asked in self._owed.values())

@@ -108,10 +108,7 @@ class ShutDownCluster(Struct, frozen=True):
 
 Question = Ping | ReadMetrics | GetClusterMetadata | GetMemberConfig | GetSystemProperties
 """Requests that change nothing at the member."""
-
 Command = ChangeClusterState | ShutDownMember | PromoteLiteMember | ShutDownCluster
 """Requests that an operator may send."""
-
 Listening = AddClusterViewListener | AddMigrationListener | RemoveMigrationListener | AddPartitionLostListener
-
 Request = Authenticate | Listening | Question | Command

@@ -13,7 +13,6 @@ from quarterdeck.backend.hazelcast.wire.settings import Pace
 
 FIRST_CORRELATION = 2
 """After that of the authentication."""
-
 EVENT_TYPES = get_args(messages.Event)
 MIGRATION_TYPES = (messages.MigrationProcessEvent, messages.ReplicaMigrationEvent, messages.PartitionLostEvent)
 

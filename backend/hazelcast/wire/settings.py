@@ -9,7 +9,6 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.hazelcast.wire.requests import Credentials, NameOnly
 
 SECOND_US = 1_000_000
-
 WATCHED_METRICS = frozenset(("partitions", "cluster", "cluster.clock", "memory", "runtime", "os", "gc"))
 
 

@@ -24,19 +24,14 @@ from quarterdeck.backend.hazelcast.wire.messages import PartitionsView, ReplicaM
 
 OWNERS_INTERVAL_US = 250_000
 """While partitions migrate, every migration changes the table: it is recorded no more often than this."""
-
 PRODUCT = "hazelcast."
 """The names of its own properties begin with this."""
-
 OF_MASTERS: tuple[Aspect, ...] = ("migration-ends", "losses")
 """Aspects for which only masters have a listener."""
-
 START_US = 4 * SECOND_US
 """How long a member may take to answer, or refuse, what it is asked first."""
-
 ASKED_FIRST: tuple[Aspect, ...] = ("cluster-state", "settings")
 """What is asked when a connection stands. Until it is answered, what else it reports is gathered."""
-
 FORMER_MEMBERS = 1_000
 """How many addresses of former members are kept: tables and migrations name members by uuid alone."""
 

@@ -18,10 +18,8 @@ from quarterdeck.backend.hazelcast.witness.incarnation import OF_MASTERS, Witnes
 
 LIST_US = 2 * SECOND_US
 """How long the first list of a new incarnation is awaited: it shows whether the member has merged."""
-
 STAYED_US = SECOND_US
 """A process that answers again so soon is the one that answered before: none starts so quickly."""
-
 LISTED_US = 10 * SECOND_US
 """After so long an incarnation that others list, and that cannot be reached, is recorded as such."""
 

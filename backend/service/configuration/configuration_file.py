@@ -24,7 +24,6 @@ from quarterdeck.backend.service.configuration.process_configuration import (
 
 PORTS_TRIED = 100
 """As the product does (``network.port.port-count``)."""
-
 Level = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 
 

@@ -11,9 +11,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.properties import Settings
 
 EndpointGroup = Literal["CLUSTER_READ", "CLUSTER_WRITE", "HEALTH_CHECK", "DATA"]
-
 ENDPOINT_GROUPS: tuple[EndpointGroup, ...] = get_args(EndpointGroup)
-
 UserGroup = Literal[EndpointGroup, "CONSOLE", "METRICS"]
 """What a user may be limited to: the endpoint groups of the operators' paths, the console's interface, and the metrics.
 
@@ -22,7 +20,6 @@ Maps belong to DATA wherever they are served.
 
 Role = Literal["read", "write", "fault"]
 """What a user may do: look, change what operators change, or do harm on purpose. Each includes the one before."""
-
 OPEN_TO_ALL = "I know that anybody can control this member"
 """The text with which a member listens beyond loopback although users need not identify themselves."""
 

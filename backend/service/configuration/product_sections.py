@@ -44,46 +44,34 @@ wait.seconds.before.join wan.replicate.icache.evictions wan.replicate.imap.evict
 """Well-known properties that mean nothing here: threads, sockets, diagnostics, what members do not have."""
 
 PRODUCT_SECTIONS: Mapping[FieldPath, tuple[str, ...]] = {
-    ("hazelcast",): (
-        *("advanced-network", "atomic-long", "atomic-reference", "auditlog", "cache", "cardinality-estimator"),
-        *("config-replacers", "count-down-latch", "cp-subsystem", "crdt-replication", "data-connection", "diagnostics"),
-        *("durable-executor-service", "dynamic-configuration", "event-journal", "executor-service"),
-        *("external-data-store", "flake-id-generator", "group", "hot-restart-persistence", "import"),
-        *("instance-tracking", "integrity-checker", "jet", "license-key", "list", "listeners", "local-device", "lock"),
-        *("management-center", "map", "merkle-tree", "metrics", "multimap", "native-memory", "partition-group"),
-        *("persistence", "pn-counter", "queue", "quorum", "reliable-id-generator", "reliable-topic", "replicatedmap"),
-        *(
-            "rest",
-            "ringbuffer",
-            "scheduled-executor-service",
-            "security",
-            "semaphore",
-            "serialization",
-            "services",
-            "set",
-        ),
-        *("split-brain-protection", "sql", "topic", "tpc", "user-code-deployment", "user-code-namespaces"),
-        *("vector-collection", "wan-replication"),
-    ),
     ("hazelcast", "properties"): PRODUCT_PROPERTIES,
-    ("hazelcast", "network"): (
-        *("client-protocol", "failure-detector", "icmp", "member-address-provider", "memcache-protocol"),
-        *("member-server-socket-endpoint-config", "outbound-ports", "reuse-address", "socket-interceptor"),
-        *("soft-limit", "symmetric-encryption"),
-    ),
-    ("hazelcast", "network", "ssl"): ("factory-class-name", "properties"),
-    ("hazelcast", "network", "join"): ("discovery-strategies",),
-    ("hazelcast", "network", "join", "multicast"): (
-        *(
-            "loopbackModeEnabled",
-            "loopback-mode-enabled",
-            "multicast-group",
-            "multicast-port",
-            "multicast-time-to-live",
-        ),
-        *("multicast-timeout-seconds", "trusted-interfaces"),
-    ),
-    ("hazelcast", "network", "join", "tcp-ip"): ("connection-timeout-seconds", "interface", "required-member"),
+    **{
+        place: tuple(names.split())
+        for place, names in {
+            ("hazelcast",): """
+                advanced-network atomic-long atomic-reference auditlog cache cardinality-estimator config-replacers
+                count-down-latch cp-subsystem crdt-replication data-connection diagnostics durable-executor-service
+                dynamic-configuration event-journal executor-service external-data-store flake-id-generator group
+                hot-restart-persistence import instance-tracking integrity-checker jet license-key list listeners
+                local-device lock management-center map merkle-tree metrics multimap native-memory partition-group
+                persistence pn-counter queue quorum reliable-id-generator reliable-topic replicatedmap rest ringbuffer
+                scheduled-executor-service security semaphore serialization services set split-brain-protection sql
+                topic tpc user-code-deployment user-code-namespaces vector-collection wan-replication
+            """,
+            ("hazelcast", "network"): """
+                client-protocol failure-detector icmp member-address-provider memcache-protocol
+                member-server-socket-endpoint-config outbound-ports reuse-address socket-interceptor soft-limit
+                symmetric-encryption
+            """,
+            ("hazelcast", "network", "ssl"): "factory-class-name properties",
+            ("hazelcast", "network", "join"): "discovery-strategies",
+            ("hazelcast", "network", "join", "multicast"): """
+                loopbackModeEnabled loopback-mode-enabled multicast-group multicast-port multicast-time-to-live
+                multicast-timeout-seconds trusted-interfaces
+            """,
+            ("hazelcast", "network", "join", "tcp-ip"): "connection-timeout-seconds interface required-member",
+        }.items()
+    },
 }
 """Names by the place at which they stand. Other ways to find members are not among them: a member that relied on one
 would be alone.

@@ -27,7 +27,6 @@ from quarterdeck.backend.service.configuration.process_configuration import Proc
 from quarterdeck.backend.service.configuration.product_sections import ignored_text, without_product_sections
 
 LOOPBACK = "127.0.0.1"
-
 PREFIXES = {"HZ": "hazelcast", "QUARTERDECK": "quarterdeck"}
 """How the names of environment variables begin, and which part of the file they stand for."""
 
@@ -95,7 +94,7 @@ def overrides_from_environment(environment: Mapping[str, str]) -> Iterator[Overr
         elif name.startswith(("HZ_PROPERTIES_", "HZ_PROPERTIES.")):
             yield Override((*PROPERTY_PLACE, _property_of(name)), environment[name], name)
         else:
-            hint = yaml_document.did_you_mean(name, [one for one in known if one.startswith(prefix)])
+            hint = yaml_document.did_you_mean(name, [other for other in known if other.startswith(prefix)])
             raise BadConfiguration(name, 0, "", f"there is no such environment variable; {hint}")
 
 
@@ -134,7 +133,7 @@ class ConfigurationReader:
         elif _is_wildcard(bind_host):
             raise self._bad(
                 ("hazelcast", "network", "public-address"),
-                f"is missing: {bind_host} is where to listen, and nobody's address; say what others shall call",
+                f"is missing: {bind_host} is where to listen, and no address to call; give the one that others shall call",
             )
         join_list = network.join.tcp_ip.member_list
         if join_list is None:
@@ -205,7 +204,7 @@ class ConfigurationReader:
         files += [*(token.file for token in section.tokens), ssl.key if ssl.enabled else None]
         for path in files:
             if path is not None and path.is_file() and path.stat().st_mode & stat.S_IROTH:
-                yield f"{path} is a secret, and everybody on this machine can read it; chmod o-r would help"
+                yield f"{path} is a secret, and all users of this machine can read it; chmod o-r would help"
 
     def _security(self) -> Security:
         section, ssl = self._whole.quarterdeck.security, self._whole.hazelcast.network.ssl

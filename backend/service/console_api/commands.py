@@ -32,7 +32,6 @@ from quarterdeck.backend.service.member_log import software_version
 writing = APIRouter(route_class=WritingRoute, responses=with_error_responses(409, 503))
 copying = APIRouter(route_class=WritingRoute, responses=with_error_responses(409))
 faults = APIRouter(prefix="/faults", route_class=FaultRoute, responses=with_error_responses(409))
-
 LINK_COMMAND: msgspec.json.Decoder[LinkCommand] = msgspec.json.Decoder(LinkCommand)
 
 LINK_COMMAND_BODY: dict[str, Any] = {
@@ -60,7 +59,6 @@ LINK_COMMAND_BODY: dict[str, Any] = {
 
 ACCEPTED = HTTPStatus.ACCEPTED
 """For what has only begun."""
-
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
 

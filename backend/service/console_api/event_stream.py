@@ -32,17 +32,13 @@ from quarterdeck.backend.service.http.responses import Denied, failure
 
 POLL_SECONDS = 0.05
 """How often the member's records are read while there are clients."""
-
 MOST_RECORDS = 500
 MOST_BYTES = 256 * 1024
 """The size of a batch, unless a single record is longer."""
-
 BATCHES_KEPT = 16
 """Batches in the ring: most of a second, and 4 MB at most of usual records."""
-
 RECORDS_PER_FETCH = 2_000
 """Records that a client which is behind is given from the buffer at a time."""
-
 BEGINNING = ("", 0)
 """The place of a client that knows nothing."""
 
@@ -226,7 +222,6 @@ def encoded(records: Iterable[Record], most_bytes: int) -> list[bytes]:
 
 MOST_CLIENTS = 100
 """Streams at a time; further clients are asked to come again."""
-
 LONGEST_UUID = 100
 HIGHEST_SEQ = 2**62
 

@@ -26,11 +26,8 @@ from quarterdeck.backend.service.http.responses import JSON_TYPE, Denied
 
 MOST_BYTES = 1024 * 1024
 """Of input for one plan."""
-
 router = APIRouter(prefix="/plan", route_class=GuardedRoute, responses=with_error_responses(409))
-
 MOST_MEMBERS = 1_000
-
 PLAN_LOCALLY = "quarterdeck plan works it out without a member"
 REFERENCE = "see docs/reference/plan.md for what goes here"
 
@@ -43,7 +40,6 @@ ONE_SIDE = {
 
 MODELS: tuple[type[BaseModel], ...] = (Disconnections, Meeting, PlannedRows, Rebalance)
 """What the paths accept, for the description."""
-
 Explain = Annotated[bool, Query(description="add why")]
 
 

@@ -27,7 +27,6 @@ from quarterdeck.backend.service.http.responses import JSON_TYPE
 MOST_RECORDS = 10_000
 MOST_RECORD_BYTES = 8 * 1024 * 1024
 """The size of an answer with records, unless a single one is longer."""
-
 router = APIRouter(route_class=GuardedRoute, responses=with_error_responses())
 
 

@@ -25,12 +25,10 @@ from quarterdeck.backend.service.http.face import Face, own_belief, utc_now_us
 from quarterdeck.backend.service.member_log import software_version
 
 Answer = TypeVar("Answer")
-
 PLANNED_SHOWN = 100
 ENDED_SHOWN = 50
 MOST_ROWS = 5_000
 """Rows of the table in one answer."""
-
 NO_LIST = "it has no member list yet: it is still looking for a cluster"
 KNOWS_NOBODY = "every address that it knows is a member already; edit the join list to name others"
 MEETS_NOBODY = "it has met no other cluster; nothing on its join list or among those it remembers has answered as one"
@@ -187,7 +185,7 @@ def table_rows(face: Face, first: int, last: int | None) -> partitions.Table:
         digest=f"{table.digest:016x}",
         partitions=len(table),
         replicas=table.width,
-        holders=tuple(Holder(one.address, one.uuid) for one in rows.holders),
+        holders=tuple(Holder(holder.address, holder.uuid) for holder in rows.holders),
         rows=rows.rows,
         next=after,
     )
@@ -197,7 +195,7 @@ def migrations(face: Face) -> partitions.Migrations:
     """Return the migrations that this member leads or has seen end, and what is planned."""
     belief, history = own_belief(face), face.picture.history
     leading = belief.leading
-    ended = sorted(chain(history.done, history.failed), key=lambda one: -one.at_us)
+    ended = sorted(chain(history.done, history.failed), key=lambda migration: -migration.at_us)
     return partitions.Migrations(
         leading=belief.is_master,
         recovering=partitions.Recovery(*leading.recovering) if leading.recovering else None,
@@ -211,16 +209,16 @@ def migrations(face: Face) -> partitions.Migrations:
         done=history.done_count,
         failed=history.failed_count,
         lost=history.lost_count,
-        planned=tuple(_as(partitions.Planned, one) for one in islice(leading.queue(), PLANNED_SHOWN)),
+        planned=tuple(_as(partitions.Planned, migration) for migration in islice(leading.queue(), PLANNED_SHOWN)),
         running=tuple(
-            partitions.Running(**_begun(one.begun), phase=one.phase, since_us=one.since_us)
-            for one in islice(leading.running.values(), PLANNED_SHOWN)
+            partitions.Running(**_begun(running.begun), phase=running.phase, since_us=running.since_us)
+            for running in islice(leading.running.values(), PLANNED_SHOWN)
         ),
         taking_part=tuple(
-            _as(partitions.TakingPart, one) for one in islice(belief.taking_part.values(), PLANNED_SHOWN)
+            _as(partitions.TakingPart, migration) for migration in islice(belief.taking_part.values(), PLANNED_SHOWN)
         ),
         ended=tuple(map(_finished, ended[:ENDED_SHOWN])),
-        lost_partitions=tuple(partitions.LostPartition(one.partition, one.at_us) for one in reversed(history.lost)),
+        lost_partitions=tuple(partitions.LostPartition(lost.partition, lost.at_us) for lost in reversed(history.lost)),
     )
 
 
@@ -249,7 +247,7 @@ def _entries(listed: Iterable[Member]) -> tuple[beliefs.MemberEntry, ...]:
 
 
 def _obstacles(belief: MemberBelief) -> tuple[beliefs.Obstacle, ...]:
-    return tuple(beliefs.Obstacle(remote, one.reason) for remote, one in belief.obstacles.items())
+    return tuple(beliefs.Obstacle(remote, obstacle.reason) for remote, obstacle in belief.obstacles.items())
 
 
 def _verdicts(belief: MemberBelief) -> tuple[beliefs.VerdictOn, ...]:

@@ -11,7 +11,6 @@ from quarterdeck.backend.core.properties import FIXED_AT_START, PROPERTIES
 
 BASE64 = r"^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
 """As RFC 4648 has it, with padding."""
-
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 

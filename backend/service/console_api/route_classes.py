@@ -28,13 +28,12 @@ from quarterdeck.backend.service.http.responses import (
     failure,
     json_response,
     no_such_path,
+    on_crash,
     wrong_method,
 )
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
-
 DESCRIPTION_PATH = f"{ROOT}/openapi.json"
-
 LONGEST_QUOTE = 60
 """How much of an input an error repeats."""
 
@@ -165,7 +164,7 @@ def add_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, _on_bad_input)
     app.add_exception_handler(CommandRefused, _on_refused)
     app.add_exception_handler(BadProperty, _on_bad_property)
-    app.add_exception_handler(Exception, _on_crash)
+    app.add_exception_handler(Exception, on_crash)
 
 
 async def _on_http(request: Request, problem: Exception) -> Response:
@@ -201,11 +200,6 @@ async def _on_bad_property(_: Request, problem: Exception) -> Response:
     known = isinstance(problem, BadProperty) and problem.name in PROPERTIES and problem.name not in FIXED_AT_START
     status = HTTPStatus.CONFLICT if known else HTTPStatus.BAD_REQUEST
     return failure(Denied(status, str(problem), "nothing was changed; GET /quarterdeck/v1/properties lists all"))
-
-
-async def _on_crash(_: Request, problem: Exception) -> Response:
-    """Answer without details: the server logs the cause, and clients learn nothing of how the member is built."""
-    return failure(Denied(HTTPStatus.INTERNAL_SERVER_ERROR, "something went wrong in this member", "its log says what"))
 
 
 def validation_problem(error: ErrorDetails) -> tuple[str, str]:

@@ -27,7 +27,6 @@ from quarterdeck.backend.service.http.face import Caller, Face
 from quarterdeck.backend.service.http.responses import Denied
 
 WINDOW_US = 60 * SECOND_US
-
 KEYS_KEPT = 4_096
 
 
@@ -90,29 +89,20 @@ class GuessPace:
 
 _DIGEST_KEY = secrets.token_bytes(32)
 """Of this process: what is kept of a secret is of no use elsewhere."""
-
 RANKS: dict[Role, int] = {"read": 0, "write": 1, "fault": 2}
 """Each role includes those before it."""
-
 FREE_GUESSES = 5
 """Wrong credentials of one name from one remote host within a minute that are checked at once; later ones are delayed."""
-
 FREE_GUESSES_IN_ALL = 50
 """The same for all names together."""
-
 GUESSES_APART_US = SECOND_US // 4
-
 LONGEST_WAIT_US = 20 * SECOND_US
 """A client that would have to wait longer is asked to come again."""
-
 PROVEN_KEPT = 4_096
-
 REFUSALS_RECORDED = 20
 """Refusals of one remote host within the window that are recorded, so that an intruder does not fill the journal."""
-
 LONGEST_NAME = 200
 """Characters of a request that are recorded."""
-
 CHALLENGES = ('Basic realm="quarterdeck", charset="UTF-8"', 'Bearer realm="quarterdeck"')
 """A header each: browsers overlook a scheme that follows another one."""
 
@@ -310,31 +300,27 @@ def _name_in(header: str) -> str:
 
 def _user_with(password: str, users: tuple[User, ...]) -> User | None:
     """Return the user with this password. Every user is compared, whatever was found before."""
-    found = None
-    for user in users:
-        if _same(user.password, password) and user.password:
-            found = user
-    return found
+    found = [user for user in users if _same(user.password, password) and user.password]
+    return found[-1] if found else None
 
 
 def _user_of(header: str, users: tuple[User, ...]) -> User | None:
     """Return the user with these credentials. Every user is compared, whatever was found before."""
     scheme, _, rest = header.partition(" ")
-    found = None
+    found = []
     if scheme.lower() == "bearer":
-        for user in users:
-            if _same(user.token, rest.strip()) and user.token:
-                found = user
+        found = [user for user in users if _same(user.token, rest.strip()) and user.token]
     elif scheme.lower() == "basic":
         try:
             name, colon, password = base64.b64decode(rest.strip(), validate=True).decode().partition(":")
         except (binascii.Error, UnicodeDecodeError, ValueError):
             return None
-        for user in users:
-            same_name, same_password = _same(user.name, name), _same(user.password, password)
-            if same_name & same_password and user.password and colon:
-                found = user
-    return found
+        found = [
+            user
+            for user in users
+            if _same(user.name, name) & _same(user.password, password) and user.password and colon
+        ]
+    return found[-1] if found else None
 
 
 def _same(text: str, other: str) -> bool:

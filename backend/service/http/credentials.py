@@ -12,7 +12,6 @@ from quarterdeck.backend.service.configuration.process_configuration import User
 
 LOOK_SECONDS = 2.0
 """How often, at most, the files are checked; that happens when a client presents a secret."""
-
 _LOG = logging.getLogger(__name__)
 
 

@@ -38,9 +38,18 @@ class Caller(Struct, frozen=True):
 class Face(Protocol):
     """One running member, as the HTTP paths see it. All of it belongs to the member's event loop."""
 
-    @property
-    def label(self) -> str:
-        """The name by which people call the member."""
+    label: str
+    """The name by which people call the member."""
+    run: str
+    """The run under which it records."""
+    configuration: ProcessConfiguration
+    """How it was configured."""
+    picture: Picture
+    """The fold of all that this member has recorded, and of nothing that others record."""
+    member: Inspection
+    """What the member knows and believes; commands go through `do` and `call`."""
+    meters: Meters
+    """What its process has counted and timed."""
 
     @property
     def address(self) -> Address:
@@ -49,22 +58,6 @@ class Face(Protocol):
     @property
     def uuid(self) -> str:
         """The uuid of its present incarnation."""
-
-    @property
-    def run(self) -> str:
-        """The run under which it records."""
-
-    @property
-    def configuration(self) -> ProcessConfiguration:
-        """How it was configured."""
-
-    @property
-    def member(self) -> Inspection:
-        """What the member knows and believes; commands go through `do` and `call`."""
-
-    @property
-    def picture(self) -> Picture:
-        """The fold of all that this member has recorded, and of nothing that others record."""
 
     @property
     def node_state(self) -> NodeState:
@@ -77,10 +70,6 @@ class Face(Protocol):
     @property
     def journal(self) -> JournalCondition | None:
         """The condition of its journal; None when it has none."""
-
-    @property
-    def meters(self) -> Meters:
-        """What its process has counted and timed."""
 
     @property
     def queues(self) -> WireQueues:

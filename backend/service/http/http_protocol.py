@@ -17,10 +17,8 @@ from quarterdeck.backend.service.http.responses import JSON_TYPE, failure_body
 
 HEAD_SECONDS = 5.0
 """From the first byte of a request to the end of its head."""
-
 ANSWER_SECONDS = 120.0
 """From the end of the head until the client has received all of the answer: longer than any call may take."""
-
 REFUSED_UPGRADE = "refused_upgrade"
 """The key in a request's state for why it is no WebSocket although it asks for one."""
 
@@ -69,7 +67,10 @@ class BoundedProtocol(H11Protocol):
         """Return whether this request becomes a WebSocket. One with a body never does: its body would be read as frames."""
         if self._get_upgrade() != b"websocket":
             return False
-        if _has_body(self.headers):
+        if any(
+            name == b"transfer-encoding" or (name == b"content-length" and value != b"0")
+            for name, value in self.headers
+        ):
             self.scope["state"][REFUSED_UPGRADE] = "a request to open a WebSocket has no body"
             return False
         return self.scope["method"] == "GET" and self.scope["http_version"] == "1.1"
@@ -110,7 +111,3 @@ class BoundedProtocol(H11Protocol):
         if self._late is not None:
             self._late.cancel()
         self._late = self._late_for = None
-
-
-def _has_body(headers: list[tuple[bytes, bytes]]) -> bool:
-    return any(name == b"transfer-encoding" or (name == b"content-length" and value != b"0") for name, value in headers)

@@ -16,20 +16,15 @@ if TYPE_CHECKING:
 
 MakeApplication = Callable[[], "ASGIApp"]
 MakeProtocol = Callable[[], asyncio.Protocol]
-
 FLUSH_SECONDS = 0.15
 """How long, at the end, the last events are sent to subscribers."""
-
 KEEP_ALIVE_SECONDS = 75
 """How long a connection may be idle between two requests."""
-
 LINGER_SECONDS = 10.0
 """How long, at least, a client may take to read the last answer before a closed connection is aborted."""
-
 LONGEST_HEAD_BYTES = 64 * 1024
 LONGEST_MESSAGE_BYTES = 64 * 1024
 """From a client of the event stream, which should send nothing."""
-
 _LOG = logging.getLogger(__name__)
 
 

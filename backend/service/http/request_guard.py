@@ -37,7 +37,6 @@ class RequestLimits:
 
 
 WHOLE_ADDRESS = re.compile(rb"https?://([^/]*)(/.*)?", re.IGNORECASE | re.DOTALL)
-
 OWN_HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 """On every answer: it is of the declared type, and it is not to be cached."""
 

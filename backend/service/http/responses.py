@@ -7,6 +7,7 @@ from difflib import SequenceMatcher
 
 import msgspec
 from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
 JSON_TYPE = "application/json"
@@ -61,6 +62,11 @@ def failure_body(message: str, hint: str = "", more: Mapping[str, object] | None
     return msgspec.json.encode({"status": "fail", "message": message, **hinted, **(more or {})})
 
 
+async def on_crash(_: HTTPConnection, __: Exception) -> Response:
+    """Respond without details: the server logs the cause, and clients learn nothing of how the member is built."""
+    return failure(Denied(500, "something went wrong in this member", "its log says what"))
+
+
 def wrong_method(method: str, methods: Iterable[str]) -> Response:
     """Respond with the methods of a path that does not have this one; OPTIONS asks for just that."""
     allowed = ", ".join(sorted({*methods, "OPTIONS"}))
@@ -71,7 +77,6 @@ def wrong_method(method: str, methods: Iterable[str]) -> Response:
 
 LONGEST_PATH = 200
 """Characters of a path that are compared."""
-
 NEAR = 0.7
 """How similar two steps of a path are at least, of 1, for one to be taken for the other."""
 

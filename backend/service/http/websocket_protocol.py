@@ -26,13 +26,10 @@ from quarterdeck.backend.service.http.responses import JSON_TYPE, failure_body
 
 SMALLEST_BYTES = 256
 """What is shorter is not worth compressing."""
-
 TEXTS_KEPT = 16
 """Compressed texts that are kept: clients of one stream are sent the same one within moments."""
-
 LEVEL = 3
 """Event batches shrink to a tenth or less; higher levels take twice the time for little."""
-
 END_OF_FLUSH = b"\x00\x00\xff\xff"
 
 
@@ -71,7 +68,6 @@ def deflated(data: bytes, window_bits: int) -> bytes:
 
 HANDSHAKE_SECONDS = 30.0
 """From the request to upgrade to its answer."""
-
 _SILENT = logging.getLogger("quarterdeck.websockets")
 _SILENT.setLevel(logging.CRITICAL + 1)  # mistakes of clients are not logged
 

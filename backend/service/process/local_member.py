@@ -17,7 +17,6 @@ from random import Random
 
 from quarterdeck.backend.core.address import host_of
 from quarterdeck.backend.core.commands.commands import CommandRefused
-from quarterdeck.backend.core.data.calls.operations import Answer
 from quarterdeck.backend.core.events import Record, StrangerRefused
 from quarterdeck.backend.live.process import pipe_messages as pipe
 from quarterdeck.backend.live.transport.network import LiveNetwork
@@ -27,9 +26,7 @@ from quarterdeck.backend.service.process.member_service import MemberService
 
 CLOSE_TIMEOUT_SECONDS = 1.0
 """How long a member that has stopped waits until its last messages are sent."""
-
 STDIN, STDOUT, STDERR = 0, 1, 2
-
 PR_SET_PDEATHSIG = 1
 """From linux/prctl.h."""
 
@@ -96,7 +93,7 @@ class LocalMember:
             case pipe.TellState(number):
                 self._send_report(pipe.StateTold(number, await host.told_state()))
             case pipe.BeginCall(number, operation, watched):
-                host.call(operation, watched, partial(self._answered, number))
+                host.call(operation, watched, lambda answer: self._send_report(pipe.CallAnswered(number, answer)))
             case pipe.ExecuteCommand(number, command):
                 try:
                     await host.execute(command)
@@ -112,9 +109,6 @@ class LocalMember:
             )  # reported by the cluster, as its other events
         else:
             self._send_report(pipe.EventRecorded(record))
-
-    def _answered(self, number: int, answer: Answer) -> None:
-        self._send_report(pipe.CallAnswered(number, answer))
 
     def _send_report(self, report: pipe.PipeReport) -> None:
         """Write a report at once and as a whole, so that a kill of this process loses nothing that has happened before."""

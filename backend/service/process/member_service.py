@@ -45,10 +45,8 @@ if TYPE_CHECKING:
 
 ANSWER_SENT_SECONDS = 0.1
 """A command that ends this member waits so long, until its answer is sent."""
-
 LONGEST_COMMAND_TEXT = 300
 """Characters of a command in its audit event."""
-
 RecordConsumer = Callable[[events.Record], None]
 
 
@@ -288,7 +286,9 @@ class MemberService:
         if isinstance(command, commands.Heal):
             return command
         if isinstance(command, commands.Partition):
-            command = msgspec.structs.replace(command, groups=tuple(tuple(map(name, one)) for one in command.groups))
+            command = msgspec.structs.replace(
+                command, groups=tuple(tuple(map(name, group)) for group in command.groups)
+            )
             known = [label for group in command.groups for label in group]
         else:
             sources, targets = tuple(map(name, command.sources)), tuple(map(name, command.targets))
@@ -299,7 +299,7 @@ class MemberService:
 
     def _change_links(self, command: LinkCommand) -> None:
         """Change links. Each member applies conditions to what it sends itself, so it records only those."""
-        changed = [one for one in self.network.links.apply(command) if one.source == self.label]
+        changed = [change for change in self.network.links.apply(command) if change.source == self.label]
         for condition in changed:
             self.record(condition)
         self.host.links_changed(changed)

@@ -15,7 +15,6 @@ from quarterdeck.backend.core.events import Record
 MOST_RECORDS = 20_000
 MOST_BYTES = 8 * 1024 * 1024
 """As JSON, which is what they are sent as."""
-
 WHOLE_MEASUREMENTS = 500
 """So many of the latest records that measure data are kept as they are. Busy members write one every few seconds.
 

@@ -21,10 +21,8 @@ from quarterdeck.backend.service.rest.endpoint import RestRequest, reading, writ
 from quarterdeck.backend.service.rest.runtime_configuration import parse_document, read_member_list, runtime_change_of
 
 NO_TCP_IP = "TCP-IP join mechanism is not enabled in the cluster."
-
 LIST_UPDATED = "The member list of TCP-IP join config is updated at run time. "
 """With the blank at its end, as the product writes it."""
-
 UPDATED = "Configuration Update successfully finished."
 
 

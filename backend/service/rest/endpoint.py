@@ -31,12 +31,9 @@ from quarterdeck.backend.service.http.responses import Denied, failure, wrong_me
 
 MOST_BYTES = 64 * 1024
 """Of a body that is not a value of a map."""
-
 NAME, PASSWORD = "cluster-name", "password"
 """Fields of a JSON body; the password may be left out."""
-
 BAD_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
-
 Value = str | list[object] | dict[str, object]
 
 

@@ -104,7 +104,9 @@ def _missing_replicas(given: _SafetyInput) -> str:
 def _group_count(members: tuple[Member, ...], settings: Settings) -> int:
     """Return in how many groups replicas can be held; no partition has two in one."""
     data = [member for member in members if not member.lite]
-    return len({one.group for one in grouped(data, settings.partition_groups, settings.custom_groups)})
+    return len(
+        {group_member.group for group_member in grouped(data, settings.partition_groups, settings.custom_groups)}
+    )
 
 
 class Health(Struct, frozen=True, rename="camel"):

@@ -12,7 +12,6 @@ from quarterdeck.backend.core.address import bracketed
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES, ClusterProfile, ClusterState
 from quarterdeck.backend.core.commands.commands import ChangeState
 from quarterdeck.backend.core.events import ClusterStateRefused
-from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.service.http.responses import Denied, json_response, success
 from quarterdeck.backend.service.member_log import LEVEL_LOGGER, software_version
@@ -48,10 +47,8 @@ async def instance(rest_request: RestRequest) -> Response:
 
 
 _LOG = logging.getLogger(__name__)
-
 CLUSTER_VERSION = str(ClusterProfile.__struct_defaults__[-1])
 """Of the protocol that members speak: clusters of other versions do not meet."""
-
 POLL_SECONDS = 0.02
 
 LEVELS = {
@@ -87,7 +84,11 @@ async def nodes(rest_request: RestRequest) -> Response:
     rest_request.require_joined()
     members = rest_request.face.member.members
     assert members is not None
-    listed = ", ".join(_node_text(member, rest_request.face.member.uuid) for member in members.members)
+    own = rest_request.face.member.uuid
+    listed = ", ".join(
+        f"Member {bracketed(member.address)} - {member.uuid}{' this' * (member.uuid == own)}{' lite' * member.lite}"
+        for member in members.members
+    )
     return success(response=f"[{listed}]\n{software_version()}\n{platform.python_version()}")
 
 
@@ -164,14 +165,9 @@ async def _change(rest_request: RestRequest, wanted: ClusterState) -> None:
         await asyncio.sleep(POLL_SECONDS)
 
 
-def _node_text(member: Member, this: str) -> str:
-    end = (" this" if member.uuid == this else "") + (" lite" if member.lite else "")
-    return f"Member {bracketed(member.address)} - {member.uuid}{end}"
-
-
 def _set_level(rest_request: RestRequest, level: int) -> None:
     logging.getLogger(LEVEL_LOGGER).setLevel(level)
-    who = f"{rest_request.caller.name or 'somebody'} ({rest_request.caller.role}) at {rest_request.caller.remote}"
+    who = f"{rest_request.caller.name or 'a client'} ({rest_request.caller.role}) at {rest_request.caller.remote}"
     _LOG.log(max(level, logging.WARNING), "the log has the level %s now, set by %s", logging.getLevelName(level), who)
 
 

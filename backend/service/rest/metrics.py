@@ -13,8 +13,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import get_args
 
-from prometheus_client import CollectorRegistry, ProcessCollector, metrics_core
+from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.exposition import choose_encoder
+from prometheus_client.metrics_core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
 from prometheus_client.registry import Collector
 from starlette.requests import Request
 from starlette.responses import Response
@@ -33,9 +40,7 @@ from quarterdeck.backend.service.rest.health import why_not_ready, why_unsafe
 
 LOST = "lost"
 """The kind of events that were not counted: between two scrapes the member recorded more than it keeps."""
-
 NODE_STATES = ("STARTING", "ACTIVE", "PASSIVE", "SHUT_DOWN")
-
 _TAGS: dict[type[Event], str] = {kind: name for name, kind in EVENT_KINDS.items()}
 
 
@@ -61,27 +66,27 @@ class MemberCollector(Collector):
         self._events: Counter[str] = Counter()
         self._counted: tuple[str, int] = ("", 0)
 
-    def describe(self) -> Iterable[metrics_core.Metric]:
+    def describe(self) -> Iterable[Metric]:
         """Return nothing beforehand, so that the registry need not read the member to register this."""
         return ()
 
-    def collect(self) -> Iterable[metrics_core.Metric]:
+    def collect(self) -> Iterable[Metric]:
         face = self._face
-        yield metrics_core.InfoMetricFamily(
+        yield InfoMetricFamily(
             "quarterdeck_build",
             "The software.",
             value={"version": software_version(), "python": platform.python_version()},
         )
         yield from (
-            metrics_core.GaugeMetricFamily(f"quarterdeck_{name}", meaning, value=number(face))
+            GaugeMetricFamily(f"quarterdeck_{name}", meaning, value=number(face))
             for name, (meaning, number) in GAUGES.items()
         )
-        yield _one_of("quarterdeck_node_state", "What the process is doing.", NODE_STATES, face.node_state)
-        yield _one_of(
-            "quarterdeck_cluster_state", "The state of the cluster.", CLUSTER_STATES, face.member.cluster_state
-        )
+        states = {state: state == face.node_state for state in NODE_STATES}
+        yield _labelled(GaugeMetricFamily, "node_state", "What the process is doing.", "state", states)
+        states = {state: state == face.member.cluster_state for state in CLUSTER_STATES}
+        yield _labelled(GaugeMetricFamily, "cluster_state", "The state of the cluster.", "state", states)
         lost = face.journal.lost if face.journal is not None else 0
-        yield metrics_core.CounterMetricFamily(
+        yield CounterMetricFamily(
             "quarterdeck_journal_lost_records",
             "Records that its journal lacks, for the disk did not take them.",
             value=lost,
@@ -102,59 +107,50 @@ class MemberCollector(Collector):
         yield from self._migrations()
         yield self._events_by_kind()
 
-    def _wire(self) -> Iterable[metrics_core.Metric]:
+    def _wire(self) -> Iterable[Metric]:
         """Yield the metrics of connections to members and strangers, and of what waits in between."""
         face = self._face
         now = face.now_us()
-        silence = metrics_core.GaugeMetricFamily(
-            "quarterdeck_heartbeat_age_seconds", "Since something came from another member.", labels=["peer"]
+        silence = {str(peer): (now - heard_us) / SECOND_US for peer, heard_us in face.member.last_heard_us.items()}
+        yield _labelled(
+            GaugeMetricFamily, "heartbeat_age_seconds", "Since something came from another member.", "peer", silence
         )
-        for peer, heard_us in face.member.last_heard_us.items():
-            silence.add_metric([peer], (now - heard_us) / SECOND_US)
-        yield silence
-        refused = metrics_core.CounterMetricFamily(
-            "quarterdeck_refused_connections", "Who was refused at the member's port, by cause.", labels=["cause"]
+        refused = {cause: face.meters.refusals[cause] for cause in get_args(RefusalCause)}
+        yield _labelled(
+            CounterMetricFamily,
+            "refused_connections",
+            "Who was refused at the member's port, by cause.",
+            "cause",
+            refused,
         )
-        for cause in get_args(RefusalCause):
-            refused.add_metric([cause], face.meters.refusals[cause])
-        yield refused
-        queues = face.queues
-        waiting = metrics_core.GaugeMetricFamily(
-            "quarterdeck_waiting_messages", "Messages to other members that wait, for what.", labels=["queue"]
+        waiting = {"dial": face.queues.messages_for_dials, "bulk": face.queues.bulk_frames}
+        yield _labelled(
+            GaugeMetricFamily, "waiting_messages", "Messages to other members that wait, for what.", "queue", waiting
         )
-        waiting.add_metric(["dial"], queues.messages_for_dials)
-        waiting.add_metric(["bulk"], queues.bulk_frames)
-        yield waiting
         certificate = face.configuration.security.certificate
         expires = None if certificate is None else not_after(certificate)
         if expires is not None:
-            yield metrics_core.GaugeMetricFamily(
+            yield GaugeMetricFamily(
                 "quarterdeck_certificate_expiry_timestamp_seconds",
                 "When the member's certificate expires, seconds since 1970.",
                 value=expires.timestamp(),
             )
 
-    def _migrations(self) -> Iterable[metrics_core.Metric]:
+    def _migrations(self) -> Iterable[Metric]:
         leading, history = own_belief(self._face).leading, self._face.picture.history
-        now = metrics_core.GaugeMetricFamily(
-            "quarterdeck_migrations", "Migrations that this member leads.", labels=["state"]
+        now = {"queued": leading.waiting, "running": len(leading.running)}
+        yield _labelled(GaugeMetricFamily, "migrations", "Migrations that this member leads.", "state", now)
+        ended = {"done": history.done_count, "failed": history.failed_count}
+        yield _labelled(
+            CounterMetricFamily, "migrations_ended", "Migrations that this member led to their end.", "outcome", ended
         )
-        now.add_metric(["queued"], leading.waiting)
-        now.add_metric(["running"], len(leading.running))
-        yield now
-        ended = metrics_core.CounterMetricFamily(
-            "quarterdeck_migrations_ended", "Migrations that this member led to their end.", labels=["outcome"]
-        )
-        ended.add_metric(["done"], history.done_count)
-        ended.add_metric(["failed"], history.failed_count)
-        yield ended
-        yield metrics_core.CounterMetricFamily(
+        yield CounterMetricFamily(
             "quarterdeck_partitions_lost",
             "Partitions that this member found without any replica.",
             value=history.lost_count,
         )
 
-    def _events_by_kind(self) -> metrics_core.Metric:
+    def _events_by_kind(self) -> Metric:
         """Count what was recorded since the last scrape."""
         complete, records = self._face.records_after(*self._counted)
         if records and not complete:
@@ -163,12 +159,8 @@ class MemberCollector(Collector):
         self._events.update(_TAGS[type(record.event)] for record in records)
         if records:
             self._counted = (records[-1].uuid, records[-1].seq)
-        family = metrics_core.CounterMetricFamily(
-            "quarterdeck_events", "Events that this member has recorded.", labels=["kind"]
-        )
-        for kind in sorted(self._events):
-            family.add_metric([kind], self._events[kind])
-        return family
+        counts = dict(sorted(self._events.items()))
+        return _labelled(CounterMetricFamily, "events", "Events that this member has recorded.", "kind", counts)
 
 
 GAUGES: dict[str, tuple[str, Callable[[Face], float]]] = {
@@ -227,10 +219,8 @@ GAUGES: dict[str, tuple[str, Callable[[Face], float]]] = {
 """By name: what it means, and how it is read."""
 
 
-def _histogram(
-    name: str, meaning: str, labels: Sequence[str], taken: Mapping[tuple[str, str], Durations]
-) -> metrics_core.Metric:
-    family = metrics_core.HistogramMetricFamily(name, meaning, labels=labels)
+def _histogram(name: str, meaning: str, labels: Sequence[str], taken: Mapping[tuple[str, str], Durations]) -> Metric:
+    family = HistogramMetricFamily(name, meaning, labels=labels)
     for values, durations in sorted(taken.items()):
         bounds = [*map(str, BOUNDS_SECONDS), "+Inf"]
         buckets = list(zip(bounds, accumulate(durations.counts), strict=True))
@@ -238,9 +228,14 @@ def _histogram(
     return family
 
 
-def _one_of(name: str, meaning: str, known: Iterable[str], present: str) -> metrics_core.Metric:
-    """Make a gauge of 1 for the present one of a fixed list, and 0 for the others."""
-    family = metrics_core.GaugeMetricFamily(name, meaning, labels=["state"])
-    for state in known:
-        family.add_metric([state], state == present)
-    return family
+def _labelled(
+    family: type[GaugeMetricFamily | CounterMetricFamily],
+    name: str,
+    meaning: str,
+    label: str,
+    numbers: Mapping[str, float],
+) -> Metric:
+    made = family(f"quarterdeck_{name}", meaning, labels=[label])
+    for value, number in numbers.items():
+        made.add_metric([value], number)
+    return made

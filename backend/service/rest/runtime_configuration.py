@@ -25,9 +25,7 @@ from quarterdeck.backend.service.http.responses import Denied
 
 LONGEST_NAME = 100
 """Characters of a name that are quoted."""
-
 MEMBER_LIST = ("network", "join", "tcp-ip", "member-list")
-
 AT_START_ONLY = "takes effect when the member is started with it"
 IN_FORCE = "is in force already"
 

@@ -45,7 +45,6 @@ _MONTHS = {
     for name in names.split()
 }  # fmt: skip
 _AFTERNOON = {"pm", "em", "p.m.", "pm.", "午後", "下午", "오후", "nachm.", "μμ"}
-
 _CLOCK = r"(\d\d?):(\d\d):(\d\d)(?:[.,:](\d{1,9}))?"
 _ZONE = r"(?: ?(Z|UTC|GMT|[+-]\d\d:?\d\d)(?![\w:]))?"
 _ISO = re.compile(rf"(\d{{4}})[-/.](\d\d)[-/.](\d\d)[T _]{_CLOCK}{_ZONE}", re.ASCII)

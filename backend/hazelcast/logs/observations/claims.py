@@ -38,7 +38,6 @@ class ClaimsNotAccepted:
         self._open: dict[str, InterpretedMessage] = {}
 
     def add(self, message: InterpretedMessage) -> None:
-        """Take one more message into account."""
         member = message.member
         match message.parsed:
             case logged.LoggedClaimStart():

@@ -57,7 +57,6 @@ class ClockJumps:
         self._accusations: dict[str, deque[InterpretedMessage]] = {}
 
     def add(self, message: InterpretedMessage) -> None:
-        """Take one more message into account."""
         for raised in message.events(SuspicionRaised):
             suspect = str(raised.suspect)
             jumped = self._members.get(suspect)
@@ -112,7 +111,6 @@ class Restarts:
         """Starts before which the log says nothing of an end."""
 
     def add(self, message: InterpretedMessage) -> None:
-        """Take one more message into account."""
         member = message.member
         match message.parsed:
             case LoggedStart():

@@ -47,7 +47,6 @@ class LostMembers:
         self._has_stopped: set[str] = set()
 
     def add(self, message: InterpretedMessage) -> None:
-        """Take one more message into account."""
         member = message.member
         is_start, is_merging = isinstance(message.parsed, LoggedStart), bool(message.events(MemberMerging))
         if is_start or is_merging:

@@ -19,7 +19,6 @@ MAX_EVIDENCE = 12
 """Lines of evidence that are kept of one observation: the first ones, and the last."""
 MAX_QUOTED = 200
 """Characters of a message that are quoted."""
-
 _Item = TypeVar("_Item")
 
 

@@ -51,7 +51,6 @@ class LoggedRounds:
         self._plans: list[tuple[InterpretedMessage, int]] = []
 
     def add(self, message: InterpretedMessage) -> None:
-        """Take one more message into account."""
         match message.parsed:
             case LoggedMigrationPlan(planned=planned):
                 self._close(message.member, None, None)
@@ -104,7 +103,6 @@ class PartitionsLost:
         self._removed: list[tuple[int, str]] = []
 
     def add(self, message: InterpretedMessage) -> None:
-        """Take one more message into account."""
         if isinstance(message.parsed, PartitionLost):
             self._lost.append(message)
         self._removed += [(message.at, str(removed.address)) for removed in message.events(MemberRemoved)]

@@ -111,7 +111,6 @@ class Readmissions:
         self._started_us: dict[str, int] = {}
 
     def add(self, message: InterpretedMessage) -> None:
-        """Take one more message into account."""
         if isinstance(message.parsed, LoggedStart):
             self._lists.pop(message.member, None)
             self._started_us[message.member] = message.at

@@ -92,7 +92,6 @@ class VerdictCounts:
         self.counts: dict[tuple[str, str, str, str], VerdictCount] = {}
 
     def add(self, message: InterpretedMessage) -> None:
-        """Take one more message into account."""
         if not isinstance(message.parsed, MergeVerdict):
             return
         place, verdict = message.place, message.parsed
@@ -163,7 +162,6 @@ class Separation:
         self._done: list[_Apart] = []
 
     def add(self, message: InterpretedMessage) -> None:
-        """Take one more message into account."""
         member, parsed = message.member, message.parsed
         changed = False
         is_merging = bool(message.events(MemberMerging))
@@ -256,7 +254,10 @@ class Separation:
 
 def _observed(group: list[_Apart], logs: LogEnds) -> Observation:
     first, last = group[0], group[-1]
-    ends = [episode.end.at if episode.end else _last_known_us(episode, logs) for episode in group]
+    ends = [  # an open episode lasts as long as all sides are known to exist: the logs of one may end before those of another
+        episode.end.at if episode.end else max(episode.start.at, min(logs.of(*side.members) for side in episode.sides))
+        for episode in group
+    ]
     apart_us = sum(end - episode.start.at for episode, end in zip(group, ends, strict=True))
     sides = sorted(last.sides, key=lambda side: (-len(side.members), side.master))
     lone = next((side for side in sides if len(side.members) == 1 < len(sides[0].members)), None)
@@ -282,11 +283,6 @@ def _observed(group: list[_Apart], logs: LogEnds) -> Observation:
         end_us=ends[-1],
         is_open=last.end is None,
     )
-
-
-def _last_known_us(episode: _Apart, logs: LogEnds) -> int:
-    """Return until when all sides are known to exist: the logs of one may end long before those of another."""
-    return max(episode.start.at, min(logs.of(*side.members) for side in episode.sides))
 
 
 def _last_words(episode: _Apart, sides: list[_Side]) -> Iterator[str]:

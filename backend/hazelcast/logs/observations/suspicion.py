@@ -22,7 +22,6 @@ from quarterdeck.backend.hazelcast.logs.parsed_messages import LoggedStart
 
 LASTING_US = 15 * SECOND_US
 """A suspicion is followed by a removal or by a heartbeat, normally within seconds."""
-
 _Pair = tuple[str, str, str]
 """Which member suspects, which one, and the suspect's uuid."""
 
@@ -47,7 +46,6 @@ class LastingSuspicion:
         self._spells: list[_Spell] = []
 
     def add(self, message: InterpretedMessage) -> None:
-        """Take one more message into account."""
         member = message.member
         if isinstance(message.parsed, LoggedStart) or message.ends_incarnation:
             for pair in [pair for pair in self._open if pair[0] == member]:
@@ -123,7 +121,6 @@ class MutualSuspicion:
         self._evidence = ObservationEvidence()
 
     def add(self, message: InterpretedMessage) -> None:
-        """Take one more message into account."""
         if isinstance(message.parsed, events.DisconnectionReported):
             self._reports.append(message)
         for removed in message.events(events.MemberRemoved):

@@ -38,10 +38,6 @@ def _list(found: re.Match[str]) -> logged.ParsedMessage:
     return logged.LoggedMemberList(int(version) if version else None, members)
 
 
-def _removal(found: re.Match[str]) -> logged.ParsedMessage:
-    return logged.LoggedRemoval(mentioned_member(found[1]), (found[2] or "").removeprefix(" because ").strip())
-
-
 PATTERNS: list[LogPattern] = [
     log_pattern("membership", "Members ", r"\s*Members (?:\{size:|\[\d)", _list, ("Members {size", "Members [")),
     log_pattern(
@@ -50,8 +46,7 @@ PATTERNS: list[LogPattern] = [
     ),
     log_pattern("life", " starting at ", rf"[^\n]*\d[^\n]* starting at {ADDRESS}", lambda _: logged.LoggedStart()),
     log_pattern(
-        "life", "Resetting local member UUID",
-        rf"Resetting local member UUID\. Previous: ({UUID}), new: ({UUID})",
+        "life", "Resetting local member UUID", rf"Resetting local member UUID\. Previous: ({UUID}), new: ({UUID})",
         lambda found: logged.LoggedUuidReset(found[1].lower(), found[2].lower()),
     ),
     log_pattern(
@@ -78,7 +73,8 @@ PATTERNS: list[LogPattern] = [
         lambda found: logged.LoggedJoinRequest(address(found[1])),
     ),
     log_pattern(
-        "membership", "Removing ", rf"Removing (Member {ADDRESS}(?: - {UUID})?(?: lite)?)( because [^\n]*)?\.?\s*$", _removal
+        "membership", "Removing ", rf"Removing (Member {ADDRESS}(?: - {UUID})?(?: lite)?)( because [^\n]*)?\.?\s*$",
+        lambda found: logged.LoggedRemoval(mentioned_member(found[1]), (found[2] or "").removeprefix(" because ").strip()),
     ),
     log_pattern(
         "membership", "Not updating members because caller",

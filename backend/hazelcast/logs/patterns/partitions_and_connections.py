@@ -16,8 +16,7 @@ PATTERNS: list[LogPattern] = [
         lambda found: logged.LoggedClockJump(abs(int(found[1])) * 1000, int(found[1]) < 0),
     ),
     log_pattern(
-        "partitions", "is completely lost",
-        r"partitionId=(\d{1,6}) is completely lost",
+        "partitions", "is completely lost", r"partitionId=(\d{1,6}) is completely lost",
         lambda found: PartitionLost(int(found[1]), ALL_LOST),
     ),
     log_pattern(

@@ -49,18 +49,15 @@ def _state(found: re.Match[str]) -> logged.ParsedMessage:
 
 PATTERNS: list[LogPattern] = [
     log_pattern(
-        "merge", "We should merge to ",
-        rf"We should merge to (?P<remote>{ADDRESS})(?P<why>[^\n]*)",
+        "merge", "We should merge to ", rf"We should merge to (?P<remote>{ADDRESS})(?P<why>[^\n]*)",
         lambda found: _judged("local-merges", found),
     ),
     log_pattern(
-        "merge", "We are merging to ",
-        rf"We are merging to (?P<remote>{ADDRESS})(?P<why>[^\n]*)",
+        "merge", "We are merging to ", rf"We are merging to (?P<remote>{ADDRESS})(?P<why>[^\n]*)",
         lambda found: _judged("local-merges", found),
     ),
     log_pattern(
-        "merge", " should merge to us",
-        rf"(?P<remote>{ADDRESS}) should merge to us(?P<why>[^\n]*)",
+        "merge", " should merge to us", rf"(?P<remote>{ADDRESS}) should merge to us(?P<why>[^\n]*)",
         lambda found: _judged("remote-merges", found),
     ),
     log_pattern(
@@ -69,8 +66,7 @@ PATTERNS: list[LogPattern] = [
         lambda found: logged.LoggedSearchRedirected(address(found[1])),
     ),
     log_pattern(
-        "merge", "CANNOT merge to ",
-        rf"{ADDRESS} CANNOT merge to (?P<remote>{ADDRESS})(?P<why>[^\n]*)",
+        "merge", "CANNOT merge to ", rf"{ADDRESS} CANNOT merge to (?P<remote>{ADDRESS})(?P<why>[^\n]*)",
         lambda found: _judged("cannot-merge", found),
     ),
     log_pattern(
@@ -79,33 +75,27 @@ PATTERNS: list[LogPattern] = [
         lambda found: _judged("cannot-merge", found),
     ),
     log_pattern(
-        "merge", " is merging to ",
-        rf"{ADDRESS} is merging to ({ADDRESS}),? because ?: instructed by master {ADDRESS}",
+        "merge", " is merging to ", rf"{ADDRESS} is merging to ({ADDRESS}),? because ?: instructed by master {ADDRESS}",
         lambda found: logged.LoggedMergeOrder(address(found[1])),
     ),
     log_pattern(
-        "merge", " is merging to ",
-        rf"{ADDRESS} is merging to (?P<remote>{ADDRESS})(?P<why>,? because ?:[^\n]*)",
+        "merge", " is merging to ", rf"{ADDRESS} is merging to (?P<remote>{ADDRESS})(?P<why>,? because ?:[^\n]*)",
         lambda found: _judged("local-merges", found),
     ),
     log_pattern(
-        "merge", " is merging [",
-        rf"{ADDRESS} is merging \[[^\]]*\] to ({ADDRESS})",
+        "merge", " is merging [", rf"{ADDRESS} is merging \[[^\]]*\] to ({ADDRESS})",
         lambda found: logged.LoggedMergeStart(address(found[1])),
     ),
     log_pattern(
-        "merge", "to FROZEN",
-        r"(Could not change cluster state to FROZEN[^\n]*)",
+        "merge", "to FROZEN", r"(Could not change cluster state to FROZEN[^\n]*)",
         lambda found: logged.LoggedMergeAbandonment(found[1]),
     ),
     log_pattern(
-        "merge", "Reverting cluster state back",
-        r"(Reverting cluster state back to [^\n]*)",
+        "merge", "Reverting cluster state back", r"(Reverting cluster state back to [^\n]*)",
         lambda found: logged.LoggedMergeAbandonment(found[1]),
     ),
     log_pattern(
-        "merge", "Cannot start merge",
-        r"((?:Cannot start merge|Aborting merge|Merge is aborted)[^\n]*)",
+        "merge", "Cannot start merge", r"((?:Cannot start merge|Aborting merge|Merge is aborted)[^\n]*)",
         lambda found: logged.LoggedMergeAbandonment(found[1]),
     ),
     log_pattern(

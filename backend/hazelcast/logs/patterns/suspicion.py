@@ -27,15 +27,9 @@ def _asking(found: re.Match[str]) -> logged.ParsedMessage:
     return logged.LoggedClaimRequest(version, members, mentioned_members(suspected), mentioned_members(asked))
 
 
-def _claimed(found: re.Match[str]) -> logged.ParsedMessage:
-    version, members = view(found.string)
-    return logged.LoggedClaimFinish(version, members)
-
-
 PATTERNS: list[LogPattern] = [
     log_pattern(
-        "suspicion", "is suspected to be dead",
-        rf"({MEMBER}) is suspected to be dead(?: for reason: ([^\n]*))?",
+        "suspicion", "is suspected to be dead", rf"({MEMBER}) is suspected to be dead(?: for reason: ([^\n]*))?",
         lambda found: logged.LoggedSuspicion(mentioned_member(found[1]), found[2] or ""),
     ),
     log_pattern(
@@ -49,31 +43,29 @@ PATTERNS: list[LogPattern] = [
         lambda found: logged.LoggedDetection(mentioned_member(found[1]), found[0]),
     ),
     log_pattern(
-        "suspicion", "could not ping ",
-        rf"{ADDRESS} could not ping (?:reach )?({ADDRESS})",
+        "suspicion", "could not ping ", rf"{ADDRESS} could not ping (?:reach )?({ADDRESS})",
         lambda found: logged.LoggedDetection(mentioned_member(found[1]), found[0]),
     ),
     log_pattern(
-        "suspicion", "Removed suspicion ",
-        rf"Removed suspicion (?:of|from) ({MEMBER})\. Reason: ([^\n]*)",
+        "suspicion", "Removed suspicion ", rf"Removed suspicion (?:of|from) ({MEMBER})\. Reason: ([^\n]*)",
         lambda found: logged.LoggedSuspicionCleared(mentioned_member(found[1]), found[2]),
     ),
     log_pattern(
-        "suspicion", "eceived suspicion request from",
-        rf"Received suspicion request from:? ({MEMBER})",
+        "suspicion", "eceived suspicion request from", rf"Received suspicion request from:? ({MEMBER})",
         lambda found: logged.LoggedExplicitSuspicion(address(found[1])),
     ),
     log_pattern("claim", "Starting mastership claim", r"Starting mastership claim process", lambda _: logged.LoggedClaimStart()),
     log_pattern("claim", "with suspected members", r"Local MembersView\{", _asking),
-    log_pattern("claim", "Mastership is claimed with", r"Mastership is claimed with: ", _claimed),
     log_pattern(
-        "claim", "Mastership of ",
-        rf"Mastership of ({MEMBER}) is accepted",
+        "claim", "Mastership is claimed with", r"Mastership is claimed with: ",
+        lambda found: logged.LoggedClaimFinish(*view(found.string)),
+    ),
+    log_pattern(
+        "claim", "Mastership of ", rf"Mastership of ({MEMBER}) is accepted",
         lambda found: logged.LoggedClaimAcceptance(address(found[1])),
     ),
     log_pattern(
-        "claim", " claims mastership but ",
-        rf"(?:[\w.$]+Exception: )?({MEMBER}) (claims mastership but [^\n!]*)",
+        "claim", " claims mastership but ", rf"(?:[\w.$]+Exception: )?({MEMBER}) (claims mastership but [^\n!]*)",
         lambda found: logged.LoggedClaimRefusal(address(found[1]), found[2]),
     ),
     log_pattern(
@@ -82,8 +74,7 @@ PATTERNS: list[LogPattern] = [
         lambda found: logged.LoggedClaimRefusal(address(found[1]), found[0][:300]),
     ),
     log_pattern(
-        "disconnection", "Received suspected members",
-        rf"Received suspected members: (\[.*\]) from ({MEMBER})\s*$",
+        "disconnection", "Received suspected members", rf"Received suspected members: (\[.*\]) from ({MEMBER})\s*$",
         lambda found: DisconnectionReported(
             address(found[2]), tuple(member.address for member in mentioned_members(found[1]))
         ),

@@ -13,14 +13,11 @@ from quarterdeck.backend.hazelcast.wire.codec.metrics_blob import decode_metric_
 
 EVENT_HEAD = Layout("<iqi")
 """Type, correlation of the listener, partition."""
-
 MOST_PARTITIONS = 100_000
 """More than the product allows."""
-
 MEMBERS_VIEW, PARTITIONS_VIEW = 0x000302, 0x000303
 PARTITION_LOST = 0x000602
 MIGRATION_PROCESS, REPLICA_MIGRATION = 0x001102, 0x001103
-
 STARTED, FINISHED = 0, 1
 
 
@@ -102,9 +99,7 @@ EVENT_DECODERS: dict[int, Callable[[fields.FixedReader, fields.FrameReader], mes
 
 ANSWER_HEAD = Layout("<iqb")
 """Type, correlation, how many backups acknowledge."""
-
 TOLD_STATES: tuple[messages.ReportedState, ...] = (*CLUSTER_STATES, "IN_TRANSITION")
-
 ERROR = 0
 
 

@@ -20,17 +20,14 @@ from quarterdeck.backend.hazelcast.wire.codec.frames import (
 )
 
 T = TypeVar("T")
-
 BYTE = Layout("<b")
 BOOL = Layout("<?")
 INT = Layout("<i")
 LONG = Layout("<q")
 UUID_LAYOUT = Layout("<?QQ")
-
 BEGIN = Frame(BEGIN_STRUCTURE)
 END = Frame(END_STRUCTURE)
 NULL = Frame(IS_NULL)
-
 MOST_NESTED = 32
 """How deep skipped structures may be nested."""
 
@@ -54,19 +51,15 @@ class FixedReader:
         return layout.unpack_from(self._payload, start)
 
     def byte(self) -> int:
-        """Read a signed byte."""
         return self._read(BYTE)[0]
 
     def boolean(self) -> bool:
-        """Read a byte that is 0 or not."""
         return bool(self._read(BOOL)[0])
 
     def int32(self) -> int:
-        """Read four bytes."""
         return self._read(INT)[0]
 
     def int64(self) -> int:
-        """Read eight bytes."""
         return self._read(LONG)[0]
 
     def uuid(self) -> str | None:
@@ -75,7 +68,6 @@ class FixedReader:
         return None if is_null else uuid_text(most, least)
 
     def known_uuid(self) -> str:
-        """Read a uuid that must be there."""
         found = self.uuid()
         if found is None:
             raise BadBytes("a uuid is missing")
@@ -95,7 +87,6 @@ class FrameReader:
         return self._at >= len(self._frames) or bool(self._frames[self._at].flags & END_STRUCTURE)
 
     def next(self) -> Frame:
-        """Read the next frame, whatever it is."""
         if self._at >= len(self._frames):
             raise BadBytes("a message ends in the middle")
         self._at += 1
@@ -109,7 +100,6 @@ class FrameReader:
         return False
 
     def fixed(self) -> FixedReader:
-        """Read the next frame as the fixed fields of a structure."""
         return FixedReader(self.next().payload)
 
     def text(self) -> str:
@@ -120,7 +110,6 @@ class FrameReader:
         return frame.payload.decode(errors="replace")
 
     def optional_text(self) -> str | None:
-        """Read a string, or None."""
         return None if self.next_is_null() else self.text()
 
     def structure(self, read: Callable[[FrameReader], T]) -> T:
@@ -142,11 +131,9 @@ class FrameReader:
         return made
 
     def texts(self) -> dict[str, str]:
-        """Read a map of strings."""
         return dict(self.many(lambda reader: (reader.text(), reader.optional_text() or "")))
 
     def address(self) -> Address:
-        """Read a structure of port and host."""
         port, host = self.structure(lambda reader: (reader.fixed().int32(), reader.text()))
         try:
             return parse_address(make_address(host, port))

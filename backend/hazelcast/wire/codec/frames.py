@@ -19,10 +19,8 @@ BEGIN_STRUCTURE = 1 << 12
 END_STRUCTURE = 1 << 11
 IS_NULL = 1 << 10
 IS_EVENT = 1 << 9
-
 PREAMBLE = b"CP2"
 """What a client sends first: the second version of the client protocol."""
-
 HEAD = Layout("<iH")
 FRAGMENT_ID = Layout("<q")
 

@@ -16,19 +16,14 @@ from quarterdeck.backend.hazelcast.wire.messages import MetricSample, MetricSet,
 HEAD = Layout(">Hi")
 """Version, and the bytes of the dictionary under zlib."""
 VERSION = 1
-
 MOST_UNPACKED = 8 * 1024 * 1024
 """The size up to which either part is unpacked. A few kilobytes of zlib can stand for gigabytes."""
-
 NOTHING = -1
 """The number of no word."""
-
 MOST_LETTERS = 255
 """How many letters a word may share with the one before it, and have of its own."""
-
 PREFIX, NAME, DISCRIMINATOR, DISCRIMINATOR_VALUE, UNIT, EXCLUDED_TARGETS, TAG_COUNT = (1 << bit for bit in range(7))
 LONG_VALUE, DOUBLE_VALUE = 0, 1
-
 INT = Layout(">i")
 LONG = Layout(">q")
 DOUBLE = Layout(">d")
