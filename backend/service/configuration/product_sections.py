@@ -78,7 +78,7 @@ would be alone.
 """
 
 HINTS: Mapping[FieldPath, str] = {
-    ("hazelcast", "security"): "nobody is kept out by it: see quarterdeck.security",
+    ("hazelcast", "security"): "it keeps no client out: see quarterdeck.security",
     ("hazelcast", "network", "symmetric-encryption"): "nothing is encrypted by it: see network.ssl",
     ("hazelcast", "network", "ssl", "factory-class-name"): "give certificate and key, both PEM files",
     ("hazelcast", "network", "ssl", "properties"): "give certificate and key, both PEM files",

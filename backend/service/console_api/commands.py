@@ -131,7 +131,7 @@ async def reconfigure(wanted: NewProperties, face: FaceDependency, caller: Calle
 async def suspect(wanted: SuspectWanted, face: FaceDependency, caller: CallerDependency) -> Done:
     """Suspect another member: a master removes it from the list, any other member suspects it."""
     await face.do(commands.SuspectMember(face.label, wanted.suspect), caller)
-    return Done(message=f"{face.label} was told to suspect {wanted.suspect}")
+    return Done(message=f"{face.label} was asked to suspect {wanted.suspect}")
 
 
 @faults.get("")
@@ -173,12 +173,10 @@ MOST_BYTES = 32 * 1024 * 1024
 async def snapshot(face: FaceDependency, caller: CallerDependency) -> Snapshot:
     """Return all that this member knows at this moment, for a simulated copy that continues from there."""
     if caller.groups is not None and "DATA" not in caller.groups:
-        problem = f"values of maps are told too, and {caller.name} is limited to {', '.join(caller.groups)}"
-        raise Denied(HTTPStatus.FORBIDDEN, problem, "ask as somebody who may use DATA as well")
+        problem = f"values of maps are included, and {caller.name} is limited to {', '.join(caller.groups)}"
+        raise Denied(HTTPStatus.FORBIDDEN, problem, "use a user of the group DATA as well")
     content = msgspec.msgpack.encode(await face.report(caller))
     if len(content) > MOST_BYTES:
         held, most = bytes_text(len(content)), bytes_text(MOST_BYTES)
-        raise Denied(
-            HTTPStatus.CONFLICT, f"{face.label} holds {held}, of which no copy is made", f"at most {most} are told"
-        )
+        raise Denied(HTTPStatus.CONFLICT, f"{face.label} holds {held}, of which no copy is made", f"the most is {most}")
     return Snapshot(face.label, face.uuid, software_version(), content)

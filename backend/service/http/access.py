@@ -116,8 +116,8 @@ async def require(face: Face, connection: HTTPConnection, role: Role, group: Use
     access = access_of(face, connection)
     caller = await access.identified(connection)
     if caller is None:
-        access.refused(connection, None, "nobody has identified themselves")
-        raise _unidentified("this member wants to know who asks", "use curl -u NAME:PASSWORD")
+        access.refused(connection, None, "the client has not identified itself")
+        raise _unidentified("this member requires a user", "use curl -u NAME:PASSWORD")
     access.allow(connection, caller, role, group)
     return caller
 
@@ -162,7 +162,7 @@ class AccessPolicy:
         """Return the caller by the password in the body of an operators' path. Raises `Denied`."""
         user = await self._look_up(connection, "", password, lambda: _user_with(password, self.users))
         if user is None:
-            raise Denied(403, "unauthenticated", "the password is nobody's")
+            raise Denied(403, "unauthenticated", "no user has this password")
         return Caller(remote_of(connection), user.role, user.name, user.groups)
 
     async def _look_up(
@@ -200,10 +200,10 @@ class AccessPolicy:
         problem = hint = ""
         if caller.groups is not None and group not in caller.groups:
             problem = f"this belongs to the group {group}, and {caller.name} is limited to {', '.join(caller.groups)}"
-            hint = "ask as somebody else"
+            hint = "use another user"
         elif RANKS[caller.role] < RANKS[role]:
-            problem = f"this takes the role {role}, and {caller.name or 'whoever asks'} has the role {caller.role}"
-            hint = "ask as somebody else" if self.users else "start the member with --allow-faults"
+            problem = f"this takes the role {role}, and {caller.name or 'this client'} has the role {caller.role}"
+            hint = "use another user" if self.users else "start the member with --allow-faults"
         elif role != "read" and configuration.read_only:
             problem = "this member is read-only: nothing is changed through it"
             hint = "ask another member, or start this one without read-only"

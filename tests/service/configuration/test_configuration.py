@@ -258,7 +258,7 @@ def test_an_operators_own_file_starts_a_member_and_says_what_it_ignores(file: Pa
         f"F:15: network.symmetric-encryption: {ignored}; nothing is encrypted by it: see network.ssl",
         f"F:16: map: {ignored}",
         f"F:19: properties.logging.type: {ignored}",
-        f"F:21: security: {ignored}; nobody is kept out by it: see quarterdeck.security",
+        f"F:21: security: {ignored}; it keeps no client out: see quarterdeck.security",
         f"F:22: cp-subsystem: {ignored}",
     ]
 
@@ -280,7 +280,7 @@ def test_what_can_be_read_on_the_way_or_by_everybody_is_warned_of(file: Path, tm
     user = "{name: ann, password-file: password, role: read}"
     text = f"quarterdeck: {{bind: 10.0.0.7, security: {{secret-file: secret, users: [{user}]}}}}"
     secret, clear = read(file, text).warnings
-    assert f"{tmp_path / 'secret'} is a secret, and everybody on this machine can read it" in secret
+    assert f"{tmp_path / 'secret'} is a secret, and all users of this machine can read it" in secret
     assert "whatever is said at 10.0.0.7 can be read on the way" in clear
     (tmp_path / "secret").chmod(0o600)
     assert read(file, "quarterdeck: {security: {secret-file: secret}}").warnings == ()
