@@ -96,5 +96,5 @@ if not TYPE_CHECKING:  # a type checker would take any misspelt name for one tha
         return getattr(library, name)
 
     def __dir__():
-        """The public names."""
+        """Return the public names."""
         return __all__

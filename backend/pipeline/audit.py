@@ -24,8 +24,7 @@ from quarterdeck.backend.pipeline.judging.group_judge import judge_group
 from quarterdeck.backend.pipeline.judging.lines import CONTRADICTS, MAX_QUARANTINED
 from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion, RunVerdict
 from quarterdeck.backend.pipeline.judging.whole_judge import WholeVerdict, judge_log_records, judge_whole, whole_verdict
-from quarterdeck.backend.pipeline.rules.finding import Finding, by_weight, linked
-from quarterdeck.backend.pipeline.rules.names import holds_for_incomplete_journals, wanted_rules
+from quarterdeck.backend.pipeline.rules import Finding, by_weight, holds_for_incomplete_journals, linked, wanted_rules
 from quarterdeck.backend.pipeline.spark.requirements import needing_packages
 
 if TYPE_CHECKING:
@@ -260,7 +259,7 @@ def _judge_logs_on_spark(
     from pyspark.sql import functions as F
 
     from quarterdeck.backend.pipeline.judging.spark_judge import judge_logs_on_spark
-    from quarterdeck.backend.pipeline.logs.log_tables import read_product_logs
+    from quarterdeck.backend.pipeline.log_tables import read_product_logs
     from quarterdeck.backend.pipeline.spark.tuning import tuned
 
     with tuned(spark, found.size_bytes):

@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.pipeline import commit
 from quarterdeck.backend.pipeline.audit_input import AuditInput
-from quarterdeck.backend.pipeline.logs.log_tables import read_product_logs
-from quarterdeck.backend.pipeline.rules.finding import Finding
+from quarterdeck.backend.pipeline.log_tables import read_product_logs
+from quarterdeck.backend.pipeline.rules import Finding
 from quarterdeck.backend.pipeline.schemas import RECORD, columns_of
 from quarterdeck.backend.pipeline.spark.tuning import is_small, persisted, tuned
 from quarterdeck.backend.pipeline.tables import bronze

@@ -7,7 +7,7 @@ from msgspec import Struct
 from quarterdeck.backend.hazelcast.logs.observations.observation import Observation
 from quarterdeck.backend.hazelcast.logs.observations.partitions import MigrationRound
 from quarterdeck.backend.hazelcast.logs.observations.separation import VerdictCount
-from quarterdeck.backend.pipeline.rules.finding import Finding
+from quarterdeck.backend.pipeline.rules import Finding
 
 
 class QuarantinedLine(Struct, frozen=True):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from docs.generators.written_table import written_into
 from quarterdeck.backend.invariants import PROVEN_BY_WITNESSES, InvariantChecker
-from quarterdeck.backend.pipeline.rules.names import STATEMENTS
+from quarterdeck.backend.pipeline.rules import STATEMENTS
 
 PAGE = Path(__file__).parents[1] / "spark" / "audit.md"
 

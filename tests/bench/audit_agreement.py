@@ -19,9 +19,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.pipeline.audit import audit
-from quarterdeck.backend.pipeline.streaming.findings_file import FindingsFile
 from quarterdeck.backend.pipeline.streaming.live_audit import JournalLine, LiveAudit
-from quarterdeck.backend.pipeline.streaming.processed_files import ProcessedFiles
+from quarterdeck.backend.pipeline.streaming.stream_files import FindingsFile, ProcessedFiles
 from tests.pipeline.rules.broken_journals import broken
 from tests.pipeline.rules.oracle import Told, in_order, told, watched
 
@@ -83,7 +82,7 @@ def by_stream(root: Path, runs: Iterable[str]) -> dict[str, list[Told]]:
     findings = FindingsFile(root / "findings.jsonl")
     audit = LiveAudit(root, ProcessedFiles(root / "_stream"), findings, lambda change: None, lambda text: None)
     for number, file in enumerate(sorted(root.glob("run=*/*"))):
-        audit.take((JournalLine(file, raw) for raw in file.read_bytes().splitlines()), float(number))
+        audit.read((JournalLine(file, raw) for raw in file.read_bytes().splitlines()), float(number))
         audit.judge_due(float(number))
     audit.finish()
     return {run: told(findings.of_run(run)) for run in runs}

@@ -18,7 +18,7 @@ from quarterdeck.backend.pipeline import audit as audit_module
 from quarterdeck.backend.pipeline.audit import OutputRefused, audit
 from quarterdeck.backend.pipeline.audit_lines import write_tables
 from quarterdeck.backend.pipeline.commit import StoreRefused
-from quarterdeck.backend.pipeline.rules.names import UnknownRule
+from quarterdeck.backend.pipeline.rules import UnknownRule
 from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, SparkUnreachable
 from quarterdeck.backend.pipeline.tables.membership_tables import SUSPICIONS, VIEWS
 from quarterdeck.backend.pipeline.tables.store import update_store

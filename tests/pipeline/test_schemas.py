@@ -14,7 +14,7 @@ from quarterdeck.backend.pipeline.audit_input import InputFile
 from quarterdeck.backend.pipeline.judging.group_judge import judge_group
 from quarterdeck.backend.pipeline.judging.lines import CONTRADICTS, TORN, why_no_record
 from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion
-from quarterdeck.backend.pipeline.rules.names import NAMES
+from quarterdeck.backend.pipeline.rules import NAMES
 from quarterdeck.backend.pipeline.schemas import (
     EVENT,
     EVENT_KINDS,

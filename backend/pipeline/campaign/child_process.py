@@ -25,8 +25,9 @@ _READ_BYTES = 1 << 16
 
 
 class OutOfTime(BaseException):
-    """Raised when a run has used up its CPU time. It is no `Exception`, so that code which catches all errors of a
-    run misses it.
+    """Raised when a run has used up its CPU time.
+
+    It is no `Exception`, so that code which catches all errors of a run does not catch it.
     """
 
 

@@ -113,8 +113,9 @@ def _reproduction(campaign: Campaign, row: VerdictRow, scenario_file: str, small
 
 
 def _recorded(campaign: Campaign, row: VerdictRow, journals: Path) -> Path | None:
-    """Write the journal of the run in a process of its own, which the run may end too. Return None when there is
-    nothing to run.
+    """Write the journal of the run in a process of its own, which the run may end too.
+
+    Return None when there is nothing to run.
     """
     planned_run = _planned_run(row)
     folder = run_directory(journals, run_name(campaign, planned_run))

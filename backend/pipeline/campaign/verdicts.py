@@ -48,8 +48,6 @@ class VerdictRow(Struct, frozen=True):
 
 
 def digest(rows: Iterable[VerdictRow]) -> str:
-    """Return a digest that is equal for campaigns with equal runs, whichever machine ran them, in whatever order and
-    however fast.
-    """
+    """Return a digest that is equal for campaigns with equal runs, whatever the machine, the order and the speed."""
     lines = sorted(f"{row.variant} {row.seed} {row.verdict} {row.signature} {row.fingerprint}\n" for row in rows)
     return sha256("".join(lines).encode()).hexdigest()[:32]

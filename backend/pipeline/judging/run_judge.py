@@ -18,8 +18,13 @@ from quarterdeck.backend.invariants.invariant_checker import Numbering
 from quarterdeck.backend.pipeline.judging.causes import makes_list
 from quarterdeck.backend.pipeline.judging.lines import Line
 from quarterdeck.backend.pipeline.judging.order import LEAP_US, ClockLeap, OutOfOrder, leaps
-from quarterdeck.backend.pipeline.rules.finding import Finding, finding_of, severity_of
-from quarterdeck.backend.pipeline.rules.names import downgraded, holds_for_incomplete_journals
+from quarterdeck.backend.pipeline.rules import (
+    Finding,
+    downgraded,
+    finding_of,
+    holds_for_incomplete_journals,
+    severity_of,
+)
 
 OBLIGATION_TIMEOUT_US = 60 * SECOND_US
 """How long an obligation may stay open while nothing disturbs the members: what it takes to be sure that a member is gone."""

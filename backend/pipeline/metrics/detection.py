@@ -1,8 +1,7 @@
-"""How long it takes until a member that died, froze or was cut off is suspected, and off the list (Cluster Service Consistency
-Improvements).
+"""How long it takes until a member that died, froze or was cut off is suspected, and off the list.
 
-Each member judges for itself, so there is a row for every fault and every member that should notice it: each that had the victim
-on its list, or, for a link, the member to which it leads.
+See Cluster Service Consistency Improvements. Each member judges for itself, so there is a row for every fault and every member
+that should notice it: each that had the victim on its list, or, for a link, the member to which it leads.
 
 `least_us` is a lower bound for every detector, and `most_us` an upper bound on a fast network. The last heartbeat may have come
 just before the fault or an interval earlier, and silence is checked once in an interval: timeout - interval, and timeout +

@@ -44,8 +44,9 @@ def merge_adjacent(stretches: DataFrame, keys: Sequence[str], wanted: Column) ->
 
 
 def subtract(spans: DataFrame, holes: DataFrame, on: Sequence[str], keys: Sequence[str]) -> DataFrame:
-    """Return what is left of `spans` where no hole of the same `on` covers them. `keys` identify a span among those
-    of its time.
+    """Return what is left of `spans` where no hole of the same `on` covers them.
+
+    `keys` identify a span among those of its time.
     """
     cut = F.struct(
         *(F.col(name).alias(f"_{name}") for name in on), F.col("from_at").alias("_from"), F.col("to_at").alias("_to")

@@ -13,7 +13,7 @@ from quarterdeck.backend.hazelcast.logs.observations.story import headline
 from quarterdeck.backend.pipeline.audit_input import AuditInput
 from quarterdeck.backend.pipeline.audit_result import AuditResult, QuarantinedLine
 from quarterdeck.backend.pipeline.report.rows import BINS_PER_DECADE, ReportLimits, ReportRows, Row, Verdict
-from quarterdeck.backend.pipeline.rules.finding import Finding, replay_command
+from quarterdeck.backend.pipeline.rules import Finding, replay_command
 
 FORMAT = 1
 """Version of the JSON; grows when a field is removed or changes its meaning."""

@@ -1,3 +1,4 @@
-"""Starts and ends the Spark session: it finds Java, ships this package to the executors and sets Spark for the size of
-the input. It also says in one line what this machine lacks.
+"""Starts and ends the Spark session, and reports in one line what this machine lacks.
+
+It finds Java, ships this package to the executors and tunes Spark for the size of the input.
 """

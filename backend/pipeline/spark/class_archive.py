@@ -1,7 +1,7 @@
 """A class archive for Java: Spark's classes laid out as Java needs them, so that a session starts in half the time.
 
-Java makes one itself as it ends, from what it has loaded. That takes some seconds and 150 MB of the user's cache, so it is done
-at the end of the second session of the same Java, Spark and options: who starts Spark once does not pay for it.
+Java itself writes one as it exits, from the classes that it has loaded. That takes some seconds and 150 MB of the user's cache,
+so it is done at the end of the second session of the same Java, Spark and options: starting Spark once does not pay for it.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ import pyspark
 from quarterdeck.backend.pipeline.spark.java import Java
 
 OLDEST_VERSION_OF_AOT = 25
-"""From then on Java makes its archives in another form, and speaks of that on stdout whatever it is told: those get none."""
+"""From this version on Java writes another form of archives, and reports them on stdout whatever its options: those get none."""
 
 QUIET = ("-Xlog:disable", "-Xlog:all=error:stderr")
-"""Java speaks of archives on stdout, where data goes."""
+"""Java reports archives on stdout, where data goes."""
 
 MAX_SECONDS_TO_WRITE = 60
 SECONDS_UNTIL_LEFTOVER = 3_600
 
 
 def archive_options(java: Java, options: Sequence[str], cache: Path | None = None) -> list[str]:
-    """What to start Java with besides `options`: the archive when there is one, making it when it is worth it, or nothing."""
+    """Return the options to start Java with besides `options`: to use the archive, to write one if that pays, or none."""
     jars = Path(pyspark.__file__).parent / "jars"
     if not jars.is_dir() or not can_have_one(java):
         return []
@@ -53,19 +53,19 @@ def archive_options(java: Java, options: Sequence[str], cache: Path | None = Non
 
 
 def can_have_one(java: Java) -> bool:
-    """An archive is made on top of the one that Java comes with, which small runtimes lack."""
+    """Return whether Java has an archive of its own to build on, which small runtimes lack."""
     return java.version < OLDEST_VERSION_OF_AOT and any((java.runtime_home / "lib").glob("*/classes.jsa"))
 
 
 def _remove_leftovers(archive: Path) -> None:
-    """What sessions left behind that were killed before they could put their archive in its place. Raises OSError."""
+    """Remove the files of sessions that were killed before they could finish their archive. Raises OSError."""
     for building in archive.parent.glob(f"{archive.stem}.*"):
         if building.suffix[1:].isdecimal() and time.time() - building.stat().st_mtime > SECONDS_UNTIL_LEFTOVER:
             building.unlink(missing_ok=True)
 
 
 def _keep(building: Path, archive: Path) -> None:
-    """Wait until Java has ended and written the archive, then put it where later sessions look for it, in one step."""
+    """Wait until Java has exited and written the archive, then move it in one step to where later sessions look for it."""
     from pyspark import SparkContext
 
     gateway = SparkContext._gateway
@@ -84,7 +84,7 @@ def _keep(building: Path, archive: Path) -> None:
 
 
 def _key(java: Java, jars: Path, options: Sequence[str]) -> str:
-    """Java refuses an archive that was made with another Java, other jars or another collector."""
+    """Return a key of what Java checks in an archive: the Java, the jars and the collector."""
     digest = sha256(f"{java.runtime}\0{java.runtime_home}\0{pyspark.__version__}\0{' '.join(options)}".encode())
     for jar in sorted(jars.iterdir()):
         digest.update(f"\0{jar}\0{jar.stat().st_size}".encode())

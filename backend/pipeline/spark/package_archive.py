@@ -12,14 +12,14 @@ ROOT = Path(str(files("quarterdeck")))
 """The folder of this package."""
 
 SHIPPED = ("__init__.py", "backend")
-"""All that a worker may need: drawings and screens stay here."""
+"""All that a worker may need; the screens are left out."""
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The earliest time that a zip file can state; a real one would make equal sources differ."""
+"""The earliest time that a zip file can contain; a real one would make equal sources differ."""
 
 
 def write_package(folder: Path) -> Path:
-    """Write the zip file into `folder`; its name tells its content, so that two versions never stand for one another."""
+    """Write the zip file into `folder`; its name is derived from its content, so that versions are not confused."""
     path = folder / f"quarterdeck-{sources_digest()}.zip"
     with ZipFile(path, "w") as package:
         for name, content in _sources():
@@ -30,7 +30,7 @@ def write_package(folder: Path) -> Path:
 
 
 def sources_digest() -> str:
-    """A short digest of every file of the package."""
+    """Return a short digest of every file of the package."""
     digest = sha256()
     for name, content in _sources():
         digest.update(f"{name}\0{len(content)}\0".encode())

@@ -6,40 +6,40 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 OPTIONAL_PACKAGES = ("pyspark", "py4j", "pandas", "pyarrow", "numpy")
-"""What comes with the extra `pipeline`, by the names under which it is imported."""
+"""The packages of the extra `pipeline`, by the names under which they are imported."""
 
 PACKAGES_HINT = "the pipeline needs its packages: run `make pipeline`, or pip install 'quarterdeck[pipeline]'"
 
 
 class PipelineMissing(RuntimeError):
-    """The pipeline cannot run here until something is installed."""
+    """Something has to be installed before the pipeline can run here."""
 
     def __init__(self, message: str = PACKAGES_HINT) -> None:
         super().__init__(message)
 
 
 class JavaMissing(PipelineMissing):
-    """No Java that Spark can use."""
+    """There is no Java that Spark can use."""
 
 
 class RemoteMissing(PipelineMissing):
-    """What a client of Spark Connect needs is not installed."""
+    """A package that a client of Spark Connect needs is not installed."""
 
     def __init__(self) -> None:
         super().__init__("a Spark Connect server needs more packages on this side: pip install 'quarterdeck[connect]'")
 
 
 class SparkUnreachable(RuntimeError):
-    """The Spark that was asked for does not answer, or refuses us."""
+    """The requested Spark does not answer, or refuses the connection."""
 
 
 class SparkFailed(SparkUnreachable):
-    """Spark broke off in the midst of work: it lost its executors, its memory or its disk, or ended."""
+    """Spark broke off in the middle of work: it lost its executors, its memory or its disk, or ended."""
 
 
 @contextmanager
 def needing_packages() -> Iterator[None]:
-    """Imports in the block need the extra `pipeline`. Raises `PipelineMissing` when it is not installed."""
+    """Raise `PipelineMissing` if an import in the block fails because the extra `pipeline` is not installed."""
     try:
         yield
     except ModuleNotFoundError as error:

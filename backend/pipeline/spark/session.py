@@ -1,6 +1,6 @@
 """The Spark session: the only place that builds one, here, on a cluster, or through Spark Connect.
 
-Everything else is written against `SparkSession` and `DataFrame` alone, so that all three can run it.
+All other code uses only `SparkSession` and `DataFrame`, so that all three can run it.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from quarterdeck.backend.pipeline.spark.package_archive import ROOT, write_packa
 from quarterdeck.backend.pipeline.spark.requirements import RemoteMissing, SparkFailed, SparkUnreachable
 
 Profile = Literal["interactive", "throughput"]
-"""`interactive` answers sooner: audits of a few gigabytes, streams, tests. `throughput` is for sorting very much."""
+"""`interactive` answers sooner: audits of a few gigabytes, streams, tests. `throughput` is for sorting large data."""
 
 LOCAL_MASTER = "local[*,4]"
-"""All cores of this machine. A task whose worker dies is tried again, four times in all; plain `local[*]` would give up."""
+"""All cores of this machine. A task whose worker dies is tried four times in all; plain `local[*]` would give up."""
 
 PROFILE_JAVA_OPTIONS: dict[Profile, str] = {
     # A short-lived session answers sooner with the first compiler only, and its small heap needs no parallel collector.
@@ -43,7 +43,7 @@ PROFILE_JAVA_OPTIONS: dict[Profile, str] = {
 }
 
 MAX_SECONDS_TO_END = 2.0
-"""A process that breaks off its connections is gone soon after, if it is going."""
+"""How long a process that has closed its connections may take to exit."""
 
 LOG_CONFIGURATION = Path(__file__).with_name("log4j2.properties")
 
@@ -65,7 +65,7 @@ ON_THIS_MACHINE = {
 }
 
 _FAILURES = (Py4JError, PySparkException, ConnectionRefusedError, ConnectionResetError)
-"""The ways in which Spark tells that it failed, or that it is not there any more."""
+"""The exceptions by which Spark reports that it failed, or is gone."""
 
 _ENDED = ("stopped SparkContext", "Master removed our application")
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([^']+)'")
@@ -84,9 +84,9 @@ _REMOTE_MODULES = ("grpc", "grpc_status", "google.protobuf", "zstandard")
 def spark_session(
     master: str = "", *, remote: str = "", profile: Profile = "interactive", conf: Mapping[str, str] | None = None
 ) -> Iterator[SparkSession]:
-    """The running session, or one of our own that ends with the block. Arguments and errors as in `start_session`.
+    """Use the running session, or one of our own that ends with the block. Arguments and errors are those of `start_session`.
 
-    What goes wrong with Spark within the block is raised as `SparkFailed`.
+    Failures of Spark within the block are raised as `SparkFailed`.
     """
     running = SparkSession.getActiveSession()
     if running is not None:
@@ -106,9 +106,9 @@ def spark_session(
 
 @contextmanager
 def using(session: SparkSession) -> Iterator[SparkSession]:
-    """A session that somebody else started, with this package on its executors; it goes on after the block.
+    """Use a session of another owner, with this package on its executors; it goes on after the block.
 
-    What goes wrong with Spark within the block is raised as `SparkFailed`.
+    Failures of Spark within the block are raised as `SparkFailed`.
     """
     with failing_in_one_way():
         if session not in _SHIPPED and not _is_local(session.conf.get("spark.master", "") or ""):
@@ -119,7 +119,7 @@ def using(session: SparkSession) -> Iterator[SparkSession]:
 
 @contextmanager
 def failing_in_one_way() -> Iterator[None]:
-    """Raises `SparkFailed`, whichever way Spark tells what happened to it; mistakes of ours go through as they are."""
+    """Raise `SparkFailed` for every failure of Spark; mistakes of ours are raised as they are."""
     try:
         yield
     except (AnalysisException, ParseException, PythonException) as problem:
@@ -133,11 +133,12 @@ def failing_in_one_way() -> Iterator[None]:
 def start_session(
     master: str = "", *, remote: str = "", profile: Profile = "interactive", conf: Mapping[str, str] | None = None
 ) -> SparkSession:
-    """A quiet session, and this package on its executors.
+    """Start a quiet session, with this package on its executors.
 
-    `master` is as Spark writes it; by default all cores of this machine, or what `spark-submit` was told. `remote` is the
-    ``sc://`` address of a Spark Connect server instead. `conf` goes over everything that is set here. Raises `JavaMissing`,
-    `RemoteMissing`, `SparkUnreachable`, and `ValueError` when both a master and a remote are given.
+    `master` is as Spark writes it; by default all cores of this machine, or the one that `spark-submit` was given. `remote` is
+    the ``sc://`` address of a Spark Connect server instead. `conf` overrides all other settings.
+
+    Raises `JavaMissing`, `RemoteMissing`, `SparkUnreachable`, and ValueError when both a master and a remote are given.
     """
     if remote and master:
         raise ValueError("a session has either a master or a remote, not both")
@@ -151,7 +152,7 @@ def start_session(
 
 
 def ship_package(session: SparkSession) -> None:
-    """Let executors import this package, as it is here. What it depends on must be installed for their Python."""
+    """Let executors import this package, as it is here. Its dependencies must be installed for their Python."""
     if not ROOT.is_dir():
         return  # we were imported from a zip ourselves: `spark-submit --py-files` has shipped it
     folder = tempfile.mkdtemp(prefix="quarterdeck-package-")
@@ -160,7 +161,7 @@ def ship_package(session: SparkSession) -> None:
 
 
 def parallelism(session: SparkSession) -> int:
-    """How many tasks the session runs at a time, as far as its executors have come up by now."""
+    """Return how many tasks the session runs at a time, as far as its executors have come up by now."""
     from pyspark.sql import functions as F
 
     # Spark cuts a range into as many parts as it has cores, on any kind of cluster and through Connect.
@@ -198,7 +199,7 @@ def _classic(master: str, profile: Profile, conf: Mapping[str, str]) -> SparkSes
 
 
 def _java_options(profile: Profile) -> list[str]:
-    """How Java is to be started, once it is found. Raises `JavaMissing`."""
+    """Return the options for Java, once it is found. Raises `JavaMissing`."""
     java = find_java()
     os.environ["JAVA_HOME"] = str(quiet_home(java))
     options = PROFILE_JAVA_OPTIONS[profile].split()
@@ -207,7 +208,7 @@ def _java_options(profile: Profile) -> list[str]:
 
 
 def _reason(problem: Exception) -> str:
-    """What went wrong, without the stack of Java or of gRPC."""
+    """Return what went wrong, without the stack of Java or of gRPC."""
     if isinstance(problem, (Py4JError, ConnectionError)) and not isinstance(problem, Py4JJavaError) and _java_ended():
         return "its Java process has ended"
     java = getattr(problem, "java_exception", None)
@@ -218,7 +219,7 @@ def _reason(problem: Exception) -> str:
 
 
 def _lacking(problem: PySparkException) -> str:
-    """What executors lack, in words; empty where they lack nothing."""
+    """Return what executors lack, in words; empty where they lack nothing."""
     text = str(problem)
     if lacks := _NO_MODULE.search(text):
         package = lacks[1].partition(".")[0]
@@ -235,7 +236,7 @@ def _lacking(problem: PySparkException) -> str:
 
 
 def _java_ended() -> bool:
-    """Whether the Java that we started is gone, or about to be."""
+    """Return whether the Java that we started has exited, or is about to."""
     process: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
     if process is None:
         return False
@@ -245,7 +246,7 @@ def _java_ended() -> bool:
 
 
 def _choose_python(*, local: bool) -> None:
-    """Workers would otherwise run whatever `python3` is. On a cluster the operator may name one that is there."""
+    """Let workers run this Python, not any `python3`. On a cluster the user may name one that is there."""
     if local or not os.environ.get("PYSPARK_PYTHON"):
         os.environ["PYSPARK_PYTHON"] = sys.executable
     if local:
@@ -253,5 +254,5 @@ def _choose_python(*, local: bool) -> None:
 
 
 def _is_local(master: str) -> bool:
-    """Whether workers are children of this process, and import the very files that we did."""
+    """Return whether workers are children of this process, and import the same files."""
     return master == "local" or master.startswith("local[")

@@ -1,4 +1,4 @@
-"""How Spark is set for as much as there is to read: little is planned and run quite unlike much."""
+"""Settings of Spark for the size of the input: small input is planned and run quite differently from large input."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
 SMALL_BYTES = 16 << 20
-"""What is no larger is read by one task."""
+"""Up to this size, one task reads everything."""
 
 BYTES_A_TASK = 32 << 20
 
@@ -21,7 +21,7 @@ FEW_EVENTS = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
-"""Nothing has to be moved; to plan well, and to compile what runs, takes longer than it saves with a few thousand rows."""
+"""Nothing has to be moved; good plans, and compiled ones, take longer to make than they save with a few thousand rows."""
 
 
 FEW_FILES_A_BATCH = {"spark.sql.execution.arrow.maxBytesPerBatch": str(16 << 20)}
@@ -29,13 +29,13 @@ FEW_FILES_A_BATCH = {"spark.sql.execution.arrow.maxBytesPerBatch": str(16 << 20)
 
 
 def is_small(size_bytes: int) -> bool:
-    """Whether one task reads so much."""
+    """Return whether one task reads this much."""
     return size_bytes <= SMALL_BYTES
 
 
 @contextmanager
 def tuned(spark: SparkSession, size_bytes: int) -> Iterator[None]:
-    """The session made fit for so much, and put back afterwards."""
+    """Tune the session for this much input within the block."""
     if is_small(size_bytes):
         wanted = FEW_EVENTS
     else:
@@ -47,7 +47,7 @@ def tuned(spark: SparkSession, size_bytes: int) -> Iterator[None]:
 
 @contextmanager
 def conf_set(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
-    """The session with these options, which are put back afterwards."""
+    """Set these options of the session within the block."""
     before = {name: spark.conf.get(name, None) for name in wanted}
     for name, value in wanted.items():
         spark.conf.set(name, value)
@@ -62,5 +62,5 @@ def conf_set(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
 
 
 def persisted(table: DataFrame, size_bytes: int) -> DataFrame:
-    """`table`, computed once. Where there is little, at once, and without its plan, which would cost more than the rows do."""
+    """Compute `table` once. A small one is computed at once, without its plan, which would cost more than the rows."""
     return table.localCheckpoint() if is_small(size_bytes) else table.persist(StorageLevel.DISK_ONLY)

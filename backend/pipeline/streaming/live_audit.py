@@ -1,6 +1,6 @@
-"""The audit of a whole journal while it grows: which run a line belongs to, when it can be judged, and what is found by now.
+"""Audits a whole journal while it grows: assigns lines to runs, and judges them when nothing before them can be missing.
 
-Fed with the lines of finished files, and by the clock.
+The caller provides the lines of finished files, and the clock.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from zlib import crc32
 from quarterdeck.backend.journal.files import RUN_PREFIX, as_record, run_directory, sealed_name
 from quarterdeck.backend.pipeline.audit_input import InputFile
 from quarterdeck.backend.pipeline.judging.group_judge import judge_group
-from quarterdeck.backend.pipeline.rules.finding import Finding, by_weight, linked
-from quarterdeck.backend.pipeline.streaming.findings_file import FindingsChange, FindingsFile
-from quarterdeck.backend.pipeline.streaming.processed_files import ProcessedFiles
+from quarterdeck.backend.pipeline.rules import Finding, by_weight, linked
 from quarterdeck.backend.pipeline.streaming.run_audit import QUESTION, ReadRecord, RecordPosition, RunAudit
+from quarterdeck.backend.pipeline.streaming.stream_files import FindingsChange, FindingsFile, ProcessedFiles
 from quarterdeck.backend.pipeline.streaming.watermark import ArrivalWatermark, whole_lines
 
 SETTLE_SECONDS = 0.5
-"""So long a record waits at least. A writer puts its lines into a file within a few hundredths of a second, and more slowly only
-where the machine is overloaded."""
+"""How long a record waits at least. A writer puts its lines into a file within a few hundredths of a second, and more slowly only
+on an overloaded machine.
+"""
 
 MAX_RUNS_IN_MEMORY = 32
-"""Runs that wait for nothing are forgotten beyond this number, and read again if more of them comes."""
+"""Beyond this number, runs without waiting records are forgotten, and read again if more of them comes."""
 
 MAX_PROBLEMS_PRINTED = 20
 
 WHOLE_PAUSES = 10
-"""After a run was judged as a whole it is left alone for so many times as long."""
+"""After a run was judged as a whole it is left alone for so many times as long as that took."""
 
 
 class JournalLine(NamedTuple):
@@ -42,10 +42,10 @@ class JournalLine(NamedTuple):
 
 
 class LiveAudit:
-    """Keeps `findings` true to what was read of the journal at `root`, and `processed_files` to what was read.
+    """Keeps `findings` and `processed_files` equal to what was read of the journal at `root`.
 
-    Times are in seconds on the caller's monotonic clock. `on_change` is called
-    with each change, `on_message` with what people should know. Raises OSError when the disk refuses.
+    Times are in seconds on the caller's monotonic clock. `on_change` is called with each change, `on_message` with messages for
+    the user. Raises OSError when the disk refuses.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class LiveAudit:
         on_message: Callable[[str], None],
         only_run: str = "",
     ) -> None:
-        """`only_run`: nothing of other runs is looked at."""
+        """`only_run`: ignore all other runs."""
         self.lines = 0
         self.problems = 0
         """Lines that are no records."""
@@ -72,18 +72,18 @@ class LiveAudit:
         for run in processed_files.unsettled():
             self._load(run)
 
-    def take(self, lines: Iterable[JournalLine], now_s: float) -> None:
-        """Take in lines of finished files. When this returns, it will not be forgotten that they were read."""
+    def read(self, lines: Iterable[JournalLine], now_s: float) -> None:
+        """Read lines of finished files. When this returns, the account has these files durably."""
         names: dict[str, dict[str, None]] = {}
-        for run, read in self._by_run(self._parse(lines)).items():
+        for run, records in self._by_run(self._parse(lines)).items():
             audit = self._load(run)
-            names[run] = dict.fromkeys(one.place.file for one in read)
-            self._contradictions(run, audit.take(read, now_s))
+            names[run] = dict.fromkeys(record.place.file for record in records)
+            self._contradictions(run, audit.add(records, now_s))
         self._processed.add({run: tuple(files) for run, files in names.items()})
 
     def judge_due(self, now_s: float) -> None:
-        """Judge what can be judged now, and write down what that changes."""
-        self._take_open(self._arrivals.stalled(now_s))
+        """Judge what can be judged now, and write the changed findings."""
+        self._read_open(self._arrivals.stalled(now_s))
         for run in sorted(self._changed):
             audit = self._runs[run]
             watermark_us = self._arrivals.watermark_us(run, self._processed.files(run), now_s)
@@ -94,13 +94,13 @@ class LiveAudit:
             del self._runs[run]
 
     def finish(self) -> None:
-        """Judge all that is there, files that are still open included: nothing more is waited for."""
-        self._take_open(self._arrivals.stalled(inf, at_once=True))
+        """Judge all that is there, including files that are still open, without waiting for more."""
+        self._read_open(self._arrivals.stalled(inf, at_once=True))
         for run in sorted(self._changed):
             self._judge(self._runs[run], inf, inf, inf)
 
     def violations(self) -> int:
-        """How many violations are found by now."""
+        """Return how many violations are known by now."""
         return self._findings.violations()
 
     # Lines
@@ -125,7 +125,7 @@ class LiveAudit:
     def _contradictions(self, run: str, read: Iterable[ReadRecord]) -> None:
         for place, record, _ in read:
             who = f"the event {record.seq} of {record.uuid}"
-            self._problem(f"run {run}, {place.file}: line {place.line} contradicts {who}, which stands elsewhere too")
+            self._problem(f"run {run}, {place.file}: line {place.line} contradicts {who}, which occurs elsewhere too")
 
     def _problem(self, text: str) -> None:
         self.problems += 1
@@ -135,27 +135,27 @@ class LiveAudit:
     @staticmethod
     def _by_run(read: Iterable[ReadRecord]) -> dict[str, list[ReadRecord]]:
         by_run: dict[str, list[ReadRecord]] = {}
-        for one in read:
-            by_run.setdefault(one.record.run, []).append(one)
+        for read_record in read:
+            by_run.setdefault(read_record.record.run, []).append(read_record)
         return by_run
 
-    def _take_open(self, files: Sequence[Path]) -> None:
-        """Take in files that nobody finishes, as they are now. They are read again when somebody does finish them."""
+    def _read_open(self, files: Sequence[Path]) -> None:
+        """Read files that no writer finishes, as they are now. They are read again if a writer finishes them after all."""
         lines = (JournalLine(file, raw) for file in files for raw in whole_lines(file))
-        for run, read in self._by_run(self._parse(lines)).items():
+        for run, records in self._by_run(self._parse(lines)).items():
             if run_directory(self._root, run).is_dir():
-                self._contradictions(run, self._load(run).take(read))  # they have waited long enough
+                self._contradictions(run, self._load(run).add(records))  # they have waited long enough
 
     # Runs
 
     def _load(self, run: str) -> RunAudit:
-        """The run as it stands; from now on it is looked at."""
+        """Return the run as it is, and mark it as changed."""
         self._changed.add(run)
         audit = self._runs.pop(run, None)
         if audit is None:
             audit = RunAudit(run)
             self._read_again(audit, self._processed.files(run))
-        self._runs[run] = audit  # the last one is the one that was used last
+        self._runs[run] = audit  # in the order of use
         return audit
 
     def _read_again(self, audit: RunAudit, names: Iterable[str]) -> None:
@@ -164,7 +164,7 @@ class LiveAudit:
             try:
                 with (directory / name).open("rb") as file:
                     lines = (JournalLine(directory / name, raw.removesuffix(b"\n")) for raw in file)
-                    audit.take(read_of(lines, audit.run))
+                    audit.add(read_of(lines, audit.run))
             except FileNotFoundError:
                 self._on_message(f"{directory / name}: it was read before and is gone; what it held is missing now")
 
@@ -191,25 +191,25 @@ class LiveAudit:
             self._on_change(change)
 
     def _found_in_whole(self, audit: RunAudit, directory: Path, now_s: float) -> list[Finding]:
-        """What an audit of all files of the run says. It takes as long as the run is long, so it is not done all the time."""
+        """Return the findings of an audit of all files of the run. It takes as long as the run is long, so it is done seldom."""
         began_s = time.monotonic()
         files = [directory / name for name in self._processed.files(audit.run)] + self._arrivals.read_while_open()
         verdict = judge_group([InputFile(str(file), str(file)) for file in files if file.exists()], QUESTION)
         audit.judged_whole = audit.judged
         self._whole_after_s[audit.run] = now_s + WHOLE_PAUSES * (time.monotonic() - began_s)
-        found = (one for run in verdict.runs if run.run == audit.run for one in run.findings)
-        return by_weight([linked(one, directory) for one in found])
+        found = (finding for run in verdict.runs if run.run == audit.run for finding in run.findings)
+        return by_weight([linked(finding, directory) for finding in found])
 
     def _anew(self, run: str) -> RunAudit:
         audit = self._runs[run] = RunAudit(run)
         self._read_again(audit, self._processed.files(run))
         for file in self._arrivals.read_while_open():
-            audit.take(read_of((JournalLine(file, raw) for raw in whole_lines(file)), run))
+            audit.add(read_of((JournalLine(file, raw) for raw in whole_lines(file)), run))
         return audit
 
 
 def read_of(lines: Iterable[JournalLine], run: str) -> Iterator[ReadRecord]:
-    """The records of one run among the lines of one file that was read before."""
+    """Yield the records of one run among the lines of one file that was read before."""
     for number, line in enumerate(lines, start=1):
         record = as_record(line.raw)
         if record is not None and record.run == run:

@@ -1,4 +1,4 @@
-"""The audit of one run whose records come as files do: several at a time, some late, some twice. No Spark, no clock."""
+"""Audits one run whose records come as files do: several at a time, some late, some twice. No Spark, no clock."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.invariants.convergence import Convergence
 from quarterdeck.backend.pipeline.judging.order import OutOfOrder
 from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion, RunJudge
-from quarterdeck.backend.pipeline.rules.finding import Finding, by_weight, linked
-from quarterdeck.backend.pipeline.rules.names import NAMES
+from quarterdeck.backend.pipeline.rules import NAMES, Finding, by_weight, linked
 
 QUESTION = AuditQuestion(tuple(name for name in NAMES if name != Convergence.name))
 """What can be asked of a run that goes on."""
 
 
 class RecordPosition(NamedTuple):
-    """Where a record stands: equal times are told apart by where they were written, which is the order of causes."""
+    """Where a record stands: equal times are ordered by where they were written, which is the order of causes."""
 
     at_us: int
     file: str
@@ -49,9 +48,9 @@ class PendingRecord(NamedTuple):
 
 
 class RunAudit:
-    """Takes records in any order, judges them in the order of causes, and says what is found by now.
+    """Judges records, which may come in any order, in the order of causes, and knows the findings so far.
 
-    What it says is what a batch audit of the records judged so far says, but for rules about how a run ends (convergence).
+    These are the findings of a batch audit of the records judged so far, except for rules about how a run ends (convergence).
     """
 
     def __init__(self, run: str) -> None:
@@ -61,22 +60,22 @@ class RunAudit:
         self.is_out_of_order = False
         """Whether a record came after a later one had been judged: everything has to be judged anew."""
         self.is_disordered = False
-        """Whether times do not bring the records in order: the run has to be judged as a whole, which is not done here."""
+        """Whether times do not bring the records in order: the caller has to judge the run as a whole."""
         self.judged_whole = 0
-        """How many records there were when that was done last."""
+        """How many records there were when that was last done."""
         self._judge = RunJudge(run, QUESTION)
         self._waiting: list[PendingRecord] = []
         self._numbers: dict[str, _Numbers] = {}
         self._last: RecordPosition | None = None
 
-    def take(self, records: Iterable[ReadRecord], arrived_s: float = -inf) -> list[ReadRecord]:
-        """Let records wait until it is their turn; those that came before are left out.
+    def add(self, records: Iterable[ReadRecord], arrived_s: float = -inf) -> list[ReadRecord]:
+        """Add records, which wait for their turn; those that came before are left out.
 
-        Returns those that are left out though they are not what came before: two different events of one identity.
+        Return those that contradict what came before: two different events of one identity.
         """
         contradictions = []
-        for one in records:
-            place, record, checksum = one
+        for read in records:
+            place, record, checksum = read
             numbers = self._numbers.get(record.uuid)
             if numbers is None:
                 numbers = self._numbers[record.uuid] = _Numbers()
@@ -84,7 +83,7 @@ class RunAudit:
             if before is None:
                 heapq.heappush(self._waiting, PendingRecord(place, arrived_s, record))
             elif before != checksum:
-                contradictions.append(one)
+                contradictions.append(read)
         return contradictions
 
     @property
@@ -93,7 +92,7 @@ class RunAudit:
         return bool(self._waiting)
 
     def judge(self, before_us: float = inf, arrived_until_s: float = inf) -> int:
-        """Judge what happened before a time of the run's clock, as far as it has been here since another; how many records."""
+        """Judge records before a time of the run's clock that arrived until another time. Return how many records that were."""
         judged = self.judged
         waiting = self._waiting
         while waiting and waiting[0].place.at_us < before_us and waiting[0].arrived_s <= arrived_until_s:
@@ -105,8 +104,8 @@ class RunAudit:
         return self.judged - judged
 
     def findings(self, directory: Path) -> list[Finding]:
-        """What is found by now, in the order of an audit. `directory` is where the run's files are."""
-        return by_weight([linked(one, directory) for one in self._judge.verdict().findings])
+        """Return the findings so far, in the order of an audit. `directory` is where the run's files are."""
+        return by_weight([linked(finding, directory) for finding in self._judge.verdict().findings])
 
     def _observe(self, record: Record) -> None:
         self.judged += 1
@@ -119,7 +118,7 @@ class RunAudit:
 
 
 class _Numbers:
-    """Which records of an incarnation have come, and their checksums, in little space."""
+    """The records of an incarnation that have come, with their checksums, in little space."""
 
     __slots__ = ("beyond", "first")
 
@@ -129,7 +128,7 @@ class _Numbers:
         self.beyond: dict[int, int] = {}
 
     def add(self, seq: int, checksum: int) -> int | None:
-        """None if no such record has come before, else its checksum."""
+        """Add a record. Return None if it has not come before, else the checksum that it had then."""
         if 0 < seq <= len(self.first):
             return self.first[seq - 1]
         if seq in self.beyond:

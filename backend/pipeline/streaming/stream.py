@@ -1,7 +1,7 @@
-"""The stream: finished files of a journal, each read once, given to the live audit, until somebody ends it.
+"""The stream: gives each finished file of a journal once to the live audit, until it is stopped.
 
-Spark has no part in it. To plan and run one batch of a Spark stream costs more than to judge the few hundred records that come
-between two looks, and a run has to be judged in one place anyway. Only the tables of `--out` are made on Spark.
+Spark has no part in that: to plan and run one batch of a Spark stream costs more than to judge the few hundred records that come
+between two polls, and a run has to be judged in one place anyway. Only the tables of `--out` are made on Spark.
 """
 
 from __future__ import annotations
@@ -11,32 +11,41 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
-from quarterdeck.backend.journal.files import RUN_PREFIX, NoJournal
+from quarterdeck.backend.journal.files import FINDINGS_FILE, RUN_PREFIX, NoJournal
 from quarterdeck.backend.journal.recovery import lock_if_free
 from quarterdeck.backend.pipeline.spark.requirements import SparkUnreachable, needing_packages
-from quarterdeck.backend.pipeline.streaming.findings_file import FINDINGS_FILE, FindingsChange, FindingsFile
 from quarterdeck.backend.pipeline.streaming.live_audit import JournalLine, LiveAudit
-from quarterdeck.backend.pipeline.streaming.processed_files import CheckpointGarbled, ProcessedFiles
+from quarterdeck.backend.pipeline.streaming.stream_files import (
+    CheckpointGarbled,
+    FindingsChange,
+    FindingsFile,
+    ProcessedFiles,
+)
 from quarterdeck.backend.pipeline.streaming.watermark import FINISHED
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 LOOK_MS = 250
 BYTES_AT_ONCE = 32 << 20
-"""So much is read before it is judged: then what is on disk already does not have to fit into memory."""
+"""So much is read before it is judged, so that the files on disk need not fit into memory."""
+
+FOLD_SECONDS = 30.0
+"""How often new files are folded into the tables."""
 
 CHECKPOINTS = "_stream"
-"""Where a stream keeps its account, beside the runs; readers of journals pass it over."""
+"""The directory of a stream's account, beside the runs; readers of journals ignore it."""
 
 
 class StreamDied(RuntimeError):
     """The stream ended by itself, or cannot begin. The message says why."""
 
 
-@dataclass(frozen=True)
-class Streamed:
-    """What a stream came to. `violations` are those in the file of findings."""
+class Streamed(NamedTuple):
+    """The result of a stream. `violations` are those in the file of findings."""
 
     lines: int
     problems: int
@@ -44,8 +53,7 @@ class Streamed:
     findings: Path
 
 
-@dataclass(frozen=True)
-class StreamPaths:
+class StreamPaths(NamedTuple):
     """Where a stream reads and writes."""
 
     root: Path
@@ -55,12 +63,12 @@ class StreamPaths:
     """The only run that is audited, if it is one."""
 
     def run_directories(self) -> list[Path]:
-        """Those of the runs that there are now."""
+        """Return the directories of the runs that there are now."""
         return [self.run_directory] if self.run_directory else sorted(self.root.glob(f"{RUN_PREFIX}*"))
 
 
 def stream_paths(path: Path, findings: Path | None = None, checkpoint: Path | None = None) -> StreamPaths:
-    """Of a journal, or of one run's directory in it. Raises `NoJournal`."""
+    """Return the paths for a journal, or for one run's directory in it. Raises `NoJournal`."""
     path = path.resolve()
     if not path.is_dir():
         raise NoJournal(f"{path}: no such directory; name a journal, or a {RUN_PREFIX}… directory in one")
@@ -86,30 +94,28 @@ def stream(
     out_dir: Path | None = None,
     master: str = "",
 ) -> Streamed:
-    """Audit the journal as it grows until `stop` is set, or `once`: all that is there, and then end.
+    """Audit the journal as it grows until `stop` is set, or with `once` all that there is now.
 
-    `on_change` is called with what is found as soon as it is in the file of findings, `on_message` with what people should
-    know. With `out_dir` the journal's tables are kept up to date there, by Spark; `ready` is called once that has started, which
-    takes over Ctrl-C at that. Raises `StreamDied`, `StoreRefused`, `PipelineMissing`, OSError.
+    `on_change` is called with each change as soon as it is in the file of findings, `on_message` with messages for the user.
+    With `out_dir` Spark keeps the journal's tables up to date there; `ready` is called once Spark has started, which takes over
+    Ctrl-C. Raises `StreamDied`, `StoreRefused`, `PipelineMissing`, OSError.
     """
     locks = where.checkpoint / "lock", where.findings.with_name(f".{where.findings.name}.lock")
     with _only_one(locks[0]), _only_one(locks[1]), ExitStack() as stack:
-        mark_new = _keep_tables(stack, where, out_dir, master) if out_dir is not None else None
+        mark_new = _keep_tables(stack, where, out_dir, master) if out_dir is not None else lambda: None
         ready()
         try:
             processed_files = ProcessedFiles(where.checkpoint)
         except CheckpointGarbled as problem:
             raise StreamDied(str(problem)) from problem
-        stack.callback(processed_files.close)
         only_run = where.run_directory.name.removeprefix(RUN_PREFIX) if where.run_directory else ""
         audit = LiveAudit(where.root, processed_files, FindingsFile(where.findings), on_change, on_message, only_run)
         finished = _FinishedFiles(where, processed_files)
         while True:
             for files in finished.new():
-                audit.take(_lines(files), time.monotonic())
+                audit.read(_lines(files), time.monotonic())
                 audit.judge_due(time.monotonic())
-                if mark_new is not None:
-                    mark_new()
+                mark_new()
             if once and not stop.is_set():
                 audit.finish()
                 break
@@ -120,35 +126,76 @@ def stream(
 
 
 def _keep_tables(stack: ExitStack, where: StreamPaths, out_dir: Path, master: str) -> Callable[[], None]:
-    """Keep tables up to date until the stack is left; call what this gives when there are new files."""
+    """Keep tables up to date until the stack is closed. Return what to call when there are new files."""
     with needing_packages():
         from quarterdeck.backend.pipeline.spark.session import spark_session
-        from quarterdeck.backend.pipeline.streaming.live_tables import LiveTables
     try:
-        tables = LiveTables(stack.enter_context(spark_session(master)), where.run_directories, out_dir)
+        tables = _LiveTables(stack.enter_context(spark_session(master)), where.run_directories, out_dir)
     except SparkUnreachable as problem:
         raise StreamDied(str(problem)) from problem
     stack.callback(tables.close)
+    return tables.mark_new
 
-    def mark_new() -> None:
-        tables.raise_failure()
-        tables.mark_dirty()
 
-    return mark_new
+class _LiveTables:
+    """Folds new files of the `runs` into the tables at `out_dir` now and then, and a last time at the end.
+
+    It has a thread of its own, so that findings do not wait for tables.
+    """
+
+    def __init__(self, spark: SparkSession, runs: Callable[[], Sequence[Path]], out_dir: Path) -> None:
+        self._spark, self._runs, self._out_dir = spark, runs, out_dir
+        self._news, self._closing = threading.Event(), threading.Event()
+        self._has_folded = False
+        self._failure: Exception | None = None
+        self._thread = threading.Thread(target=self._go_on, name="tables", daemon=True)
+        self._thread.start()
+
+    def mark_new(self) -> None:
+        """Note that there are new files. Raises what kept the tables from being written, if anything did."""
+        self._raise_failure()
+        self._news.set()
+
+    def close(self) -> None:
+        """Write what is new, and end."""
+        self._closing.set()
+        self._thread.join()
+        self._raise_failure()
+        self._fold(is_last=True)
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def _go_on(self) -> None:
+        while not self._closing.wait(FOLD_SECONDS):
+            try:
+                self._fold(is_last=False)
+            except Exception as problem:  # noqa: BLE001 - raised again in the thread that can end the stream
+                self._failure = problem
+                return
+
+    def _fold(self, *, is_last: bool) -> None:
+        from quarterdeck.backend.pipeline.tables.store import update_store
+
+        if self._news.is_set() or (is_last and self._has_folded):
+            self._news.clear()
+            self._has_folded = True
+            update_store(self._spark, self._runs(), self._out_dir, is_last=is_last)
 
 
 class _FinishedFiles:
-    """The finished files that were not read yet."""
+    """Finds the finished files that were not read yet."""
 
     def __init__(self, where: StreamPaths, processed_files: ProcessedFiles) -> None:
         self._where, self._processed = where, processed_files
         self._looked_ns: dict[Path, int] = {}
-        """When each run's directory had changed last as it was looked at."""
+        """The time of the last change of each run's directory when it was listed."""
         self._given: set[Path] = set()
-        """Also those that hold no record, of which no account is kept."""
+        """Also files without a record, which are not in the account."""
 
     def new(self) -> Iterator[list[Path]]:
-        """Those that there are now, some at a time."""
+        """Yield the new files, some at a time."""
         some, size_bytes = list[Path](), 0
         for directory in self._where.run_directories():
             changed_ns = directory.stat().st_mtime_ns
@@ -163,7 +210,7 @@ class _FinishedFiles:
                 if size_bytes >= BYTES_AT_ONCE:
                     yield some
                     some, size_bytes = [], 0
-            # What comes within the same tick of the file system's clock changes its time no more.
+            # A file that comes within the same tick of the file system's clock does not change the directory's time.
             if time.time_ns() - changed_ns > LOOK_MS * 1_000_000:
                 self._looked_ns[directory] = changed_ns
         if some:
@@ -179,10 +226,7 @@ def _lines(files: Sequence[Path]) -> Iterator[JournalLine]:
 
 @contextmanager
 def _only_one(lock: Path) -> Iterator[None]:
-    """Two streams with one account would take each other's files, with one file of findings undo what the other found.
-
-    Raises `StreamDied`.
-    """
+    """Lock out a second stream, which would consume the files and undo the findings of this one. Raises `StreamDied`."""
     lock.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(lock, os.O_CREAT | os.O_RDWR, 0o644)
     try:

@@ -1,8 +1,8 @@
-"""What of a run has not arrived yet, although it is written down: the files that a writer has open, and those just finished.
+"""Finds what of a run is written but has not arrived yet: the files that a writer has open, and those just finished.
 
-Each member writes files of its own and finishes them about once a second, so that its records come up to a second later than
-those of others. Checkers need them in the order of causes. As all files are in sight, nothing has to be guessed about how
-late a record may be: what is older than the first record of every file that is not read yet can be judged.
+Each member writes files of its own and finishes them about once a second, so its records come up to a second later than those of
+others. Checkers need them in the order of causes. As all files can be seen, no lateness has to be guessed: what is older than the
+first record of every unread file can be judged.
 """
 
 from __future__ import annotations
@@ -22,15 +22,14 @@ from quarterdeck.backend.journal.files import (
 )
 
 FINISHED = f"*-*{SEALED_SUFFIX}"
-"""The names of finished files: those that writers give. Nothing else in the directory of a run is read, or waited for."""
+"""The names that writers give to finished files. Nothing else in the directory of a run is read, or waited for."""
 
 STALLED_SECONDS = 3.0
-"""A file that is open for so long belongs to a process that stands still or is dead: it is read as it is."""
+"""A file that stays open this long belongs to a paused or dead process: it is read as it is."""
 
 
 class ArrivalWatermark:
-    """Looks at the files of the journal at `root`, or only at those of one run. Times are those of one monotonic clock, in
-    seconds."""
+    """Looks at the files of the journal at `root`, or of only one run. Times are in seconds on one monotonic clock."""
 
     def __init__(self, root: Path, only_run: str = "") -> None:
         self._root, self._only_run = root, only_run
@@ -40,7 +39,7 @@ class ArrivalWatermark:
         self._read_bytes: dict[Path, int] = {}
 
     def watermark_us(self, run: str, arrived: Collection[str], now_s: float) -> float:
-        """Before this time of the run's clock nothing is missing; infinite when every file has arrived.
+        """Return the time of the run's clock before which nothing is missing; infinite when every file has arrived.
 
         `arrived` are the names of the run's files that were read.
         """
@@ -55,17 +54,19 @@ class ArrivalWatermark:
         return min((head.at for head in heads if head.run == run), default=inf)
 
     def stalled(self, now_s: float, *, at_once: bool = False) -> list[Path]:
-        """The open files that nobody will finish soon and that have grown since they were named here; `at_once`: all."""
+        """Return the open files that will not be finished soon and have grown since the last call; with `at_once` all
+        open files.
+        """
         listed = self._open()
         self._forget_all_but(listed)
         return [file for file in listed if (at_once or self._is_stalled(file, now_s)) and self._has_grown(file)]
 
     def read_while_open(self) -> list[Path]:
-        """The files named by `stalled` that are open still."""
+        """Return the files returned by `stalled` that are still open."""
         return sorted(self._read_bytes)
 
     def forget(self, run: str) -> None:
-        """Everything of the run has arrived."""
+        """Forget a run of which everything has arrived."""
         directory = run_directory(self._root, run)
         for file in [file for file in self._heads if file.parent == directory]:
             del self._heads[file]
@@ -94,7 +95,7 @@ class ArrivalWatermark:
         return grown
 
     def _head(self, file: Path) -> Record | None:
-        """None for a file without a whole record. Raises FileNotFoundError."""
+        """Return the first record of a file, or None without a whole record. Raises FileNotFoundError."""
         known = self._heads.get(file)
         if known is None:
             known = _first_record(file)
@@ -111,7 +112,7 @@ class ArrivalWatermark:
 
 
 def whole_lines(file: Path) -> list[bytes]:
-    """The finished lines of a file that may be growing; none when it is gone."""
+    """Read the finished lines of a file that may be growing; none when it is gone."""
     try:
         content = file.read_bytes()
     except FileNotFoundError:

@@ -263,8 +263,9 @@ def _run_of_line() -> Column:
 def _lines(
     spark: SparkSession, store: Place, new_input: AuditInput, new: DataFrame | None, anew: set[str]
 ) -> DataFrame | None:
-    """Return the new lines, and the kept ones of runs that are made `anew`, but not quarantined lines of files that
-    are read again.
+    """Return the new lines, and the kept ones of runs that are made `anew`.
+
+    Quarantined lines of files that are read again are left out.
     """
     parts = [] if new is None else [new]
     for name, columns in (("events", EVENTS), ("quarantine", QUARANTINE)):

@@ -67,7 +67,7 @@ def audit(
     from quarterdeck.backend.journal.files import NoJournal
     from quarterdeck.backend.pipeline import audit as pipeline
     from quarterdeck.backend.pipeline.commit import StoreRefused
-    from quarterdeck.backend.pipeline.rules.names import UnknownRule
+    from quarterdeck.backend.pipeline.rules import UnknownRule
 
     if master and remote:
         raise CommandFailed(ExitCode.BAD_INPUT, "--master and --remote exclude each other; name one of them")

@@ -17,7 +17,7 @@ from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say
 
 if TYPE_CHECKING:
-    from quarterdeck.backend.pipeline.streaming.findings_file import FindingsChange
+    from quarterdeck.backend.pipeline.streaming.stream_files import FindingsChange
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 

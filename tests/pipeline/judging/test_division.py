@@ -17,8 +17,7 @@ from quarterdeck.backend.pipeline.audit_input import InputFile
 from quarterdeck.backend.pipeline.judging import division
 from quarterdeck.backend.pipeline.judging.group_judge import GroupVerdict, judge_group
 from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion
-from quarterdeck.backend.pipeline.rules.finding import by_weight
-from quarterdeck.backend.pipeline.rules.names import NAMES
+from quarterdeck.backend.pipeline.rules import NAMES, by_weight
 from tests.pipeline.journal_builder import JournalBuilder
 from tests.pipeline.rules.broken_journals import NAMES as SCENARIOS
 from tests.pipeline.rules.broken_journals import broken, simulated

@@ -15,8 +15,7 @@ from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.pipeline.audit_input import InputFile
 from quarterdeck.backend.pipeline.judging.group_judge import GroupVerdict, judge_group
 from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion
-from quarterdeck.backend.pipeline.rules.finding import Finding
-from quarterdeck.backend.pipeline.rules.names import NAMES
+from quarterdeck.backend.pipeline.rules import NAMES, Finding
 from tests.pipeline.journal_builder import JournalBuilder, clean_story
 from tests.pipeline.rules.broken_journals import NAMES as SCENARIOS
 from tests.pipeline.rules.broken_journals import simulated

@@ -12,8 +12,8 @@ from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion
 from quarterdeck.backend.pipeline.judging.spark_judge import judge_logs_on_spark
 from quarterdeck.backend.pipeline.judging.whole_judge import judge_log_records
-from quarterdeck.backend.pipeline.logs.log_tables import COVERAGE, QUARANTINE, read_product_logs
-from quarterdeck.backend.pipeline.rules.names import NAMES
+from quarterdeck.backend.pipeline.log_tables import COVERAGE, QUARANTINE, read_product_logs
+from quarterdeck.backend.pipeline.rules import NAMES
 from quarterdeck.backend.pipeline.schemas import RECORD
 
 DATA = Path(__file__).parents[2] / "hazelcast" / "logs" / "data"
@@ -32,7 +32,7 @@ def test_spark_tells_what_plain_python_tells_and_the_audit_finds_nothing_wrong(
     try:
         assert [field.name for field in logs.records.schema] == [field.name for field in RECORD]
         assert logs.quarantine.schema == QUARANTINE and logs.coverage.schema == COVERAGE
-        raws = [row.raw for row in logs.lines.collect()]
+        raws = [row.json for row in logs.stories.where("what = 'Record'").collect()]
         assert sorted(raws) == sorted(msgspec.json.encode(record).decode() for record in plain.records)
         installed = logs.records.where("event.kind = 'list-installed' and size(event.members) > 0").count()
         assert installed == sum('"list-installed"' in raw for raw in raws)
@@ -43,7 +43,7 @@ def test_spark_tells_what_plain_python_tells_and_the_audit_finds_nothing_wrong(
         for row in logs.coverage.collect():
             counts.setdefault(row.file, {})[row.what] = (row.messages, row.lines)
         assert counts == plain.counts
-        stories = [one.story for one in judge_logs_on_spark(logs.told, AuditQuestion(NAMES))]
+        stories = [one.story for one in judge_logs_on_spark(logs.stories, AuditQuestion(NAMES))]
     finally:
         logs.release()
 
@@ -65,7 +65,7 @@ def test_what_the_logs_of_others_tell_is_known_in_every_number_of_tasks(spark: S
     spark.conf.set("spark.sql.shuffle.partitions", "8")
     logs = read_product_logs(spark, log_files([data]))
     try:
-        (judged,) = judge_logs_on_spark(logs.told, AuditQuestion(NAMES))
+        (judged,) = judge_logs_on_spark(logs.stories, AuditQuestion(NAMES))
         assert [judged.verdict] == judge_log_records(plain.records, AuditQuestion(NAMES))
         assert [judged.story] == list(plain.stories)
     finally:

@@ -9,7 +9,7 @@ from quarterdeck.backend.pipeline.audit_input import AuditInput
 from quarterdeck.backend.pipeline.audit_result import AuditResult
 from quarterdeck.backend.pipeline.report.builder import build_report
 from quarterdeck.backend.pipeline.report.rows import ReportLimits, ReportRows, Row
-from quarterdeck.backend.pipeline.rules.finding import Finding, Witness
+from quarterdeck.backend.pipeline.rules import Finding, Witness
 
 
 def rows_of(run: str = "one", *, name: str = "athens", of: int = 1, views: int = 3) -> ReportRows:

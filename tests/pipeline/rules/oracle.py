@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.invariants import InvariantChecker
 from quarterdeck.backend.pipeline.judging.run_judge import OBLIGATION_TIMEOUT_US
-from quarterdeck.backend.pipeline.rules.finding import Finding, finding_of
+from quarterdeck.backend.pipeline.rules import Finding, finding_of
 
 Told = tuple[str, str, int, int, str]
 """Rule, life, number and time of the event that shows it, and the sentence."""

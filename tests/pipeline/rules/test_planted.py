@@ -13,8 +13,7 @@ from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.pipeline import audit as audit_module
 from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.audit_result import AuditResult
-from quarterdeck.backend.pipeline.rules.finding import Finding
-from quarterdeck.backend.pipeline.rules.names import NAMES
+from quarterdeck.backend.pipeline.rules import NAMES, Finding
 from tests.pipeline.rules.oracle import told, watched
 from tests.pipeline.rules.planted import PLANTED
 

@@ -2,7 +2,7 @@
 
 from docs.generators import audit_rules
 from quarterdeck.backend.invariants import PROVEN_BY_WITNESSES, InvariantChecker
-from quarterdeck.backend.pipeline.rules.names import NAMES
+from quarterdeck.backend.pipeline.rules import NAMES
 
 
 def test_the_rules_are_the_invariants_of_the_simulator() -> None:

@@ -9,11 +9,15 @@ from msgspec.structs import replace
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.journal.files import OPEN_DIRECTORY, OPEN_SUFFIX, file_stem, run_directory
-from quarterdeck.backend.pipeline.rules.finding import Finding
-from quarterdeck.backend.pipeline.streaming.findings_file import FindingsChange, FindingsFile
+from quarterdeck.backend.pipeline.rules import Finding
 from quarterdeck.backend.pipeline.streaming.live_audit import JournalLine, LiveAudit
-from quarterdeck.backend.pipeline.streaming.processed_files import CheckpointGarbled, ProcessedFiles
 from quarterdeck.backend.pipeline.streaming.run_audit import ReadRecord, RecordPosition, RunAudit
+from quarterdeck.backend.pipeline.streaming.stream_files import (
+    CheckpointGarbled,
+    FindingsChange,
+    FindingsFile,
+    ProcessedFiles,
+)
 from quarterdeck.backend.pipeline.streaming.watermark import STALLED_SECONDS
 from tests.pipeline.journal_builder import line
 from tests.pipeline.streaming.faulty_runs import faulty_run, sound_run
@@ -40,19 +44,17 @@ class Reader:
     def give(self, files: list[Path]) -> None:
         self._last = files
         lines = (JournalLine(file, raw) for file in files for raw in file.read_bytes().splitlines())
-        self.audit.take(lines, self.now_s)
+        self.audit.read(lines, self.now_s)
 
     def judge_due(self, after_s: float = 0.25) -> None:
         self.now_s += after_s
         self.audit.judge_due(self.now_s)
 
     def die(self) -> None:
-        self.processed_files.close()
         self._start()
         self.give(self._last)
 
     def restart(self) -> None:
-        self.processed_files.close()
         self._start()
 
     def settle(self) -> None:
@@ -104,7 +106,7 @@ def expected(journal: Journal) -> list[Finding]:
     decode = msgspec.json.Decoder(Record).decode
     for file in journal.sealed:
         lines = enumerate(file.read_bytes().splitlines(), start=1)
-        audit.take(
+        audit.add(
             ReadRecord(RecordPosition((one := decode(raw)).at, file.name, number), one, 0) for number, raw in lines
         )
     audit.judge()
@@ -244,7 +246,7 @@ def test_lines_that_are_no_records_are_told_and_passed_over(tmp_path: Path) -> N
     assert reader.audit.problems == 4
     known = journal.records[0]
     assert sorted(text.split(": ", 1)[1] for text in reader.said) == [
-        f"line 1 contradicts the event {known.seq} of {known.uuid}, which stands elsewhere too",
+        f"line 1 contradicts the event {known.seq} of {known.uuid}, which occurs elsewhere too",
         "line 2 is not a record, or none that this version knows",
         "line 3 is of another run, 'another'",
         "line 4 is not a record, or none that this version knows",
@@ -273,7 +275,7 @@ def test_a_garbled_account_is_told_with_its_remedy(tmp_path: Path) -> None:
     account.parent.mkdir()
     account.write_bytes(b'{"run":"a","files":["x-1.jsonl"]}\n\x00\xffgarbage\n')
     with pytest.raises(
-        CheckpointGarbled, match=f"line 2 is not what a stream has written; remove {account.parent}, and"
+        CheckpointGarbled, match=f"line 2 was not written by a stream; remove {account.parent} to"
     ):
         ProcessedFiles(account.parent)
 
@@ -301,7 +303,7 @@ def test_many_runs_are_put_aside_and_taken_up_again(tmp_path: Path, monkeypatch:
     for number in range(5):
         audit = RunAudit(f"r{number}")
         records = faulty_run(f"r{number}", number)
-        audit.take(
+        audit.add(
             ReadRecord(RecordPosition(record.at, "all", place), record, 0) for place, record in enumerate(records)
         )
         audit.judge()
@@ -327,7 +329,7 @@ def test_what_contradicts_an_earlier_record_is_told_and_left_out(tmp_path: Path)
     reader.settle()
     assert reader.audit.problems == 1
     assert reader.said == [
-        f"run {RUN}, {again.name}: line 2 contradicts the event {one.seq} of {one.uuid}, which stands elsewhere too"
+        f"run {RUN}, {again.name}: line 2 contradicts the event {one.seq} of {one.uuid}, which occurs elsewhere too"
     ]
     reader.restart()
     reader.give([again])

@@ -19,9 +19,9 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.journal.files import NoJournal, run_directory
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.pipeline.audit import audit
-from quarterdeck.backend.pipeline.rules.finding import Finding
-from quarterdeck.backend.pipeline.streaming.findings_file import FindingsChange
+from quarterdeck.backend.pipeline.rules import Finding
 from quarterdeck.backend.pipeline.streaming.stream import StreamDied, Streamed, stream, stream_paths
+from quarterdeck.backend.pipeline.streaming.stream_files import FindingsChange
 from quarterdeck.backend.pipeline.tables.store import read_table
 from tests.pipeline.journal_builder import line
 from tests.pipeline.rules.planted import PLANTED
@@ -193,7 +193,7 @@ def test_a_stream_that_dies_is_told(tmp_path: Path) -> None:
     finish(tmp_path)
     planted_runs(tmp_path, list(PLANTED)[2:4])
     (tmp_path / "_stream" / "all" / "consumed.jsonl").write_text("no account\n")
-    with pytest.raises(StreamDied, match="everything is read anew"):
+    with pytest.raises(StreamDied, match="to read everything again"):
         streamed(tmp_path, lambda: False)
 
 
@@ -204,7 +204,7 @@ def test_a_disk_that_refuses_ends_the_stream(tmp_path: Path, monkeypatch: pytest
         raise OSError(28, "No space left on device", "consumed.jsonl")
 
     with monkeypatch.context() as failing:
-        failing.setattr("quarterdeck.backend.pipeline.streaming.processed_files.ProcessedFiles.add", refuse)
+        failing.setattr("quarterdeck.backend.pipeline.streaming.stream_files.ProcessedFiles.add", refuse)
         with pytest.raises(OSError, match="No space left"):
             streamed(tmp_path, lambda: False)
     finish(tmp_path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from quarterdeck.backend.pipeline.rules.names import NAMES
+from quarterdeck.backend.pipeline.rules import NAMES
 from tests.cli.commands.test_runs import PASSING
 from tests.cli.conftest import Quarterdeck
 

@@ -1,9 +1,10 @@
-"""The findings of an audit: places where a rule is broken, and the events that prove it. Imports no Spark."""
+"""The audit's rules, which are the invariants, and its findings: places where a rule is broken. Imports no Spark."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 
 import msgspec
@@ -11,8 +12,36 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.invariants import Violation
+from quarterdeck.backend.invariants import PROVEN_BY_WITNESSES, InvariantChecker, RunIncarnations, Violation
+from quarterdeck.backend.invariants.convergence import Convergence
 from quarterdeck.backend.invariants.invariant_checker import Numbering
+from quarterdeck.backend.invariants.partition_tables import PartitionTables
+
+_CONVERGENCE = Convergence(PartitionTables(RunIncarnations()))
+
+STATEMENTS: dict[str, str] = {one.name: one.statement() for one in (*InvariantChecker().invariants, _CONVERGENCE)}
+"""Every invariant by its name, in words."""
+
+NAMES = tuple(STATEMENTS)
+
+
+class UnknownRule(ValueError):
+    """A name that no rule has. The message names it and gives a hint."""
+
+
+def wanted_rules(names: Collection[str]) -> frozenset[str]:
+    """Return the rules of these names, or all of them if none is named. Raises `UnknownRule`."""
+    for name in names:
+        if name not in STATEMENTS:
+            near = get_close_matches(name, NAMES, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(NAMES)}"
+            raise UnknownRule(f"no rule {name!r}; {hint}")
+    return frozenset(names or NAMES)
+
+
+def holds_for_incomplete_journals(name: str) -> bool:
+    """Return whether a finding of the rule holds although a part of the journal is missing."""
+    return name in PROVEN_BY_WITNESSES
 
 
 class Witness(Struct, frozen=True):
@@ -99,3 +128,10 @@ def by_weight(findings: Sequence[Finding]) -> list[Finding]:
             found.severity, found.run, found.at, found.rule, found.uuid, found.seq, found.detail,
         ),
     )  # fmt: skip
+
+
+def downgraded(finding: Finding, lacks: str) -> Finding:
+    """Return the finding as a warning if the run's journal `lacks` something that the finding needs."""
+    if not lacks or finding.severity == "warning" or holds_for_incomplete_journals(finding.rule):
+        return finding
+    return msgspec.structs.replace(finding, severity="warning", doubt=lacks)

@@ -25,7 +25,6 @@ from msgspec import structs
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import IntegerType, LongType, StringType, StructType
 
 from quarterdeck.backend.core.events import Record
@@ -44,10 +43,8 @@ from quarterdeck.backend.hazelcast.logs.split_parser import (
 from quarterdeck.backend.pipeline.judging.spark_judge import contents
 from quarterdeck.backend.pipeline.schemas import RECORD, columns_of
 from quarterdeck.backend.pipeline.spark.arrow import MapInArrow, batches_of, rows_of
-from quarterdeck.backend.pipeline.spark.error_output import exit_with_task
 from quarterdeck.backend.pipeline.spark.tuning import FEW_FILES_A_BATCH, conf_set
 
-SOURCE_NAME = "quarterdeck-product-logs"
 _TEXT, _NUMBER = StringType(), LongType()
 
 PARSED = StructType().add("file", _TEXT).add("split", IntegerType()).add("what", _TEXT).add("json", _TEXT)
@@ -68,8 +65,6 @@ class ProductLogs:
 
     records: DataFrame
     """Schema `RECORD`, as from our journals."""
-    lines: DataFrame
-    """The same records as lines of a journal: one column, raw."""
     quarantine: DataFrame
     """Schema `QUARANTINE`: lines and messages that made no record because their meaning is unknown."""
     coverage: DataFrame
@@ -97,14 +92,13 @@ def read_product_logs(
     """
     options = options or LogOptions()
     LogSet([], options)  # a wrong option is an error here, not in a task
-    spark.dataSource.register(ProductLogSource)
-    work = _Work([str(file) for file in files], options, split_bytes)
     if are_far:
-        found = contents(spark, work.files).select("path", "modificationTime", "content")
-        parsed = found.mapInArrow(_parse_contents(work), PARSED)
+        found = contents(spark, list(map(str, files))).select("path", "modificationTime", "content")
+        parsed = found.mapInArrow(_parse_contents(options, split_bytes), PARSED)
     else:
-        source = spark.read.format(SOURCE_NAME).option("work", msgspec.json.encode(work).decode())
-        parsed = source.load()
+        splits = list(plan_splits(map(Path, files), split_bytes))
+        tasks = spark.range(0, len(splits), 1, max(1, len(splits)))
+        parsed = tasks.mapInArrow(_parse_splits(splits, options), PARSED)
     parsed = parsed.persist(StorageLevel.MEMORY_AND_DISK)
     with conf_set(spark, FEW_FILES_A_BATCH):
         rows = parsed.where(_is_a(SplitSummary)).select("json").collect()
@@ -112,10 +106,10 @@ def read_product_logs(
     log_set = LogSet(summaries, options)
     placed = parsed.where(_is_a(EventMessage)).mapInArrow(_place_messages(log_set), _PLACED)
     members = placed.where(F.col("member").isNotNull())
-    of_runs = members.repartition(_shuffles(spark), "run").sortWithinPartitions(*_ORDER)
+    shuffles = int(spark.conf.get("spark.sql.shuffle.partitions") or "2")
+    of_runs = members.repartition(shuffles, "run").sortWithinPartitions(*_ORDER)
     stories = of_runs.mapInArrow(_make_stories(log_set), STORIES)
-    lines = stories.where(_is_a(Record)).select(F.col("json").alias("raw"))
-    records = lines.select(F.from_json("raw", RECORD).alias("record")).select("record.*")
+    records = stories.where(_is_a(Record)).select(F.from_json("json", RECORD).alias("record")).select("record.*")
     quarantined = parsed.where(_is_a(QuarantinedMessage)).mapInArrow(_quarantined(log_set), QUARANTINE)
     ambiguous = placed.where(F.col("member").isNull()).select(
         "file", "line", F.col("text").alias("raw"), F.lit(AMBIGUOUS_MEMBER).alias("reason")
@@ -126,95 +120,52 @@ def read_product_logs(
         for what, (messages, numbers) in sorted(by_kind.items())
     ]
     coverage = spark.createDataFrame(counts, COVERAGE)
-    return ProductLogs(records, lines, quarantined.unionByName(ambiguous), coverage, stories, parsed)
+    return ProductLogs(records, quarantined.unionByName(ambiguous), coverage, stories, parsed)
 
 
 def _is_a(kind: type) -> Column:
     return F.col("what") == kind.__name__
 
 
-def _shuffles(spark: SparkSession) -> int:
-    return int(spark.conf.get("spark.sql.shuffle.partitions") or "2")
-
-
-class _SplitPartition(InputPartition):
-    def __init__(self, split: FileSplit) -> None:
-        self.split = split
-
-
-class ProductLogSource(DataSource):
-    """A data source of the splits of log files, each read by one task."""
-
-    def __init__(self, options: dict[str, str]) -> None:
-        exit_with_task()  # Spark's workers also plan
-        super().__init__(options)
-
-    @classmethod
-    def name(cls) -> str:
-        """Return the name of the format."""
-        return SOURCE_NAME
-
-    def schema(self) -> StructType:
-        """Return the columns of the format."""
-        return PARSED
-
-    def reader(self, schema: StructType) -> DataSourceReader:
-        """Return the planner and reader of the splits."""
-        return _LogTableReader(dict(self.options))
-
-
-class _Work(msgspec.Struct):
-    files: list[str]
-    options: LogOptions
-    split_bytes: int
-
-
-class _LogTableReader(DataSourceReader):
-    def __init__(self, options: dict[str, str]) -> None:
-        self._work = msgspec.json.decode(options["work"], type=_Work)
-
-    def partitions(self) -> Sequence[InputPartition]:
-        return [_SplitPartition(split) for split in plan_splits(map(Path, self._work.files), self._work.split_bytes)]
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, _SplitPartition)
-        split = partition.split
-        yield from batches_of((_parsed(split.file, split, found) for found in _parse(split, self._work)), PARSED)
-
-
 Found = EventMessage | QuarantinedMessage | SplitSummary
 
 
-def _parse(split: FileSplit, work: _Work) -> Iterator[Found]:
-    return parse_split(split, work.options)
+def _parse_splits(splits: Sequence[FileSplit], options: LogOptions) -> MapInArrow:
+    def parse(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        own = (splits[place] for (place,) in rows_of(batches, "id"))
+        rows = (_parsed(split.file, split, found) for split in own for found in parse_split(split, options))
+        return batches_of(rows, PARSED)
+
+    return parse
 
 
-def _parsed(file: str, split: FileSplit, found: Found) -> tuple[str, int, str, str]:
-    return file, split.index, type(found).__name__, _json(found)
-
-
-def _parse_contents(work: _Work) -> MapInArrow:
+def _parse_contents(options: LogOptions, split_bytes: int) -> MapInArrow:
     def parse(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with TemporaryDirectory(prefix="quarterdeck-log-") as folder:
             files = rows_of(batches, "path", "modificationTime", "content")
-            yield from batches_of((row for file in files for row in _parse_content(work, Path(folder), *file)), PARSED)
+            rows = (row for file in files for row in _parse_content(options, split_bytes, Path(folder), *file))
+            yield from batches_of(rows, PARSED)
 
     return parse
 
 
 def _parse_content(
-    work: _Work, folder: Path, address: str, changed: datetime, content: bytes
+    options: LogOptions, split_bytes: int, folder: Path, address: str, changed: datetime, content: bytes
 ) -> Iterator[tuple[str, int, str, str]]:
     """Parse a log at an address by way of a copy in `folder`."""
     copy = folder / PurePosixPath(address).name
     copy.write_bytes(content)
     os.utime(copy, (changed.timestamp(), changed.timestamp()))
-    for split in plan_splits([copy], work.split_bytes):
-        for found in _parse(split, work):
-            if isinstance(found, SplitSummary):
-                found = structs.replace(found, file=address)
-            yield _parsed(address, split, found)
+    for split in plan_splits([copy], split_bytes):
+        for found in parse_split(split, options):
+            yield _parsed(
+                address, split, structs.replace(found, file=address) if isinstance(found, SplitSummary) else found
+            )
     copy.unlink()
+
+
+def _parsed(file: str, split: FileSplit, found: Found) -> tuple[str, int, str, str]:
+    return file, split.index, type(found).__name__, _json(found)
 
 
 def _json(found: Found | Record | LogStory) -> str:

@@ -1,0 +1,155 @@
+"""The files of a stream: the findings beside a journal, and the account of which files of the journal it has processed.
+
+A finished file never changes, so its name is all that the account needs. A run that grows is read again, which takes a second for
+25 MB of it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from quarterdeck.backend.pipeline.rules import Finding
+
+ACCOUNT = "consumed.jsonl"
+
+
+class FindingsChange(NamedTuple):
+    """What was added to the findings of a run, and what no longer holds."""
+
+    added: tuple[Finding, ...]
+    withdrawn: tuple[Finding, ...]
+
+
+class FindingsFile:
+    """The present findings of each run, one JSON object a line, each once, which others read while the file grows.
+
+    Lines are appended. Only when a finding no longer holds, because a record came late, is the file replaced as a whole, so
+    that a reader sees either the old one or the new one. Raises OSError when the disk refuses.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lines: dict[str, dict[bytes, Finding]] = {}
+        """By run, in the order of the file."""
+        for line in _whole_lines(path):
+            try:
+                finding = msgspec.json.decode(line, type=Finding)
+            except (msgspec.MsgspecError, UnicodeDecodeError):
+                continue  # written by another program; it stays until the file is replaced
+            self._lines.setdefault(finding.run, {})[msgspec.json.encode(finding)] = finding
+
+    def of_run(self, run: str) -> tuple[Finding, ...]:
+        """Return the findings of `run`."""
+        return tuple(self._lines.get(run, {}).values())
+
+    def violations(self) -> int:
+        """Return how many violations the file contains."""
+        return sum(found.severity == "violation" for lines in self._lines.values() for found in lines.values())
+
+    def state(self, run: str, findings: Sequence[Finding]) -> FindingsChange:
+        """Make these the findings of `run`."""
+        known = self._lines.get(run, {})
+        wanted = {msgspec.json.encode(finding): finding for finding in findings}
+        added = {line: finding for line, finding in wanted.items() if line not in known}
+        withdrawn = tuple(finding for line, finding in known.items() if line not in wanted)
+        if withdrawn:
+            self._lines[run] = wanted
+            beside = self.path.with_name(f".{self.path.name}.new")
+            _write(beside, os.O_TRUNC, (line for lines in self._lines.values() for line in lines))
+            beside.rename(self.path)
+        elif added:
+            _write(self.path, os.O_APPEND, added)
+            self._lines[run] = known | added
+        return FindingsChange(tuple(added.values()), withdrawn)
+
+
+class CheckpointGarbled(ValueError):
+    """The account of a stream cannot be read. The message says what helps."""
+
+
+class _Entry(Struct, omit_defaults=True):
+    """A line of the account: files that were read, or that all records of the run are judged."""
+
+    run: str
+    files: tuple[str, ...] = ()
+    is_settled: bool = False
+
+
+class ProcessedFiles:
+    """The account of a stream in `directory`. Raises OSError when the disk refuses, and `CheckpointGarbled`."""
+
+    def __init__(self, directory: Path) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self._files: dict[str, dict[str, None]] = {}
+        self._unsettled: dict[str, None] = {}
+        self._path = directory / ACCOUNT
+        for number, line in enumerate(_whole_lines(self._path), start=1):
+            try:
+                entry = msgspec.json.decode(line, type=_Entry)
+            except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
+                raise CheckpointGarbled(
+                    f"{self._path}: line {number} was not written by a stream; remove {directory} to read everything again"
+                ) from problem
+            if entry.is_settled:
+                self._unsettled.pop(entry.run, None)
+            else:
+                self._files.setdefault(entry.run, {}).update(dict.fromkeys(entry.files))
+                self._unsettled[entry.run] = None
+
+    def files(self, run: str) -> Mapping[str, None]:
+        """Return the names of the run's files that were read, in the order of reading."""
+        return self._files.get(run, {})
+
+    def unsettled(self) -> Sequence[str]:
+        """Return the runs with records that may have waited to be judged when the stream ended."""
+        return tuple(self._unsettled)
+
+    def add(self, files: Mapping[str, Sequence[str]]) -> None:
+        """Record durably that these files of each run were read."""
+        entries = []
+        for run, names in files.items():
+            known = self._files.setdefault(run, {})
+            if fresh := tuple(name for name in names if name not in known):
+                known.update(dict.fromkeys(fresh))
+                entries.append(_Entry(run, fresh))
+                self._unsettled[run] = None
+        self._append(entries)
+
+    def settle(self, run: str) -> None:
+        """Record that every record of the run was judged, and its findings are written."""
+        if run in self._unsettled:
+            del self._unsettled[run]
+            self._append([_Entry(run, is_settled=True)])
+
+    def _append(self, entries: Sequence[_Entry]) -> None:
+        if entries:
+            _write(self._path, os.O_APPEND, map(msgspec.json.encode, entries))
+
+
+def _whole_lines(path: Path) -> list[bytes]:
+    """Return the whole lines of a file, if it exists; cut off one that a killed process left unfinished."""
+    if not path.exists():
+        return []
+    content = path.read_bytes()
+    whole = content[: content.rfind(b"\n") + 1]
+    if len(whole) < len(content):
+        os.truncate(path, len(whole))
+    return whole.splitlines()
+
+
+def _write(path: Path, mode: int, lines: Iterable[bytes]) -> None:
+    """Write all the lines durably. Raises OSError."""
+    descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | mode, 0o644)
+    try:
+        rest = memoryview(b"".join(line + b"\n" for line in lines))
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
