@@ -43,8 +43,7 @@ def register(
 
 
 def _tables(spark: SparkSession, paths: list[FilePath], options: dict[str, str]) -> dict[str, DataFrame]:
-    from quarterdeck.backend.pipeline.tables.registry import TABLES
-    from quarterdeck.backend.pipeline.tables.store import read_table
+    from quarterdeck.backend.pipeline.tables.store import TABLES, read_table
 
     store = _store_at(spark, paths)
     if store is not None:
@@ -75,7 +74,7 @@ def _events_of(spark: SparkSession, paths: list[Path], options: dict[str, str]) 
     from quarterdeck.backend.pipeline.data_sources import JOURNAL_FORMAT, LOG_FORMAT
 
     if kind_of(paths) == "logs":
-        log_files(paths)  # nothing there is told here, and not by a task
+        log_files(paths)  # raises here, and not in a task, where there is nothing
         source = LOG_FORMAT
     else:
         for path in paths:

@@ -17,8 +17,7 @@ from quarterdeck.backend.pipeline.rules import Finding
 from quarterdeck.backend.pipeline.schemas import RECORD, columns_of
 from quarterdeck.backend.pipeline.spark.tuning import is_small, persisted, tuned
 from quarterdeck.backend.pipeline.tables import bronze
-from quarterdeck.backend.pipeline.tables.registry import TABLES
-from quarterdeck.backend.pipeline.tables.store import read_table
+from quarterdeck.backend.pipeline.tables.store import TABLES, read_table
 
 FORMAT = "1"
 

@@ -25,7 +25,7 @@ from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.journal.files import as_record, current_path, journal_files
 from quarterdeck.backend.journal.old_form import upgraded
 from quarterdeck.backend.pipeline.schemas import RECORD
-from quarterdeck.backend.pipeline.spark.error_output import exit_with_task
+from quarterdeck.backend.pipeline.spark.arrow import exit_with_task
 from quarterdeck.backend.pipeline.tables.bronze import NO_RUN
 
 JOURNAL_FORMAT = "quarterdeck"

@@ -19,7 +19,9 @@ from quarterdeck.backend.invariants.partition_tables import PartitionTables
 
 _CONVERGENCE = Convergence(PartitionTables(RunIncarnations()))
 
-STATEMENTS: dict[str, str] = {one.name: one.statement() for one in (*InvariantChecker().invariants, _CONVERGENCE)}
+STATEMENTS: dict[str, str] = {
+    invariant.name: invariant.statement() for invariant in (*InvariantChecker().invariants, _CONVERGENCE)
+}
 """Every invariant by its name, in words."""
 
 NAMES = tuple(STATEMENTS)

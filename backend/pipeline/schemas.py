@@ -47,7 +47,7 @@ def spark_type(kind: inspect.Type, where: str) -> DataType:
         case inspect.StructType(array_like=False):
             return struct_type(kind)
         case inspect.UnionType(types=types) if kind.includes_none and len(types) == 2:
-            return spark_type(next(one for one in types if not isinstance(one, inspect.NoneType)), where)
+            return spark_type(next(option for option in types if not isinstance(option, inspect.NoneType)), where)
     raise SchemaConflict(f"{where}: {type(kind).__name__} has no column type")
 
 

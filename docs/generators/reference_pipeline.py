@@ -11,10 +11,8 @@ from pathlib import Path
 from pyspark.sql.types import ArrayType, DataType, StructType
 
 from quarterdeck.backend.pipeline.data_sources import MEANINGS
-from quarterdeck.backend.pipeline.metrics.registry import METRICS
-from quarterdeck.backend.pipeline.metrics.summary import SUMMARY
-from quarterdeck.backend.pipeline.tables.registry import TABLES
-from quarterdeck.backend.pipeline.tables.store import EVENTS, QUARANTINE
+from quarterdeck.backend.pipeline.metrics.summary import METRICS, SUMMARY
+from quarterdeck.backend.pipeline.tables.store import EVENTS, QUARANTINE, TABLES
 
 PAGE = Path(__file__).parents[1] / "reference" / "tables.md"
 LONGEST_TYPE = 40

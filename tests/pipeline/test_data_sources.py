@@ -11,8 +11,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 import quarterdeck
 from quarterdeck.backend.pipeline.schemas import RECORD
 from quarterdeck.backend.pipeline.tables import bronze
-from quarterdeck.backend.pipeline.tables.registry import TABLES
-from quarterdeck.backend.pipeline.tables.store import update_store
+from quarterdeck.backend.pipeline.tables.store import TABLES, update_store
 
 ROOT = Path(__file__).parents[2]
 SCENARIO = ROOT / "tests" / "scenarios" / "killed-process.yaml"

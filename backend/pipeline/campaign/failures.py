@@ -84,7 +84,7 @@ def investigate(campaign: Campaign, way: FailureCount, folder: Path, *, scenario
         signature=row.signature,
         verdict=row.verdict,
         runs=way.runs,
-        seeds=tuple(one.seed for one in way.first),
+        seeds=tuple(row.seed for row in way.first),
         settings=dict(campaign.variants[row.variant]),
         error=row.error,
         reproduce=_reproduction(campaign, row, scenario_file, file),

@@ -24,7 +24,7 @@ from quarterdeck.backend.pipeline.campaign.child_process import WALL_TIMES_CPU, 
 from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun, expected_seconds
 from quarterdeck.backend.pipeline.campaign.verdicts import VerdictRow
 from quarterdeck.backend.pipeline.schemas import struct_type
-from quarterdeck.backend.pipeline.spark.error_output import exit_with_task
+from quarterdeck.backend.pipeline.spark.arrow import exit_with_task
 from quarterdeck.backend.pipeline.spark.session import parallelism
 
 Attempt = Callable[[PlannedRun], VerdictRow]

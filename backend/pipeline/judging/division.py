@@ -271,7 +271,7 @@ def _judge_share(run: str, share: WorkShare, rows: Iterator[SharedRow], question
     else:
         row = None
     judge = RunJudge(run, question, share)
-    outlines = {one.outline.uuid: one.outline for one in incarnations}
+    outlines = {known.outline.uuid: known.outline for known in incarnations}
     if row is not None:
         for line in causes_first(_shared_lines(row, rows), outlines.values()):
             record, raw = line[3:]
@@ -279,8 +279,8 @@ def _judge_share(run: str, share: WorkShare, rows: Iterator[SharedRow], question
                 judge.report_gap(record)
             if raw:
                 judge.judge(record)
-    part = judge.part(max((one.ends_us for one in incarnations), default=0))
-    counted = [one.part for one in incarnations if one.part is not None]
+    part = judge.part(max((known.ends_us for known in incarnations), default=0))
+    counted = [known.part for known in incarnations if known.part is not None]
     # Records are counted with their incarnations; only the whole run knows what is missing first, and who is listed.
     whole = structs.replace(part, records=0, views=0, suspicions=0)
     return PartSummary(parts=(whole, *(structs.replace(part, gap="", listed={}) for part in counted)))

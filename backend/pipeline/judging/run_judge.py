@@ -80,12 +80,12 @@ def verdict_of_run(run: str, parts: Sequence[RunPart]) -> RunVerdict:
     incarnations = {uuid for part in parts for uuid in part.incarnations}
     lacks = _lacks(parts, incarnations)
     is_witnessed = any(part.is_witnessed for part in parts)
-    findings = [one for part in parts for one in part.findings]
+    findings = [finding for part in parts for finding in part.findings]
     if is_witnessed:
-        findings = [one for one in findings if holds_for_incomplete_journals(one.rule)]
+        findings = [finding for finding in findings if holds_for_incomplete_journals(finding.rule)]
     return RunVerdict(
         run,
-        tuple(downgraded(one, lacks) for one in findings),
+        tuple(downgraded(finding, lacks) for finding in findings),
         lacks,
         sum(part.records for part in parts),
         len(incarnations),
@@ -183,7 +183,7 @@ class RunJudge:
         if kind is ListInstalled:
             self._check_author(record, record.event)  # type: ignore[arg-type]
         elif kind is MemberMerging and record.event.next_uuid != uuid and record.event.next_uuid in self._incarnations:  # type: ignore[union-attr]
-            raise OutOfOrder  # a life that goes on for it has begun
+            raise OutOfOrder  # an incarnation that continues it has begun
         incarnation.next_seq, incarnation.at_us, incarnation.utc_us = seq + 1, record.at, record.utc
         incarnation.checksums.append(crc32(raw))
         self.judge(record)
@@ -206,8 +206,8 @@ class RunJudge:
         """Warn of clocks that leap."""
         if Numbering.name in self._question.rules:
             self._findings += (
-                finding_of(Violation(Numbering.name, _sentence(one), (one.record,)), one.record, "warning")
-                for one in found
+                finding_of(Violation(Numbering.name, _sentence(leap), (leap.record,)), leap.record, "warning")
+                for leap in found
             )
 
     def report_strange(self, place: tuple[str, int], member: str, seq: int, problem: str) -> None:
@@ -231,7 +231,7 @@ class RunJudge:
         owed = self._checker.conclude(self._ends_us if ends_us is None else ends_us, bound_us).violations[known:]
         return RunPart(
             self.run,
-            (*self._findings, *(finding_of(one, one.witnesses[0]) for one in owed)),
+            (*self._findings, *(finding_of(violation, violation.witnesses[0]) for violation in owed)),
             self._gap,
             self._strange,
             self._members,
@@ -261,7 +261,9 @@ class RunJudge:
         known = len(violations)
         self._checker.observe(record)
         if len(violations) > known:
-            self._findings += (finding_of(one, record, severity_of(one)) for one in violations[known:])
+            self._findings += (
+                finding_of(violation, record, severity_of(violation)) for violation in violations[known:]
+            )
 
     def _list(self, event: ListInstalled) -> None:
         if (event.lineage, event.version) not in self._lists:

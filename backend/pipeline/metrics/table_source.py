@@ -9,8 +9,7 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from quarterdeck.backend.pipeline.metrics.spans import subtract
-from quarterdeck.backend.pipeline.tables.registry import TABLES
-from quarterdeck.backend.pipeline.tables.store import read_table
+from quarterdeck.backend.pipeline.tables.store import TABLES, read_table
 
 
 class TableSource:

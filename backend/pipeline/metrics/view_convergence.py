@@ -88,9 +88,5 @@ def _bursts(source: TableSource) -> DataFrame:
     return (
         numbered.withColumn("burst", F.sum("first").over(so_far))
         .groupBy("run", "burst")
-        .agg(
-            F.min("at").alias("first_at"),
-            F.max("at").alias("at"),
-            F.array_sort(F.collect_set("what")).alias("what"),
-        )
+        .agg(F.min("at").alias("first_at"), F.max("at").alias("at"), F.array_sort(F.collect_set("what")).alias("what"))
     )

@@ -6,11 +6,12 @@ Nothing is shown by colour alone: shapes have words beside or inside them, or a 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from math import ceil
 from typing import Literal, NamedTuple
 
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.pipeline.report.rows import Row
-from quarterdeck.backend.pipeline.report.scale import Scale, clock, span
 
 WIDTH = 1000.0
 LEFT, RIGHT = 110.0, 990.0
@@ -32,6 +33,10 @@ HISTOGRAM_HEIGHT, HISTOGRAM_WIDTH = 110.0, 600.0
 WIDEST_BIN = 60.0
 FEWEST_SAMPLES = 5
 """A metric with fewer samples has no histogram: the table shows it well enough."""
+
+STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600)
+"""Seconds between two ticks, where that is a second or more."""
+MAX_TICKS = 10
 
 
 class Box(NamedTuple):
@@ -221,8 +226,7 @@ def matrix(run: Row) -> Matrix:
     suspects = in_order({suspect for _, suspect in pairs})
     observers = in_order({observer for observer, _ in pairs})
     return Matrix(
-        suspects,
-        [(observer, [cell(pairs.get((observer, suspect))) for suspect in suspects]) for observer in observers],
+        suspects, [(observer, [cell(pairs.get((observer, suspect))) for suspect in suspects]) for observer in observers]
     )
 
 
@@ -244,7 +248,7 @@ def _ends(lane: Row, top: float, scale: Scale) -> Iterator[Sign]:
     for ended in lane.lives:
         if ended.end_us is not None and ended.end != "killed":
             glyph = {"merged": "⇄", "stopped": "■"}.get(ended.end, "×")
-            what = f"{clock(ended.end_us)}: life of {lane.member} ended, {ended.end}"
+            what = f"{clock(ended.end_us)}: incarnation of {lane.member} ended, {ended.end}"
             yield _sign(scale, ended.end_us, top, glyph, "end", what)
 
 
@@ -263,7 +267,7 @@ def _longest(texts: tuple[str, ...], width: float) -> str:
 def _migration(migration: Row, scale: Scale, top: float, run_end_us: int) -> Box:
     end_us = run_end_us if migration.end_us is None else migration.end_us
     title = (
-        f"partition {migration.partition}, {migration.type}, {migration.source or 'nobody'} to {migration.destination}: "
+        f"partition {migration.partition}, {migration.type}, {migration.source or 'none'} to {migration.destination}: "
         f"{migration.outcome} after {span(end_us - migration.start_us)}"
         f"{': ' + migration.reason if migration.reason else ''}"
     )
@@ -294,3 +298,72 @@ def _name(text: str, y: float) -> Text:
 
 def _fit(text: str, letters: int) -> str:
     return text if len(text) <= letters else text[: letters - 1] + "…"
+
+
+# Times and numbers
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A mapping from a span of time to a span of a drawing."""
+
+    start_us: int
+    end_us: int
+    left: float
+    right: float
+
+    def x(self, at_us: int) -> float:
+        """Return the place of a moment; moments outside of the span are placed at its edge."""
+        inside = min(max(at_us, self.start_us), self.end_us)
+        span_us = max(self.end_us - self.start_us, 1)
+        return round(self.left + (inside - self.start_us) / span_us * (self.right - self.left), 2)
+
+    def ticks(self) -> Iterator[tuple[float, str]]:
+        """Yield the place and the text of round moments within the span."""
+        step_us = _step_us(self.end_us - self.start_us)
+        at_us = -(-self.start_us // step_us) * step_us
+        while at_us <= self.end_us:
+            yield self.x(at_us), clock(at_us)
+            at_us += step_us
+
+
+def _step_us(span_us: int) -> int:
+    wanted_us = max(span_us, 1) / MAX_TICKS
+    if wanted_us > STEPS[-1] * SECOND_US:
+        return int(-(-wanted_us // (STEPS[-1] * SECOND_US))) * STEPS[-1] * SECOND_US
+    if wanted_us > SECOND_US / 2:
+        return next(step for step in STEPS if step * SECOND_US >= wanted_us) * SECOND_US
+    step_us = 1
+    while step_us < wanted_us:
+        step_us *= 10
+    return step_us
+
+
+def clock(at_us: int) -> str:
+    """Format a moment of a run in seconds: 12.5 s."""
+    return f"{at_us / SECOND_US:.6f}".rstrip("0").rstrip(".") + " s"
+
+
+def span(length_us: float) -> str:
+    """Format a duration in the unit that suits it."""
+    if length_us < 1_000:
+        return f"{length_us:g} µs" if length_us == int(length_us) else f"{length_us:.1f} µs"
+    if length_us < SECOND_US:
+        return f"{length_us / 1_000:.3g} ms"
+    if length_us < 60 * SECOND_US:
+        return f"{length_us / SECOND_US:.3g} s"
+    minutes, seconds = divmod(round(length_us / SECOND_US), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {seconds:02d} s"
+
+
+def quantity(value: float | None, unit: str) -> str:
+    """Format a measured value with its unit, or a dash for None."""
+    if value is None:
+        return "–"
+    if unit == "us":
+        return span(value)
+    if unit == "share":
+        return f"{value:.2%}"
+    number = f"{value:,.0f}" if value == int(value) or abs(value) >= 1_000 else f"{value:.3g}"
+    return f"{number}{ {'per-second': ' /s', 'bytes-per-second': ' B/s'}.get(unit, '') }"

@@ -11,7 +11,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from quarterdeck.backend.pipeline.report import drawing, scale
+from quarterdeck.backend.pipeline.report import drawing
 from quarterdeck.backend.pipeline.report.rows import Row
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -27,7 +27,7 @@ def _environment(finalize: Callable[[object], object], *, markup: bool) -> Envir
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"clock": scale.clock, "span": scale.span, "quantity": scale.quantity}
+    environment.filters |= {"clock": drawing.clock, "span": drawing.span, "quantity": drawing.quantity}
     return environment
 
 

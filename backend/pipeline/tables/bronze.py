@@ -13,7 +13,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from quarterdeck.backend.pipeline.judging.lines import CONTRADICTS, TORN, why_no_record
 from quarterdeck.backend.pipeline.schemas import RECORD
-from quarterdeck.backend.pipeline.spark.error_output import exit_with_task
+from quarterdeck.backend.pipeline.spark.arrow import exit_with_task
 from quarterdeck.backend.pipeline.spark.hadoop_path import literal
 
 NO_RUN = "(none)"

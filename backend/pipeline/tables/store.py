@@ -29,10 +29,12 @@ from quarterdeck.backend.pipeline.far_input import resolve_far_input
 from quarterdeck.backend.pipeline.schemas import RECORD
 from quarterdeck.backend.pipeline.spark.hadoop_path import HadoopPath
 from quarterdeck.backend.pipeline.spark.tuning import is_small, persisted, tuned
-from quarterdeck.backend.pipeline.tables import bronze
+from quarterdeck.backend.pipeline.tables import bronze, faults
+from quarterdeck.backend.pipeline.tables import data_tables as data
+from quarterdeck.backend.pipeline.tables import membership_tables as membership
 from quarterdeck.backend.pipeline.tables.bronze import NO_RUN
+from quarterdeck.backend.pipeline.tables.columns import TableDefinition as Table
 from quarterdeck.backend.pipeline.tables.columns import schema
-from quarterdeck.backend.pipeline.tables.registry import TABLES
 
 if TYPE_CHECKING:
     from quarterdeck.backend.pipeline.commit import Place
@@ -40,6 +42,22 @@ if TYPE_CHECKING:
 RECORDS_PER_FILE = 2_000_000
 SHARE_TO_DERIVE = 0.25
 """How much of a run has to be new before its tables are made anew, while more is to come."""
+
+_TABLES: tuple[Table[DataFrame], ...] = (
+    Table("lives", membership.LIVES, membership.incarnations, "the incarnations of members"),
+    Table("views", membership.VIEWS, membership.views, "the lists that members installed"),
+    Table("suspicions", membership.SUSPICIONS, membership.suspicions, "who suspected whom, and for how long"),
+    Table("claims", membership.CLAIMS, membership.claims, "mastership claims"),
+    Table("merges", membership.MERGES, membership.merges, "members that left their cluster for another one"),
+    Table("table_versions", data.TABLE_VERSIONS, data.table_versions, "changes of partition tables"),
+    Table("migrations", data.MIGRATIONS, data.migrations, "migrations, with their steps"),
+    Table("writes", data.WRITES, data.writes, "puts and removes that clients reported"),
+    Table("reads", data.READS, data.reads, "gets that clients reported"),
+    Table("faults", faults.FAULTS, faults.faults, "what was done to the cluster from outside"),
+)
+
+TABLES = {table.name: table for table in _TABLES}
+"""In the order of the reference. Each is made of events that occur once."""
 
 EVENTS = StructType(
     [
@@ -159,13 +177,7 @@ class _Plan(NamedTuple):
 
 
 def _fold(
-    spark: SparkSession,
-    store: Place,
-    building: Place,
-    manifest: TableManifest,
-    new_input: AuditInput,
-    *,
-    is_last: bool,
+    spark: SparkSession, store: Place, building: Place, manifest: TableManifest, new_input: AuditInput, *, is_last: bool
 ) -> StoreUpdate:
     is_other_form = manifest.form != FORMAT
     known = len(manifest.files)
@@ -195,9 +207,7 @@ def _fold(
             read.unpersist()
     stamps = {file.place: file.stamp for file in new_input.files if not file.opened}
     order = Order(
-        tuple(sorted(changed)),
-        tuple(SCHEMAS),
-        TableManifest(FORMAT, {**manifest.files, **stamps}, behind=made.behind),
+        tuple(sorted(changed)), tuple(SCHEMAS), TableManifest(FORMAT, {**manifest.files, **stamps}, behind=made.behind)
     )
     commit.commit(store, building, order)
     if NO_RUN not in commit.directories_by_run(store / "events"):

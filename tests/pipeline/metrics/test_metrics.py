@@ -26,8 +26,7 @@ from quarterdeck.backend.core.partitions.events import (
 )
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.pipeline.metrics.measuring import TABLE_NAMES
-from quarterdeck.backend.pipeline.metrics.registry import METRICS
-from quarterdeck.backend.pipeline.metrics.summary import scenario_of, summary
+from quarterdeck.backend.pipeline.metrics.summary import METRICS, scenario_of, summary
 from quarterdeck.backend.pipeline.metrics.table_source import TableSource
 from tests.pipeline.tables.golden_runs import HAND, events, golden_records, golden_store, plain
 

