@@ -1,4 +1,4 @@
-"""The console: one clock, a session for each cluster, one way to act. Knows nothing of what kind a cluster is."""
+"""The console: one clock, a session for each cluster, one way to act. It does not know what kind a cluster is."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from quarterdeck.app.console_interface import (
     NoOtherClusters,
     OpenedCluster,
     Pointed,
+    Refusal,
     Suggestions,
 )
 from quarterdeck.app.console_state import ConsoleSettings, ConsoleState
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
 OUTPUT_ACTIONS = ("copy", "copy-json", "export", "screenshot", "cli")
 
 CLOCK_SECONDS = 0.1
-"""The one clock of the console: ten times a second."""
+"""The period of the console's only clock."""
 
 
 class Console(App[None]):
@@ -64,7 +65,7 @@ class Console(App[None]):
     TITLE = "Quarterdeck"
 
     class CommandEnded(Message):
-        """A command was done, or `failure` says why not. Posted from whatever thread it happened in."""
+        """A command was done, or `failure` says why not. Posted from any thread."""
 
         def __init__(self, requests: Requests, done: str, failure: BaseException | None, call: CallKey | None) -> None:
             super().__init__()
@@ -79,19 +80,19 @@ class Console(App[None]):
         settings: ConsoleSettings | None = None,
         state_file: Path | None = None,
     ) -> None:
-        """`starting` is done when the cluster has started its members; the operator is told when that fails.
+        """Create a console. `starting` is done when the cluster has started its members; if that fails, the operator is informed.
 
-        `cluster_opener` leads to other clusters. What views are to look like is remembered in `state_file`; without one until the
-        console ends. Whoever made the cluster closes it, after `run` returned; `close_owned` closes those that were opened here.
+        `cluster_opener` opens other clusters. How views are arranged is kept in `state_file`, or without one until the
+        console ends. The caller closes `cluster` after `run` has returned; `close_owned` closes those that were opened here.
         """
         self.settings = settings or ConsoleSettings()
-        # Told at once, for what NO_COLOR does depends on it: greys in place of our colours, nothing in place of the terminal's.
+        # Set at once, because NO_COLOR depends on it: it makes our colours grey, and leaves the terminal's as they are.
         super().__init__(ansi_color=theme_called(self.settings.theme).ansi or None)
         for theme in THEMES.values():
             self.register_theme(theme)
         self.theme = self.settings.theme
         self._early_messages: list[str] = []
-        """Problems that came up before there was anything on the screen."""
+        """Problems from before there was a screen."""
         self._state = ConsoleState(state_file, self._report_problem)
         self.history: dict[str, list[str]] = self._state.history
         self._state_file = state_file
@@ -122,7 +123,7 @@ class Console(App[None]):
         return driver_for(super().get_driver_class())
 
     def refresh_css(self, animate: bool = True) -> None:
-        """Before there is a screen only the colours of the theme are taken: style sheets are read when they are used first."""
+        """Before there is a screen, set only the colours of the theme: style sheets are read at their first use."""
         if self.screen_stack:
             super().refresh_css(animate)
         else:
@@ -149,7 +150,7 @@ class Console(App[None]):
 
     @property
     def allowed(self) -> Allowed:
-        """Which actions there are on the cluster in sight."""
+        """The actions that the cluster in sight allows."""
         return allowed_on(self.cluster)
 
     @property
@@ -163,7 +164,7 @@ class Console(App[None]):
 
     @property
     def top(self) -> ViewScreen:
-        """The view in sight, or the one under whatever covers it."""
+        """The view in sight, or the one below a dialog."""
         return self._tabs.top
 
     @property
@@ -192,27 +193,25 @@ class Console(App[None]):
         self._tabs.open(tab)
 
     def close_tab(self) -> None:
-        """Close the current cluster, if it was opened here, and go to the tab before."""
+        """Close the current cluster, if it was opened here, and go to the previous tab."""
         if not self.session.owned:
-            self.show_message("this cluster is what the console was opened on; quit closes it", error=True)
+            self.show_message("the console was opened on this cluster; quit closes it", error=True)
             return
         closed = self._tabs.close()
-        # Closing may take seconds; nobody is to wait for it.
+        # Closing may take seconds, so it is done in the background.
         self.run_worker(closed.session.close, thread=True, exit_on_error=False)
 
     def close_owned(self) -> None:
-        """Close the clusters that were opened here; waits until that is done."""
+        """Close the clusters that were opened here, and wait until that is done."""
         for tab in self._tabs:
             tab.session.close()
 
-    # What views ask for
-
     def show_message(self, text: str, *, error: bool = False) -> None:
-        """One line, on whatever view is in sight."""
+        """Show one line on the view in sight."""
         self.top.show_message(text, error=error)
 
     def request(self, action_id: str, commands: Sequence[Command]) -> None:
-        """Do `commands`; when they are dangerous, only after asking."""
+        """Do `commands`; if they are dangerous, ask first."""
         if not commands:
             return
         requests = self._tabs.current.requests
@@ -232,18 +231,18 @@ class Console(App[None]):
         self.push_screen(asked, answered)
 
     def type_line(self, line: str) -> None:
-        """Let the operator finish a line."""
+        """Open the prompt with the beginning of a line."""
         self.top.prompt.ask(":", line)
 
     def goto(self, view: ViewName, *, member: str = "", at_us: int | None = None, event: Pointed | None = None) -> None:
-        """Open a view: one that lies below comes to the top again, another is put above all."""
+        """Open a view: one that lies below comes to the top again, another is put on top."""
         self._tabs.open_view(view)
         self.top.aim(member, event)
         if at_us is not None:
             self.session.playhead.go(at_us)
 
     def back(self) -> None:
-        """Close the current view; the first one stays, but from that of a copy it goes back to the real cluster."""
+        """Close the current view. From the first view of a copy, go back to the real cluster."""
         if len(self._tabs.current.stack) > 1:
             looked_at = self.top.targets() if self.top.view == "member" else ()
             self._tabs.close_view()
@@ -279,10 +278,8 @@ class Console(App[None]):
 
         return PromptLines(self, self.action_act, lambda: self.session, words, self.settings)
 
-    # Acting
-
     def action_command_palette(self) -> None:
-        """Not above what waits for an answer: what is chosen there is done to the current view."""
+        """Open the palette, except above a question: what is chosen there is done to the current view."""
         if self.screen is self.top:
             self.push_screen(ConsolePalette())
 
@@ -293,27 +290,29 @@ class Console(App[None]):
             self.show_message(f"{action.title} is refused: this cluster is read-only", error=True)
             return
         if not self.allowed.has(action):
-            self.show_message(f"{action.title} is nothing that this cluster can do", error=True)
+            self.show_message(f"{action.title} cannot be done by this cluster", error=True)
             return
         if action.needs_write and not self.session.live:
             self.show_message(f"{action.title} is refused: what is shown is the past; go to its end first", error=True)
             return
         if action.views and self.top.view not in action.views:
             self.goto(action.views[0])
-            self.top.call_after_refresh(self.action_act, action_id, text)  # a view knows nothing before it is painted
+            self.top.call_after_refresh(self.action_act, action_id, text)  # a view has no data before it is painted
             return
         held_back = self.top.holds_back(action)
         if held_back:
             self.show_message(held_back, error=True)
             return
         if action_id == "back" and self.top.clear_filter():
-            self.show_message("the filter is taken away")
+            self.show_message("filter removed")
             return
         handler = self.top.handlers.get(action_id) or self._handlers.get(action_id)
-        if handler is None:
-            self.show_message(f"{action.title} has no meaning here", error=True)
-            return
-        handler(text)
+        try:
+            if handler is None:
+                raise Refusal(f"{action.title} does nothing here")
+            handler(text)
+        except Refusal as refusal:
+            self.show_message(str(refusal), error=True)
 
     def on_console_command_ended(self, message: CommandEnded) -> None:
         outcome = message.requests.outcome(message.done, message.failure, message.call)
@@ -321,15 +320,13 @@ class Console(App[None]):
             self.show_message(outcome.text, error=outcome.error)
 
     def on_key(self, event: Key) -> None:
-        """Hand stray letters to the prompt: those of one burst with its sign were on their way to another widget.
+        """Hand stray letters to the prompt: those typed in one burst with its sign were on their way to another widget.
 
-        The prompt keeps the letters that it gets itself, so what bubbles up to here while it is open came by elsewhere.
+        The prompt keeps the letters that it receives itself, so what bubbles up to here while it is open went elsewhere.
         """
         if self.screen is self.top and self.top.prompt.sign and event.is_printable and event.character:
             self.top.prompt.type_in(event.character)
             event.prevent_default()
-
-    # The clock
 
     def _tick(self) -> None:
         for tab in self._tabs:
@@ -338,13 +335,11 @@ class Console(App[None]):
             tab.shown = (session.epoch, session.playhead.mode, session.playhead.shown_us if not session.live else 0)
             if fresh:
                 for view in tab.views.values():
-                    view.take(fresh)
+                    view.receive(fresh)
             for outcome in tab.requests.call_outcomes(session.arrived):
                 self.show_message(outcome.text, error=outcome.error)
             if tab is self._tabs.current:
                 self.top.tick(news=bool(fresh) or tab.shown != shown)
-
-    # Views and tabs
 
     def _open(self, view: ViewName, text: str = "") -> None:
         if self.top.view == view:
@@ -360,19 +355,22 @@ class Console(App[None]):
         made.fit(self.size.height)
         self._table_handlers.recall(made)
         made.date_by(utc=self.settings.clock == "utc")
-        made.take(tab.session.recent)
+        made.receive(tab.session.recent)
         return made
 
     def _new_tab(self, session: ConsoleSession, title: str = "") -> Tab:
         return Tab(session, Requests(session, self._command_ended), title)
 
     def _report_failed_start(self, tab: Tab) -> None:
-        """Once the console runs, for only then there is somebody to tell that members could not start."""
+        """Report members that could not start, once the console runs."""
         if tab.session.starting is not None:
             tab.session.starting.add_done_callback(partial(self._members_started, tab.requests))
 
     def _switch_cluster(self, text: str) -> None:
-        """`close` closes the current tab; else to the named cluster, which is opened if it is not open, or to the next."""
+        """With `close`, close the current tab.
+
+        Otherwise go to the named cluster, which is opened if necessary, or to the next.
+        """
         word, _, name = text.partition(" ")
         if word == "close":
             self.close_tab()
@@ -383,8 +381,8 @@ class Console(App[None]):
         else:
             try:
                 self.open_tab(self._cluster_opener.open(name), name)
-            except ClusterUnavailable as closed:
-                self.show_message(str(closed), error=True)
+            except ClusterUnavailable as problem:
+                raise Refusal(str(problem)) from problem
 
     def _filter(self, text: str) -> None:
         if text:
@@ -399,16 +397,14 @@ class Console(App[None]):
         try:
             theme = theme_called(name)
         except NoSuchTheme as problem:
-            self.show_message(str(problem), error=True)
-            return
+            raise Refusal(str(problem)) from problem
         if self.no_color and theme.ansi != self.native_ansi_color:
-            self.show_message(f"with NO_COLOR this takes a new start: quarterdeck console --theme {name}", error=True)
-            return
+            raise Refusal(f"with NO_COLOR, restart the console for this: quarterdeck console --theme {name}")
         self.ansi_color = theme.ansi or None
         self.theme = theme.name
 
     def _report_problem(self, sentence: str) -> None:
-        """Say something that may come up before there is anything on the screen."""
+        """Show a problem, or keep it until there is a screen."""
         if self.is_running:
             self.show_message(sentence, error=True)
         else:
@@ -426,10 +422,8 @@ class Console(App[None]):
             self.show_message("this is the first view; Q leaves the console")
 
     async def action_quit(self) -> None:
-        """What the terminal's own key for leaving does."""
+        """Do what the terminal's own key for leaving does."""
         leave(self, self._tabs)
-
-    # Ends of commands, in whatever thread
 
     def _command_ended(
         self, requests: Requests, what: str, failure: BaseException | None, call: CallKey | None

@@ -25,7 +25,7 @@ class ClusterUnavailable(Exception):
 
 @dataclass(frozen=True)
 class OpenedCluster:
-    """A cluster, and the end of its start when it starts members."""
+    """A cluster, and the end of its start if it starts members."""
 
     cluster: Cluster
     starting: Future[None] | None = None
@@ -40,12 +40,12 @@ class ClusterOpener(Protocol):
         ...
 
     def open(self, name: str) -> OpenedCluster:
-        """Open the cluster of this name. Never waits for it. Raises `ClusterUnavailable`."""
+        """Open the cluster of this name without waiting for it. Raises `ClusterUnavailable`."""
         ...
 
 
 class NoOtherClusters:
-    """There is no other cluster to go to."""
+    """Opens nothing: there are no other clusters."""
 
     names: Sequence[str] = ()
 
@@ -54,7 +54,7 @@ class NoOtherClusters:
 
 
 class Suggestion(NamedTuple):
-    """What a line may become: the whole `line`, how it is listed, and what that means."""
+    """What a line may become: the whole `line`, how it is listed, and its meaning."""
 
     line: str
     shown: str
@@ -62,7 +62,7 @@ class Suggestion(NamedTuple):
 
 
 class Suggestions(NamedTuple):
-    """What a line may become, the likeliest first, and what it would do as it is."""
+    """What a line may become, the likeliest first, and what it would do now."""
 
     candidates: Sequence[Suggestion]
     effect: str
@@ -73,10 +73,14 @@ Handler = Callable[[str], None]
 
 
 class Pointed(NamedTuple):
-    """An event that somebody points at in another view. With `because` it is asked why that happened."""
+    """An event chosen in another view. With `because`, its causes are shown."""
 
     record: Record
     because: bool = False
+
+
+class Refusal(Exception):
+    """Raised by the handler of an action that cannot be done; the operator sees the message as an error."""
 
 
 class ConsoleInterface(Protocol):
@@ -84,12 +88,12 @@ class ConsoleInterface(Protocol):
 
     @property
     def history(self) -> dict[str, list[str]]:
-        """The answers that were given at the prompt so far, by sign."""
+        """The previous answers at the prompt, by sign."""
         ...
 
     @property
     def tabs(self) -> Sequence[TableCell]:
-        """The open clusters, the one in sight marked; nothing while there is only one."""
+        """The open clusters, the one in sight marked; empty while there is only one."""
         ...
 
     @property
@@ -99,19 +103,19 @@ class ConsoleInterface(Protocol):
 
     @property
     def scores(self) -> ScoreBook:
-        """What was learnt with the demos so far."""
+        """The results of the demos so far."""
         ...
 
     def suggestions(self, beginning: str) -> Suggestions:
-        """What a line of the prompt may become, and what it would do."""
+        """Return what a line of the prompt may become, and what it would do."""
         ...
 
     def show_message(self, text: str, *, error: bool = False) -> None:
-        """One line above the footer, until the next."""
+        """Show one line above the footer, until the next."""
         ...
 
     def request(self, action_id: str, commands: Sequence[Command]) -> None:
-        """Do `commands` to the current cluster, after asking when the action is destructive; how it ends is told."""
+        """Do `commands` to the current cluster, after asking if the action is destructive, and report how they end."""
         ...
 
     def type_line(self, line: str) -> None:
@@ -123,37 +127,40 @@ class ConsoleInterface(Protocol):
         ...
 
     def back(self) -> None:
-        """Close the current view and go back to the one before."""
+        """Close the current view and go back to the previous one."""
         ...
 
     def open_tab(self, opened: OpenedCluster, title: str, *, past: Tape | None = None) -> None:
-        """Show another cluster in a tab of its own: a fork, a demo, a copy with its `past`. The console closes it in the end."""
+        """Show another cluster in a tab of its own: a fork, a demo, or a copy with its `past`.
+
+        The console closes it in the end.
+        """
         ...
 
     def call_later(self, callback: Callable[..., Any], *args: Any) -> bool:
-        """Have the console call `callback` in its own thread. From any thread."""
+        """Call `callback` in the console's thread. May be called from any thread."""
         ...
 
     def set_timer(self, delay: float, callback: Callable[[], None]) -> object:
-        """Have the console call `callback` in so many seconds."""
+        """Call `callback` in `delay` seconds."""
         ...
 
     def close_tab(self) -> None:
-        """Close the current cluster and its tab, and go to the one before."""
+        """Close the current cluster and its tab, and go to the previous one."""
         ...
 
     def complete(self, beginning: str) -> str | None:
-        """The line that `beginning` most likely becomes."""
+        """Return the line that `beginning` most likely becomes."""
         ...
 
     def answered(self, sign: str, text: str) -> None:
-        """Enter was pressed at the prompt."""
+        """Handle a line of the prompt after enter."""
         ...
 
 
 @runtime_checkable
 class ActionRunner(Protocol):
-    """Does actions to the current cluster; what the command palette needs of the console."""
+    """Does actions to the current cluster; the command palette needs this of the console."""
 
     @property
     def cluster(self) -> Cluster:
@@ -166,9 +173,9 @@ class ActionRunner(Protocol):
 
 
 class DeferredHandlers:
-    """Handlers whose module is imported when one of them is used for the first time, so that the console starts sooner.
+    """Handlers whose module is imported at their first use, so that the console starts sooner.
 
-    `make` gives them; `action_ids` are the actions that they do, all of them.
+    `make` returns them; `action_ids` are the ids of all actions that they do.
     """
 
     def __init__(self, action_ids: Iterable[str], make: Callable[[], Mapping[str, Handler]]) -> None:

@@ -1,7 +1,7 @@
-"""What the console remembers from one time to the next: how each view was arranged, and what was typed at the prompt.
+"""The settings of the console, and what it remembers between runs: how views were arranged, and what was typed.
 
-One small JSON file, written whole each time and moved into place, so that it is never half of anything. Several consoles may be
-open: each change is made to what the file holds by then.
+The memory is one small JSON file, replaced as a whole, so it is never half written. Several consoles may be open: each
+applies its change to the present content of the file.
 """
 
 from __future__ import annotations
@@ -18,24 +18,26 @@ from quarterdeck.app.screen.sort_filter_model import TableSettings
 from quarterdeck.app.themes import DEFAULT_THEME
 
 Clock = Literal["run", "utc"]
-"""What events are dated by: seconds since the run began, or UTC."""
+"""How events are dated: in seconds since the run began, or in UTC."""
 
 
 @dataclass(frozen=True)
 class ConsoleSettings:
-    """Settings that were checked: the theme exists, and no keys clash (`app.key_map.check_keys`)."""
+    """The section ``console:`` of the configuration file, checked: the theme exists, and no keys clash
+    (`app.key_map.check_keys`).
+    """
 
     theme: str = DEFAULT_THEME
     mouse: bool = True
-    """Without, the terminal selects text with its mouse as it always does."""
+    """Whether the console uses the mouse. If not, the terminal selects text with it as usual."""
     clock: Clock = "run"
     keys: Mapping[str, str] = field(default_factory=dict)
     """Keys as Textual names them, separated by commas, by the id of the action; empty for an action without a key."""
     aliases: Mapping[str, str] = field(default_factory=dict)
-    """What a word at the prompt stands for; whatever follows the word is put behind it."""
+    """What a word at the prompt stands for; the rest of the line is appended."""
 
     def expand_alias(self, line: str) -> str:
-        """`line` of the prompt with its first word replaced by what it stands for, if it is an alias."""
+        """Return `line` with its first word replaced by what it stands for, if it is an alias."""
         word, space, rest = line.strip().partition(" ")
         meant = self.aliases.get(word)
         return line if meant is None else f"{meant}{space}{rest}"
@@ -47,33 +49,33 @@ HISTORY_LENGTH = 100
 
 
 class _Memory(msgspec.Struct, frozen=True, kw_only=True):
-    """The file. Fields that a later version adds are passed over."""
+    """The file. Fields that a later version adds are ignored."""
 
     format: int = FORMAT
     views: dict[str, TableSettings] = {}
     history: dict[str, list[str]] = {}
-    """By sign of the prompt, the latest line last."""
+    """The lines by sign of the prompt, the latest last."""
 
 
 class ConsoleState:
-    """Remembers in a file, or, without one, until the console ends. Never raises: what goes wrong is told, once."""
+    """The memory, kept in a file, or without one until the console ends. It never raises: a problem is reported, once."""
 
-    def __init__(self, file: Path | None, tell: Callable[[str], None]) -> None:
-        """`tell` is called with a sentence for the operator when the file cannot be read or written."""
+    def __init__(self, file: Path | None, report: Callable[[str], None]) -> None:
+        """Read `file`. `report` is called with a sentence for the operator when the file cannot be read or written."""
         self._file = file
-        self._report = tell
+        self._report = report
         self._problem_shown = False
         self._memory = self._read()
 
     def table_settings_of(self, view: str) -> TableSettings:
-        """How the view was arranged last."""
+        """Return how the view was arranged last."""
         return self._memory.views.get(view, TableSettings())
 
     def keep(self, view: str, table_settings: TableSettings, *, with_filter: bool = False) -> None:
-        """Remember the hidden columns; the filter and what is sorted by only if that is asked for.
+        """Remember the hidden columns; filter and sorting only `with_filter`.
 
-        A filter that nobody remembers hides members the next day, and an order puzzles; so they are forgotten unless they were
-        saved on purpose. What was saved stays until it is saved anew or reset.
+        A forgotten filter would hide members the next day, and an unexpected order confuses; so they are kept only if they
+        were saved on purpose, and stay until they are saved again or reset.
         """
         saved = self.table_settings_of(view)
         kept = (
@@ -87,13 +89,13 @@ class ConsoleState:
             )
 
     def forget(self, view: str) -> None:
-        """The view is arranged as it was made."""
+        """Forget how the view was arranged."""
         if view in self._memory.views:
             self._change(views=lambda views: _without(views, view))
 
     @property
     def history(self) -> dict[str, list[str]]:
-        """What was typed, by sign of the prompt, the latest last. A copy, for the prompt to add to."""
+        """A copy of what was typed, by sign of the prompt, the latest last."""
         return {sign: list(lines) for sign, lines in self._memory.history.items()}
 
     def add_to_history(self, sign: str, line: str) -> None:
@@ -102,7 +104,7 @@ class ConsoleState:
             return
 
         def added(history: Mapping[str, list[str]]) -> dict[str, list[str]]:
-            past = [one for one in history.get(sign, []) if one != line]
+            past = [previous for previous in history.get(sign, []) if previous != line]
             return {**history, sign: [*past, line][-HISTORY_LENGTH:]}
 
         self._change(history=added)
@@ -143,7 +145,7 @@ class ConsoleState:
         return memory
 
     def _set_aside(self, problem: Exception) -> None:
-        """Keep the file for whoever wants to look at it, and begin anew."""
+        """Rename the file, so that it can be inspected, and start with an empty memory."""
         assert self._file is not None
         aside = self._file.with_suffix(".unreadable")
         try:
@@ -159,7 +161,7 @@ class ConsoleState:
 
 
 def write_atomically(file: Path, content: bytes) -> None:
-    """Put `content` into `file` such that others see the old or the new, and nothing between. Raises OSError."""
+    """Replace `file` such that others see either the old or the new content. Raises OSError."""
     file.parent.mkdir(parents=True, exist_ok=True)
     # Made for its owner alone: what was typed may hold values of maps, which are nobody else's affair.
     fresh = tempfile.NamedTemporaryFile(dir=file.parent, prefix=f".{file.name}.", delete=False)
@@ -173,4 +175,4 @@ def write_atomically(file: Path, content: bytes) -> None:
 
 
 def _without(views: Mapping[str, TableSettings], view: str) -> dict[str, TableSettings]:
-    return {one: table_settings for one, table_settings in views.items() if one != view}
+    return {name: table_settings for name, table_settings in views.items() if name != view}

@@ -1,4 +1,4 @@
-"""The footer: of the keys that are bound, those that do something here and now, the most useful ones first."""
+"""The footer: of the keys that are bound, those that can do something now, the most useful first."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from quarterdeck.backend.core.commands.catalogue import MemberCondition, command
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 
 KEPT = ("prompt", "help", "back")
-"""Hints that are shown at the right end, whatever has to go for them: how to type, to be helped, and to go back."""
+"""Hints that are always shown at the right end: how to type, to get help, and to go back."""
 
 STOPPED = ("paused", "killed")
-"""What a fault has made of a member."""
+"""The states into which a fault may put a member."""
 
 KEPT_AT_HOME = ("prompt", "help", "quit")
-"""On the first view there is nothing to go back to."""
+"""The same on the first view, where there is nothing to go back to."""
 
 
 def works(action: Action, session: ConsoleSession, targets: Sequence[str]) -> bool:
-    """Whether the action can do something to `session` at the moment, with the cursor or the selection on `targets`."""
+    """Return whether the action can do something to `session` now, with the cursor or the selection on `targets`."""
     if action.needs_write and not session.live:
         return False
     if action.aims and not targets:
@@ -28,18 +28,22 @@ def works(action: Action, session: ConsoleSession, targets: Sequence[str]) -> bo
     if action.id == "heal":
         return bool(session.picture.links)
     if action.id == "fault-undo":
-        return bool(session.picture.links) or any(one.status in STOPPED for one in session.picture.members.values())
-    conditions = {one.needs for word in action.words for one in commands_of_word(word.word) if one.needs}
+        return bool(session.picture.links) or any(
+            condition.status in STOPPED for condition in session.picture.members.values()
+        )
+    conditions = {
+        condition.needs for word in action.words for condition in commands_of_word(word.word) if condition.needs
+    }
     beliefs = session.picture.members
     return (
         not action.aims
         or not conditions
-        or any(_meets(one, beliefs, target) for one in conditions for target in targets)
+        or any(_meets(condition, beliefs, target) for condition in conditions for target in targets)
     )
 
 
 def _meets(condition: MemberCondition, beliefs: Mapping[str, MemberBelief], label: str) -> bool:
-    """Whether a member is in the state that a command needs; one that was never heard of may be in any."""
+    """Return whether a member is in the state that a command needs. One without news may be in any."""
     belief = beliefs.get(label)
     if belief is None or not condition:
         return True

@@ -1,4 +1,4 @@
-"""Every key and every command, read from the registry and so always true; and what the glyphs mean."""
+"""Every key and command, read from the registry and so always true; and the meaning of the glyphs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from quarterdeck.backend.picture.text.text_filter import text_filter
 KEY_WIDTH = 12
 USAGE_WIDTH = 30
 TWO_COLUMNS = 150
-"""From so many columns of the screen on, sections stand side by side."""
+"""The width of the screen from which sections stand side by side."""
 
 CLOSING = "/ search   j k scroll   esc closes   : and a word does the same as a key"
 
@@ -40,20 +40,20 @@ LEGEND = (
     ("lists and tables", f"{DISSENT_GLYPH} another list than most, or another table than its master"),
     ("rows", "▸ cursor   ■ selected   ↑ ↓ sorted by this column"),
 )
-"""What is told by glyphs, and the glyphs with their words."""
+"""Groups of glyphs with their words."""
 
 
 class HelpSection(NamedTuple):
-    """Lines under one heading: names, and beside them what they mean."""
+    """Lines under one heading: names and their meanings."""
 
     heading: str
     lines: list[tuple[str, str]]
     width: int = KEY_WIDTH
-    """Of the first column, where there is room."""
+    """The width of the first column, where there is room."""
 
 
 class HelpScreen(ModalScreen[None]):
-    """Shows what can be done to this cluster: what cannot is not listed."""
+    """Shows what can be done to this cluster, and nothing else."""
 
     DEFAULT_CSS = """
     HelpScreen { align: center middle; }
@@ -73,7 +73,7 @@ class HelpScreen(ModalScreen[None]):
     ]
 
     def __init__(self, view: ViewName, *, allowed: Allowed, configured_keys: Mapping[str, str]) -> None:
-        """`configured_keys` are those that the operator wants instead of the registry's."""
+        """Create the screen. `configured_keys` are those that replace the registry's."""
         super().__init__()
         self._view, self._allowed, self._configured = view, allowed, configured_keys
 
@@ -99,13 +99,13 @@ class HelpScreen(ModalScreen[None]):
         self.query_one("#help-scroll").focus()
 
     def action_search(self) -> None:
-        """Show only the lines that hold a text."""
+        """Open the search."""
         search = self.query_one("#help-search", Input)
         search.display = True
         search.focus()
 
     def action_close(self) -> None:
-        """Take the search away; without one, close."""
+        """Close the search, or the screen if there is none."""
         search = self.query_one("#help-search", Input)
         if search.display:
             search.value, search.display = "", False
@@ -114,11 +114,11 @@ class HelpScreen(ModalScreen[None]):
             self.dismiss()
 
     def action_scroll(self, how: str) -> None:
-        """By the keys that move elsewhere."""
+        """Scroll by one of the keys that move the cursor elsewhere."""
         getattr(self.query_one("#help-scroll", VerticalScroll), how)(animate=False)
 
     def _show(self, wanted: str) -> None:
-        """The sections, side by side where there is room, with the lines that hold what is `wanted`."""
+        """Show the lines that contain `wanted`, with sections side by side where there is room."""
         selects = text_filter(wanted) if wanted.strip() else lambda _: True
         found = [
             section._replace(lines=[line for line in section.lines if selects(" ".join((section.heading, *line)))])
@@ -127,7 +127,7 @@ class HelpScreen(ModalScreen[None]):
         shown = [section for section in found if section.lines]
         text = self.query_one("#help-text", Static)
         if not shown:
-            text.update(Text("nothing here is called that"))
+            text.update(Text("no key or command matches"))
         elif self.app.size.width < TWO_COLUMNS:
             text.update(Group(*map(_drawn, shown)))
         else:
@@ -139,7 +139,7 @@ class HelpScreen(ModalScreen[None]):
             text.update(beside)
 
     def _sections(self) -> Iterable[HelpSection]:
-        """What can be done in this view, then everywhere, then in the others; words; glyphs."""
+        """Yield what can be done in this view, everywhere, and in the other views; then words and glyphs."""
         known = keys_of(self._view, allowed=self._allowed, configured=self._configured)
         shown = {action.id: action for action in known.values()}
         ordered = sorted(shown.values(), key=lambda action: not action.views)
@@ -164,14 +164,14 @@ class HelpScreen(ModalScreen[None]):
 
 
 def _halves(sections: Sequence[HelpSection]) -> tuple[Sequence[HelpSection], Sequence[HelpSection]]:
-    """The sections in their order, cut where both parts are as long as each other, as nearly as can be."""
+    """Split the sections, in their order, into two parts of similar length."""
     lengths = [len(section.lines) + 1 for section in sections]
-    place = min(range(len(sections) + 1), key=lambda one: abs(sum(lengths[:one]) - sum(lengths[one:])))
+    place = min(range(len(sections) + 1), key=lambda split: abs(sum(lengths[:split]) - sum(lengths[split:])))
     return sections[:place], sections[place:]
 
 
 def _drawn(section: HelpSection) -> RenderableType:
-    """A table without lines: what is wrapped goes on under its own beginning."""
+    """Return a table without lines; wrapped text continues below its own beginning."""
     table = Table.grid(padding=(0, 0, 0, 2), pad_edge=True, expand=True)
     table.add_column(min_width=KEY_WIDTH, max_width=section.width)
     table.add_column(ratio=1)

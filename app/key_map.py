@@ -1,4 +1,4 @@
-"""Which key does what in which view: the registry's keys, and those that the operator wants instead, checked for clashes."""
+"""Which key does what in which view: the registry's keys, and the operator's own, checked for clashes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ConfiguredKeys = Mapping[str, str]
 """By the id of the action: its keys as Textual names them, separated by commas; empty for none."""
 
 USEFUL = ("detail", "cut", "heal", "kill", "stop", "start", "pause", "fault-undo", "filter", "demos")
-"""What most people want in most views, by id, in this order; in the footer it stands behind what a view itself can do."""
+"""What most operators want in most views, by id; in the footer it follows what the view itself can do."""
 
 FOOTER_LAST = ("Data", "Cluster")
 """Groups whose hints come last: a narrow terminal shows only the beginning of the footer."""
@@ -34,7 +34,7 @@ TAKEN_ELSEWHERE = {
     "ctrl+q": "leaves the console",
     "ctrl+c": "copies what the mouse has selected",
 }
-"""Keys that something nearer to the operator than any action takes, or that the console has to keep."""
+"""Keys that a widget handles before any action, or that the console has to keep."""
 
 SENT_AS = {
     "ctrl+i": "tab",
@@ -54,7 +54,7 @@ NAMED_KEYS = frozenset(
 
 
 class BadKeys(ValueError):
-    """Keys that cannot be had. `action` is the id of the action that they were configured for; the message has a hint."""
+    """Keys that cannot be used. `action` is the id of the action that they were configured for; the message has a hint."""
 
     def __init__(self, action: str, problem: str) -> None:
         super().__init__(problem)
@@ -70,7 +70,7 @@ FIXED_KEYS = (
     ("^p", "palette"),
     ("^q", "leave the console"),
 )
-"""Keys that no action has and nobody can change, and what they do."""
+"""Keys without an action, which cannot be changed, and what they do."""
 
 FIXED_GROUP = "Moving"
 
@@ -79,29 +79,29 @@ class KeyRow(NamedTuple):
     """One line of the live key map."""
 
     action: str
-    """Empty for keys that belong to no action."""
+    """The id of the action; empty for keys without one."""
     keys: str
-    """As people write them, separated by blanks."""
+    """The keys as people write them, separated by blanks."""
     views: str
     group: str
     meaning: str
     changed: bool
-    """Whether the operator configured other keys than the registry has."""
+    """Whether the operator configured other keys than the registry's."""
     words: str = ""
     """How it is typed at the prompt; several ways are separated by semicolons."""
 
 
 def keys_of(view: ViewName, *, allowed: Allowed, configured: ConfiguredKeys | None = None) -> dict[str, Action]:
-    """The action behind each key of a view. An action of the view itself goes before one that every view has."""
+    """Return the action behind each key of a view. An action of the view itself precedes one that every view has."""
     found: dict[str, Action] = {}
-    for action in sorted(available_actions(allowed, view), key=lambda one: bool(one.views)):
+    for action in sorted(available_actions(allowed, view), key=lambda candidate: bool(candidate.views)):
         for key in keys_for(action, configured):
             found[key] = action
     return found
 
 
 def bindings_of(view: ViewName, *, allowed: Allowed, configured: ConfiguredKeys | None = None) -> list[Binding]:
-    """The bindings of a view's screen. What may not be done to the cluster is not bound at all."""
+    """Return the bindings of a view's screen. What the cluster does not allow is not bound."""
     keys: dict[str, list[str]] = {}
     actions: dict[str, Action] = {}
     for key, action in keys_of(view, allowed=allowed, configured=configured).items():
@@ -120,27 +120,27 @@ def bindings_of(view: ViewName, *, allowed: Allowed, configured: ConfiguredKeys 
 
 
 def keys_for(action: Action, configured: ConfiguredKeys | None = None) -> tuple[str, ...]:
-    """The keys of an action, as Textual names them; none when it has none."""
+    """Return the keys of an action, as Textual names them."""
     text = (configured or {}).get(action.id, action.keys)
     return tuple(key.strip() for key in text.split(",") if key.strip())
 
 
 def display_of(action: Action, configured: ConfiguredKeys | None = None) -> str:
-    """The keys of an action as footer and help show them."""
+    """Return the keys of an action as footer and help show them."""
     if configured is None or action.id not in configured:
         return action.key_display
     return " ".join(map(written, keys_for(action, configured)))
 
 
 def written(key: str) -> str:
-    """A key as people write it: ``/`` for ``slash``, ``^s`` for ``ctrl+s``."""
+    """Return a key as people write it: ``/`` for ``slash``, ``^s`` for ``ctrl+s``."""
     modifiers, _, base = key.rpartition("+")
     shown = base if base in NAMED_KEYS else format_key(base)
     return shown if not modifiers else f"^{shown}" if modifiers == "ctrl" else f"{modifiers}+{shown}"
 
 
 def live_key_map(configured: ConfiguredKeys | None = None, actions: Sequence[Action] = ACTIONS) -> list[KeyRow]:
-    """Every action with its keys as they are now, in the order of help, and then the keys that belong to none."""
+    """Return every action with its present keys, in the order of help, and then the keys without an action."""
     of_actions = [
         KeyRow(
             action.id,
@@ -158,9 +158,10 @@ def live_key_map(configured: ConfiguredKeys | None = None, actions: Sequence[Act
 
 
 def key_named(text: str) -> str:
-    """What Textual calls the key that people write as `text`: ``K``, ``/``, ``ctrl+k``, ``f5``, ``slash``.
+    """Return what Textual calls the key that people write as `text`: ``K``, ``/``, ``ctrl+k``, ``f5``, ``slash``.
 
-    Raises ValueError with a hint.
+    Raises:
+        ValueError: There is no such key; the message has a hint.
     """
     *modifiers, base = _split(text)
     for modifier in modifiers:
@@ -181,9 +182,9 @@ def key_named(text: str) -> str:
 
 
 def check_keys(configured: ConfiguredKeys, actions: Sequence[Action] = ACTIONS) -> None:
-    """Raise `BadKeys` for the first configured key that cannot be had: unknown action, taken key, or two actions in a view.
+    """Raise `BadKeys` for the first configured key that cannot be used: unknown action, taken key, or two actions in a view.
 
-    Only what the operator changed is judged: in the registry a view's own action may stand before one that every view has.
+    Only changes by the operator are checked: in the registry a view's own action may precede one that every view has.
     """
     by_id = {action.id: action for action in actions}
     for action_id, text in configured.items():
@@ -192,7 +193,7 @@ def check_keys(configured: ConfiguredKeys, actions: Sequence[Action] = ACTIONS) 
             hint = f"did you mean {close[0]}?" if close else "`quarterdeck keys` lists them"
             raise BadKeys(action_id, f"there is no such action; {hint}")
         own = keys_for(by_id[action_id])
-        for key in (one for one in text.split(",") if one):
+        for key in filter(None, text.split(",")):
             if key in TAKEN_ELSEWHERE and key not in own:
                 raise BadKeys(action_id, f"{written(key)} {TAKEN_ELSEWHERE[key]}; choose another key")
     for view in VIEW_NAMES:
@@ -219,7 +220,7 @@ def _is_new(action: Action, key: str, configured: ConfiguredKeys) -> bool:
 
 
 def _place_in_footer(action: Action) -> tuple[int, int]:
-    """The most useful first: what the view itself can do, then what is useful everywhere, then the rest."""
+    """Return the place: first what the view itself can do, then what is useful everywhere, then the rest."""
     if action.views:
         return 0, 0
     if action.id in USEFUL:
@@ -228,7 +229,7 @@ def _place_in_footer(action: Action) -> tuple[int, int]:
 
 
 def _split(text: str) -> list[str]:
-    """The parts between plus signs; the last may be a plus itself."""
+    """Return the parts between plus signs; the last may be a plus itself."""
     if text == "+" or text.endswith("++"):
         return [*filter(None, text[:-1].split("+")), "+"]
     parts = text.strip().split("+")
@@ -238,7 +239,7 @@ def _split(text: str) -> list[str]:
 
 
 def _character_name(character: str) -> str:
-    """As Textual names it: letters and digits as they are, others by their Unicode name."""
+    """Return Textual's name: letters and digits as they are, others by their Unicode name."""
     if character.isalnum():
         return character
     if character == " ":
@@ -250,5 +251,5 @@ def _character_name(character: str) -> str:
 
 
 def _is_character_name(name: str) -> bool:
-    known = {KEY_NAME_REPLACEMENTS.get(one, one) for one in KEY_TO_UNICODE_NAME}
+    known = {KEY_NAME_REPLACEMENTS.get(known_name, known_name) for known_name in KEY_TO_UNICODE_NAME}
     return name in known | {_character_name(sign) for sign in string.punctuation}

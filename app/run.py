@@ -1,4 +1,4 @@
-"""Runs the console until the operator quits, something ends it, or its terminal is gone; its clusters are closed in any case."""
+"""Runs the console until the operator quits, a signal ends it, or its terminal is gone. Its clusters are closed in any case."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from quarterdeck.backend.clusters.cluster import Cluster
 ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 SIGNALLED = 128
-"""The exit code of what was ended by a signal is its number and this."""
+"""The exit code after a signal is this plus the signal's number."""
 
 COLLECTING_AFTER_SECONDS = 2.0
-"""When the console is on the screen and the members of a cluster that is started with it have been imported."""
+"""When the console is on the screen and the members of a cluster that starts with it have been imported."""
 
 LOOK_SECONDS = 1.0
-"""How often is looked whether the terminal is still there: one that was closed need not tell."""
+"""The period at which the terminal is checked: one that was closed need not report it."""
 
 
 def run_console(
@@ -38,10 +38,12 @@ def run_console(
     at_us: int | None = None,
     view: ViewName | None = None,
 ) -> None:
-    """Show `cluster`, whose members are `starting`, until the operator quits. Whoever opened it closes it.
+    """Show `cluster`, whose members are `starting`, until the operator quits. The caller closes it.
 
-    It opens on `view`, when one is given. With `at_us`, that moment of the run is shown once it has come. Raises SystemExit
-    when it ends otherwise: for a signal, for the terminal is gone, or for a failure of its own.
+    The console opens on `view`, if one is given. With `at_us`, that moment of the run is shown once it has come.
+
+    Raises:
+        SystemExit: The console ended otherwise: by a signal, without a terminal, or with a failure of its own.
     """
     console = Console(cluster, starting, cluster_opener=cluster_opener, settings=settings, state_file=state_file)
     if at_us is not None:
@@ -73,13 +75,13 @@ async def _run(console: Console) -> None:
 
 
 def _collect_garbage() -> None:
-    """Begin to; but what is loaded by now stays, and need not be looked through while somebody types."""
+    """Begin to collect garbage; what is loaded by now stays, and need not be looked through while the operator types."""
     gc.freeze()
     gc.enable()
 
 
 def _look_at_terminal(console: Console, loop: asyncio.AbstractEventLoop, keyboard: int) -> None:
-    """A terminal that is gone has no end of input for Textual, which would look for keys for ever."""
+    """End the console when its terminal is gone: Textual would look for keys for ever."""
     if os.isatty(keyboard):
         loop.call_later(LOOK_SECONDS, _look_at_terminal, console, loop, keyboard)
     else:

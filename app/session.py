@@ -25,16 +25,16 @@ EPISODE_RECORDS = 20_000
 """Records before a moment of the past that its episodes are folded from."""
 
 RECORDS_A_TICK = 4_000
-"""Records folded at once; the rest of a burst waits for the next tick, so that keys are never kept waiting."""
+"""Records folded at once; the rest of a burst waits for the next tick, so that keys are answered in time."""
 
 RECENT = 10_000
-"""How many records the screens that are opened late begin with."""
+"""Records that a screen begins with when it is opened late."""
 
 TAPE_CAPACITY = 60_000
-"""Records of a running cluster that can be gone back in; the journal has all of them."""
+"""Records of a running cluster that the operator can go back through; the journal has all of them."""
 
 RECORDED_TAPE_CAPACITY = 1_000_000
-"""Records of a recorded run that can be gone back in: it is opened for nothing else."""
+"""The same for a recorded run, which is opened for nothing else."""
 
 
 class _PastEpisodes(NamedTuple):
@@ -46,7 +46,7 @@ class _PastEpisodes(NamedTuple):
 
 
 class ConsoleSession:
-    """Follows one cluster. Screens ask it anew each time that they paint."""
+    """Follows one cluster. Screens ask it again each time they paint."""
 
     def __init__(
         self,
@@ -56,9 +56,9 @@ class ConsoleSession:
         owned: bool = False,
         past: Tape | None = None,
     ) -> None:
-        """`starting` is done when the cluster has started its members. An `owned` cluster is closed with its session.
+        """Follow `cluster`. `starting` is done when it has started its members. An `owned` cluster is closed with its session.
 
-        `past` is what had happened before, to a cluster that goes on from a moment of another one.
+        `past` is what happened before, to a cluster that goes on from a moment of another one.
         """
         self.cluster = cluster
         self.starting = starting
@@ -83,7 +83,7 @@ class ConsoleSession:
 
     @property
     def episodes(self) -> Episodes:
-        """What happened up to the moment that is shown, as a person would tell it. It may be another fold at each call."""
+        """The episodes up to the moment that is shown. Each call may return another object."""
         if self.live:
             return self._episodes
         if self._past is None or self._past.epoch != self.epoch:
@@ -94,27 +94,27 @@ class ConsoleSession:
 
     @property
     def picture(self) -> Picture:
-        """What is shown. It may be another one at each call."""
+        """The picture that is shown. Each call may return another object."""
         return self._head if self.playhead.live else self.tape.picture_at(self.playhead.shown_us)
 
     @property
     def running(self) -> int:
-        """How many members run, by the newest of it."""
+        """The number of members that run at present."""
         return sum(belief.running for belief in self._head.members.values())
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Labels of all members in the order of age, which is that of all tables."""
+        """Labels of all members by age, the order of all tables."""
         return members_by_age(self.picture, self.cluster.labels)
 
     @property
     def live(self) -> bool:
-        """Whether what is shown is the newest there is."""
+        """Whether the present is shown."""
         return self.playhead.live
 
     @property
     def epoch(self) -> int:
-        """Changes when what was shown before is not the past of what is shown now."""
+        """A number that changes when what was shown before is not the past of what is shown now."""
         return self.playhead.jumps
 
     @property
@@ -124,26 +124,27 @@ class ConsoleSession:
 
     @property
     def violations(self) -> Sequence[Violation]:
-        """The broken invariants that were found while following, the first found first."""
+        """The broken invariants found while following, the first found first."""
         return () if self._invariant_monitor is None else self._invariant_monitor.violations
 
     @property
     def monitored(self) -> bool:
-        """Whether the invariants are watched at all.
+        """Whether the invariants are watched.
 
-        Members that run elsewhere may have been heard too late or in part, which looks like a violation and is none; and of a
-        copy, what its members did before may be known in part only.
+        They are not for members that run elsewhere, whose events may arrive too late or in part, nor for a copy, whose past
+        may be known in part only: that can look like a violation.
         """
         return self.cluster.source not in ("remote", "hazelcast", "copy")
 
     def now_us(self) -> int:
-        """The moment that is shown, on the run's clock."""
+        """Return the moment that is shown, on the run's clock."""
         return self.cluster.now_us() if self.playhead.live else self.playhead.shown_us
 
     def poll(self) -> Sequence[Record]:
-        """Fold what came since the last call, or as much of it as one tick may take, and let the playhead move on.
+        """Fold the records since the last call, or as many as one tick allows, and let the playhead move on.
 
-        Returns the records that are shown now and were not before.
+        Returns:
+            The records that are shown now and were not before.
         """
         self._step_load()
         self._backlog.extend(self.cluster.drain())
@@ -178,7 +179,7 @@ class ConsoleSession:
             self.load_ended = self.traffic if self.traffic.over else None
 
     def _play_episodes(self, shown: Sequence[Record], before_us: int) -> None:
-        """Go on with the episodes of the past, if they go on where they are."""
+        """Extend the episodes of the past if they continue where they ended."""
         past = self._past
         if self.live or past is None or past.epoch != self.epoch or past.shown_us != before_us:
             self._past = None
@@ -193,6 +194,6 @@ class ConsoleSession:
         return InvariantMonitor(0 if self.cluster.source == "simulated" else HOLD_US)
 
     def close(self) -> None:
-        """End the cluster if this session owns it, or the connection to it; returns when that is done."""
+        """Close the cluster if this session owns it, and wait until that is done."""
         if self.owned:
             self.cluster.close()

@@ -19,7 +19,7 @@ HOME: ViewName = "overview"
 
 
 class Tab:
-    """An open cluster: its session, its views that were opened so far, and which of them lie above each other."""
+    """An open cluster: its session, the views opened so far, and their order on the screen."""
 
     def __init__(self, session: ConsoleSession, requests: Requests, title: str = "") -> None:
         self.session, self.requests = session, requests
@@ -32,15 +32,15 @@ class Tab:
         """What the playhead showed at the last tick."""
 
     def name_of(self, view: ViewName) -> str:
-        """What the screen of a view is installed as."""
+        """Return the name under which a view's screen is installed."""
         return f"{id(self)}/{view}"
 
 
 class Tabs:
-    """All open tabs, of which there is at least one. The views of the current one are on the screen, one above the other."""
+    """All open tabs, at least one. The views of the current one are on the screen, one above the other."""
 
     def __init__(self, app: App[Any], first: Tab, new_view: Callable[[Tab, ViewName], ViewScreen]) -> None:
-        """`new_view` makes the screen of a view when it is opened first."""
+        """Create the tabs. `new_view` makes the screen of a view at its first use."""
         self._app, self._new_view = app, new_view
         self._tabs = [first]
         self.current = first
@@ -53,7 +53,7 @@ class Tabs:
 
     @property
     def cells(self) -> Sequence[TableCell]:
-        """One cell for each open cluster; a cluster none of whose members can be heard is grey, and dated."""
+        """One cell for each open cluster; a cluster without a connection to any member is grey and dated."""
         cells = []
         for number, tab in enumerate(self._tabs, start=1):
             current = tab is self.current
@@ -70,15 +70,15 @@ class Tabs:
 
     @property
     def top(self) -> ViewScreen:
-        """The view in sight, or the one under a dialog."""
+        """The view in sight, or the one below a dialog."""
         return self.view(self.current, self.current.stack[-1])
 
     def named(self, name: str) -> Tab | None:
-        """The tab with this title or number, if there is one."""
+        """Return the tab with this title or number, or None."""
         return next((tab for number, tab in enumerate(self._tabs, start=1) if name in (tab.title, str(number))), None)
 
     def view(self, tab: Tab, view: ViewName) -> ViewScreen:
-        """The screen of a view, made at its first use."""
+        """Return the screen of a view, made at its first use."""
         known = tab.views.get(view)
         if known is None:
             known = tab.views[view] = self._new_view(tab, view)
@@ -86,7 +86,7 @@ class Tabs:
         return known
 
     def open_view(self, view: ViewName) -> None:
-        """Open a view in the current tab: one that lies below comes to the top again, another is put above all."""
+        """Open a view in the current tab: one that lies below comes to the top again, another is put on top."""
         stack = self.current.stack
         if view in stack:
             while stack[-1] != view:
@@ -106,7 +106,7 @@ class Tabs:
         self.show(tab)
 
     def show(self, tab: Tab) -> None:
-        """Put the views of `tab` in place of those in sight."""
+        """Show the views of `tab` in place of those in sight."""
         if tab is self.current:
             return
         for _ in self.current.stack:
@@ -116,7 +116,7 @@ class Tabs:
             self._app.push_screen(self.view(tab, view))
 
     def close(self) -> Tab:
-        """Close the current tab and show the one before it; returns the closed one, whose session still runs."""
+        """Close the current tab and show the previous one. Return the closed one, whose session still runs."""
         closed = self.current
         self.show(self._tabs[self._tabs.index(closed) - 1])
         self._tabs.remove(closed)
@@ -128,22 +128,23 @@ class Tabs:
 
 
 def disconnected_for(session: ConsoleSession) -> str:
-    """How long no member of a remote cluster was heard; empty while at least one is, or none ever was."""
+    """Return how long no member of a remote cluster is connected; empty while one is, or if none ever was."""
     cluster = session.cluster
     if not isinstance(cluster, ConnectionStatusSource):
         return ""
     connection_status = tuple(cluster.connection_status().values())
     if (
         not connection_status
-        or any(one.contact == "connected" for one in connection_status)
-        or all(one.contact == "connecting" for one in connection_status)
+        or any(status.contact == "connected" for status in connection_status)
+        or all(status.contact == "connecting" for status in connection_status)
     ):
         return ""
-    return age_text(cluster.now_us() - max(one.since_us for one in connection_status if one.contact == "stale"))
+    return age_text(
+        cluster.now_us() - max(status.since_us for status in connection_status if status.contact == "stale")
+    )
 
 
 def _lives(session: ConsoleSession) -> bool:
-    """Whether members run, or are being started: they would end too, and nobody would have been asked."""
     return bool(session.running) or (session.starting is not None and not session.starting.done())
 
 
@@ -152,7 +153,7 @@ def _members(session: ConsoleSession) -> str:
 
 
 def leave(app: App[Any], tabs: Iterable[Tab]) -> None:
-    """End `app`, which has these clusters open."""
+    """End `app`. If members of its live clusters would end with it, ask first."""
     ending = [tab for tab in tabs if tab.session.cluster.source == "live" and _lives(tab.session)]
     if not ending:
         app.exit()

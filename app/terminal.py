@@ -12,7 +12,7 @@ from textual.drivers.linux_driver import LinuxDriver
 
 
 class TerminalDriver(LinuxDriver):
-    """Textual's driver, but drawing on stdout, which is what people look at: `2>errors.txt` takes nothing from the screen."""
+    """Textual's driver, but drawing on stdout, so that `2>errors.txt` takes nothing from the screen."""
 
     def __init__(self, *arguments: object, **options: object) -> None:
         super().__init__(*arguments, **options)  # type: ignore[arg-type]
@@ -25,7 +25,7 @@ class TerminalDriver(LinuxDriver):
 
 
 class TerminalOutput(io.TextIOWrapper):
-    """Writes to the terminal behind stdout. What is written to one that is gone is lost, and harms nobody."""
+    """Writes to the terminal behind stdout. What is written after it is gone is lost without an error."""
 
     def __init__(self) -> None:
         assert sys.__stdout__ is not None, "who has no stdout has no terminal"
@@ -33,17 +33,17 @@ class TerminalOutput(io.TextIOWrapper):
         super().__init__(raw, encoding=sys.__stdout__.encoding, errors="backslashreplace")
 
     def write(self, text: str, /) -> int:
-        """Write some of the screen."""
+        """Write a part of the screen."""
         with suppress(OSError):
             super().write(text)
         return len(text)
 
     def flush(self) -> None:
-        """Have it shown."""
+        """Flush what was written."""
         with suppress(OSError):
             super().flush()
 
 
 def driver_for(chosen: type[Driver]) -> type[Driver]:
-    """Our driver in place of the one for terminals; a browser has its own."""
+    """Return our driver in place of the one for terminals; a browser has its own."""
     return TerminalDriver if chosen is LinuxDriver else chosen

@@ -9,7 +9,10 @@ from textual.theme import Theme
 
 @dataclass(frozen=True)
 class ColourPalette:
-    """Colours as ``#rrggbb``. Every tone is read on every ground but `edge`, so each pair has to contrast."""
+    """The colours of a theme as ``#rrggbb``; the rest of Textual's colours follow from them.
+
+    Every tone is read on every ground but `edge`, so each pair has to contrast.
+    """
 
     name: str
     dark: bool
@@ -17,14 +20,14 @@ class ColourPalette:
     # Grounds
     background: str
     surface: str
-    """Of dialogs."""
+    """The ground of dialogs."""
     panel: str
-    """Of headings and of the line at the bottom."""
+    """The ground of headings and of the line at the bottom."""
     cursor: str
-    """Of the row under the cursor of the widget that has the focus."""
+    """The ground of the row under the cursor in the focused widget."""
     cursor_blurred: str
     outlier: str
-    """Of rows that stand out."""
+    """The ground of rows that stand out."""
 
     # Tones
     plain: str
@@ -35,7 +38,7 @@ class ColourPalette:
     bad: str
 
     edge: str
-    """Of borders and scroll bars; no text stands on it."""
+    """Borders and scroll bars; no text stands on it."""
 
     @property
     def grounds(self) -> dict[str, str]:
@@ -52,7 +55,7 @@ class ColourPalette:
         }  # fmt: skip
 
     def theme(self) -> Theme:
-        """The theme that paints so. The style sheets name the tones as Textual does: ``$text-success`` and so on."""
+        """Return the theme of these colours. The style sheets name the tones as Textual does: ``$text-success`` and so on."""
         return Theme(
             name=self.name,
             dark=self.dark,
@@ -163,19 +166,21 @@ ANSI = Theme(
         "input-cursor-text-style": "reverse",
     },
 )
-"""The terminal's own sixteen colours on its own ground, for those who have made themselves a palette. How well its texts contrast
-is the terminal's affair; the cursor is shown by reverse video."""
+"""The terminal's own sixteen colours on its own ground, for operators who have chosen their own palette.
+
+How well texts contrast depends on the terminal; the cursor is shown by reverse video.
+"""
 
 THEMES: dict[str, Theme] = {**{one.name: one.theme() for one in PALETTES}, ANSI.name: ANSI}
-"""By name, in the order in which they are offered."""
+"""The themes by name, in the order in which they are offered."""
 
 
 class NoSuchTheme(ValueError):
-    """There is no theme of this name; the message lists those there are."""
+    """There is no theme of this name; the message lists the names."""
 
 
 def theme_called(name: str) -> Theme:
-    """The theme of this name. Raises `NoSuchTheme`."""
+    """Return the theme of this name. Raises `NoSuchTheme`."""
     if name not in THEMES:
         raise NoSuchTheme(f"there is no theme {name!r}; themes are {', '.join(THEMES)}")
     return THEMES[name]

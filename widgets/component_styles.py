@@ -1,8 +1,8 @@
 """Styles of the component classes of a widget, each looked up in the style sheet when it is painted first.
 
-Textual looks up all that are declared whenever the style of the widget may have changed, as at each change of the focus. A table
-has fifteen and paints in four, and the first view has thirty widgets: that was half of the time between the imports and the first
-picture. So none is declared here.
+Textual looks up all that are declared whenever the style of the widget may have changed, as at each change of the focus. A
+table has fifteen and paints in four, and the first view has thirty widgets: that was half of the time between the imports and
+the first picture. So none is declared here.
 """
 
 from __future__ import annotations

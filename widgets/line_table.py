@@ -198,7 +198,7 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
         super().watch_scroll_y(old_value, new_value)
 
     def on_resize(self) -> None:
-        self._take_room()
+        self._set_room()
         self._forget_looks()
 
     def on_click(self, event: events.Click) -> None:
@@ -245,10 +245,10 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
         if self._cursor_key not in self._place:
             self._cursor_key = keys[min(former_place, len(keys) - 1)] if keys else None
             self.post_message(self.Moved(self))
-        self._take_room()
+        self._set_room()
         self._forget_looks()
 
-    def _take_room(self) -> None:
+    def _set_room(self) -> None:
         """Set the virtual size. With a given height, rows that fit come and go without a new layout of the screen."""
         least = 0 if self.styles.auto_dimensions else self.scrollable_content_region.height
         width = MARKER_WIDTH + sum(column.width for column in self._columns)

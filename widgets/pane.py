@@ -1,6 +1,7 @@
 """A framed part of the screen: its key, its title and one figure stand in the upper edge, its content below.
 
-Where there is little room, a pane is folded: only the edge is left, without corners, and shows the most important of the content.
+Where there is little room, a pane is folded: only the edge is left, without corners, and shows the most important of the
+content.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The replica map, painted line by line: bands of partitions side by side, one line for each replica index.
 
 There are three zooms: `wide` has a letter and a mark for each replica; `letters` shows the mark in place of the letter where
-there is one; `halves` shows two replica indices on a line, in colours only, with marks for what is wrong. Only lines in sight are
-computed, and only those that look different are repainted.
+there is one; `halves` shows two replica indices on a line, in colours only, with marks for what is wrong. Only lines in sight
+are computed, and only those that look different are repainted.
 """
 
 from __future__ import annotations

@@ -76,8 +76,8 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
     ) -> None:
         """Create a tail. `line_of` turns an entry into its line, the same one each time.
 
-        A tail that is not `headed` leaves it to others to show its `title_text`. `matcher_of` turns a filter into a function that
-        says whether an entry matches; without it, a filter is a text that a line contains, in any case.
+        A tail that is not `headed` leaves it to others to show its `title_text`. `matcher_of` turns a filter into a function
+        that says whether an entry matches; without it, a filter is a text that a line contains, in any case.
         """
         super().__init__(id=id)
         self._line_of = line_of

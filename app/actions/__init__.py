@@ -1,4 +1,4 @@
-"""Everything that an operator can do, described once per action: its id, keys, prompt words and the views that know it.
+"""Everything that an operator can do, described once: id, keys, words at the prompt, and the views that know it.
 
-The key map checks the keys and binds them.
+The views are described here too. The key map checks the keys and binds them.
 """

@@ -26,8 +26,9 @@ WordKind = Literal[
     "file",
     "nothing",
 ]
-"""What follows a word of the prompt: of a `command` what the catalogue of commands says. All others but `nothing` and `member`
-may be left out."""
+"""What follows a word of the prompt. For a `command` the catalogue of commands says it. All but `nothing` and
+`member` may be left out.
+"""
 
 
 @dataclass(frozen=True)
@@ -39,12 +40,12 @@ class CommandWord:
     usage: str
     meaning: str
     choices: tuple[str, ...] = ()
-    """Of `choice`: what may follow, for completion."""
+    """The words that may follow a `choice`, for completion."""
 
 
 @dataclass(frozen=True)
 class Action:
-    """One thing an operator can do, by whatever way."""
+    """One thing that an operator can do, in whatever way."""
 
     id: str
     title: str
@@ -58,23 +59,23 @@ class Action:
     group: str = ""
     """The heading in help; that of the view for an action of one view."""
     words: tuple[CommandWord, ...] = ()
-    """Its words at the prompt; the id, when it is given none."""
+    """Its words at the prompt; the id if none are given."""
     views: tuple[ViewName, ...] = ()
-    """The views that know it; none: every view. Its words may be typed anywhere and lead to the first of these."""
+    """The views that know it; empty for all views. Its words may be typed anywhere and lead to the first of these views."""
     aims: bool = False
-    """Done to the members that a view points at, so it is known only where members are in sight."""
+    """Whether it is done to the members that a view points at. Such actions are known only where members are in sight."""
     destructive: bool = False
-    """Asked again before it is done, with its blast radius spelt out."""
+    """Whether the operator is asked before it is done, with its blast radius spelt out."""
     needs: frozenset[str] = frozenset()
-    """Tags of the commands that it comes to, and other things that a cluster may lack (`LimitedCluster.lacks`). One of them is
-    enough; none: it asks nothing of a cluster."""
+    """The tags of the commands that it becomes, and other abilities that a cluster may lack (`LimitedCluster.lacks`). One of
+    them is enough; with none, it asks nothing of a cluster."""
     needs_write: bool = False
-    """Not bound, not offered and refused on a read-only cluster."""
+    """Whether it is not bound, not offered and refused on a read-only cluster."""
     shown: bool = True
     """Whether the footer hints at it."""
     cli: str = ""
-    """The command line that shows or does the same, without ``quarterdeck`` and without how to reach the cluster; empty when only
-    the console does this, or when the line depends on what is selected."""
+    """The command line that shows or does the same, without ``quarterdeck`` and without how to reach the cluster. It is empty
+    when only the console does this, or when the line depends on what is selected."""
 
     def __post_init__(self) -> None:
         if not self.key_display:
@@ -85,7 +86,7 @@ class Action:
 
 
 def one_word(word: str, takes: WordKind, what: str, meaning: str, *choices: str) -> tuple[CommandWord, ...]:
-    """The only word of an action; `what` is how its rest is written."""
+    """Return the only word of an action; `what` is how the rest of the line is written."""
     return (CommandWord(word, takes, f"{word} {what}".rstrip(), meaning, choices),)
 
 
@@ -95,17 +96,17 @@ class Allowed:
 
     writable: bool = True
     lacks: frozenset[str] = frozenset()
-    """What the cluster cannot do, as `LimitedCluster.lacks` has it."""
+    """What the cluster cannot do, see `LimitedCluster.lacks`."""
 
     def has(self, action: Action) -> bool:
-        """Whether there is this action. One with several commands is there as long as the cluster can do one of them."""
+        """Return whether the action is allowed. One with several commands is allowed if the cluster can do one of them."""
         if action.needs_write and not self.writable:
             return False
         return not self.lacks or not action.needs or not action.needs <= self.lacks
 
     def knows(self, word: CommandWord) -> bool:
-        """Whether the cluster can do what this word of an action means."""
-        meant = {one.tag for one in commands_of_word(word.word)} if word.takes == "command" else set()
+        """Return whether the cluster can do what this word of an action means."""
+        meant = {description.tag for description in commands_of_word(word.word)} if word.takes == "command" else set()
         return not meant or not meant <= self.lacks
 
 
@@ -114,5 +115,5 @@ READ_ONLY = Allowed(writable=False)
 
 
 def allowed_on(cluster: Cluster) -> Allowed:
-    """What `cluster` allows now."""
+    """Return what `cluster` allows now."""
     return Allowed(cluster.writable, lacks_of(cluster))

@@ -1,6 +1,6 @@
-"""Actions that become commands on a cluster, and those that look at single members.
+"""Actions that become commands on a cluster, and those that look at members.
 
-Words, usage, keys and whether it is asked about follow from the catalogue of commands; here stands what a key is aimed at.
+Words, usage, keys and questions follow from the catalogue of commands; titles, sentences and targets are added here.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from quarterdeck.backend.core.commands.catalogue import commands_of_word, usage_
 def _on_cluster(
     title: str, meaning: str, group: str, *words: str, action_id: str = "", aims: bool = True, shown: bool = True
 ) -> Action:
-    """The action that does the commands of `words`, whose key is that of the first."""
-    found = [one for word in words for one in commands_of_word(word) if one.meaning]
+    """Return the action for the commands of `words`; its key is that of the first."""
+    found = [description for word in words for description in commands_of_word(word) if description.meaning]
     key = found[0].key
     return Action(
         action_id or title, title, meaning, key, key, group,
-        tuple(CommandWord(one.word, "command", usage_of(one.word), one.meaning) for one in found),
-        aims=aims, needs=frozenset(one.tag for word in words for one in commands_of_word(word)),
-        destructive=any(one.always_asked for one in found), needs_write=True, shown=shown,
+        tuple(CommandWord(description.word, "command", usage_of(description.word), description.meaning) for description in found),
+        aims=aims, needs=frozenset(description.tag for word in words for description in commands_of_word(word)),
+        destructive=any(description.always_asked for description in found), needs_write=True, shown=shown,
     )  # fmt: skip
 
 

@@ -7,25 +7,25 @@ from quarterdeck.backend.clusters.limits import SNAPSHOTS
 
 TIME_ACTIONS: tuple[Action, ...] = (
     Action(
-        "time-back", "event back", "Show the moment of the event before.", "less_than_sign", "<", "Time", shown=False,
+        "time-back", "event back", "Show the moment of the previous event.", "less_than_sign", "<", "Time", shown=False,
     ),
     Action(
         "time-on", "event on", "Show the moment of the next event.", "greater_than_sign", ">", "Time", shown=False,
     ),
     Action(
-        "time-second-back", "second back", "Go a second back in the run.",
+        "time-second-back", "second back", "Go back by a second.",
         "left_square_bracket", "[", "Time", shown=False,
     ),
     Action(
-        "time-second-on", "second on", "Go a second on in the run.", "right_square_bracket", "]", "Time", shown=False,
+        "time-second-on", "second on", "Go forward by a second.", "right_square_bracket", "]", "Time", shown=False,
     ),
     Action(
-        "time-pause", "stand still", "Stand still at the moment that is shown, or go on from it.",
+        "time-pause", "stand still", "Stop at the moment that is shown, or go on from it.",
         "full_stop", ".", "Time", shown=False,
     ),
     Action(
-        "time-live", "newest", "Show the newest, and follow it.",
-        "L", "L", "Time", one_word("live", "nothing", "", "show the newest, and follow it"), shown=False,
+        "time-live", "newest", "Return to the present, and follow it.",
+        "L", "L", "Time", one_word("live", "nothing", "", "return to the present, and follow it"), shown=False,
     ),
     Action(
         "time-at", "go to", "Type the moment to show.",
@@ -39,7 +39,7 @@ TIME_ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "time-speed", "speed", "Type how many seconds of the run pass in one second.",
-        "", "", "Time", one_word("speed", "text", "NUMBER", "let so many seconds of the run pass in one second"),
+        "", "", "Time", one_word("speed", "text", "NUMBER", "set how many seconds of the run pass in one second"),
         shown=False,
     ),
     Action(
@@ -52,21 +52,22 @@ TIME_ACTIONS: tuple[Action, ...] = (
 
 CONSOLE_ACTIONS: tuple[Action, ...] = (
     Action(
-        "filter", "filter", "Show only the rows, or events, that hold a text.",
-        "slash", "/", "View", one_word("filter", "text", "[TEXT]", "show only what holds the text; none shows all"),
+        "filter", "filter", "Show only the rows, or events, that contain a text.",
+        "slash", "/", "View", one_word("filter", "text", "[TEXT]", "show only what contains the text; none: show all"),
     ),
     Action(
         "sort", "sort", "Sort the table by its next column.",
-        "O", "O", "View", one_word("sort", "column", "[COLUMN [desc]]", "sort by a column; none: as it comes"), shown=False,
+        "O", "O", "View", one_word("sort", "column", "[COLUMN [desc]]", "sort by a column; none: the original order"),
+        shown=False,
     ),
-    Action("reverse", "reverse", "Turn the order of the rows around.", "R", "R", "View", shown=False),
+    Action("reverse", "reverse", "Reverse the order of the rows.", "R", "R", "View", shown=False),
     Action(
         "columns", "columns", "Type the column that is to be hidden, or shown again.", "", "", "View",
         (
             CommandWord("hide", "column", "hide COLUMN", "leave a column out"),
             CommandWord("show", "column", "show [COLUMN]", "show a hidden column again; none: all of them"),
             CommandWord("save", "nothing", "save", "open this view with this filter from now on"),
-            CommandWord("reset", "nothing", "reset", "sort, columns and filter of this view as they were made"),
+            CommandWord("reset", "nothing", "reset", "reset sort, columns and filter of this view"),
         ),
         shown=False,
     ),
@@ -103,8 +104,8 @@ CONSOLE_ACTIONS: tuple[Action, ...] = (
         shown=False,
     ),
     Action(
-        "theme", "theme", "Type the theme to paint in.",
-        "", "", "Console", one_word("theme", "theme", "NAME", "paint in another theme"), shown=False,
+        "theme", "theme", "Type the theme to use.",
+        "", "", "Console", one_word("theme", "theme", "NAME", "use another theme"), shown=False,
     ),
     Action(
         "back", "back", "Go one level back: remove the filter, then close what is open in the view, then the view.",

@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 PROGRAM = "quarterdeck"
 
 CONNECT_PLACEHOLDER = "--connect URL"
-"""How to reach a cluster that no profile and no URL led to: the reader fills in the URL of a member."""
+"""How to reach a cluster without profile and URL: the reader fills in the URL of a member."""
 
 CLUSTER_COMMANDS = ("cluster", "map")
-"""Commands that have to be told which cluster they are for."""
+"""Commands that need to know their cluster."""
 
 NO_KINDS = "none"
 
 
 def _exactly(duration_us: int) -> str:
-    """A length of time as the prompt reads it, to the microsecond."""
+    """Return a duration as the prompt reads it, to the microsecond."""
     milliseconds, rest_us = divmod(duration_us, MILLISECOND_US)
     return f"{duration_us}us" if rest_us else f"{milliseconds}ms"
 
@@ -47,11 +47,13 @@ ARGUMENT_TEXTS: dict[ArgumentKind, Callable[[Any], str]] = {
     "properties": lambda properties: " ".join(f"{name}={value}" for name, value in properties.items()),
     "bytes": lambda value: value.decode(errors="replace"),
 }
-"""How the prompt writes arguments of the kinds that are not written as they are; `app.commands.grammar` reads them back."""
+"""How the prompt writes arguments that are not written as they are; `app.commands.grammar` reads them back."""
 
 
 def argument_text(argument: Argument, value: object) -> str:
-    """An argument as the prompt writes it; empty for a flag that is not set, and for what may be left out and is."""
+    """Return an argument as the prompt writes it; empty for a flag that is not set, and for an optional argument
+    without a value.
+    """
     if not value and argument.usage.startswith("["):
         return ""
     if argument.kind == "flag":
@@ -60,17 +62,17 @@ def argument_text(argument: Argument, value: object) -> str:
 
 
 def describe(command: Command) -> str:
-    """The line of the prompt that means `command`; `app.commands.grammar.parse_line` reads it back."""
+    """Return the line of the prompt that means `command`; `app.commands.grammar.parse_line` reads it back."""
     description = description_of(command)
     values = description.values(command)
-    words = [argument_text(one, values[one.name]) for one in description.typed]
+    words = [argument_text(argument, values[argument.name]) for argument in description.typed]
     if description.operation is not None:
         return shlex.join((description.word, *words))
     return " ".join((description.word, *filter(None, words)))
 
 
 def question(commands: Sequence[Command]) -> tuple[str, str]:
-    """What to ask before `commands` are done, and the word that does them."""
+    """Return the question to ask before `commands` are done, and the verb for the button."""
     first = description_of(commands[0])
     if len({type(command) for command in commands}) > 1 or (first.target != "member" and len(commands) > 1):
         return "\n".join(("Do all of this?", *map(one_line, map(describe, commands)))), "Do"
@@ -88,7 +90,7 @@ def _in_question(value: object) -> str:
 
 
 def connect_options(cluster: Cluster) -> str | None:
-    """The options that lead to `cluster` from elsewhere: a member that answers; None when only this console reaches it."""
+    """Return the options that reach `cluster` from elsewhere, or None if only this console reaches it."""
     if not isinstance(cluster, ConnectionStatusSource):
         return None
     reach = sorted(cluster.connection_status().values(), key=lambda one: one.contact != "connected")
@@ -96,22 +98,25 @@ def connect_options(cluster: Cluster) -> str | None:
 
 
 def lines_of(commands: Iterable[Command], connection: str | None = "") -> list[str]:
-    """The command lines that do `commands`, those left out that only the console does.
+    """Return the command lines that do `commands`, except those that only the console can do.
 
-    `connection` are the options that lead to the cluster, such as ``--cluster orders``; None: nothing leads there from elsewhere.
+    `connection` has the options that reach the cluster, such as ``--cluster orders``; None if it cannot be reached from
+    elsewhere.
     """
     return [line for command in commands if (line := line_of(command, connection))]
 
 
 def line_of(command: Command, connection: str | None = "") -> str:
-    """The command line that does `command`; empty when the command line has no words for it, or does not reach the cluster."""
+    """Return the command line that does `command`; empty if there is none, or if it cannot reach the cluster."""
     description = description_of(command)
     if not description.cli or (connection is None and description.cli.split()[0] in CLUSTER_COMMANDS):
         return ""
     values = description.values(command)
     texts: dict[str, Sequence[str]] = {
-        one.name: values[one.name] if one.kind == "join list" else (argument_text(one, values[one.name]),)
-        for one in description.arguments
+        argument.name: values[argument.name]
+        if argument.kind == "join list"
+        else (argument_text(argument, values[argument.name]),)
+        for argument in description.arguments
     }
     texts["line"] = describe(command).split()
     words, given = [PROGRAM], list[str]()
@@ -125,13 +130,13 @@ def line_of(command: Command, connection: str | None = "") -> str:
             given += texts[name.rstrip("}")]
     if words[1] in CLUSTER_COMMANDS:
         words.append(connection or CONNECT_PLACEHOLDER)
-    if any(one.startswith("-") for one in given):
+    if any(argument.startswith("-") for argument in given):
         words.append("--")
     return " ".join((*words, *map(shlex.quote, given)))
 
 
 def line_of_load(traffic: Traffic, connection: str | None = "") -> str:
-    """The command line that makes this traffic; empty when it does not reach the cluster."""
+    """Return the command line that makes this traffic; empty if it cannot reach the cluster."""
     load = traffic.load
     if connection is None:
         return ""
@@ -142,9 +147,9 @@ def line_of_load(traffic: Traffic, connection: str | None = "") -> str:
 
 
 def line_of_action(action: Action, connection: str | None = "", *, export: str = "") -> str:
-    """The command line that shows what `action` shows; empty when only the console does this, of this cluster.
+    """Return the command line that shows what `action` shows; empty if only the console can show it.
 
-    With `export`, a file, the line that writes it: its suffix names the format.
+    With `export`, a file, return the line that writes it: its suffix names the format.
     """
     if not action.cli:
         return ""

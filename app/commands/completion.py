@@ -1,4 +1,4 @@
-"""What may follow on the prompt: candidates for the word that is being typed, the best first, and what each of them means."""
+"""What may follow on the prompt: candidates for the word that is being typed, the likeliest first, with their meanings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from quarterdeck.backend.core.messages import MESSAGE_KINDS
 from quarterdeck.backend.core.properties import FIXED_AT_START, PROPERTIES
 
 WORD_KINDS: tuple[WordKind, ...] = ("choice", "column", "theme", "cluster", "demo")
-"""What follows such a word is one of some names, blanks in them included."""
+"""Kinds of words that are followed by one of some names, which may contain blanks."""
 
 
 def candidates(
@@ -30,17 +30,17 @@ def candidates(
     words: Mapping[WordKind, Sequence[str]] | None = None,
     aliases: Mapping[str, str] | None = None,
 ) -> list[Suggestion]:
-    """The lines that `beginning` may become, the likeliest first; nothing when there is no telling.
+    """Return the lines that `beginning` may become, the likeliest first; nothing if that is unknown.
 
-    `words` are those that may follow a word of their kind, besides members: columns, themes, clusters, demos. A name is found
-    by its beginning, by a part of it, or by some of its letters in their order.
+    `words` has the names that may follow a word of their kind, besides members: columns, themes, clusters, demos. A name is
+    found by its beginning, by a part of it, or by some of its letters in their order.
     """
     known = command_words(allowed)
     word, space, rest = beginning.partition(" ")
     if not space:
         own = {name: (name, f"your word for: {line}") for name, line in (aliases or {}).items()}
-        told = own | {name: (called.usage, called.meaning) for name, (_, called) in known.items()}
-        return [Suggestion(one, *told[one]) for one in best(word, tuple(told))]
+        texts = own | {name: (called.usage, called.meaning) for name, (_, called) in known.items()}
+        return [Suggestion(one, *texts[one]) for one in best(word, tuple(texts))]
     if word not in known:
         return []
     called = known[word][1]
@@ -65,9 +65,9 @@ def complete_line(
     words: Mapping[WordKind, Sequence[str]] | None = None,
     aliases: Mapping[str, str] | None = None,
 ) -> str | None:
-    """The line that `beginning` most likely becomes: its last word made whole. None when there is no telling."""
+    """Return the line that `beginning` most likely becomes, with its last word completed. Return None if that is unknown."""
     word, space, rest = beginning.partition(" ")
-    groups = any(argument.kind == "groups" for one in commands_of_word(word) for argument in one.typed)
+    groups = any(argument.kind == "groups" for description in commands_of_word(word) for argument in description.typed)
     if not (word if not space else rest or not groups):
         return None
     found = candidates(beginning, labels, allowed=allowed, words=words, aliases=aliases)
@@ -79,7 +79,9 @@ def complete_line(
 
 
 def best(typed: str, names: Sequence[str]) -> list[str]:
-    """The names that `typed` may mean, itself left out: that begin with it, then that hold it, then its letters."""
+    """Return the names that `typed` may mean, without `typed` itself: by beginning, then by a part, then by letters
+    in their order.
+    """
     if not typed:
         return list(names)
     wanted = typed.casefold()
@@ -92,12 +94,12 @@ def best(typed: str, names: Sequence[str]) -> list[str]:
 
 
 def _of_request(takes: WordKind, named: Sequence[str], labels: Sequence[str]) -> Sequence[str]:
-    """What may follow a word of the console's own, after the words `named`."""
+    """Return what may follow a word of the console's own, after the words `named`."""
     return labels if not named and takes not in ("text", "file", "nothing") else ()
 
 
 def _candidates(arguments: Sequence[Argument], place: int, labels: Sequence[str]) -> Sequence[str]:
-    """What may stand at `place` after a word that takes these arguments."""
+    """Return what may stand at `place` after a word that takes these arguments."""
     if place >= len(arguments) and arguments[-1].kind not in LISTS:
         return ()
     argument = arguments[min(place, len(arguments) - 1)]
@@ -108,7 +110,7 @@ def _candidates(arguments: Sequence[Argument], place: int, labels: Sequence[str]
 
 
 def _of_argument(argument: Argument, labels: Sequence[str], *, listed: bool) -> Sequence[str]:
-    """What may stand for an argument; `listed`: others of its kind stand there already."""
+    """Return what may stand for an argument; `listed`: others of its kind stand there already."""
     match argument:
         case Argument(kind="member" | "other member" | "members" | "groups" | "join list"):
             return labels

@@ -24,13 +24,13 @@ LINES_SHOWN = 3
 
 
 def shown_lines(lines: Sequence[str]) -> str:
-    """Command lines below one another; of many only the first."""
+    """Return command lines one below the other; of many only the first."""
     more = [f"… and {len(lines) - LINES_SHOWN} more"] if len(lines) > LINES_SHOWN else []
     return "\n".join([*(f"$ {one_line(line)}" for line in lines[:LINES_SHOWN]), *more])
 
 
 class ConfirmDialog(ModalScreen[bool]):
-    """A question with two buttons, one of which says no."""
+    """A question with two buttons, of which one says no."""
 
     DEFAULT_CSS = """
     ConfirmDialog { align: center middle; }
@@ -47,7 +47,7 @@ class ConfirmDialog(ModalScreen[bool]):
     """
 
     def __init__(self, question: str, consequences: str, verb: str, lines: Sequence[str] = ()) -> None:
-        """`verb` is the word on the button that does it, `lines` are the command lines that do the same."""
+        """Create a dialog. `verb` is the word on the button that does it, `lines` are the command lines that do the same."""
         super().__init__()
         self._question, self._consequences, self._verb = question, consequences, verb
         self._lines = shown_lines(lines)
@@ -66,11 +66,11 @@ class ConfirmDialog(ModalScreen[bool]):
             yield Static(self.keys_text(), id="confirm-keys", markup=False)
 
     def keys_text(self) -> str:
-        """The keys of the dialog, in words."""
+        """Return the keys of the dialog, in words."""
         raise NotImplementedError
 
     def _typed(self) -> ComposeResult:
-        """What has to be typed first: nothing."""
+        """Yield the widgets in which something has to be typed first."""
         yield from ()
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
@@ -81,7 +81,7 @@ class ConfirmDialog(ModalScreen[bool]):
 
 
 class ConfirmScreen(ConfirmDialog):
-    """Ends with True only when the button is pressed that names what is done, or `y`."""
+    """A dialog that ends with True only when its button is pressed, or `y`."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "confirm", "Yes"),
@@ -100,12 +100,12 @@ class ConfirmScreen(ConfirmDialog):
 
 
 class ConfirmTypedScreen(ConfirmDialog):
-    """Ends with True only after the cluster's name was typed as it is; the button that does it is dead until then."""
+    """A dialog that ends with True only after the cluster's name was typed; the button is disabled until then."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel", priority=True)]
 
     def __init__(self, question: str, consequences: str, verb: str, name: str, lines: Sequence[str] = ()) -> None:
-        """`name` is what has to be typed."""
+        """Create a dialog. `name` is what has to be typed."""
         super().__init__(question, consequences, verb, lines)
         self._wanted = one_line(name)
 
@@ -129,7 +129,7 @@ class ConfirmTypedScreen(ConfirmDialog):
 
 
 def confirmation_for(session: ConsoleSession, action: Action, commands: Sequence[Command]) -> ModalScreen[bool] | None:
-    """The question to ask before `commands` are done; None when they are done at once, as in a copy, which is there for that."""
+    """Return the dialog to show before `commands` are done. Return None if they are done at once, as always in a copy."""
     if session.cluster.source == "copy":
         return None
     # Imported at the first question, so that the console is on the screen sooner.

@@ -1,6 +1,6 @@
-"""The grammar of the ``:`` prompt: a line of words becomes a command, a request to the console, or one error.
+"""The grammar of the ``:`` prompt: a line becomes a command, a request to the console, or an error.
 
-The catalogue says which words make commands and what follows them; here stands how each kind of argument is read.
+The catalogue says which words make commands and what follows them; this file says how each kind of argument is read.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DELAY_FORM = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s)")
 UNIT_US = {"us": 1, "ms": 1_000, "s": SECOND_US}
 
 LISTS: tuple[ArgumentKind, ...] = ("groups", "join list", "message kinds", "link faults", "properties")
-"""Kinds of arguments that go on for as many words as there are."""
+"""Kinds of arguments that take all words that follow."""
 
 
 class BadLine(ValueError):
@@ -40,7 +40,7 @@ class BadLine(ValueError):
 
 @dataclass(frozen=True)
 class ConsoleRequest:
-    """Something the console does itself: the action of this id. `text` is what follows the word."""
+    """Something that the console does itself: the action of this id. `text` is what follows the word."""
 
     action_id: str
     word: str
@@ -48,9 +48,10 @@ class ConsoleRequest:
 
 
 def parse_line(line: str, labels: Sequence[str], *, allowed: Allowed, selected: str = "") -> Command | ConsoleRequest:
-    """Read one line of the prompt. Raises `BadLine`; members must be among `labels`.
+    """Read one line of the prompt. Members must be among `labels`; `selected` stands in for one that may be left out.
 
-    `selected` stands in where a line may leave its member out.
+    Raises:
+        BadLine: The line is no command.
     """
     word, _, rest = line.strip().partition(" ")
     rest = rest.strip()
@@ -67,7 +68,7 @@ def parse_line(line: str, labels: Sequence[str], *, allowed: Allowed, selected: 
 
 
 def _rest_of_request(called: CommandWord, rest: str, labels: Sequence[str]) -> str:
-    """What follows a word of the console's own, as far as the grammar can judge it."""
+    """Return what follows a word of the console's own, checked as far as the grammar can."""
     if called.takes == "nothing" and rest:
         raise BadLine(f"{called.word} stands alone; {rest!r} is too much")
     if called.takes == "member":
@@ -79,7 +80,7 @@ def _unknown_word(word: str, known: Collection[str], allowed: Allowed) -> str:
     if not word:
         return "nothing to do; type a command, or help"
     if word in command_words(READ_ONLY) or (word in command_words(EVERYTHING) and allowed.writable):
-        return f"{word} is nothing that this cluster can do"
+        return f"{word} cannot be done by this cluster"
     if word in command_words(EVERYTHING):
         return f"{word} is refused: this cluster is read-only"
     close = difflib.get_close_matches(word, known, n=1)
@@ -108,7 +109,7 @@ class _LineReader:
         }
 
     def values(self, rest: str) -> dict[str, Any]:
-        """The arguments by name. Raises `BadLine`."""
+        """Return the arguments by name. Raises `BadLine`."""
         if self._description.operation is not None:
             return self._of_call(rest)
         if self._description.target == "links":
@@ -137,20 +138,20 @@ class _LineReader:
         source, target = map(self._member, words[:2])
         if source == target:
             raise BadLine(f"{source!r} needs another member at the other end of the link")
-        needed = [one for one in more if not one.usage.startswith("[")]
+        needed = [argument for argument in more if not argument.usage.startswith("[")]
         rest = words[2 + len(needed) :]
         given = list(zip(needed, words[2:], strict=False))
-        for one in more[len(needed) :]:  # a length of time is not the name of anything else
-            if rest and (one.kind == "duration") == bool(DELAY_FORM.fullmatch(rest[0])):
-                given.append((one, rest.pop(0)))
+        for argument in more[len(needed) :]:  # a length of time is not the name of anything else
+            if rest and (argument.kind == "duration") == bool(DELAY_FORM.fullmatch(rest[0])):
+                given.append((argument, rest.pop(0)))
         if len(words) < 2 + len(needed) or rest:
             one_more = " and one word more" if needed else ""
             raise BadLine(f"{word} takes two members{one_more}; write {self._usage}")
         found |= {sources.name: (source,), targets.name: (target,)}
-        return found | {one.name: self._read[one.kind](text) for one, text in given}
+        return found | {argument.name: self._read[argument.kind](text) for argument, text in given}
 
     def _of_call(self, text: str) -> dict[str, Any]:
-        """Words with blanks in them stand in quotes, as in a shell."""
+        """Words that contain blanks stand in quotes, as in a shell."""
         try:
             words = shlex.split(text)
         except ValueError:
@@ -161,8 +162,8 @@ class _LineReader:
                 f"{self._description.word} takes {len(needed)} words, in quotes where they have blanks; write {self._usage}"
             )
         label = self._member(words[-1] if len(words) > len(needed) else self._selected)
-        read = (self._read.get(one.kind, str)(word) for one, word in zip(needed, words, strict=False))
-        return {member.name: label, **dict(zip((one.name for one in needed), read, strict=True))}
+        read = (self._read.get(argument.kind, str)(word) for argument, word in zip(needed, words, strict=False))
+        return {member.name: label, **dict(zip((argument.name for argument in needed), read, strict=True))}
 
     def _member(self, text: str) -> str:
         return _the_member(text, self._labels, self._usage)
@@ -202,7 +203,7 @@ class _LineReader:
         raise BadLine(f"there is no state {wanted!r}; {_hint(wanted.upper(), CLUSTER_STATES, 'states')}")
 
     def _properties(self, rest: str) -> dict[str, PropertyValue]:
-        """Names and values, judged by the member itself."""
+        """Read names and values; the member itself judges them."""
         found: dict[str, PropertyValue] = {}
         for word in rest.split():
             name, equals, value = word.partition("=")
@@ -227,7 +228,7 @@ class _LineReader:
         return moment == flag
 
     def _join_list(self, rest: str) -> tuple[str, ...]:
-        """Members stand by their labels; everything else has to be an address."""
+        """Read members by their labels; everything else has to be an address."""
         entries = tuple(word for word in SEPARATORS.split(rest) if word)
         if not entries:
             raise BadLine(f"which addresses? an empty join list finds nobody; write {self._usage}")

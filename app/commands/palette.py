@@ -14,12 +14,15 @@ from quarterdeck.app.actions.registry import available_actions
 from quarterdeck.app.console_interface import ActionRunner
 
 LINES_OF_A_HIT = 2
-"""The title of an action, and what it means."""
+"""The title of an action, and its meaning."""
 
 
 class ConsolePalette(CommandPalette):
-    """Textual's palette, except that its own way to go on by a page breaks while the list is being filled, and that it goes on
-    filling a list that was closed meanwhile."""
+    """Textual's palette without two of its defects.
+
+    Its own way to move by a page breaks while the list is being filled, and it goes on filling a list that was closed
+    meanwhile.
+    """
 
     @work(exclusive=True, group=CommandPalette._GATHER_COMMANDS_GROUP)
     async def _gather_commands(self, search_value: str) -> None:

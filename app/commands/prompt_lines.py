@@ -1,4 +1,4 @@
-"""The lines of the prompt: what they may become, what they would do, and doing it. Imported when somebody types first."""
+"""The lines of the prompt: candidates, effects, and execution. Imported when the prompt is first used."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ class PromptLines:
         words: Callable[[], Mapping[WordKind, Sequence[str]]],
         settings: ConsoleSettings,
     ) -> None:
-        """`act` does an action, given its id and what was typed behind its word.
+        """Create a reader. `act` does an action, given its id and the text behind its word.
 
-        `words` are those that may follow a word of their kind where the prompt is open.
+        `words` returns the names that may follow a word of their kind where the prompt is open.
         """
         self._console, self._act = console, act
         self._session, self._words, self._settings = session, words, settings
 
     def complete(self, beginning: str) -> str | None:
-        """The line that `beginning` most likely becomes, with a blank behind a word that others follow."""
+        """Return the line that `beginning` most likely becomes, with a blank behind a word that others follow."""
         cluster = self._session().cluster
         allowed = allowed_on(cluster)
         whole = complete_line(
@@ -50,7 +50,7 @@ class PromptLines:
         return f"{whole} " if called is not None and called[1].usage != whole else whole
 
     def suggestions(self, beginning: str, selected: str) -> Suggestions:
-        """What to show above the prompt. `selected` is the member that stands in for one that is left out."""
+        """Return what to show above the prompt. `selected` stands in for a member that is left out."""
         cluster = self._session().cluster
         allowed = allowed_on(cluster)
         found = candidates(
@@ -75,7 +75,7 @@ class PromptLines:
         return Suggestions(found, effect(self._session().picture, parsed))
 
     def execute(self, line: str, selected: str) -> None:
-        """Do what a line says, or say what is wrong with it."""
+        """Do what a line says, or show what is wrong with it."""
         line = self._settings.expand_alias(line)
         cluster = self._session().cluster
         allowed = allowed_on(cluster)
@@ -96,7 +96,7 @@ class PromptLines:
 
 
 def effect(picture: Picture, command: Command) -> str:
-    """What `command` would do to what is seen in `picture`, in a few words."""
+    """Describe in a few words what `command` would do to what `picture` shows."""
     from quarterdeck.app.commands.command_text import describe
     from quarterdeck.backend.picture.what_if.blast_radius import blast_radius
 

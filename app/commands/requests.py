@@ -19,7 +19,7 @@ from quarterdeck.backend.picture.text.formatting import with_names
 
 
 class CallKey(NamedTuple):
-    """What tells an operation on a map that was asked for here from those of others, as far as events can tell."""
+    """What distinguishes an operation on a map that was requested here from others, as far as events show it."""
 
     member: str
     operation: str
@@ -29,14 +29,14 @@ class CallKey(NamedTuple):
 
 @dataclass(frozen=True)
 class CommandOutcome:
-    """How one command ended, in words; empty when an event will tell it."""
+    """How one command ended, in words."""
 
     text: str
     error: bool
 
 
 class Requests:
-    """The commands that one session was asked for. Their ends are reported to `ended`, from whatever thread they happen in."""
+    """The commands that were requested of one session. `ended` is called with their ends, from any thread."""
 
     def __init__(
         self, session: ConsoleSession, ended: Callable[[Requests, str, BaseException | None, CallKey | None], None]
@@ -48,7 +48,7 @@ class Requests:
         """What was asked for last."""
 
     def execute(self, commands: Sequence[Command], show_message: Callable[[str], None]) -> None:
-        """Hand `commands` to the cluster, telling each."""
+        """Hand `commands` to the cluster, and show each one."""
         self.last = tuple(commands)
         for command in commands:
             what = describe(command)
@@ -59,7 +59,7 @@ class Requests:
             self._session.cluster.execute(command).add_done_callback(partial(self.finish, what, call))
 
     def finish(self, what: str, call: CallKey | None, future: Future[None]) -> None:
-        """`what` was done, or `future` says why not."""
+        """Report how `what` ended, according to `future`."""
         try:
             failure = future.exception()
         except CancelledError as cancelled:
@@ -67,7 +67,7 @@ class Requests:
         self._ended(self, what, failure, call)
 
     def outcome(self, what: str, failure: BaseException | None, call: CallKey | None) -> CommandOutcome | None:
-        """What to say of an end; None when an event will tell how it went on."""
+        """Return what to show about an end; None if an event will report it."""
         if failure is None:
             return None if call is not None else CommandOutcome(f"done: {what}", error=False)
         if call is not None:
@@ -78,7 +78,7 @@ class Requests:
         return CommandOutcome(f"{what} failed: {type(failure).__name__}: {failure}", error=True)
 
     def call_outcomes(self, records: Iterable[Record]) -> Iterable[CommandOutcome]:
-        """What to say of the calls asked for here that `records` show to have ended, and of a load that is over."""
+        """Yield what to show about the calls requested here that ended with `records`, and about a load that is over."""
         if (load := self._session.load_ended) is not None:
             yield CommandOutcome(load.ending, error=not load.done)
         if not self._calls:
@@ -95,7 +95,7 @@ class Requests:
 
 
 def call_key(command: Command) -> CallKey | None:
-    """What to know the answer of `command` by; None for one that has no answer."""
+    """Return what identifies the answer to `command`; None if it has no answer."""
     description = description_of(command)
     if not isinstance(command, CallMap) or KEY not in description.arguments:
         return None

@@ -1,4 +1,4 @@
-"""What actions do: each handler carries out one action on the current view.
+"""Handlers of the actions that every view knows.
 
-Handlers of a single view stand in that view's room.
+Those of a single view stand in its screen.
 """

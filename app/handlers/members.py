@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from quarterdeck.app.console_interface import ConsoleInterface, Handler
+from quarterdeck.app.console_interface import ConsoleInterface, Handler, Refusal
 from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.core.commands.catalogue import ANY_MEMBER, CATALOGUE, CommandDescription
@@ -13,8 +13,12 @@ from quarterdeck.backend.picture.text.formatting import one_line
 
 
 def commands_on_members() -> Iterable[CommandDescription]:
-    """The commands that take nothing but a member, the first one of each key."""
-    by_key = {one.key: one for one in reversed(CATALOGUE) if one.target == "member" and not one.details and one.key}
+    """Return the commands that take nothing but a member, the first one of each key."""
+    by_key = {
+        description.key: description
+        for description in reversed(CATALOGUE)
+        if description.target == "member" and not description.details and description.key
+    }
     return by_key.values()
 
 
@@ -24,7 +28,7 @@ class MemberHandlers:
     def __init__(self, console: ConsoleInterface, view: Callable[[], ViewScreen]) -> None:
         self._console, self._view = console, view
         self.handlers: Mapping[str, Handler] = {
-            **{one.word: self._for_targets(one) for one in commands_on_members()},
+            **{description.word: self._for_targets(description) for description in commands_on_members()},
             "stop-all": lambda _: self._stop_all(),
             "pause": lambda _: self._pause_or_resume(),
             "detail": self._open_detail,
@@ -40,14 +44,14 @@ class MemberHandlers:
     def _targets(self) -> tuple[str, ...]:
         targets = self._view().targets()
         if not targets:
-            self._console.show_message("no member is selected or under the cursor here", error=True)
+            raise Refusal("no member is selected or under the cursor here")
         return targets
 
     def _first_target(self) -> str:
         return next(iter(self._view().targets()), "")
 
     def _for_targets(self, description: CommandDescription) -> Handler:
-        """Does the command to all targets, or to the first one when any member will do."""
+        """Return a handler that does the command to all targets, or to the first one if any member will do."""
 
         def do(_: str) -> None:
             targets = self._targets()[:1] if ANY_MEMBER in description.arguments else self._targets()
@@ -58,7 +62,7 @@ class MemberHandlers:
         return do
 
     def _masters_among(self, targets: Sequence[str]) -> tuple[str, ...]:
-        """Those that lead; when none does, the operator is told who does."""
+        """Return the targets that are masters. If there is none, show who the master is."""
         picture = self._view().session.picture
         masters = tuple(label for label in targets if label in picture.masters())
         if targets and not masters:
@@ -69,9 +73,7 @@ class MemberHandlers:
 
     def _open_detail(self, member: str) -> None:
         """Open the detail of the named member, or of the one under the cursor, whatever is selected."""
-        member = member or self._view().member_under_cursor or next(iter(self._targets()), "")
-        if member:
-            self._console.goto("member", member=member)
+        self._console.goto("member", member=member or self._view().member_under_cursor or self._targets()[0])
 
     def _pause_or_resume(self) -> None:
         beliefs = self._view().session.picture.members
@@ -84,9 +86,8 @@ class MemberHandlers:
     def _cut_from_the_rest(self) -> None:
         cut = self._targets()
         rest = tuple(label for label in self._view().session.cluster.labels if label not in cut)
-        if not cut or not rest:
-            self._console.show_message("nobody is left to cut the selected members from; select fewer", error=True)
-            return
+        if not rest:
+            raise Refusal("no member is left to cut the selected ones from; select fewer")
         self._console.request("cut", [Partition((cut, rest))])
 
     def _cut_one_link(self) -> None:
@@ -97,10 +98,7 @@ class MemberHandlers:
             ends[table.cursor_key] = None
         if len(ends) != 2:
             selected = len(table.selection) if table is not None else 0
-            self._console.show_message(
-                f"a link has two ends, {selected} selected; select two members with space", error=True
-            )
-            return
+            raise Refusal(f"a link has two ends, {selected} selected; select two members with space")
         source, target = ends
         self._console.request("link", [CutLink((source,), (target,))])
 
@@ -122,13 +120,12 @@ class MemberHandlers:
         beliefs = self._view().session.picture.members
         labels = tuple(one for one in beliefs if beliefs[one].status in ("joining", "member", "paused"))
         if not labels:
-            self._console.show_message("no member runs", error=True)
-            return
+            raise Refusal("no member runs")
         self._console.request("stop-all", [StopMember(label) for label in labels])
 
 
 def undo(console: ConsoleInterface, session: ConsoleSession, text: str) -> None:
-    """Undo the latest fault, or that of the number in `text`."""
+    """Undo the latest fault, or the one with the number in `text`."""
     from quarterdeck.backend.picture.network.faults import FaultLedger
     from quarterdeck.backend.picture.network.undoing import NothingToUndo, undo_commands
 
@@ -140,7 +137,7 @@ def undo(console: ConsoleInterface, session: ConsoleSession, text: str) -> None:
 
 
 def change_load(console: ConsoleInterface, session: ConsoleSession, text: str) -> None:
-    """Begin the load that `text` describes, in place of the one that there is; `off` ends that; nothing asks for more words."""
+    """Start the load that `text` describes in place of the present one; `off` stops it, an empty text asks for more words."""
     from quarterdeck.backend.clusters.traffic import Traffic, load_of
 
     if not text:

@@ -10,7 +10,7 @@ from textual.app import App
 
 from quarterdeck.app.actions.registry import action_called
 from quarterdeck.app.commands.command_text import connect_options, line_of_action, line_of_load, lines_of
-from quarterdeck.app.console_interface import ConsoleInterface, Handler
+from quarterdeck.app.console_interface import ConsoleInterface, Handler, Refusal
 from quarterdeck.app.output.clipboard import copy
 from quarterdeck.app.output.command_lines_screen import CommandLinesScreen
 from quarterdeck.app.output.export import BadExport, as_json, as_text, export_rows, export_screen, target_of
@@ -32,7 +32,10 @@ class OutputHandlers:
         view: Callable[[], ViewScreen],
         last_commands: Callable[[], Sequence[Command]],
     ) -> None:
-        """`last_commands` are those that the operator asked for last. `app` is the console as Textual knows it."""
+        """Create the handlers.
+
+        `last_commands` returns what the operator requested last. `app` is the console as Textual knows it.
+        """
         self._app, self._console, self._view, self._last_commands = app, console, view, last_commands
         self.handlers: Mapping[str, Handler] = {
             "copy": lambda _: self._copy(as_text),
@@ -45,8 +48,7 @@ class OutputHandlers:
     def _copy(self, form: Callable[[Sequence[Mapping[str, str]]], str]) -> None:
         rows = self._view().copied_rows()
         if not rows:
-            self._console.show_message("there is nothing under the cursor to copy", error=True)
-            return
+            raise Refusal("there is nothing under the cursor to copy")
         copied = copy(self._app, form(rows))
         self._console.show_message(f"{counted(len(rows), 'row')}: {copied.sentence}")
 
@@ -57,7 +59,7 @@ class OutputHandlers:
         self._deliver(lambda: export_rows(self._app, self._view().rows(), target_of(text, EXPORT_USAGE)))
 
     def _screenshot(self, text: str) -> None:
-        """To the named file; without a name to one named by the time, where the console was started."""
+        """Write to the named file; without a name to one in the working directory, named by the time."""
         named = text or f"{datetime.now():%Y-%m-%dT%H-%M-%S}.svg"
         self._deliver(lambda: export_screen(self._app, target_of(named, SCREENSHOT_USAGE)))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from quarterdeck.app.console_interface import ConsoleInterface, Handler
+from quarterdeck.app.console_interface import ConsoleInterface, Handler, Refusal
 from quarterdeck.app.console_state import ConsoleState
 from quarterdeck.app.screen.sort_filter_model import TableSettings
 from quarterdeck.app.screen.view_screen import ViewScreen
@@ -22,27 +22,25 @@ class TableHandlers:
         }
 
     def recall(self, view: ViewScreen) -> None:
-        """Arrange a view that is opened as it was the last time."""
+        """Arrange a view that is being opened as it was last time."""
         if view.sort_filter is not None:
             view.sort_filter.table_settings = self._state.table_settings_of(view.view)
 
     def _sort(self, text: str) -> None:
-        """By the named column, or by the next one; after the last as it comes."""
+        """Sort by the named column, or by the next one; after the last, restore the original order."""
         sort_filter = self._view().sort_filter
         if sort_filter is None:
-            self._console.show_message("there is no table to sort here", error=True)
-            return
+            raise Refusal("there is no table to sort here")
         column, _, order = text.partition(" ") if not text.endswith(" desc") else (text[:-5], "", "desc")
         titles = ("", *(title for title in sort_filter.titles if title not in sort_filter.table_settings.hidden))
         if text and column not in titles:
-            self._console.show_message(f"there is no column {column!r}; there are {', '.join(titles[1:])}", error=True)
-            return
+            raise Refusal(f"there is no column {column!r}; there are {', '.join(titles[1:])}")
         if not text:
             now = sort_filter.table_settings.sort
             column = titles[(titles.index(now) + 1) % len(titles)] if now in titles else ""
         sort_filter.change_settings(sort=column, reverse=order == "desc")
         self._show_and_keep()
-        self._console.show_message(f"sorted by {column}" if column else "as it comes")
+        self._console.show_message(f"sorted by {column}" if column else "in the original order")
 
     def _reverse(self) -> None:
         sort_filter = self._view().sort_filter
@@ -51,22 +49,18 @@ class TableHandlers:
             self._show_and_keep()
 
     def _columns(self, text: str) -> None:
-        """`hide COLUMN`, `show [COLUMN]`, `save` or `reset`."""
+        """Do `hide COLUMN`, `show [COLUMN]`, `save` or `reset`."""
         sort_filter = self._view().sort_filter
         word, _, column = text.partition(" ")
         if sort_filter is None:
-            self._console.show_message("there is no table here", error=True)
-            return
+            raise Refusal("there is no table here")
         hidden = sort_filter.table_settings.hidden
         if column and column not in sort_filter.titles:
-            self._console.show_message(
-                f"there is no column {column!r}; there are {', '.join(sort_filter.titles)}", error=True
-            )
-            return
+            raise Refusal(f"there is no column {column!r}; there are {', '.join(sort_filter.titles)}")
         if word == "hide" and column:
-            sort_filter.change_settings(hidden=(*(one for one in hidden if one != column), column))
+            sort_filter.change_settings(hidden=(*(title for title in hidden if title != column), column))
         elif word == "show":
-            sort_filter.change_settings(hidden=tuple(one for one in hidden if column and one != column))
+            sort_filter.change_settings(hidden=tuple(title for title in hidden if column and title != column))
         elif word == "save":
             self._state.keep(self._view().view, sort_filter.table_settings, with_filter=True)
             self._console.show_message("this view opens like this from now on, filter and all; reset undoes it")
@@ -75,7 +69,7 @@ class TableHandlers:
             sort_filter.table_settings = TableSettings()
             self._state.forget(self._view().view)
             self._view().repaint()
-            self._console.show_message("as it was made")
+            self._console.show_message("sort, columns and filter of this view are reset")
             return
         else:
             self._console.type_line("hide ")

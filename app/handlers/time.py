@@ -1,4 +1,4 @@
-"""Actions on the time of the current session: going back and on, bookmarks, speed and forks. Every view knows them."""
+"""Actions on the time of the current session, known in every view: going back and forth, bookmarks, speed and forks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from operator import attrgetter
 
 from quarterdeck.app.actions.action import EVERYTHING
 from quarterdeck.app.commands.grammar import BadLine, ConsoleRequest, parse_line
-from quarterdeck.app.console_interface import ConsoleInterface, Handler, OpenedCluster
+from quarterdeck.app.console_interface import ConsoleInterface, Handler, OpenedCluster, Refusal
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.clusters.simulated.copied_cluster import CopiedCluster
 from quarterdeck.backend.clusters.snapshot_source import SnapshotSource
@@ -23,16 +23,16 @@ from quarterdeck.backend.picture.replay.timeline import seconds_text
 from quarterdeck.backend.picture.text.formatting import one_line
 
 SETTLING_SECONDS = 0.4
-"""How long after the snapshot the records of that moment may still be on their way to the console."""
+"""How long after a snapshot the records of that moment may still be on their way to the console."""
 
 
 class Copies:
-    """Takes snapshots of clusters, and opens copies that go on from them. The past comes along from the session."""
+    """Takes snapshots of clusters, and opens copies that go on from them. The past of the session is copied too."""
 
     def __init__(self, console: ConsoleInterface) -> None:
         self._console = console
 
-    def take(self, session: ConsoleSession, cluster: SnapshotSource, command: Command | None) -> None:
+    def open_copy(self, session: ConsoleSession, cluster: SnapshotSource, command: Command | None) -> None:
         """Open a copy of `cluster` as it is now, and do `command` in it. Whoever watches never waits for the members."""
         self._console.show_message("the members are asked what they know …")
         asked = cluster.snapshot()
@@ -55,12 +55,15 @@ class Copies:
 
 
 class TimeHandlers:
-    """While the newest of a cluster is shown whose time can be held, it is that which stands still, steps and goes faster."""
+    """Moves the playhead.
+
+    While the present of a cluster is shown whose time can be held, it holds, steps and paces the cluster instead.
+    """
 
     def __init__(
         self, console: ConsoleInterface, session: Callable[[], ConsoleSession], repaint: Callable[[], None]
     ) -> None:
-        """`repaint` shows the moment that an action has led to at once."""
+        """Create the handlers. `repaint` shows the new moment at once."""
         self._copies = Copies(console)
         self._console, self._session, self._repaint = console, session, repaint
         handlers: dict[str, Handler] = {
@@ -94,14 +97,14 @@ class TimeHandlers:
 
     def _step_back(self) -> None:
         if not self._session().playhead.step(forward=False):
-            self._console.show_message("nothing that is remembered happened before this")
+            self._console.show_message("no earlier event is remembered")
 
     def _step_on(self) -> None:
         playhead, paced = self._session().playhead, self._paced_cluster()
         if paced is not None:
             paced.run_to_next_event()
         elif playhead.live or not playhead.step(forward=True):
-            self._console.show_message("nothing has happened after this yet")
+            self._console.show_message("there is no later event yet")
 
     def _second_on(self) -> None:
         playhead, paced = self._session().playhead, self._paced_cluster()
@@ -120,7 +123,7 @@ class TimeHandlers:
             paced.pause()
 
     def _paced_cluster(self) -> TimeControl | None:
-        """The cluster whose own time is meant: while the newest of it is shown, if that can be held at all."""
+        """Return the cluster whose own time an action changes: while its present is shown, if its time can be held."""
         session = self._session()
         return session.cluster if session.live and isinstance(session.cluster, TimeControl) else None
 
@@ -138,7 +141,7 @@ class TimeHandlers:
             return
         session.playhead.go(at_us)
         if session.playhead.shown_us != at_us:
-            self._console.show_message(f"{seconds_text(at_us)} is out of what is remembered; this is the nearest")
+            self._console.show_message(f"{seconds_text(at_us)} is not remembered; this is the nearest moment")
 
     def _bookmark(self, name: str) -> None:
         session = self._session()
@@ -171,10 +174,9 @@ class TimeHandlers:
         try:
             speed = float(text.removeprefix("x"))
         except ValueError:
-            self._console.show_message(
-                f"{text!r} is not a speed; write seconds of the run in one second, such as 0.5 or 4", error=True
-            )
-            return
+            raise Refusal(
+                f"{text!r} is not a speed; write seconds of the run in one second, such as 0.5 or 4"
+            ) from None
         self._set_speed(speed)
 
     def _set_speed(self, speed: float) -> None:
@@ -195,10 +197,9 @@ class TimeHandlers:
         session = self._session()
         cluster = session.cluster
         if not isinstance(cluster, Forkable | SnapshotSource):
-            self._console.show_message("only clusters of our own can be forked, and simulated runs", error=True)
-            return
+            raise Refusal("only clusters of our own can be forked, and simulated runs")
         if not isinstance(cluster, Forkable) and not session.live:
-            problem = "members tell only what they know now; show the newest first, with L"
+            problem = "members know only the present; go there first, with L"
             self._console.show_message(problem, error=True)
             return
         if isinstance(cluster, Forkable) and not text:
@@ -207,7 +208,7 @@ class TimeHandlers:
         try:
             command = self._command(text)
             if not isinstance(cluster, Forkable):
-                self._copies.take(session, cluster, command)
+                self._copies.open_copy(session, cluster, command)
                 return
             fork = cluster.fork(session.now_us(), command)
         except ValueError as problem:
@@ -227,5 +228,5 @@ class TimeHandlers:
 
 
 def violation_moments(session: ConsoleSession) -> Sequence[int]:
-    """When each of the violations was seen, in order."""
-    return sorted(max(record.at for record in one.witnesses) for one in session.violations)
+    """Return when each of the violations was seen, in order."""
+    return sorted(max(record.at for record in violation.witnesses) for violation in session.violations)

@@ -1,6 +1,7 @@
-"""Copying to the clipboard of the terminal that the operator sits at, by OSC 52: over SSH and through tmux alike.
+"""Copying to the clipboard of the operator's terminal by OSC 52, which works over SSH and through tmux.
 
-Terminals take about 75 kB of base64 at once and drop longer ones whole, so a longer text is cut, and that is said.
+Terminals accept about 75 kB of base64 at once and drop longer texts entirely. So a longer text is cut, and the operator is
+informed.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from typing import Any, NamedTuple
 from textual.app import App
 
 LONGEST_BASE64 = 74_994
-"""What the strictest of the common terminals takes."""
+"""What the strictest of the common terminals accepts."""
 
 LONGEST_BYTES = LONGEST_BASE64 // 4 * 3
 
 
 class Copied(NamedTuple):
-    """What went to the clipboard: `text` is all or the beginning of what was to be copied."""
+    """What went to the clipboard: `text` is all of it, or its beginning."""
 
     text: str
     bytes: int
@@ -36,26 +37,26 @@ class Copied(NamedTuple):
 
 
 def as_much_as_fits(text: str) -> Copied:
-    """The longest beginning of `text` that a terminal takes; no letter is cut in two."""
+    """Return the longest beginning of `text` that a terminal accepts; no letter is cut in two."""
     whole = text.encode(errors="replace")
     part = whole[:LONGEST_BYTES].decode(errors="ignore")
     return Copied(part, len(part.encode()), len(whole))
 
 
 def osc_52(text: str) -> str:
-    """The sequence that puts `text` on the clipboard."""
+    """Return the sequence that puts `text` on the clipboard."""
     return f"\x1b]52;c;{base64.b64encode(text.encode(errors='replace')).decode('ascii')}\a"
 
 
 def through_tmux(sequence: str) -> str:
-    """`sequence` wrapped so that tmux hands it on to the terminal outside, if its `allow-passthrough` is on."""
+    """Wrap `sequence` so that tmux passes it to the terminal outside, if its `allow-passthrough` is on."""
     return f"\x1bPtmux;{sequence.replace(chr(27), chr(27) * 2)}\x1b\\"
 
 
 def copy(app: App[Any], text: str, environment: Mapping[str, str] = os.environ) -> Copied:
-    """Put `text`, or as much as fits, on the clipboard; what is returned says how much, in words for the operator.
+    """Put `text`, or as much as fits, on the clipboard. Return how much that was.
 
-    In tmux both forms are sent: tmux takes the plain one itself where its `set-clipboard` is on, and hands on the wrapped one.
+    In tmux both forms are sent: tmux uses the plain one where its `set-clipboard` is on, and passes the wrapped one on.
     """
     copied = as_much_as_fits(text)
     app.copy_to_clipboard(copied.text)

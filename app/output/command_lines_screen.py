@@ -34,7 +34,10 @@ class CommandLinesScreen(ModalScreen[None]):
     ]
 
     def __init__(self, done: Sequence[str], shows: str) -> None:
-        """`done` are the lines of what was done last, `shows` the one of the current view; either may be empty."""
+        """Create the screen.
+
+        `done` are the lines of what was done last, `shows` is the one of the current view; either may be empty.
+        """
         super().__init__()
         self._done, self._shows = tuple(done), shows
 
@@ -55,9 +58,7 @@ class CommandLinesScreen(ModalScreen[None]):
     def _text(self) -> Text:
         text = Text()
         text.append("What was done last\n", "bold")
-        text.append(
-            "".join(f"$ {one_line(line)}\n" for line in self._done) or "nothing that a command line does as well\n"
-        )
+        text.append("".join(f"$ {one_line(line)}\n" for line in self._done) or "nothing that a command line can do\n")
         text.append("What is in sight\n", "bold")
         text.append(f"$ {one_line(self._shows)}" if self._shows else "only the console shows this")
         return text

@@ -1,6 +1,6 @@
 """Writing what a view shows to a file: its rows as CSV or JSON, the screen as SVG or text.
 
-A file that is there already is never overwritten unless that is asked for.
+An existing file is overwritten only when the operator asks for it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class BadExport(ValueError):
 
 
 class Target(NamedTuple):
-    """Where to write. `overwrite` allows to replace a file."""
+    """Where to write. `overwrite` allows replacing a file."""
 
     file: Path
     overwrite: bool
@@ -39,7 +39,7 @@ class Target(NamedTuple):
 
 
 def target_of(text: str, usage: str) -> Target:
-    """What follows ``:export`` and ``:screenshot``: a file, and perhaps ``!``. Raises `BadExport`."""
+    """Return what follows ``:export`` and ``:screenshot``: a file, and perhaps ``!``. Raises `BadExport`."""
     named = text.strip()
     overwrite = named.endswith(OVERWRITE_SIGN)
     named = named.removesuffix(OVERWRITE_SIGN).strip()
@@ -52,7 +52,7 @@ def target_of(text: str, usage: str) -> Target:
 
 
 def export_rows(app: App[Any], rows: Iterable[Row], target: Target) -> str:
-    """Write the rows in the format that the suffix of the file names; returns what to tell. Raises `BadExport`."""
+    """Write the rows in the format that the file's suffix names. Return the message to show. Raises `BadExport`."""
     listed = list(rows)
     match target.suffix:
         case ".csv":
@@ -65,7 +65,7 @@ def export_rows(app: App[Any], rows: Iterable[Row], target: Target) -> str:
 
 
 def export_screen(app: App[Any], target: Target) -> str:
-    """Write what is on the screen as a picture (.svg) or as text (.txt); returns what to tell. Raises `BadExport`."""
+    """Write the screen as a picture (.svg) or as text (.txt). Return the message to show. Raises `BadExport`."""
     match target.suffix:
         case ".svg":
             content = without_fonts(app.export_screenshot())
@@ -77,7 +77,10 @@ def export_screen(app: App[Any], target: Target) -> str:
 
 
 def deliver(app: App[Any], target: Target, content: str) -> str:
-    """Hand `content` to whoever sits at the console: in a browser as a download, which touches no file on this machine."""
+    """Write `content`, or in a browser offer it as a download, which touches no file on this machine.
+
+    Return the message to show.
+    """
     if app.is_web:
         app.deliver_text(io.StringIO(content), save_filename=target.file.name)
         return f"sent to the browser as {target.file.name}"
@@ -86,7 +89,7 @@ def deliver(app: App[Any], target: Target, content: str) -> str:
 
 
 def as_csv(rows: Sequence[Row]) -> str:
-    """A line of titles, then a line a row. Columns are in the order in which rows bring them."""
+    """Return a line of titles, then a line for each row. Columns are in the order in which rows bring them."""
     titles = list(dict.fromkeys(title for row in rows for title in row))
     text = io.StringIO()
     writer = csv.DictWriter(text, titles, restval="", lineterminator="\n")
@@ -96,30 +99,30 @@ def as_csv(rows: Sequence[Row]) -> str:
 
 
 def as_json(rows: Sequence[Row]) -> str:
-    """A list with an object a row, a row a line."""
+    """Return a list with an object for each row, one row on a line."""
     if not rows:
         return "[]\n"
     return "[\n" + ",\n".join(msgspec.json.encode(row).decode() for row in rows) + "\n]\n"
 
 
 def as_text(rows: Sequence[Row]) -> str:
-    """For people to paste: a line a row, cells apart by tabs, as spreadsheets take them."""
+    """Return text for pasting: a line for each row, with tabs between cells, as spreadsheets accept it."""
     return "\n".join("\t".join(cell.strip() for cell in row.values()) for row in rows)
 
 
 def screen_text(app: App[Any]) -> str:
-    """Every line of the screen without its colours, and without blanks at the right."""
+    """Return every line of the screen without colours and without blanks at the right."""
     strips = app.screen._compositor.render_strips()  # the only place where the painted screen stands as text
     return "".join(f"{''.join(segment.text for segment in strip).rstrip()}\n" for strip in strips)
 
 
 def without_fonts(svg: str) -> str:
-    """The picture without references to fonts on the net: it names a monospaced one that every viewer has."""
+    """Return the picture without references to fonts on the net; it names a monospaced one that every viewer has."""
     return re.sub(r"\s*@font-face \{.*?\}", "", svg, flags=re.DOTALL)
 
 
 def write(target: Target, content: str) -> None:
-    """Put `content` into the file. Raises `BadExport` when it is there already, or cannot be written."""
+    """Put `content` into the file. Raises `BadExport` if it exists already, or cannot be written."""
     file = target.file
     try:
         with file.open("w" if target.overwrite else "x", encoding="utf-8", errors="replace", newline="") as out:

@@ -24,29 +24,29 @@ class ColumnOf(Generic[Row]):
     title: str
     text: Callable[[Row], str]
     tone: str | Callable[[Row], str] | None = None
-    """What a cell is painted in; that of the row when it is None."""
+    """The tone of a cell; that of the row if it is None."""
     widest: str | int = ""
-    """The widest text that is expected, or how many cells that takes; the title fits in any case."""
+    """The widest expected text, or its width in cells. The title fits in any case."""
     rank: Callable[[Row], object] | None = None
-    """What rows are sorted by, None for rows that come last; without it the text of the cell decides."""
+    """The value to sort rows by, None for rows that come last; without it they are sorted by the text of the cell."""
 
     @property
     def width(self) -> int:
-        """In cells, the gap behind it included; `BoardModel.widen` may make the column wider."""
+        """The width in cells, including the gap; `BoardModel.widen` may make the column wider."""
         widest = self.widest if isinstance(self.widest, int) else cell_len(self.widest)
         return max(cell_len(self.title), widest) + 1
 
 
 class SortableModel(TableModel, Protocol):
-    """A `TableModel` that knows how its rows are sorted."""
+    """A `TableModel` whose rows can be sorted."""
 
     def rank(self, key: str, title: str) -> object:
-        """What the row is sorted by in the column of this title; None for rows that come last."""
+        """Return what the row is sorted by in the column of this title; None for rows that come last."""
         ...
 
 
 class BoardModel(Generic[Row]):
-    """A `SortableModel` of declared columns. A row is made when a table asks for it first, and kept until `show_rows`."""
+    """A `SortableModel` of declared columns. A row is computed when a table first asks for it, and kept until `show_rows`."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class BoardModel(Generic[Row]):
         tone: Callable[[Row], str] = lambda _: "plain",
         outlier: Callable[[Row], bool] = lambda _: False,
     ) -> None:
-        """The first `fixed` columns never scroll sideways. Rows that are an `outlier` stand out."""
+        """Declare the columns. The first `fixed` ones never scroll sideways. Rows that are an `outlier` stand out."""
         self.fixed_columns = fixed
         self.keys: Sequence[str] = ()
         self.columns: tuple[Column, ...] = ()
@@ -67,7 +67,7 @@ class BoardModel(Generic[Row]):
         self.declare(columns)
 
     def declare(self, columns: Iterable[ColumnOf[Row]]) -> None:
-        """Show these columns from now on; those that were shown before keep their widths."""
+        """Show these columns; those that were shown before keep their widths."""
         self._declared = tuple(columns)
         self._widths = {column.title: column.width for column in self._declared} | self._widths
         self._lay_out()
@@ -78,7 +78,7 @@ class BoardModel(Generic[Row]):
         self._rows.clear()
 
     def widen(self, title: str, texts: Iterable[str], most: int | None = None, *, gap: int = 1) -> None:
-        """Make room for `texts`, up to `most` cells. A column never becomes narrower, so that nothing jumps to and fro."""
+        """Make room for `texts`, up to `most` cells. A column never becomes narrower, so that the table stays calm."""
         longest = max(map(cell_len, texts), default=0)
         width = (longest if most is None else min(longest, most)) + gap
         if width > self._widths[title]:
@@ -91,7 +91,7 @@ class BoardModel(Generic[Row]):
         self._lay_out()
 
     def row(self, key: str | None) -> Row | None:
-        """The row of this key, if there is one."""
+        """Return the row of this key, or None."""
         return self._row(key) if key is not None and key in self.keys else None
 
     def cells(self, key: str, first: int, last: int) -> Sequence[TableCell]:
@@ -125,7 +125,7 @@ class BoardModel(Generic[Row]):
 
 
 class MatrixModel(BoardModel[Row]):
-    """Declared columns, which stay in sight, and behind them one column for each of some members."""
+    """A model of declared columns, which stay in sight, followed by one column for each of some members."""
 
     def __init__(
         self,
@@ -136,7 +136,10 @@ class MatrixModel(BoardModel[Row]):
         tone: Callable[[Row], str] = lambda _: "plain",
         outlier: Callable[[Row], bool] = lambda _: False,
     ) -> None:
-        """`cells_of` gives the cells of a row in the columns of these members; `rank_of` is the rank of one of them."""
+        """Declare the columns.
+
+        `cells_of` returns the cells of a row in the columns of these members; `rank_of` ranks one of them.
+        """
         self._members: dict[str, Column] = {}
         self._labels: tuple[str, ...] = ()
         self._cells_of, self._rank_of = cells_of, rank_of
@@ -168,17 +171,17 @@ class MatrixModel(BoardModel[Row]):
 
 
 def told_text(count: int | None, *, zero: str = "0") -> str:
-    """A count as a cell; that it is not told where it is None."""
+    """Return a count as a cell; None means that it is not told."""
     return NOT_TOLD if count is None else str(count) if count else zero
 
 
 def text_rank(text: str) -> object:
-    """What a cell is sorted by when nothing but its text is known; None for a cell without any."""
+    """Return what a cell is sorted by if only its text is known; None for an empty cell."""
     return natural(text) or None
 
 
 def natural(text: str) -> tuple[tuple[bool, int, str], ...]:
-    """What to compare texts by so that `n10` comes after `n9`."""
+    """Return what to compare texts by so that `n10` comes after `n9`."""
     return tuple(
         (False, int(part), "") if part.isdecimal() else (True, 0, part.casefold())
         for part in NUMBER.split(text)

@@ -19,25 +19,28 @@ NAMES_SPELT_OUT = 3
 
 
 class ConnectionSummary:
-    """Looks at one cluster. Ages are in whole seconds, so what it says changes at most once a second by itself."""
+    """Describes how well the members of a remote cluster are connected; of other clusters there is nothing to describe.
+
+    Ages are in whole seconds, so the texts change by themselves at most once a second.
+    """
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._remote = cluster if isinstance(cluster, ConnectionStatusSource) else None
 
     def marks(self) -> dict[str, str]:
-        """What to put beside each member whose news are old, or that was never reached."""
+        """Return the mark of each member that is out of date or was never reached."""
         now_us = self._cluster.now_us()
         marks = {}
-        for label, one in self._reach().items():
-            if one.contact == "stale":
-                marks[label] = f"stale {age_text(now_us - one.since_us)}"
-            elif one.contact == "connecting":
+        for label, status in self._reach().items():
+            if status.contact == "stale":
+                marks[label] = f"stale {age_text(now_us - status.since_us)}"
+            elif status.contact == "connecting":
                 marks[label] = "not reached"
         return marks
 
     def badges(self, *, live: bool) -> list[TableCell]:
-        """Where this is, and whether anything can be changed from here; the past can not."""
+        """Return where the cluster runs, and whether it can be changed from here; the past cannot."""
         writable = self._cluster.writable and live
         if self._remote is None:
             return [TableCell("RW" if writable else "RO", "strong")]
@@ -45,12 +48,14 @@ class ConnectionSummary:
         return [TableCell(one_line(self._remote.environment), "warning"), TableCell(right, "strong")]
 
     def problems(self) -> list[TableCell]:
-        """How many members are out of reach, and whose history is not whole."""
+        """Return how many members are out of reach, and whose history is incomplete."""
         connection_status = self._reach()
-        away = sum(one.contact != "connected" for one in connection_status.values())
-        torn = [one_line(label) for label, one in connection_status.items() if one.incomplete]
+        away = sum(status.contact != "connected" for status in connection_status.values())
+        torn = [one_line(label) for label, status in connection_status.items() if status.incomplete]
         more = f" and {len(torn) - NAMES_SPELT_OUT} more" if len(torn) > NAMES_SPELT_OUT else ""
-        standing = {label: one.state for label, one in connection_status.items() if one.state not in ("", "connected")}
+        standing = {
+            label: status.state for label, status in connection_status.items() if status.state not in ("", "connected")
+        }
         if standing:
             named = [f"{one_line(label)} {state}" for label, state in list(standing.items())[:NAMES_SPELT_OUT]]
             more = f" and {len(standing) - NAMES_SPELT_OUT} more" if len(standing) > NAMES_SPELT_OUT else ""
@@ -62,22 +67,24 @@ class ConnectionSummary:
         ]
 
     def facts(self, label: str) -> Iterator[Fact]:
-        """How this member is reached."""
-        one = self._reach().get(label)
-        if one is None:
+        """Yield how this member is reached."""
+        status = self._reach().get(label)
+        if status is None:
             return
         now_us = self._cluster.now_us()
-        age, why = age_text(now_us - one.since_us), f": {one_line(one.why)}" if one.why else ""
-        match one.contact:
+        age, why = age_text(now_us - status.since_us), f": {one_line(status.why)}" if status.why else ""
+        match status.contact:
             case "connected":
-                yield Fact("connection", f"{one.url}, connected since {age}")
+                yield Fact("connection", f"{status.url}, connected since {age}")
             case "stale":
-                yield Fact("connection", f"{one.url}, last heard {age} ago{why}", "warning")
+                yield Fact("connection", f"{status.url}, last heard {age} ago{why}", "warning")
                 yield Fact("", "what follows is what it believed then", "faint")
             case _:
-                yield Fact("connection", f"{one.url}, not reached, tried for {age}{why}", "warning")
-        if one.incomplete:
-            yield Fact("history", f"incomplete: {one.incomplete} is lost, so something may be missing here", "warning")
+                yield Fact("connection", f"{status.url}, not reached, tried for {age}{why}", "warning")
+        if status.incomplete:
+            yield Fact(
+                "history", f"incomplete: {status.incomplete} is lost, so something may be missing here", "warning"
+            )
 
     def _reach(self) -> Mapping[str, ConnectionStatus]:
         return {} if self._remote is None else self._remote.connection_status()
@@ -88,7 +95,7 @@ SOURCE_NAMES = {"logs": "logs", "client-protocol": "what clients are told"}
 
 
 def header_parts(session: ConsoleSession, connections: ConnectionSummary, view: ViewName) -> list[TableCell]:
-    """What the first line says now."""
+    """Return what the first line shows now."""
     cluster, picture = session.cluster, session.picture
     running = sum(belief.running for belief in picture.members.values())
     masters = picture.masters()
@@ -97,7 +104,7 @@ def header_parts(session: ConsoleSession, connections: ConnectionSummary, view: 
     broken = len(session.violations)
     return [
         TableCell(one_line(cluster.name), "strong"),
-        _source_cell(session),
+        _witnesscell(session),
         *([TableCell(f"› {view}", "faint")] if view != VIEW_NAMES[0] else []),
         TableCell(moment_text(session), "warning"),
         *connections.badges(live=session.live),
@@ -114,14 +121,14 @@ def header_parts(session: ConsoleSession, connections: ConnectionSummary, view: 
     ]
 
 
-def _source_cell(session: ConsoleSession) -> TableCell:
-    """What kind of cluster this is. What is past of a live one is not live."""
+def _witnesscell(session: ConsoleSession) -> TableCell:
+    """Return the kind of cluster. The past of a live one is not live."""
     source = session.cluster.source
     if source == "copy":
         return TableCell("COPY", "warning")
-    witnessed = {one for belief in session.picture.members.values() for one in belief.witnessed_by}
+    witnessed = {witness for belief in session.picture.members.values() for witness in belief.witnessed_by}
     if source == "recorded" and witnessed:
-        return TableCell(f"from {' and '.join(SOURCE_NAMES[one] for one in sorted(witnessed))}", "faint")
+        return TableCell(f"from {' and '.join(SOURCE_NAMES[witness] for witness in sorted(witnessed))}", "faint")
     return TableCell(source if session.live or source != "live" else "", "faint")
 
 
@@ -131,14 +138,14 @@ def _load_text(session: ConsoleSession) -> str:
 
 
 def _journal_text(session: ConsoleSession) -> str:
-    """Whose journal cannot be written, and why; empty when every one can."""
+    """Return whose journal cannot be written, and why; empty if there is none."""
     picture = session.picture
     if picture.journal_failure:
         return f"✕ no journal: {one_line(picture.journal_failure)}"
     failing = {
-        one.label: one.journal_failure
-        for one in picture.members.values()
-        if one.journal_failure and one.reached and one.status not in ("stopped", "killed")
+        belief.label: belief.journal_failure
+        for belief in picture.members.values()
+        if belief.journal_failure and belief.reached and belief.status not in ("stopped", "killed")
     }
     if not failing:
         return ""
@@ -148,7 +155,7 @@ def _journal_text(session: ConsoleSession) -> str:
 
 
 def moment_text(session: ConsoleSession) -> str:
-    """Where the playhead is, when it is not at the newest; empty otherwise."""
+    """Return where the playhead is; empty at the present."""
     playhead = session.playhead
     if playhead.live:
         return ""

@@ -10,10 +10,10 @@ from quarterdeck.backend.picture.text.text_filter import text_filter
 from quarterdeck.widgets.line_table import Column, TableCell
 
 SORT_MARKS = ("↑", "↓")
-"""Behind the title of the column that is sorted by: upwards, and reversed. They are no glyphs of any state."""
+"""Marks behind the title of the column that is sorted by: ascending, and reversed."""
 
 SEARCHED_COLUMNS = 16
-"""A filter looks at no more columns than these: a matrix may have as many as there are members."""
+"""A filter searches at most this many columns: a matrix may have as many as there are members."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class TableSettings:
 
 
 class SortFilterModel:
-    """Stands between a model and the table that paints it."""
+    """A model that sorts and filters another one for the table that paints it."""
 
     def __init__(self, inner: SortableModel) -> None:
         self.inner = inner
@@ -40,21 +40,21 @@ class SortFilterModel:
 
     @property
     def titles(self) -> tuple[str, ...]:
-        """Titles of all columns that have one, hidden ones included."""
+        """Titles of all columns that have one, including hidden ones."""
         return tuple(column.title for column in self.inner.columns if column.title)
 
     @property
     def chip(self) -> str:
-        """The filter in force and what it leaves; empty without one."""
+        """The filter in force and how many rows it leaves; empty without one."""
         text = self.table_settings.filter
         return f"/{text}  {len(self.keys)} of {len(self.inner.keys)}" if text else ""
 
     def change_settings(self, **changes: str | bool | tuple[str, ...]) -> None:
-        """Change the arrangement; `LineTable.show` makes it seen."""
+        """Change the settings; `LineTable.show` makes it visible."""
         self.table_settings = replace(self.table_settings, **changes)  # type: ignore[arg-type]
 
     def renew(self) -> None:
-        """Sort and filter again at the next look: cells have changed."""
+        """Sort and filter again at the next look, because cells have changed."""
         self._known = None
 
     @property
@@ -98,7 +98,7 @@ class SortFilterModel:
         return self.inner.outlier(key)
 
     def row(self, key: str) -> dict[str, str]:
-        """The cells of a row by the titles of their columns, to copy or export; those without a title are left out."""
+        """Return the cells of a row by the titles of their columns, to copy or export."""
         columns = self.inner.columns
         hidden = self.table_settings.hidden
         cells = self.inner.cells(key, 0, len(columns))
@@ -128,6 +128,6 @@ class SortFilterModel:
         return " ".join(cell.text for cell in cells)
 
     def _rank(self, key: str) -> tuple[bool, object]:
-        """Rows with nothing in the column come last, or first when the order is reversed."""
+        """Return the rank; rows without one come last, or first in reversed order."""
         rank = self.inner.rank(key, self.table_settings.sort)
         return rank is None, 0 if rank is None else rank

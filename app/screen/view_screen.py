@@ -35,11 +35,11 @@ from quarterdeck.widgets.status_line import StatusLine
 from quarterdeck.widgets.view_bar import BarView, ViewBar
 
 MOST_FOLLOWED = 30
-"""In a cluster of more members a detail is told anew at most once a second."""
+"""In a cluster of more members a detail is updated at most once a second."""
 
 
 class RowDetail(FactSheet):
-    """Asks for the facts only when it is in sight, and something has changed that they are about."""
+    """The facts about the row under the cursor. They are computed only while they are in sight and something has changed."""
 
     def __init__(self, session: ConsoleSession) -> None:
         super().__init__(id="row-detail")
@@ -57,10 +57,10 @@ class RowDetail(FactSheet):
         session = self._session
         picture = session.picture
         news = picture.at if len(picture.members) <= MOST_FOLLOWED else 0
-        about = (row, session.now_us() // SECOND_US, session.epoch, news)
-        if about != self._about:
+        subject = (row, session.now_us() // SECOND_US, session.epoch, news)
+        if subject != self._about:
             moved = row != self._row
-            self._about, self._row = about, row
+            self._about, self._row = subject, row
             self.show(facts() if row is not None else ())
             if moved:
                 self.scroll_home(animate=False)
@@ -72,7 +72,7 @@ class RowDetail(FactSheet):
 
 
 ACT = re.compile(r"app\.act\('([a-z-]+)'\)")
-"""What a binding of an action does, as `app.key_map` writes it."""
+"""The binding of an action, as `app.key_map` writes it."""
 
 BAR = tuple(
     BarView(action.key_display, keys_for(action)[0], view.name, action.title, view.short)
@@ -81,29 +81,29 @@ BAR = tuple(
 )
 
 MESSAGE_SECONDS = 60.0
-"""So long a message is news."""
+"""How long a message stays."""
 ROOMY_ROWS = 20
-"""Fewer rows than that are for the cluster alone."""
+"""A screen of fewer rows has no room for suggestions."""
 
 NEW_US = 60 * SECOND_US
 CALM_US = 5 * SECOND_US
-"""How long a run is new, and after how long without an event nothing happens."""
+"""How long a run is new, and after how long without an event it is calm."""
 
 COLUMNS_FOR_DETAIL = 150
-"""From so many columns on the detail of a row stands beside the tables."""
+"""The width from which the detail of a row stands beside the tables."""
 
 COLUMNS_BESIDE_PICTURES = 190
 """The same for views whose drawings or lines need the width themselves."""
 
 ROWS_FOR_VIEWS = 30
-"""On a screen of fewer rows there is no line with the names of the views."""
+"""The height from which there is a line with the names of the views."""
 
 
 class ViewScreen(Screen[None]):
-    """One view of a session. The console calls `tick`; a view says what it shows in `body` and `paint`.
+    """One view of a session. The console calls `tick`; a view implements `body` and `paint`.
 
-    Member actions are for `targets()`. Whatever the view itself can do stands in `handlers`, by the id of the action;
-    those win over the console's own.
+    Actions on members are for `targets()`. What the view itself can do stands in `handlers`, by the id of the action; they
+    precede the console's own.
     """
 
     DEFAULT_CSS = """
@@ -117,7 +117,7 @@ class ViewScreen(Screen[None]):
     view: ClassVar[ViewName]
 
     detailed = False
-    """Whether the row under the cursor is told in full beside the tables, where there is room."""
+    """Whether the detail of the row under the cursor is shown beside the tables, where there is room."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (COLUMNS_FOR_DETAIL, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (ROWS_FOR_VIEWS, "-tall")]
@@ -156,46 +156,46 @@ class ViewScreen(Screen[None]):
     # What a view says of itself
 
     def body(self) -> Iterable[Widget]:
-        """The widgets between the first line and the sentence."""
+        """Return the widgets between the first line and the sentence."""
         raise NotImplementedError
 
     def paint(self) -> None:
         """Show the session as it is now; called when there is news, and once a second for the ages."""
         raise NotImplementedError
 
-    def take(self, records: Sequence[Record]) -> None:
-        """Take in records that came just now; called also while the view is hidden."""
+    def receive(self, records: Sequence[Record]) -> None:
+        """Receive records that have just arrived; called also while the view is hidden."""
 
     @property
     def table(self) -> LineTable | None:
-        """The main table, if there is one: it gives targets, sorting, filtering, copying and export."""
+        """The main table, if there is one, for targets, sorting, filtering, copying and export."""
         return None
 
     @property
     def sort_filter(self) -> SortFilterModel | None:
-        """The arranged model of the main table."""
+        """The sorted and filtered model of the main table."""
         table = self.table
         return table.model if table is not None and isinstance(table.model, SortFilterModel) else None
 
     def targets(self) -> tuple[str, ...]:
-        """Labels of the members that an action is for; nobody when members are not what the view shows."""
+        """Return the labels of the members that an action is for; empty where the view does not show members."""
         return ()
 
     @property
     def member_under_cursor(self) -> str:
-        """Label of the member that the cursor is on, whatever is selected; empty where a row is not a member."""
+        """The label of the member under the cursor, whatever is selected; empty if the row is not a member."""
         return (self.table.cursor_key or "") if self.table is not None and self.targets() else ""
 
     def sentence(self) -> Sequence[TableCell]:
-        """What is said below the body of that which the cursor is on."""
+        """Return the sentence below the body on what is under the cursor."""
         return ()
 
     def row_pointed(self) -> Hashable:
-        """What the detail is about; None for nothing."""
+        """Return what the detail is about; None for nothing."""
         return self.member_under_cursor or None
 
     def row_facts(self) -> Sequence[Fact]:
-        """What is known of that: of a member all."""
+        """Return the facts of the detail: by default, all about the member under the cursor."""
         member = self.member_under_cursor
         picture, now_us = self.session.picture, self.session.now_us()
         facts = member_detail(picture, member, now_us, recent=self.session.recent)
@@ -206,7 +206,7 @@ class ViewScreen(Screen[None]):
         )
 
     def filter_by(self, text: str) -> None:
-        """Show only what holds `text`."""
+        """Show only what contains `text`."""
         sort_filter, table = self.sort_filter, self.table
         if sort_filter is not None and table is not None:
             sort_filter.change_settings(filter=text)
@@ -218,12 +218,12 @@ class ViewScreen(Screen[None]):
         return self.sort_filter.table_settings.filter if self.sort_filter is not None else ""
 
     def rows(self) -> Iterable[Mapping[str, str]]:
-        """All rows in sight of the filter, for an export."""
+        """Return all rows that the filter leaves, for an export."""
         sort_filter = self.sort_filter
         return [sort_filter.row(key) for key in sort_filter.keys] if sort_filter is not None else []
 
     def copied_rows(self) -> Sequence[Mapping[str, str]]:
-        """The selected rows, else the one under the cursor."""
+        """Return the selected rows, or the one under the cursor."""
         sort_filter, table = self.sort_filter, self.table
         if sort_filter is None or table is None:
             return []
@@ -231,7 +231,7 @@ class ViewScreen(Screen[None]):
         return [sort_filter.row(key) for key in keys]
 
     def _quiet_line(self) -> Sequence[TableCell]:
-        """What to try, on the first view: while the cluster is new, and whenever nothing happens. Small screens have no room."""
+        """Return what to try, on the first view of a new or calm cluster. Small screens have no room for it."""
         session = self.session
         now_us = session.now_us()
         if (
@@ -246,55 +246,55 @@ class ViewScreen(Screen[None]):
         return [TableCell(" · ".join(text for name, text in tries if name in bound), "faint")]
 
     def holds_back(self, action: Action) -> str:
-        """Why `action` is not done here and now, in a sentence; empty when it is."""
+        """Return why `action` is not done now, in a sentence; empty if it is."""
         return ""
 
     def works(self, action_id: str) -> bool:
-        """Whether an action that this view knows can do something now; the footer leaves out what cannot."""
+        """Return whether an action of this view can do something now; the footer leaves out what cannot."""
         return True
 
     def clear_filter(self) -> bool:
-        """Take the filter away; whether there was one."""
+        """Remove the filter. Return whether there was one."""
         if not self.filter_text:
             return False
         self.filter_by("")
         return True
 
     def fit(self, height: int) -> None:
-        """Have the class of a screen so high beforehand: else everything is styled once more when the screen is told its size."""
+        """Set the class for this height beforehand: otherwise everything is styled again when the screen learns its size."""
         self.add_class("-tall" if height >= ROWS_FOR_VIEWS else "-short", update=False)
 
     def date_by(self, *, utc: bool) -> None:
         """Show times in UTC, or on the run's clock; for views that show events."""
 
     def words(self) -> Mapping[WordKind, Sequence[str]]:
-        """What may follow words at the prompt here, for completion."""
+        """Return what may follow words at the prompt here, for completion."""
         return {"column": self.sort_filter.titles} if self.sort_filter is not None else {}
 
     @property
     def focused_first(self) -> Widget | None:
-        """Who has the focus when nobody types."""
+        """The widget that has the focus while nothing is typed."""
         return self.table
 
     # What the console calls
 
     def point_at(self, label: str) -> None:
-        """Put the cursor on a member, where members are rows."""
+        """Move the cursor to a member, where members are rows."""
         if self.table is not None:
             self.table.point_at(label)
 
     def point_at_event(self, event: Pointed) -> None:
-        """Put the cursor on an event, where events are rows, and say why it happened if that is asked."""
+        """Move the cursor to an event, where events are rows, and explain it if `event` asks for that."""
 
     def aim(self, member: str, event: Pointed | None) -> None:
-        """Put the cursor on a member, and on an event, as far as they are named."""
+        """Move the cursor to a member and to an event, as far as they are given."""
         if member:
             self.point_at(member)
         if event is not None:
             self.point_at_event(event)
 
     def tick(self, *, news: bool) -> None:
-        """Called at the console's clock while the view is in sight."""
+        """Update the view; called at the console's clock while it is in sight."""
         if self.message.parts and monotonic() - self._message_since > MESSAGE_SECONDS:
             self.message.show([])
         second = self.session.now_us() // SECOND_US
@@ -315,13 +315,13 @@ class ViewScreen(Screen[None]):
         self._say_below()
 
     def show_message(self, text: str, *, error: bool = False) -> None:
-        """Put one line above the footer; it stays until the next, or until it is no news any more."""
+        """Show one line above the footer, until the next or for a minute."""
         self._message_since = monotonic()
         parts = [TableCell("✕ error", "bad")] if error else []
         self.message.show([*parts, TableCell(one_line(text), "bad" if error else "plain")])
 
     def focus_body(self) -> None:
-        """Give the focus back after somebody has typed."""
+        """Give the focus back after typing."""
         if self.focused_first is not None:
             self.focused_first.focus()
 
@@ -348,8 +348,10 @@ class ViewScreen(Screen[None]):
         elif message.sign == ":":
             if any(part.tone == "bad" for part in self.message.parts):
                 self.message.show(())  # an error is about what was typed before
-            told = self.console.suggestions(message.text)
-            self.candidates.show([(one.shown, one.meaning) for one in told.candidates], told.effect)
+            suggestions = self.console.suggestions(message.text)
+            self.candidates.show(
+                [(suggestion.shown, suggestion.meaning) for suggestion in suggestions.candidates], suggestions.effect
+            )
 
     def on_prompt_dismissed(self, message: Prompt.Dismissed) -> None:
         if message.sign == "/":
@@ -373,7 +375,7 @@ class ViewScreen(Screen[None]):
             self.below.display = bool(parts)
 
     def _find_hints(self) -> None:
-        """Each action that is bound here and now, and hinted at, with its keys."""
+        """Find each action that is bound here, with its keys."""
         found: dict[str, Hint] = {}
         for _, binding, enabled, _ in self.active_bindings.values():
             called = ACT.fullmatch(binding.action)
@@ -383,15 +385,17 @@ class ViewScreen(Screen[None]):
         self._show_hints()
 
     def _show_hints(self) -> None:
-        """Of what is bound, what does something now."""
+        """Show those hints whose actions can do something now."""
         targets = self.targets()
         kept = KEPT if self.console.has_way_back else KEPT_AT_HOME
         asides = {*KEPT, *KEPT_AT_HOME}
         self.hints.show(
             [
                 hint
-                for one, hint in self._hints
-                if one not in asides and self.works(one) and works(action_called(one), self.session, targets)
+                for action_id, hint in self._hints
+                if action_id not in asides
+                and self.works(action_id)
+                and works(action_called(action_id), self.session, targets)
             ],
-            [hint for name in kept for one, hint in self._hints if one == name],
+            [hint for name in kept for action_id, hint in self._hints if action_id == name],
         )

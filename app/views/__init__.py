@@ -1,3 +1,4 @@
-"""The screens, one room for each view with its screen, its model and its style sheet. view_screen.py holds what all of
-them share.
+"""The views of the console, one file each, or a room where one is large.
+
+`app/actions/views.py` describes them.
 """

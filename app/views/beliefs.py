@@ -48,15 +48,15 @@ TONE_OF: dict[BeliefState, str] = {
 PLAIN_WIDTH = len("✕ removed") + 1
 SUSPECTED_WIDTH = len("? suspected") + 1
 NAME_OVER_GLYPH = (3, 10)
-"""Where there is room for glyphs only, at least and at most so much of a name stands above them."""
+"""The least and the greatest width of a name above a column that has room for glyphs only."""
 LONGEST_NAME = 22
-"""Longer labels are cut short in columns; the fixed columns have to leave room for the rest."""
+"""Longer labels are cut in columns; the fixed columns have to leave room for the rest."""
 FACTS_WIDTH = 34
-"""Cells that what an observer says of itself usually takes."""
+"""The usual width of what an observer reports of itself."""
 
 
 class BeliefRow(NamedTuple):
-    """What an observer says of itself. `mark` says how old that is, when it is only what was heard last."""
+    """What an observer reports of itself. `mark` is the age of an outdated report."""
 
     key: str
     facts: ObserverFacts
@@ -73,7 +73,7 @@ class BeliefRow(NamedTuple):
 
     @property
     def list_text(self) -> str:
-        """The version of its list, after how old the news of it are."""
+        """The version of its list, after the age of the report."""
         return f"{self.mark} {self.facts.list_version}".strip()
 
 
@@ -90,17 +90,17 @@ TABLE_COLUMN: ColumnOf[BeliefRow] = ColumnOf(
     lambda row: "warning" if row.facts.table_differs else row.tone,
     f"{DISSENT_GLYPH} none",
 )
-"""It is there once there are partition tables."""
+"""Shown once there are partition tables."""
 
 
 WITH_WORDS_ONLY = ("master", "table")
-"""Columns that are left out where there is no room for words; a glyph tells the master as well."""
+"""Columns that are left out where there is no room for words; a glyph marks the master as well."""
 
 
 class BeliefMatrixModel(MatrixModel[BeliefRow]):
-    """Rows are observers, columns are members, both in the order of the labels that it is given.
+    """Rows are observers, columns are members, both in the order of the given labels.
 
-    Cells have a glyph and a word; after `fit` to a room that is too small for the words, glyphs alone.
+    Cells have a glyph and a word; after `fit` to a width that is too small for words, only glyphs.
     """
 
     def __init__(self, picture: Picture) -> None:
@@ -117,7 +117,7 @@ class BeliefMatrixModel(MatrixModel[BeliefRow]):
         self.summary: BeliefSummary = summarize_beliefs(picture)
 
     def update(self, picture: Picture, labels: Sequence[str], marks: Mapping[str, str]) -> None:
-        """Compare the beliefs anew. `marks` says by label whose beliefs are only what was heard last, and how old that is."""
+        """Compare the beliefs again. `marks` has the age of each outdated report, by label."""
         self._picture, self._marks = picture, marks
         self.summary = summarize_beliefs(picture)
         keys = self.keys if len(labels) == len(self.keys) and tuple(labels) == self.keys else tuple(labels)
@@ -134,7 +134,7 @@ class BeliefMatrixModel(MatrixModel[BeliefRow]):
         self._widen_facts()
 
     def fit(self, width: int) -> None:
-        """Leave the words and the column of masters out when there is no room for them in so many cells."""
+        """Leave out words and the column of masters if the width is too small for them."""
         glyphs_only = MARKER_WIDTH + FACTS_WIDTH + len(self.keys) * SUSPECTED_WIDTH > width
         if self._glyphs_only != glyphs_only:
             self._glyphs_only = glyphs_only
@@ -146,7 +146,7 @@ class BeliefMatrixModel(MatrixModel[BeliefRow]):
             self._name_width = longest_name(self.keys, width - facts) if glyphs_only else 0
 
     def sentence(self, key: str) -> str:
-        """In what the list of this observer is another one than most hold; empty when it is not."""
+        """Return how the list of this observer differs from that of most; empty if it does not."""
         return how_it_differs(self._picture, self.summary, key)
 
     def _declare(self) -> None:
@@ -169,7 +169,6 @@ class BeliefMatrixModel(MatrixModel[BeliefRow]):
             )
 
     def _titles(self, labels: Sequence[str]) -> Sequence[str]:
-        """What stands above the columns of these members."""
         names = [one_line(label) for label in labels]
         return told_apart(names, self._name_width if self._glyphs_only else LONGEST_NAME)
 
@@ -180,7 +179,7 @@ class BeliefMatrixModel(MatrixModel[BeliefRow]):
         return Column(title, max(min(cell_len(title), LONGEST_NAME) + 1, least))
 
     def _widen_facts(self) -> None:
-        """Make room for the longest that the facts of any observer can be, without spelling each of them out."""
+        """Make room for the longest facts that any observer may report, without writing each of them out."""
         beliefs = self._picture.members.values()
         masters = {belief.master for belief in beliefs if belief.master}
         self.widen("master", (one_line(self._picture.label_of(master)) for master in masters), LONGEST_NAME)
@@ -199,16 +198,18 @@ class BeliefMatrixModel(MatrixModel[BeliefRow]):
 
 
 def longest_name(labels: Sequence[str], room: int) -> int:
-    """How much of each name can stand above its column so that all columns are in sight, if that is possible."""
+    """Return the width of the longest names with which all columns are in sight, if possible."""
     least, most = NAME_OVER_GLYPH
     lengths = [cell_len(one_line(label)) for label in labels]
-    fitting = (longest for longest in range(most, least, -1) if sum(min(one, longest) + 1 for one in lengths) <= room)
+    fitting = (
+        longest for longest in range(most, least, -1) if sum(min(length, longest) + 1 for length in lengths) <= room
+    )
     return next(fitting, least)
 
 
 ROWS_FOR_DETAIL = 36
 MASTERS_QUOTED = 2
-"""How many masters are quoted on why they do not merge; each of them takes a line or two."""
+"""How many masters are quoted on why they do not merge; each takes a line or two."""
 
 
 class BeliefsScreen(ViewScreen):
@@ -249,7 +250,7 @@ class BeliefsScreen(ViewScreen):
         return self.matrix.selection or ((self.matrix.cursor_key,) if self.matrix.cursor_key is not None else ())
 
     def tick(self, *, news: bool) -> None:
-        """Besides records, other members and news that have become older are news."""
+        """Treat a new order of members and outdated reports as news, too."""
         labels = self.session.labels
         moved = labels != tuple(self._matrix.keys) or self.connections.marks() != self._marks
         super().tick(news=news or moved)
@@ -266,9 +267,9 @@ class BeliefsScreen(ViewScreen):
         self._show_detail()
 
     def sentence(self) -> Sequence[TableCell]:
-        """How the observer under the cursor differs, when it does."""
-        told = self._matrix.sentence(self.matrix.cursor_key) if self.matrix.cursor_key is not None else ""
-        return [TableCell("≠", "warning"), TableCell(told)] if told else ()
+        """Return how the observer under the cursor differs, if it does."""
+        difference = self._matrix.sentence(self.matrix.cursor_key) if self.matrix.cursor_key is not None else ""
+        return [TableCell("≠", "warning"), TableCell(difference)] if difference else ()
 
     def _verdict_parts(self) -> list[TableCell]:
         links = self.session.picture.links.values()
@@ -282,7 +283,7 @@ class BeliefsScreen(ViewScreen):
         return parts
 
     def _show_apart(self, sentences: Sequence[str]) -> None:
-        """Quote the masters that do not merge, one a line; the lines are there only while there is something to quote."""
+        """Quote the masters that do not merge, one on a line."""
         for place, line in enumerate(self.apart):
             wanted = place < len(sentences)
             if wanted:
@@ -297,7 +298,7 @@ class BeliefsScreen(ViewScreen):
         self._show_detail()
 
     def _show_detail(self) -> None:
-        """All that is known of the observer under the cursor, at most once a second."""
+        """Show all that is known of the observer under the cursor, at most once a second."""
         label, now_us = self.matrix.cursor_key, self.session.now_us()
         about = (label, now_us // SECOND_US, self.session.picture.at)
         if label is None or about == self._detailed or not self.has_class("-detailed"):

@@ -13,7 +13,7 @@ from quarterdeck.app.actions.action import Action, WordKind
 from quarterdeck.app.actions.views import LETTERS
 from quarterdeck.app.commands.command_text import describe, line_of
 from quarterdeck.app.commands.confirmation import ConfirmScreen
-from quarterdeck.app.console_interface import ConsoleInterface, OpenedCluster
+from quarterdeck.app.console_interface import ConsoleInterface, OpenedCluster, Refusal
 from quarterdeck.app.screen.columns import BoardModel, ColumnOf
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
 from quarterdeck.app.screen.view_screen import ViewScreen
@@ -38,7 +38,7 @@ NAMES = demo_names()
 
 
 class DemoRow(NamedTuple):
-    """A demo, its script once that is read, and how it went so far."""
+    """A demo, its script once that is read, and its attempts so far."""
 
     name: str
     scenario: Scenario | None
@@ -46,22 +46,22 @@ class DemoRow(NamedTuple):
 
 
 def minutes(scenario: Scenario) -> str:
-    """How long a demo takes, as far as its script says."""
+    """Return how long a demo takes, if its script says so."""
     return f"{scenario.minutes:g}" if scenario.minutes else ""
 
 
 def questions(scenario: Scenario) -> str:
-    """How many predictions a demo asks for."""
+    """Return how many predictions a demo asks for."""
     return str(sum(step.ask is not None for step in scenario.steps) or "")
 
 
 def of_scenario(text: Callable[[Scenario], str]) -> Callable[[DemoRow], str]:
-    """A text that waits for the script to be read."""
+    """Return a text that waits for the script to be read."""
     return lambda row: text(row.scenario) if row.scenario is not None else "…"
 
 
 def tone_of(row: DemoRow) -> str:
-    """What is not known yet is grey."""
+    """Return the tone: what is not yet known is grey."""
     return "faint" if row.scenario is None else "plain"
 
 
@@ -79,7 +79,7 @@ COLUMNS: tuple[ColumnOf[DemoRow], ...] = (
 
 
 class DemoModel(BoardModel[DemoRow]):
-    """Rows are demos, in order of their names."""
+    """Rows are demos, by name. Scripts are read one by one, as each takes a moment."""
 
     def __init__(self, scores: ScoreBook) -> None:
         super().__init__(COLUMNS, fixed=1)
@@ -90,7 +90,7 @@ class DemoModel(BoardModel[DemoRow]):
 
     @property
     def complete(self) -> bool:
-        """Whether all are read."""
+        """Whether all scripts are read."""
         return len(self.scenarios) == len(self.keys)
 
     def update(self) -> None:
@@ -98,13 +98,13 @@ class DemoModel(BoardModel[DemoRow]):
         self.show_rows(NAMES, lambda name: DemoRow(name, self.scenarios.get(name), self.scores.of(name)))
 
     def read_all(self) -> None:
-        """Read the scripts that are not yet; may be called from another thread."""
+        """Read the remaining scripts; may be called from another thread."""
         for name in NAMES:
             self.scenarios.setdefault(name, load_demo(name))
 
 
 def demo_facts(row: DemoRow) -> Iterator[Fact]:
-    """What a demo is about, and how it went so far."""
+    """Yield what a demo is about, and the attempts so far."""
     yield Fact("demo", row.name, "strong")
     scenario = row.scenario
     if scenario is None:
@@ -129,10 +129,10 @@ def demo_facts(row: DemoRow) -> Iterator[Fact]:
 DEFAULT_SEED = 1
 
 LEFT_OUT = "-"
-"""The answer of somebody who will not answer."""
+"""The answer that skips a question."""
 
 HELD_GROUPS = ("Time", "Views")
-"""Groups of actions that leave a question; others than those that change the cluster."""
+"""Groups of actions that would leave a question, besides those that change the cluster."""
 
 HINTS = {
     "starting": "the members are being started",
@@ -147,7 +147,7 @@ HINTS = {
 
 
 class DemosScreen(ViewScreen):
-    """Shows the list where the cluster has no lesson. A lesson goes on whether its view is shown or not."""
+    """The list of demos, or on the cluster of a demo its lesson, which goes on even while the view is hidden."""
 
     view = "demos"
     DEFAULT_CSS = """
@@ -259,10 +259,9 @@ class DemosScreen(ViewScreen):
         return self.list.cursor_key or ""
 
     def _start(self, demo: str, seed: int | None) -> None:
-        """Open a new cluster with the demo in a tab of its own, and the tutor on it."""
+        """Open a new cluster with the demo and its tutor in a tab."""
         if not demo:
-            self.console.show_message("which demo? type :demo NAME, or go to the list", error=True)
-            return
+            raise Refusal("which demo? type :demo NAME, or go to the list")
         try:
             scenario = load_demo(demo)
             opened = (
@@ -312,7 +311,7 @@ class DemosScreen(ViewScreen):
             self._demos.scores.record(demo_cluster.demo, tutor.summary)
 
     def _turn_to(self, page_from: int, transcript_length: int) -> None:
-        """Let a new page be read from its top, and what comes later be seen."""
+        """Show a new page from its top, and later parts as they come."""
         before, self._seen = self._seen, (page_from, transcript_length)
         if page_from != before[0]:
             self.sheet.scroll_home(animate=False)
@@ -360,14 +359,14 @@ class DemosScreen(ViewScreen):
             self.console.type_line("answer ")
 
     def holds_back(self, action: Action) -> str:
-        """While a question waits, a stray letter changes neither the cluster nor the view."""
+        """Let a stray letter change neither the cluster nor the view while a question waits."""
         if self.demo_cluster is None:
             return ""
         tutor = self.demo_cluster.lesson.tutor
         ask = tutor.question
         if ask is None or tutor.free or not (action.needs_write or action.group in HELD_GROUPS):
             return ""
-        return f"the question first: {self._answer_keys(ask.choices)}; P plays freely"
+        return f"answer the question first: {self._answer_keys(ask.choices)}; P plays freely"
 
     def _answer_keys(self, choices: Sequence[str]) -> str:
         letters = f"press a to {LETTERS[len(choices) - 1]}" if choices else "enter, and write the answer"
@@ -385,16 +384,14 @@ class DemosScreen(ViewScreen):
 
     def _play_freely(self) -> None:
         if self.demo_cluster is None:
-            self.console.show_message("no demo runs here; enter starts the one under the cursor", error=True)
-            return
+            raise Refusal("no demo runs here; enter starts the one under the cursor")
         lesson = self.demo_cluster.lesson
         lesson.play_freely(free=not lesson.tutor.free)
         self.repaint()
 
     def _restart(self) -> None:
         if self.demo_cluster is None:
-            self.console.show_message("no demo runs here; enter starts the one under the cursor", error=True)
-            return
+            raise Refusal("no demo runs here; enter starts the one under the cursor")
         demo, seed = self.demo_cluster.demo, self.demo_cluster.seed
 
         def anew() -> None:
@@ -410,7 +407,7 @@ class DemosScreen(ViewScreen):
             self._ask_to_leave("Leave this demo and close its cluster?", "Leave", self.console.close_tab)
 
     def _ask_to_leave(self, question: str, verb: str, leave: Callable[[], None]) -> None:
-        """Ask first, unless the demo is over and nothing is lost."""
+        """Ask first, unless nothing is lost."""
         assert self.demo_cluster is not None
         tutor = self.demo_cluster.lesson.tutor
         if tutor.phase in ("starting", "over"):
@@ -430,6 +427,6 @@ def _opened_live(demo: LiveDemo) -> OpenedCluster:
 
 
 def _equivalent_lines(command: Command) -> Sequence[str]:
-    """The line of the prompt, and the command line if there is one."""
+    """Return the line of the prompt, and the command line if there is one."""
     line = line_of(command)
     return (f":{describe(command)}", *([f"to a cluster that runs elsewhere: $ {line}"] if line else []))

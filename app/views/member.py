@@ -18,7 +18,7 @@ from quarterdeck.widgets.status_line import StatusLine
 
 
 class MemberScreen(ViewScreen):
-    """Shows one member and stays up to date. Actions done here are done to that member."""
+    """One member, kept up to date. Actions done here are done to that member."""
 
     view = "member"
 
@@ -45,7 +45,7 @@ class MemberScreen(ViewScreen):
         return self.sheet
 
     def point_at(self, label: str) -> None:
-        """Show this member from now on."""
+        """Show this member."""
         self.label = label
         if self.is_mounted:
             self.repaint()

@@ -111,7 +111,7 @@ COLUMNS: tuple[ColumnOf[MemberBoardRow], ...] = (
 
 
 class MemberModel(BoardModel[MemberBoardRow]):
-    """Rows are members in the order of the labels that it is given. While nobody is late or suspected, rows outlive an update."""
+    """Rows are members in the order of the given labels. While no member is late or suspected, rows are kept over an update."""
 
     def __init__(self) -> None:
         super().__init__(COLUMNS, fixed=1, tone=lambda row: row.tone, outlier=lambda row: row.left_us is not None)
@@ -124,7 +124,7 @@ class MemberModel(BoardModel[MemberBoardRow]):
         """Rows as they were made last, each with all that it was made of."""
 
     def update(self, picture: Picture, labels: Sequence[str], marks: Mapping[str, str], now_us: int) -> None:
-        """Show these members. `marks` says whose news are old, and how old."""
+        """Show these members. `marks` has the age of each outdated report, by label."""
         self._picture, self._now_us = picture, now_us
         self._observers = heartbeat_observers(picture)
         keys = self.keys if tuple(labels) == self.keys else tuple(labels)
@@ -154,7 +154,7 @@ class MemberModel(BoardModel[MemberBoardRow]):
         return row
 
     def _made_of(self, key: str) -> object:
-        """What a row depends on while nobody is late or suspected."""
+        """Return what a row depends on while no member is late or suspected."""
         belief, master = self._picture.members.get(key), self._picture.master_of(key)
         if belief is None:
             return None
@@ -165,14 +165,14 @@ class MemberModel(BoardModel[MemberBoardRow]):
 
 
 ROWS_FOR_DETAIL = 38
-"""The table is too wide for anything beside it: from so many rows on the detail stands below."""
+"""The table is too wide for anything beside it: from this height on, the detail stands below."""
 
 COUNTED_AT_ONCE = 200
 """More members are counted at most once a second: in a storm each of them may suspect half of the others."""
 
 
 class MembersScreen(ViewScreen):
-    """The sentence below the table spells out the member under the cursor."""
+    """The members. The sentence below the table describes the one under the cursor."""
 
     view = "members"
     detailed = True

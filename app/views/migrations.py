@@ -65,12 +65,12 @@ class MigrationModel(BoardModel[MigrationRow]):
 
 
 HEADS_SHOWN = 8
-"""How many sentences stand above the table; each of them takes a line."""
+"""Sentences above the table; each takes a line."""
 ROUNDS_SHOWN = HEADS_SHOWN - 1
 
 
 class MigrationsScreen(ViewScreen):
-    """The sentence below the table spells out the row under the cursor."""
+    """The migrations. The sentence below the table describes the one under the cursor."""
 
     view = "migrations"
     detailed = True
@@ -94,7 +94,7 @@ class MigrationsScreen(ViewScreen):
         return self.board
 
     def targets(self) -> tuple[str, ...]:
-        """The member that the migration under the cursor goes to."""
+        """Return the destination of the migration under the cursor."""
         row = self._model.row(self.board.cursor_key)
         return (row.destination,) if row is not None and row.destination in self.session.cluster.labels else ()
 
@@ -103,7 +103,7 @@ class MigrationsScreen(ViewScreen):
         return next(iter(self.targets()), "")
 
     def point_at(self, label: str) -> None:
-        """The first migration that this member takes part in."""
+        """Move the cursor to the first migration that this member takes part in."""
         self._awaited = label
         self._go_to_awaited()
 
@@ -145,14 +145,19 @@ class MigrationsScreen(ViewScreen):
         return "nothing has migrated yet" if unknown is None else f"single migrations are {NOT_TOLD}"
 
     def _rounds(self) -> tuple[Head, ...]:
-        """The rounds that logs tell of, up to the moment that is shown, the latest first: single migrations are not logged."""
+        """Return the rounds that logs report, up to the moment that is shown, the latest first: single migrations are
+        not logged.
+        """
         cluster, now_us = self.session.cluster, self.session.now_us()
         if not isinstance(cluster, LoggedCluster):
             return ()
-        begun = [one for one in cluster.story.migrations if one.start_us <= now_us]
-        told = [Head(one_line(round_text(one, now_us)), "plain") for one in reversed(begun[-ROUNDS_SHOWN:])]
+        begun = [migration_round for migration_round in cluster.story.migrations if migration_round.start_us <= now_us]
+        rounds = [
+            Head(one_line(round_text(migration_round, now_us)), "plain")
+            for migration_round in reversed(begun[-ROUNDS_SHOWN:])
+        ]
         count = f"{counted(len(begun), 'round')} of migrations in the logs; single migrations are {NOT_TOLD}"
-        return (Head(count, "faint"), *told)
+        return (Head(count, "faint"), *rounds)
 
     def _show_heads(self, heads: tuple[Head, ...]) -> None:
         for place, line in enumerate(self.heads):

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from rich.style import Style
 from textual.message import Message
 from textual.widget import Widget
 
-from quarterdeck.app.console_interface import ConsoleInterface
+from quarterdeck.app.console_interface import ConsoleInterface, Refusal
 from quarterdeck.app.screen.columns import BoardModel, ColumnOf, told_text
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
 from quarterdeck.app.screen.view_screen import ViewScreen
@@ -18,7 +17,7 @@ from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.data_board import HEAT, heat_of, partition_rates, partition_text, rate_text
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.fold.table_belief import NOBODY, TableBelief
+from quarterdeck.backend.picture.fold.table_belief import NOBODY
 from quarterdeck.backend.picture.replicas.replica_cell import MARKS
 from quarterdeck.backend.picture.replicas.replica_census import COUNTED_STATES, BadFilter, ReplicaCensus
 from quarterdeck.backend.picture.replicas.replica_map import NO_ROW, ReplicaMap
@@ -43,50 +42,31 @@ from quarterdeck.widgets.status_line import StatusLine
 LONGEST_NAME = 22
 
 
-class PartitionBoardRow(NamedTuple):
-    """What a member holds by the table that the map shows, and the table that it has itself."""
-
-    holder: HolderRow
-    own: TableBelief | None
-
-    @property
-    def version(self) -> int | None:
-        return self.own.version if self.own is not None else None
-
-    @property
-    def age_rank(self) -> int | None:
-        """The youngest table comes first."""
-        return -self.own.since_us if self.own is not None else None
-
-    def differing(self, tone: str) -> str:
-        """A warning when the table is not that of the member's master."""
-        return "warning" if self.holder.differs else tone
-
-
-COLUMNS: tuple[ColumnOf[PartitionBoardRow], ...] = (
-    ColumnOf("", lambda row: row.holder.letter, lambda row: f"hue{row.holder.hue % HUES}", 1),
-    ColumnOf("member", lambda row: row.holder.name, rank=lambda row: row.holder.hue),
-    ColumnOf("owned", lambda row: told_text(row.holder.owned), "plain"),
-    ColumnOf("backups", lambda row: told_text(row.holder.backups), "plain"),
+COLUMNS: tuple[ColumnOf[HolderRow], ...] = (
+    ColumnOf("", lambda row: row.letter, lambda row: f"hue{row.hue % HUES}", 1),
+    ColumnOf("member", lambda row: row.name, rank=lambda row: row.hue),
+    ColumnOf("owned", lambda row: told_text(row.owned), "plain"),
+    ColumnOf("backups", lambda row: told_text(row.backups), "plain"),
     ColumnOf(
         "table",
-        lambda row: row.holder.table,
-        lambda row: row.differing(row.holder.tone),
+        lambda row: row.table,
+        lambda row: "warning" if row.differs else row.tone,
         "≠ v9999999",
-        lambda row: row.version,
+        lambda row: row.own.version if row.own is not None else None,
     ),
-    ColumnOf("digest", lambda row: row.holder.digest, lambda row: row.differing("faint"), DIGEST_SHOWN),
-    ColumnOf("age", lambda row: row.holder.age, "faint", "119 min", lambda row: row.age_rank),
-    ColumnOf("behind", lambda row: f"~ {row.holder.out_of_step}" if row.holder.out_of_step else "", "warning"),
-    ColumnOf("state", lambda row: row.holder.state, widest="held back"),
+    ColumnOf("digest", lambda row: row.digest, lambda row: "warning" if row.differs else "faint", DIGEST_SHOWN),
+    # The youngest table comes first.
+    ColumnOf("age", lambda row: row.age, "faint", "119 min", lambda row: -row.own.since_us if row.own else None),
+    ColumnOf("behind", lambda row: f"~ {row.out_of_step}" if row.out_of_step else "", "warning"),
+    ColumnOf("state", lambda row: row.state, widest="held back"),
 )
 
 
-class HoldersModel(BoardModel[PartitionBoardRow]):
-    """Rows are members that hold replicas, or might."""
+class HoldersModel(BoardModel[HolderRow]):
+    """Rows are members that hold replicas, or might. They are also the legend of the replica map."""
 
     def __init__(self, shown: ReplicaMap) -> None:
-        super().__init__(COLUMNS, fixed=2, tone=lambda row: row.holder.tone, outlier=lambda row: row.holder.differs)
+        super().__init__(COLUMNS, fixed=2, tone=lambda row: row.tone, outlier=lambda row: row.differs)
         self._map = shown
 
     def update(self, picture: Picture, now_us: int) -> None:
@@ -94,9 +74,7 @@ class HoldersModel(BoardModel[PartitionBoardRow]):
         places = {label: place for place, label in enumerate(picture.members)}
         self.show_rows(
             holders(picture, self._map),
-            lambda key: PartitionBoardRow(
-                holder_row(picture, self._map, key, places[key], now_us), picture.members[key].table
-            ),
+            lambda key: holder_row(picture, self._map, key, places[key], now_us),
         )
         self.widen("", ["A" * self._map.letter_width])
         if picture.nobody_tells("backups") is not None:
@@ -106,23 +84,25 @@ class HoldersModel(BoardModel[PartitionBoardRow]):
 
 
 LOSS_LINES = 4
-"""Lines for what would be lost; they are there only while members are selected."""
+"""Lines for what would be lost, shown only while members are selected."""
 
 COUNTED_AT_ONCE = 5_003
 """A table of more partitions is counted at most once a second."""
 
 COUNTING_PAUSE_SECONDS = 0.1
-"""Between two parts of a great table."""
+"""The pause between two parts of a large table."""
 
 
 class HoldersTable(LineTable):
-    """The members, each with the colour that its replicas have in the map."""
+    """The members, each in the colour that its replicas have in the map."""
 
     class Selected(Message):
-        """Other members are selected than before."""
+        """The selection has changed."""
 
     def _style(self, tone: str, outlier: bool = False, cursor: bool = False, selected: bool = False) -> Style:
-        """A colour of the map stays what it is under the cursor too: its letter is black, which is read on no other ground."""
+        """Return the style; a colour of the map stays under the cursor, because its black letter is readable on no
+        other ground.
+        """
         if not tone.startswith("hue"):
             return super()._style(tone, outlier, cursor, selected)
         return super()._style(tone) + Style(bold=cursor or None, underline=cursor or selected or None)
@@ -137,7 +117,10 @@ class HoldersTable(LineTable):
 
 
 class PartitionsScreen(ViewScreen):
-    """A filter is for the map. Members are selected in the table, or with space on one of their replicas."""
+    """The map and the members.
+
+    A filter is for the map. Members are selected in the table, or with space on one of their replicas.
+    """
 
     view = "partitions"
     detailed = True
@@ -196,7 +179,7 @@ class PartitionsScreen(ViewScreen):
 
     @property
     def member_under_cursor(self) -> str:
-        """The holder of the replica under the cursor of the map, as long as that one has the focus."""
+        """The holder of the replica under the cursor of the map, while the map has the focus."""
         if self.holders.has_focus or self.map.partition is None:
             return self.holders.cursor_key or ""
         return self._holder(self.map.partition, self.map.index)
@@ -206,7 +189,7 @@ class PartitionsScreen(ViewScreen):
         if self._observer not in picture.members:
             self._observer = ""
         self._map.follow(picture, self._observer)
-        heat = self._take_heat(now_us)
+        heat = self._show_digits(now_us)
         second = now_us // SECOND_US
         if self._map.partitions <= COUNTED_AT_ONCE or second != self._counted_second or self._census.counting:
             self._counted_second = second
@@ -236,14 +219,14 @@ class PartitionsScreen(ViewScreen):
         return self.member_under_cursor if at_holders else (self.map.partition, self.map.index)
 
     def row_facts(self) -> Sequence[Fact]:
-        """Of a member, all; of a partition, who holds its replicas, and all of the one under the cursor's holder."""
+        """Return all about a member; of a partition, its replicas and all about the holder of the one under the cursor."""
         partition = self.map.partition
         of_member = super().row_facts() if self.member_under_cursor else ()
         if self.holders.has_focus or partition is None:
             return of_member
         row = self._row(partition)
         roles = [role for role in row if f"{role} state" in row]
-        held = (Fact(role, f"{one_line(row[role]) or 'nobody'}: {row[f'{role} state']}") for role in roles)
+        held = (Fact(role, f"{one_line(row[role]) or 'none'}: {row[f'{role} state']}") for role in roles)
         return (Fact("partition", f"p{partition}, version {row['version']}", "strong"), *held, Fact("", ""), *of_member)
 
     def filter_by(self, text: str) -> None:
@@ -267,7 +250,7 @@ class PartitionsScreen(ViewScreen):
         self._say_below()
 
     def on_replica_map_view_chosen(self) -> None:
-        """Space on a replica selects its holder."""
+        """Select the holder of the replica."""
         label = self.member_under_cursor
         if label:
             self.holders.point_at(label)
@@ -278,17 +261,17 @@ class PartitionsScreen(ViewScreen):
 
     # What to show
 
-    def _take_heat(self, now_us: int) -> Sequence[Fact]:
-        """Let digits stand in the map while heat is shown; what they mean."""
+    def _show_digits(self, now_us: int) -> Sequence[Fact]:
+        """Show digits in the map while heat is shown. Return their meaning."""
         if not self._shows_heat:
             self._map.show_heat({})
             return ()
         rates = partition_rates(self.session.picture, self._map.observer, now_us)
         greatest = max((rate.both for rate in rates.values()), default=0.0)
         at_rest = dict.fromkeys(range(self._map.partitions), HEAT[0])
-        self._map.show_heat(at_rest | {one: heat_of(rate.both, greatest) for one, rate in rates.items()})
-        hottest = max(rates, key=lambda one: rates[one].both, default=None)
-        most = f"9 busiest: p{hottest} with {rate_text(greatest)} operations/s" if rates else "nobody is asked anything"
+        self._map.show_heat(at_rest | {partition: heat_of(rate.both, greatest) for partition, rate in rates.items()})
+        hottest = max(rates, key=lambda partition: rates[partition].both, default=None)
+        most = f"9 busiest: p{hottest} with {rate_text(greatest)} operations/s" if rates else "no operations"
         return (Fact("", f"heat: 0 at rest, {most}", "strong"),)
 
     def _find(self) -> None:
@@ -313,7 +296,7 @@ class PartitionsScreen(ViewScreen):
         return [TableCell(fact.text, fact.tone) for fact in facts]
 
     def _show_loss(self) -> None:
-        """Compute anew only when something has changed that decides it."""
+        """Show what would be lost; computed only when something has changed that decides it."""
         picture, table, selected = self.session.picture, self._map.table, self.holders.selection
         decides = (selected, table.version, table.digest, incarnations_left(picture) if selected else None)
         if decides == self._loss_of:
@@ -329,7 +312,7 @@ class PartitionsScreen(ViewScreen):
                 line.display = place < len(facts)
 
     def _holder(self, partition: int, index: int) -> str:
-        """Label of who holds a replica; empty when nobody does, or nobody that was ever seen."""
+        """Return the label of the holder of a replica; empty if there is none that is known."""
         row = self._map.table.rows.get(partition, NO_ROW)
         number = row[index + 1] if index + 1 < len(row) else NOBODY
         if number == NOBODY:
@@ -348,11 +331,10 @@ class PartitionsScreen(ViewScreen):
     # What keys do
 
     def _show_table_of(self, member: str) -> None:
-        """By key the next member that has a table, after the last one the master's again; by word the one that is named."""
+        """Show the table of the named member; by key, of the next member that has one, then again the master's."""
         picture = self.session.picture
         if member and member not in picture.members:
-            self.console.show_message(f"nothing was ever heard of {member}", error=True)
-            return
+            raise Refusal(f"there is no news of {member}")
         having = [label for label, belief in picture.members.items() if belief.table is not None]
         order = ["", *having]
         here = order.index(self._observer) if self._observer in order else 0
@@ -363,15 +345,13 @@ class PartitionsScreen(ViewScreen):
         zooms = self.map.zooms
         known = {str(one): one for one in zooms}
         if zoom and zoom not in known:
-            self.console.show_message(f"there is no zoom {zoom!r}; there are {', '.join(known)}", error=True)
-            return
+            raise Refusal(f"there is no zoom {zoom!r}; there are {', '.join(known)}")
         after = zooms[(zooms.index(self.map.zoom) + 1) % len(zooms)]
         self.map.set_zoom(known.get(zoom, after))
 
     def _heat(self, text: str) -> None:
         if text not in ("", "on", "off"):
-            self.console.show_message(f"{text!r} is neither on nor off", error=True)
-            return
+            raise Refusal(f"{text!r} is neither on nor off")
         self._shows_heat = text == "on" if text else not self._shows_heat
         if self._shows_heat and self.map.zoom == "halves":  # which has no digits
             self.map.set_zoom("letters")
@@ -394,9 +374,6 @@ class PartitionsScreen(ViewScreen):
     def _to_partition(self, text: str) -> None:
         number = text.strip().removeprefix("p")
         if not number.isdecimal() or int(number) >= self._map.partitions:
-            self.console.show_message(
-                f"there is no partition {text!r}; use a number below {self._map.partitions}", error=True
-            )
-            return
+            raise Refusal(f"there is no partition {text!r}; use a number below {self._map.partitions}")
         self.map.point_at(int(number), self.map.index)
         self.map.focus()

@@ -17,7 +17,7 @@ from quarterdeck.widgets.status_line import StatusLine
 
 
 class QuestionsScreen(ViewScreen):
-    """Answers of the moment that is shown."""
+    """The answers at the moment that is shown."""
 
     view = "questions"
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from rich.cells import cell_len
 from textual.widget import Widget
 
-from quarterdeck.app.console_interface import ConsoleInterface
+from quarterdeck.app.console_interface import ConsoleInterface, Refusal
 from quarterdeck.app.screen.columns import ColumnOf, MatrixModel
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
 from quarterdeck.app.screen.view_screen import ViewScreen
@@ -51,7 +51,7 @@ COLUMNS: tuple[ColumnOf[SuspicionBoardRow], ...] = (
 
 
 class SuspicionModel(MatrixModel[SuspicionBoardRow]):
-    """Rows are observers, columns are suspects. Ages compare by when they began, the oldest last."""
+    """Rows are observers, columns are suspects. Ages compare by their beginnings, the oldest last."""
 
     def __init__(self) -> None:
         super().__init__(COLUMNS, self._suspicions_of, rank_of=self._age_rank)
@@ -60,12 +60,12 @@ class SuspicionModel(MatrixModel[SuspicionBoardRow]):
         self.summary: SuspicionSummary = summarize_suspicions(self._picture, everybody=True)
 
     def show_at(self, picture: Picture, now_us: int) -> None:
-        """Let cells speak of `picture` at `now_us`; rows and columns stay."""
+        """Show the cells of `picture` at `now_us`; rows and columns stay."""
         self._picture, self._now_us = picture, now_us
         self.show_rows(self.summary.observers, self._row_of_observer)
 
     def update(self, picture: Picture, now_us: int, *, everybody: bool) -> None:
-        """Count the suspicions anew; with `everybody`, those who have no part in any are shown too."""
+        """Count the suspicions again; with `everybody`, members without any are shown too."""
         former, self.summary = self.summary, summarize_suspicions(picture, everybody=everybody)
         self.show_at(picture, now_us)
         self.widen("observer", map(one_line, self.keys), LONGEST_NAME)
@@ -89,13 +89,13 @@ class SuspicionModel(MatrixModel[SuspicionBoardRow]):
 
 
 def member_column(label: str) -> Column:
-    """The column of a suspect."""
+    """Return the column of a suspect."""
     title = one_line(label)
     return Column(title, max(min(cell_len(title), LONGEST_NAME) + 1, AGE_WIDTH))
 
 
 class SuspicionsScreen(ViewScreen):
-    """The matrix above; below it the member under the cursor and the master that it follows."""
+    """The matrix above; below it the member under the cursor and its master."""
 
     view = "suspicions"
     DEFAULT_CSS = """
@@ -182,7 +182,7 @@ class SuspicionsScreen(ViewScreen):
         self.sheet.show(facts)
 
     def _master_of(self, observer: str) -> MemberBelief | None:
-        """The master that the observer follows; else the first there is."""
+        """Return the master that the observer follows, or the first one."""
         picture = self.session.picture
         followed = picture.master_of(observer)
         if followed is not None:
@@ -190,7 +190,7 @@ class SuspicionsScreen(ViewScreen):
         return next((picture.members[label] for label in picture.masters()), None)
 
     def _reckon(self, master: MemberBelief, now_us: int) -> None:
-        """The decision only when what it depends on has changed, and timing at most once a second while it is of use."""
+        """Compute the decision only when its inputs have changed, and the timing at most once a second while it is needed."""
         table = master.table
         decides = (
             master.uuid,
@@ -211,8 +211,7 @@ class SuspicionsScreen(ViewScreen):
 
     def _choose_whom(self, text: str) -> None:
         if text not in ("", "on", "off"):
-            self.console.show_message(f"{text!r} is neither on nor off", error=True)
-            return
+            raise Refusal(f"{text!r} is neither on nor off")
         now = self._everybody if self._everybody is not None else len(self.session.picture.members) <= MOST_WHOLE
         self._everybody = text == "on" if text else not now
         self._counted = None

@@ -40,22 +40,22 @@ BEFORE, AFTER = 150, 150
 """Events that are shown around a moment."""
 
 MANY_NEW = 20
-"""So many new events at once are read by nobody: while they go on, the table changes at each fifth look only."""
+"""No operator can read so many new events at once: while they go on, the table changes only at each fifth look."""
 LOOKS_PASSED_OVER = 4
 
 
 class NearbyEvent(NamedTuple):
-    """An event, and how far it is from the moment that is shown."""
+    """An event, and its distance from the moment that is shown."""
 
     record: Record
     text: str
     away_us: int
     live: bool
-    """Whether the moment is the newest, which moves on."""
+    """Whether that moment is the present, which moves on."""
 
     @property
     def tone(self) -> str:
-        """What has not happened yet at the moment is grey."""
+        """Grey for what has not happened yet at the moment."""
         return "plain" if self.away_us <= 0 else "faint"
 
     @property
@@ -64,7 +64,7 @@ class NearbyEvent(NamedTuple):
 
     @property
     def away(self) -> str:
-        """How far it is from the moment; at the newest moment that changes all the time and is not said."""
+        """The distance from the moment; not shown at the present, where it changes all the time."""
         return "● here" if not self.away_us else "" if self.live else away_text(self.away_us)
 
 
@@ -99,7 +99,7 @@ class NearbyEventsModel(BoardModel[NearbyEvent]):
         """Key of the last event up to the moment; empty when there is none."""
 
     def update(self) -> bool:
-        """Show the session as it is now; whether anything is another."""
+        """Show the session as it is now. Return whether anything has changed."""
         session = self._session
         tape, live = session.tape, session.live
         shown_us = session.playhead.shown_us
@@ -123,11 +123,11 @@ class NearbyEventsModel(BoardModel[NearbyEvent]):
         return True
 
     def record(self, key: str | None) -> Record | None:
-        """The event of this row, if there is one."""
+        """Return the event of this row, or None."""
         return self._records.get(key) if key is not None else None
 
     def record_text(self, record: Record) -> str:
-        """What happened, with names in place of addresses."""
+        """Return what happened, with names in place of addresses."""
         name_of = self._session.picture.label_of
         text = describe_event(record.event, name_of)
         return one_line(text if isinstance(record.event, MemberStarted) else with_names(text, name_of))
@@ -138,7 +138,7 @@ class NearbyEventsModel(BoardModel[NearbyEvent]):
 
 
 def away_text(away_us: int) -> str:
-    """How long before the moment that is shown, or after it."""
+    """Return how long before or after the moment that is shown."""
     return f"{away_us / 1_000:+.3g} ms" if abs(away_us) < SECOND_US else f"{away_us / SECOND_US:+.3f} s"
 
 
@@ -146,24 +146,24 @@ NOTES_SHOWN = 3
 
 
 class MomentsTable(LineTable):
-    """Sideways and to the ends it moves the playhead instead of itself."""
+    """A table whose keys for left, right and the ends move the playhead."""
 
     class Slid(Message):
-        """By so many columns of the strip."""
+        """Move by so many columns of the strip."""
 
         def __init__(self, columns: int) -> None:
             super().__init__()
             self.columns = columns
 
     class Edged(Message):
-        """To the end of the run, or to its beginning."""
+        """Move to the end of the run, or to its beginning."""
 
         def __init__(self, end: bool) -> None:
             super().__init__()
             self.end = end
 
     def centre_on(self, key: str) -> None:
-        """Put the cursor on a row, and that in the middle of those in sight."""
+        """Move the cursor to a row, and the row to the middle."""
         self.point_at(key)
         self.scroll_to(y=self._cursor_place() - self.scrollable_content_region.height // 2, animate=False)
 
@@ -256,7 +256,7 @@ class TimeScreen(ViewScreen):
             self.events.centre_on(self._model.here)
 
     def _draw(self) -> None:
-        """Draw the strip anew, unless nothing is another that decides how it looks."""
+        """Draw the strip again if anything has changed that decides how it looks."""
         tape, playhead, columns = self.session.tape, self.session.playhead, self.strip.columns
         start_us, end_us = tape.start_us, playhead.now_us
         shown_us = end_us if playhead.live else playhead.shown_us
@@ -294,7 +294,7 @@ class TimeScreen(ViewScreen):
         ]
 
     def _show_notes(self) -> None:
-        """The last line tells how many there are more."""
+        """Show the first notes; the last line counts the others."""
         cluster = self.session.cluster
         notes = list(cluster.notes()) if isinstance(cluster, StatusNotes) else []
         if len(notes) > NOTES_SHOWN:

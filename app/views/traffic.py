@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from textual.widget import Widget
 
-from quarterdeck.app.console_interface import ConsoleInterface
+from quarterdeck.app.console_interface import ConsoleInterface, Refusal
 from quarterdeck.app.screen.columns import BoardModel, ColumnOf
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
 from quarterdeck.app.screen.view_screen import ViewScreen
@@ -84,7 +84,7 @@ class TrafficModel(BoardModel[DataRow]):
 
 
 class TrafficScreen(ViewScreen):
-    """One table for all three; its rows are what is chosen."""
+    """One table for all three groupings."""
 
     view = "traffic"
     DEFAULT_CSS = """
@@ -123,11 +123,10 @@ class TrafficScreen(ViewScreen):
         return (TableCell(f"{row.name}: {whose} not confirmed {row.lag}", "warning"),)
 
     def _choose(self, text: str) -> None:
-        """By key the next; by word the one that is named."""
-        known = {str(one): one for one in GROUPINGS}
+        """Show the named grouping; by key, the next."""
+        known = {str(grouping): grouping for grouping in GROUPINGS}
         if text and text not in known:
-            self.console.show_message(f"data is shown by {', '.join(known)}, not by {text!r}", error=True)
-            return
+            raise Refusal(f"data is shown by {', '.join(known)}, not by {text!r}")
         after = GROUPINGS[(GROUPINGS.index(self._grouping) + 1) % len(GROUPINGS)]
         self._grouping = known.get(text, after)
         self.repaint()

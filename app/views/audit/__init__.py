@@ -1,3 +1,4 @@
-"""The view of findings: invariants that were broken while the cluster was followed, findings of the stream, and the
-audit on Spark. The audit runs in a process of its own.
+"""The view of findings: broken invariants seen while following, findings of the stream, and the audit on Spark.
+
+The audit runs in a process of its own.
 """

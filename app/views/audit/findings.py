@@ -17,10 +17,10 @@ from quarterdeck.backend.picture.text.formatting import one_line
 Origin = Literal["online", "stream", "audit"]
 
 MOST_READ_AT_ONCE = 1_000_000
-"""Bytes of a file of findings that are read in one go; the rest is read at the next look."""
+"""Bytes of a file of findings that are read at once; the rest is read at the next look."""
 
 FINDINGS_FILE = "findings.jsonl"
-"""Beside the files of a journal: findings of the stream, one JSON object a line, written as they are found."""
+"""Findings of the stream beside the files of a journal, one JSON object on a line, written as they are found."""
 
 
 class ShownWitness(Struct, frozen=True):
@@ -31,7 +31,7 @@ class ShownWitness(Struct, frozen=True):
 
 
 class ShownFinding(Struct, frozen=True):
-    """One place where a rule is broken, in the shape that the audit prints. `severity`: violation, or warning."""
+    """One place where a rule is broken, in the form that the audit prints. `severity` is violation or warning."""
 
     rule: str
     severity: str
@@ -56,7 +56,7 @@ _FINDING = msgspec.json.Decoder(ShownFinding)
 
 
 def of_violation(violation: Violation) -> ShownFinding:
-    """A broken invariant as a finding, at the last of the records that show it."""
+    """Return a broken invariant as a finding, at the last of the records that show it."""
     witnesses = tuple(ShownWitness(record.uuid, record.seq) for record in violation.witnesses)
     if not violation.witnesses:
         return ShownFinding(violation.invariant, "violation", "", "", "", 0, 0, violation.text)
@@ -67,7 +67,7 @@ def of_violation(violation: Violation) -> ShownFinding:
 
 
 class FollowedFindings:
-    """Follows a file of findings that somebody else appends to. A line that is not finished yet waits for the next look."""
+    """Follows a file of findings that another process appends to. An unfinished line waits for the next look."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -81,7 +81,7 @@ class FollowedFindings:
         self._torn = b""
 
     def look(self) -> bool:
-        """Read what came since the last look; whether anything changed. A file that was cut or replaced is read anew."""
+        """Read what came since the last look. Return whether anything changed. A file that was cut or replaced is read again."""
         try:
             self.problem = ""
             return self._read_on()
@@ -105,10 +105,10 @@ class FollowedFindings:
         self._read_bytes += len(fresh)
         *lines, self._torn = (self._torn + fresh).split(b"\n")
         for line in lines:
-            self._take(line)
+            self._read_line(line)
         return bool(lines) or forgotten
 
-    def _take(self, line: bytes) -> None:
+    def _read_line(self, line: bytes) -> None:
         if not line.strip():
             return
         try:
@@ -118,23 +118,23 @@ class FollowedFindings:
 
 
 def of_run(findings: Sequence[ShownFinding], run: str) -> tuple[ShownFinding, ...]:
-    """Those of one run; all of them while it is not known which."""
-    return tuple(one for one in findings if not run or one.run == run)
+    """Return the findings of one run; all of them while the run is unknown."""
+    return tuple(finding for finding in findings if not run or finding.run == run)
 
 
 AUDIT = (sys.executable, "-P", "-c", "from quarterdeck.cli.main import run; run()", "audit")
-"""The command line that audits; paths and the form of the output are added. With -P no `cli` of the folder at hand is run."""
+"""The command line that audits, without path and form of the output. Because of -P no `cli` in the working directory is run."""
 
 AUDIT_CODES = (0, 1)
-"""How an audit that was done ends: nothing violated, or something."""
+"""Exit codes of a completed audit: nothing violated, or something."""
 
 STOP_SECONDS = 5.0
-"""How long a process that was told to stop may take."""
+"""How long a process may take to stop."""
 
 LONGEST_LINE = 1_000_000
 
 JVM_WARNING = "WARNING: "
-"""How lines of Java begin that tell an operator nothing."""
+"""The beginning of Java's lines that mean nothing to an operator."""
 
 RUN_PREFIX = "run="
 
@@ -145,7 +145,7 @@ class HasJournal(Protocol):
 
     @property
     def journal_path(self) -> Path | None:
-        """The journal's directory, one run's directory, or a single file; None when nothing is recorded."""
+        """The journal's directory, one run's directory, or a single file; None if nothing is recorded."""
         ...
 
 
@@ -154,7 +154,7 @@ class AuditFailed(Exception):
 
 
 def audited_path(journal: Path, run: str) -> Path:
-    """What of a journal to audit: only the directory of this run where there is one."""
+    """Return what of a journal to audit: only the directory of this run if there is one."""
     directory = journal / f"{RUN_PREFIX}{run}"
     try:
         return directory if run and directory.is_dir() else journal
@@ -163,20 +163,24 @@ def audited_path(journal: Path, run: str) -> Path:
 
 
 def findings_places(journal: Path, run: str) -> tuple[Path, ...]:
-    """Directories in which a file of findings about this run may be."""
+    """Return directories in which a file of findings about this run may be."""
     home = journal.parent if journal.is_file() or journal.name.startswith(RUN_PREFIX) else journal
     return (home, home / f"{RUN_PREFIX}{run}") if run else (home,)
 
 
 class AuditRunner:
-    """Runs one audit. `last_line` is the last thing it told about its progress."""
+    """Runs one audit. `last_line` is the last line of its progress."""
 
     def __init__(self, command: Sequence[str] = AUDIT) -> None:
         self._command = tuple(command)
         self.last_line = ""
 
     async def run(self, path: Path) -> AuditReport:
-        """Audit `path`; returns when that is done. The process ends when the caller is cancelled. Raises `AuditFailed`."""
+        """Audit `path` and wait for the end. The process ends when the caller is cancelled.
+
+        Raises:
+            AuditFailed: The audit could not be done.
+        """
         self.last_line = ""
         try:
             process = await asyncio.create_subprocess_exec(
@@ -201,7 +205,7 @@ class AuditRunner:
             raise AuditFailed(self.last_line or f"what the audit printed cannot be read: {problem}") from problem
 
     async def _read_progress(self, stderr: asyncio.StreamReader) -> None:
-        """Remember the last line that says something, until the process says nothing more."""
+        """Remember the last meaningful line until the process ends."""
         while line := await stderr.readline():
             text = line.decode(errors="replace").strip()
             if text and not text.startswith(JVM_WARNING):
@@ -209,7 +213,7 @@ class AuditRunner:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Ask the process to end, and end it when it does not."""
+    """Ask the process to end, and kill it if it does not."""
     process.terminate()
     try:
         await asyncio.wait_for(process.wait(), STOP_SECONDS)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
-from quarterdeck.app.console_interface import ConsoleInterface
+from quarterdeck.app.console_interface import ConsoleInterface, Refusal
 from quarterdeck.app.screen.columns import BoardModel, ColumnOf
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
 from quarterdeck.app.screen.view_screen import ViewScreen
@@ -38,13 +38,13 @@ from quarterdeck.widgets.status_line import StatusLine
 LONGEST_NAME = 16
 LONGEST_RULE = 24
 NAMES_ROOM = 20
-"""Names may be longer than the addresses that they stand for."""
+"""Cells in addition, for names may be longer than the addresses that they replace."""
 
 GLYPHS = {"violation": ("✕", "bad"), "warning": ("!", "warning")}
 
 
 class FindingRow(NamedTuple):
-    """A finding, who found it, and what was found with names in place of addresses."""
+    """A finding, its origin, and its text with names in place of addresses."""
 
     origin: Origin
     finding: ShownFinding
@@ -52,7 +52,7 @@ class FindingRow(NamedTuple):
 
     @property
     def glyph(self) -> tuple[str, str]:
-        """What marks it, and its tone."""
+        """Its mark and tone."""
         return GLYPHS.get(self.finding.severity, ("·", "plain"))
 
 
@@ -72,13 +72,13 @@ COLUMNS: tuple[ColumnOf[FindingRow], ...] = (
 
 
 class FindingsModel(BoardModel[FindingRow]):
-    """Rows are findings."""
+    """Rows are findings: those watched live first, then those of the stream, then those of the audit."""
 
     def __init__(self) -> None:
         super().__init__(COLUMNS, fixed=1)
 
     def update(self, found: Mapping[Origin, Sequence[ShownFinding]], name_of: NameOf) -> None:
-        """Show what was found, by origin, in this order."""
+        """Show the findings of each origin, in this order."""
         rows = {
             f"{origin}-{number}": (origin, finding)
             for origin, findings in found.items()
@@ -99,7 +99,7 @@ STARTING = "Spark is starting"
 
 
 class AuditScreen(ViewScreen):
-    """The audit itself runs in a process of its own, and ends with the view's console."""
+    """The findings. An audit ends with the view's console."""
 
     view = "audit"
     detailed = True
@@ -147,12 +147,12 @@ class AuditScreen(ViewScreen):
                 return source.journal_path
         return None
 
-    def take(self, records: Sequence[Record]) -> None:
+    def receive(self, records: Sequence[Record]) -> None:
         if records:
             self._run = records[-1].run
 
     def tick(self, *, news: bool) -> None:
-        """A running audit shows its seconds."""
+        """Update the seconds of a running audit, too."""
         super().tick(news=news or self._worker is not None)
 
     def paint(self) -> None:
@@ -178,18 +178,18 @@ class AuditScreen(ViewScreen):
         return self.findings.cursor_key
 
     def row_facts(self) -> Sequence[Fact]:
-        """All cells whole, and the finding in words."""
+        """Return all cells of the finding, and the finding in words."""
         key, model = self.findings.cursor_key, self.sort_filter
         cells = model.row(key) if key is not None and model is not None else {}
-        told = " ".join(cell.text for cell in self.sentence())
-        return (*(Fact(title, text) for title, text in cells.items() if text), Fact("in words", told))
+        sentence = " ".join(cell.text for cell in self.sentence())
+        return (*(Fact(title, text) for title, text in cells.items() if text), Fact("in words", sentence))
 
     def targets(self) -> tuple[str, ...]:
         row = self._model.row(self.findings.cursor_key)
         return (row.finding.member,) if row is not None and row.finding.member in self.session.cluster.labels else ()
 
     def point_at(self, label: str) -> None:
-        """Rows are no members."""
+        """Do nothing: rows are no members."""
 
     # What was found
 
@@ -200,7 +200,7 @@ class AuditScreen(ViewScreen):
         files = self._findings_files()
         changed = [file.look() for file in files]
         if any(changed):
-            self._stream = tuple(one for file in files for one in of_run(file.findings, self._run))
+            self._stream = tuple(finding for file in files for finding in of_run(file.findings, self._run))
         audited = of_run(self._report.findings, self._run) if self._report is not None else ()
         return {"online": self._online, "stream": self._stream, "audit": audited}
 
@@ -253,20 +253,16 @@ class AuditScreen(ViewScreen):
     # The audit
 
     def _run_or_stop(self, text: str) -> None:
-        """Audit the journal of this run, or the one that is named; stop an audit that runs."""
+        """Audit the journal of this run, or the named one; stop an audit that runs."""
         if self._worker is not None:
             self._worker.cancel()
             return
         try:
             journal = Path(text).expanduser() if text else self.journal
         except RuntimeError:
-            self.console.show_message(
-                f"{text}: this machine has no user of that name; write the folder in full", error=True
-            )
-            return
+            raise Refusal(f"{text}: this machine has no user of that name; write the folder in full") from None
         if journal is None:
-            self.console.show_message("no journal of this run is known here; name one: audit-run PATH", error=True)
-            return
+            raise Refusal("no journal of this run is known here; name one: audit-run PATH")
         self._begun_s = time.monotonic()
         self._worker = self.run_worker(
             self.runner.run(audited_path(journal, self._run)), group="audit", exclusive=True, exit_on_error=False
@@ -294,7 +290,7 @@ class AuditScreen(ViewScreen):
 
     def _summary(self, report: AuditReport, seconds: int) -> tuple[str, str]:
         findings = of_run(report.findings, self._run)
-        violations = sum(one.severity == "violation" for one in findings)
+        violations = sum(finding.severity == "violation" for finding in findings)
         records, runs = report.counts.get("records", 0), report.counts.get("runs", 0)
         read = f"{counted(records, 'record')} of {counted(runs, 'run')} in {seconds} s"
         quarantined = report.counts.get("quarantined", 0)
@@ -308,6 +304,5 @@ class AuditScreen(ViewScreen):
     def _jump(self) -> None:
         row = self._model.row(self.findings.cursor_key)
         if row is None:
-            self.console.show_message("there is no finding to go to", error=True)
-            return
+            raise Refusal("there is no finding to go to")
         self.console.goto("time", at_us=row.finding.at)

@@ -1,4 +1,4 @@
-"""Where the cursor of the view of events is: on a line of the tail, a row of the diagram, or an event of a story."""
+"""The cursor of the view of events: on a line of the tail, a row of the diagram, or an event of a story."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from quarterdeck.widgets.tail_log import TailLog
 
 
 class EventCursorScreen(ViewScreen):
-    """Has the tail, the diagram and the pane, and one cursor for all of them."""
+    """A screen with tail, diagram and pane, and one cursor for all of them."""
 
     def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__(session, console)
@@ -44,7 +44,7 @@ class EventCursorScreen(ViewScreen):
             id="events-tail",
         )
         self.diagram = SpaceTimeDiagram(clock_text, self._format.time_width, self._row_words, id="space-time")
-        self.pane = EventPane(self._format, self._name_of, lambda one: log_place(session, one), id="event-pane")
+        self.pane = EventPane(self._format, self._name_of, lambda record: log_place(session, record), id="event-pane")
         self.diagram.display = False
         self.pane.close()
 
@@ -69,7 +69,7 @@ class EventCursorScreen(ViewScreen):
         return facts_of(record, record_words(record, self._name_of)) if record is not None else ()
 
     def _go_to_awaited(self) -> None:
-        """An event of the latest moment may be told a tick later."""
+        """Go to the awaited event, which may arrive a tick later."""
         awaited, self._awaited = self._awaited, None
         if awaited is not None and not self._point_at(awaited.record):
             self._awaited = awaited
@@ -89,12 +89,12 @@ class EventCursorScreen(ViewScreen):
         self._say_below()
 
     def _current(self) -> Record | None:
-        """The event under the cursor: of a story, unless the focus is above it; else of the tail or diagram."""
-        told = self.pane.pointed if self.focused is not self._main else None
-        return told or self._pointed()
+        """Return the event under the cursor: that of a story, unless the tail or the diagram has the focus."""
+        pointed = self.pane.pointed if self.focused is not self._main else None
+        return pointed or self._pointed()
 
     def _entry(self) -> Entry | None:
-        """The line of the tail under the cursor, while that is what is looked at."""
+        """Return the line of the tail under the cursor, while that has the focus."""
         if self.diagram.display or (self.pane.pointed is not None and self.focused is not self._main):
             return None
         return self.tail.pointed or (self.tail.shown[-1] if self.tail.shown else None)
@@ -111,7 +111,7 @@ class EventCursorScreen(ViewScreen):
         return entry.record if entry is not None else None
 
     def _point_at(self, record: Record) -> bool:
-        """Put the cursor of the tail, or of the diagram, on an event; whether it is there."""
+        """Move the cursor of the tail, or of the diagram, to an event. Return whether it is there."""
         wanted, self._chosen = identity(record), record
         if self.diagram.display and self._diagram is not None:
             row = self._diagram.row_of(record)

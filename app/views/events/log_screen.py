@@ -22,12 +22,12 @@ from quarterdeck.widgets.status_line import StatusLine
 
 MARK = "▶"
 ROWS_ABOVE = 4
-"""Rows of the screen that are in sight above the message."""
+"""Rows in sight above the message."""
 LEAST_WIDTH = 20
 
 
 class LogScreen(ModalScreen[None]):
-    """Lines as they stand in the file, with their numbers, long ones over several rows; those of the message are marked."""
+    """Lines as they stand in the file, with their numbers, long ones wrapped; those of the message are marked."""
 
     DEFAULT_CSS = """
     LogScreen { background: $background; layout: vertical; }
@@ -47,7 +47,7 @@ class LogScreen(ModalScreen[None]):
     ]
 
     def __init__(self, place: str, words: str, excerpt: LogExcerpt) -> None:
-        """`place` is the file and the line, `words` what was made of it."""
+        """Create the screen. `place` is the file and the line, `words` is what was read from it."""
         super().__init__()
         self._place, self._words, self._excerpt = place, words, excerpt
         self.title_line = StatusLine(id="log-title", most_lines=2)
@@ -63,12 +63,12 @@ class LogScreen(ModalScreen[None]):
         )
 
     def on_mount(self) -> None:
-        told = TableCell(one_line(self._words))
-        self.title_line.show([TableCell("log", "strong"), TableCell(one_line(self._place), "strong"), told])
+        words = TableCell(one_line(self._words))
+        self.title_line.show([TableCell("log", "strong"), TableCell(one_line(self._place), "strong"), words])
         self.box.focus()
 
     def on_resize(self) -> None:
-        """Lines take other numbers of rows in another width."""
+        """Wrap the lines to the new width."""
         rows, first = self._rows(max(LEAST_WIDTH, self.size.width - 2))
         self.text.update(rows)
         self.call_after_refresh(self.box.scroll_to, y=max(0, first - ROWS_ABOVE), animate=False)
@@ -77,35 +77,35 @@ class LogScreen(ModalScreen[None]):
         self.dismiss()
 
     def action_scroll(self, how: str) -> None:
-        """By the keys that move elsewhere."""
+        """Scroll by one of the keys that move the cursor elsewhere."""
         getattr(self.box, how)(animate=False)
 
     def _rows(self, width: int) -> tuple[Text, int]:
-        """All rows, and which of them is the first of the message."""
+        """Return all rows, and the number of the first row of the message."""
         excerpt = self._excerpt
         digits = len(str(excerpt.first + len(excerpt.lines)))
         room = width - digits - 3
         text = Text(no_wrap=True)
         row = first = 0
         for number, line in enumerate(excerpt.lines, start=excerpt.first):
-            is_told = number in excerpt.message
+            marked = number in excerpt.message
             first = row if number == excerpt.message.start else first
             for place, part in enumerate(chop_cells(one_line(line), room) or [""]):
-                gutter = f"{MARK if is_told else ' '}{number if not place else '':>{digits}}  "
-                text.append(gutter, "bold" if is_told else "dim")
-                text.append(f"{part}\n", "bold" if is_told else "")
+                gutter = f"{MARK if marked else ' '}{number if not place else '':>{digits}}  "
+                text.append(gutter, "bold" if marked else "dim")
+                text.append(f"{part}\n", "bold" if marked else "")
                 row += 1
         return text, first
 
 
 def log_place(session: ConsoleSession, record: Record) -> str:
-    """The file and the line that told `record`; empty when no log did."""
+    """Return the file and the line that reported `record`; empty if it is from no log."""
     cluster = session.cluster
     return cluster.place_of(record) if isinstance(cluster, LoggedCluster) else ""
 
 
 def log_screen(session: ConsoleSession, record: Record, words: str) -> LogScreen | None:
-    """The log at the line that told `record`; None when no log did. Raises `OSError` when the log cannot be read."""
+    """Return the log at the line that reported `record`, or None if it is from no log. Raises `OSError` if it cannot be read."""
     cluster = session.cluster
     line = cluster.line_of(record) if isinstance(cluster, LoggedCluster) else None
     if line is None:

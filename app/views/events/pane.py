@@ -25,7 +25,7 @@ from quarterdeck.widgets.status_line import StatusLine
 
 INDENT = 2
 DEEPEST = 12
-"""Causes further back than this are not moved to the right any more."""
+"""Causes further back than this are not indented further."""
 
 LONGEST_NAME = 16
 MESSAGE_GLYPH, STEP_GLYPH = "⇠", "←"
@@ -50,18 +50,18 @@ COLUMNS: tuple[ColumnOf[StoryRow], ...] = (
 
 
 class StoryModel(BoardModel[StoryRow]):
-    """Rows are lines of a story; `show_records` and `explain` replace them all."""
+    """Rows are lines of a story: a tree of causes, or a list of records."""
 
     def __init__(self, time_of: Callable[[Record], str], words_of: Callable[[Record], str]) -> None:
         super().__init__(COLUMNS)
         self._time_of, self._words_of = time_of, words_of
 
     def show_records(self, records: Iterable[Record]) -> None:
-        """Show `records`, one a row."""
+        """Show `records`, one in each row."""
         self._show([self._of_record(record, 0) for record in records])
 
     def explain(self, record: Record, chain: Sequence[Cause]) -> None:
-        """Show `record`, and below it what led to it: each cause under the reason why it is one."""
+        """Show `record`, and below it its causes, each under the reason why it is one."""
         rows = [self._of_record(record, 0)]
         for cause in chain:
             depth = min(cause.depth, DEEPEST) * INDENT
@@ -69,9 +69,7 @@ class StoryModel(BoardModel[StoryRow]):
             rows.append(StoryRow(cause.record, "", "", f"{' ' * depth}{glyph} because {cause.reason}", "faint"))
             rows.append(self._of_record(cause.record, depth))
         if not chain:
-            rows.append(
-                StoryRow(record, "", "", "  nothing that was recorded brought it about: it begins a story", "faint")
-            )
+            rows.append(StoryRow(record, "", "", "  no cause was recorded: the story begins here", "faint"))
         self._show(rows)
 
     def _of_record(self, record: Record, depth: int) -> StoryRow:
@@ -88,17 +86,17 @@ class StoryModel(BoardModel[StoryRow]):
 
 
 def told_in(words: str, place: str) -> str:
-    """What happened, with the line of the log that told it."""
+    """Return what happened, with the line of the log that reports it."""
     return f"[{one_line(place)}] {words}" if place else words
 
 
 class EventPane(Vertical):
-    """Shows one thing at a time, or is closed."""
+    """A pane that shows one thing at a time, or is closed."""
 
     def __init__(
         self, line_format: LineFormat, name_of: NameOf, place_of: Callable[[Record], str] = lambda _: "", *, id: str
     ) -> None:
-        """`place_of` says in which line of a log an event stands; empty where it is from no log."""
+        """Create the pane. `place_of` returns the line of a log in which an event stands; empty if it is from no log."""
         super().__init__(id=id)
         self._name_of = name_of
         self._model = StoryModel(
@@ -130,34 +128,34 @@ class EventPane(Vertical):
         self.display = False
 
     def show_fields(self, record: Record) -> None:
-        """Every field of an event."""
+        """Show every field of an event."""
         self.title_line.show([TableCell(kind_of(record), "strong"), TableCell("every field of the event", "faint")])
         self.fields.show(facts_of(record, record_words(record, self._name_of)))
         self._open(self.fields)
 
     def explain(self, record: Record, chain: Sequence[Cause]) -> None:
-        """Why an event happened."""
+        """Show why an event happened."""
         steps = f"{len(chain)} causes, the nearest first" if chain else "no cause was recorded"
         legend = "⇠ came as a message, ← needed none" if chain else ""
         self._model.explain(record, chain)
         self._show_story("because", steps, legend)
 
     def unfold(self, line: EpisodeLine) -> None:
-        """The events of an episode."""
+        """Show the events of an episode."""
         kept, count = len(line.episode.records), line.episode.count
         more = "" if kept == count else f"{kept} of {count} events; l shows all"
         self.show_trace(EventTrace(line.sentence().text, tuple(line.episode.records)), more, None)
 
     def show_trace(self, story: EventTrace, more: str, record: Record | None) -> None:
-        """A story, with the cursor on `record` if that belongs to it. `more` says what else could be told."""
+        """Show a story with the cursor on `record`, if that belongs to it. `more` is a hint about other stories."""
         self._model.show_records(story.records)
         self._show_story("story", story.heading, more)
         if record is not None:
-            place = next((place for place, one in enumerate(story.records) if identity(one) == identity(record)), 0)
+            place = next((place for place, other in enumerate(story.records) if identity(other) == identity(record)), 0)
             self.story.point_at(str(place))
 
     def rows(self) -> Iterable[Mapping[str, str]]:
-        """The events of the story in sight, for an export."""
+        """Return the events of the story in sight, for an export."""
         rows = [row for row in map(self._model.row, self._model.keys) if row is not None]
         return [exported(row.record) for row in rows]
 
@@ -169,6 +167,6 @@ class EventPane(Vertical):
         self._open(self.story)
 
     def _open(self, content: Widget) -> None:
-        for one in (self.story, self.fields):
-            one.display = one is content
+        for widget in (self.story, self.fields):
+            widget.display = widget is content
         self.display = True

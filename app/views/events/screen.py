@@ -1,4 +1,4 @@
-"""What happened, line by line or as a space–time diagram; why it happened; and the stories it is part of."""
+"""What happened, line by line or as a space–time diagram; why it happened; and the stories it belongs to."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from textual.widget import Widget
 
-from quarterdeck.app.console_interface import ConsoleInterface
+from quarterdeck.app.console_interface import ConsoleInterface, Refusal
 from quarterdeck.app.events.fields import exported
 from quarterdeck.app.events.levels import (
     HEADINGS,
@@ -36,7 +36,7 @@ ZOOM_WORDS = {"event": 0, **{f"{us // 1000}ms" if us < 1_000_000 else f"{us // 1
 
 
 class EventsScreen(EventCursorScreen):
-    """The tail and the diagram show the same events, as the filter leaves them, with one cursor."""
+    """The tail and the diagram show the same events, filtered alike, with one cursor."""
 
     view = "events"
     detailed = True
@@ -85,11 +85,11 @@ class EventsScreen(EventCursorScreen):
     def focused_first(self) -> Widget:
         return self.pane.content or self._main
 
-    def take(self, records: Sequence[Record]) -> None:
+    def receive(self, records: Sequence[Record]) -> None:
         self._order.take(records)
 
     def tick(self, *, news: bool) -> None:
-        """Records are shown a tick after they came, so that those that were overtaken stand where they belong."""
+        """Show records a tick after they came, so that overtaken ones are sorted in."""
         self._absorb(self._order.release())
         if self._epoch == self.session.epoch:
             self._feed.grow(self._trail.records)
@@ -108,14 +108,16 @@ class EventsScreen(EventCursorScreen):
             self.diagram.show(self._diagram)
 
     def targets(self) -> tuple[str, ...]:
-        """The member that the line under the cursor is of; nobody while events run past."""
+        """Return the member of the line under the cursor; nothing while events run past."""
         record = self._current()
         if record is None or (self._following and self.pane.pointed is None):
             return ()
         label = getattr(record.event, "target", record.member)
         entry = self._entry()
-        befallen = entry.episode.subjects if isinstance(entry, EpisodeLine) else ()
-        return tuple(one for one in (*befallen, record.member, label) if one in self.session.cluster.labels)[:1]
+        subjects = entry.episode.subjects if isinstance(entry, EpisodeLine) else ()
+        return tuple(member for member in (*subjects, record.member, label) if member in self.session.cluster.labels)[
+            :1
+        ]
 
     def sentence(self) -> Sequence[TableCell]:
         record = self._current()
@@ -163,14 +165,14 @@ class EventsScreen(EventCursorScreen):
         self.call_after_refresh(self._fit)
 
     def _fit(self) -> None:
-        """Lines are made for a width."""
+        """Format the lines for the present width."""
         width = self.tail.size.width or self.size.width
         if self._format.width != width:
             self._format.width = width
             self.tail.refresh()
 
     def _reserve(self, names: Iterable[str]) -> None:
-        """Names and kinds stand in columns, also above a line with a longer name."""
+        """Keep names and kinds in columns, wide enough for longer names, too."""
         if self._format.reserve(names):
             self.tail.refresh()
 
@@ -193,7 +195,7 @@ class EventsScreen(EventCursorScreen):
                 self.diagram.show(self._diagram)
 
     def _restart(self, records: Sequence[Record]) -> None:
-        """Other records than before: the playhead has jumped."""
+        """Show other records than before: the playhead has jumped."""
         self._order.clear()
         self._reserve({record.member for record in records})
         self._trail = EventIndex(records, self._name_of)
@@ -203,11 +205,10 @@ class EventsScreen(EventCursorScreen):
             self._redraw()
 
     def _choose_level(self, text: str) -> None:
-        """The level that is named, or the next one."""
+        """Choose the named level, or the next one."""
         level = self._feed.level_named(text)
         if level is None:
-            self.console.show_message(f"events are told by {', '.join(LEVELS)}; not by {text!r}", error=True)
-            return
+            raise Refusal(f"events are shown by {', '.join(LEVELS)}, not by {text!r}")
         if self.diagram.display:
             self._toggle_diagram()
         record, following = self._pointed(), self._following
@@ -218,7 +219,7 @@ class EventsScreen(EventCursorScreen):
         self._say_below()
 
     def _selected(self, records: Iterable[Record]) -> Iterable[Record]:
-        """The records that the diagram shows: all, or those that the filter does not hide."""
+        """Return the records that the diagram shows: all, or those that the filter does not hide."""
         if not self.tail.filter_text.strip() or not self.tail.hides:
             return records
         accepts = self._format.matcher(self.tail.filter_text)
@@ -231,7 +232,7 @@ class EventsScreen(EventCursorScreen):
         self._say_below()
 
     def _back(self) -> None:
-        """Close what is open: the pane first, then the diagram, then the view."""
+        """Close the pane, else the diagram, else the view."""
         if self.pane.display:
             self.pane.close()
             self.focus_body()
@@ -242,7 +243,7 @@ class EventsScreen(EventCursorScreen):
             self.console.back()
 
     def _pause_at_current(self) -> Record | None:
-        """The event in question, with the cursor on it: it is not to run away while its reader looks at it."""
+        """Return the event in question with the cursor on it, so that it does not run away while the operator looks at it."""
         record = self._current()
         if record is None:
             self.console.show_message("there is no event yet", error=True)
@@ -273,7 +274,7 @@ class EventsScreen(EventCursorScreen):
             self._pane_shown()
 
     def _show_log(self, record: Record) -> bool:
-        """Show the line of the log that told it; whether a log did."""
+        """Show the line of the log that reported it. Return whether a log did."""
         try:
             shown = log_screen(self.session, record, record_words(record, self._name_of))
         except OSError as problem:
@@ -293,10 +294,11 @@ class EventsScreen(EventCursorScreen):
             self._pane_shown()
 
     def _tell_story(self, member: str) -> None:
-        """Of the member that is named; else of the event under the cursor, each time of the next subject that it is part of."""
+        """Show the story of the named member, or of the event under the cursor: each time of the next subject that it
+        belongs to.
+        """
         if member and member not in self.session.cluster.labels:
-            self.console.show_message(f"there is no member {member!r}", error=True)
-            return
+            raise Refusal(f"there is no member {member!r}")
         record = None if member else self._pause_at_current()
         subjects = subjects_of(self._trail, record) if record is not None else ()
         if member:
@@ -315,8 +317,7 @@ class EventsScreen(EventCursorScreen):
     def _jump(self) -> None:
         record = self._current()
         if record is None:
-            self.console.show_message("there is no event yet", error=True)
-            return
+            raise Refusal("there is no event yet")
         self.console.goto("time", at_us=record.at)
 
     def _next_match(self, step: int) -> None:
@@ -360,7 +361,7 @@ class EventsScreen(EventCursorScreen):
         self._say_below()
 
     def _redraw(self) -> None:
-        """Draw all rows anew: other lanes, another zoom or another filter."""
+        """Draw all rows again: with other lanes, another zoom or another filter."""
         self._diagram = SpaceTime(self._trail, self._lane_labels(), self._zoom_us)
         self._diagram.extend(self._selected(self._trail.records))
         self.diagram.show(self._diagram)

@@ -1,4 +1,4 @@
-"""An editor for join lists: one entry a line, judged as it is typed, with what would change beside it."""
+"""An editor for join lists: one entry on a line, checked while typing, with the changes beside it."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from quarterdeck.backend.picture.text.formatting import counted, one_line
 from quarterdeck.widgets.fact_sheet import FactSheet
 
 JUDGE_SECONDS = 0.05
-"""How long typing has to rest before the list is judged: at a thousand entries that takes a while."""
+"""How long typing has to rest before the list is checked: with a thousand entries that takes a while."""
 
 UNCHANGED_SHOWN = 40
-"""Entries that stay are counted, not told, when there are more of them."""
+"""If more entries than this stay, they are only counted."""
 
 
 class JoinListEditor(ModalScreen[tuple[EditPlan, ...] | None]):
-    """Ends with what is to be applied, or with None. Nothing is told to the cluster here."""
+    """A dialog that returns the changes to apply, or None. It does not change the cluster itself."""
 
     DEFAULT_CSS = """
     JoinListEditor { align: center middle; }
@@ -47,11 +47,11 @@ class JoinListEditor(ModalScreen[tuple[EditPlan, ...] | None]):
     ]
 
     def __init__(
-        self, picture: Callable[[], Picture], masters: Sequence[str], everybody: Sequence[str], text: str
+        self, picture: Callable[[], Picture], masters: Sequence[str], all_masters: Sequence[str], text: str
     ) -> None:
-        """`masters` lead the clusters to edit, `everybody` leads all there are; `text` is what stands there at first."""
+        """Edit `text`. `masters` are those of the clusters to edit, `everybody` are the masters of all clusters."""
         super().__init__()
-        self._picture, self._masters, self._everybody = picture, tuple(masters), tuple(everybody)
+        self._picture, self._masters, self._everybody = picture, tuple(masters), tuple(all_masters)
         self._draft = Draft((), ())
         self._plans: tuple[EditPlan, ...] = ()
         self._timer: Timer | None = None
@@ -89,7 +89,7 @@ class JoinListEditor(ModalScreen[tuple[EditPlan, ...] | None]):
         self.dismiss(None)
 
     def action_others(self) -> None:
-        """Edit all clusters in place of one; or one, the first, in place of all."""
+        """Edit all clusters instead of one; or one, the first, instead of all."""
         others = self._everybody if len(self._masters) < len(self._everybody) else self._masters[:1]
         if others:
             self._masters = others
@@ -102,7 +102,7 @@ class JoinListEditor(ModalScreen[tuple[EditPlan, ...] | None]):
             self.dismiss(plans)
 
     def judge(self) -> None:
-        """Read what is typed, and say what it would change."""
+        """Read the text and show what it would change."""
         picture = self._picture()
         self._draft = read_draft(self.area.text.split("\n"), picture)
         leading = [picture.members[label] for label in self._masters if label in picture.members]
@@ -122,14 +122,14 @@ class JoinListEditor(ModalScreen[tuple[EditPlan, ...] | None]):
         for remark in self._draft.remarks:
             mark = "✕ " if remark.tone == "bad" else "! "
             yield Fact(f"line {remark.line}", f"{mark}{remark.text}", remark.tone)
-        told: list[tuple[object, ...]] = []
+        shown: list[tuple[object, ...]] = []
         for plan in self._plans:
             yield Fact("cluster", plan.counts(), "strong")
             signs = tuple((change.sign, change.address) for change in plan.changes)
-            if signs in told:
+            if signs in shown:
                 yield Fact("", "the same changes", "faint")
                 continue
-            told.append(signs)
+            shown.append(signs)
             kept = sum(change.sign == "=" for change in plan.changes)
             for change in plan.changes:
                 if change.sign != "=" or kept <= UNCHANGED_SHOWN:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from textual.widget import Widget
 
-from quarterdeck.app.console_interface import ConsoleInterface
+from quarterdeck.app.console_interface import ConsoleInterface, Refusal
 from quarterdeck.app.screen.columns import BoardModel, ColumnOf
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
 from quarterdeck.app.screen.view_screen import ViewScreen
@@ -34,7 +34,7 @@ STATE_WIDTH = max(len(f"{glyph} {state}") for state, glyph in GLYPHS.items())
 
 
 def tone_of(row: ListRow) -> str:
-    """Of what is said of a member without any warning."""
+    """Return the tone of facts about a member that are no warnings."""
     return "faint" if row.greyed else "plain"
 
 
@@ -42,9 +42,7 @@ LIST_COLUMNS: tuple[ColumnOf[ListRow], ...] = (
     ColumnOf("member", lambda row: row.label),
     ColumnOf("master", lambda row: row.cluster),
     ColumnOf("list", lambda row: row.entries, widest=NAMES_WIDTH),
-    ColumnOf(
-        "nobody answers at", lambda row: row.silent, lambda row: "faint" if row.greyed else "warning", NAMES_WIDTH
-    ),
+    ColumnOf("no answer at", lambda row: row.silent, lambda row: "faint" if row.greyed else "warning", NAMES_WIDTH),
     ColumnOf("remembers", lambda row: row.remembered, widest=NAMES_WIDTH),
     ColumnOf("from", lambda row: row.source, lambda row: "warning" if row.differs else tone_of(row), SOURCE_WIDTH),
     ColumnOf("does not list", lambda row: row.missing, widest=NAMES_WIDTH),
@@ -60,7 +58,7 @@ PAIR_COLUMNS: tuple[ColumnOf[Pair], ...] = (
 
 
 class JoinListModel(BoardModel[ListRow]):
-    """Rows are members."""
+    """Rows are members: where each looks for others."""
 
     def __init__(self) -> None:
         super().__init__(LIST_COLUMNS, fixed=2, tone=tone_of)
@@ -68,7 +66,7 @@ class JoinListModel(BoardModel[ListRow]):
         self._shown: tuple[Picture, int, tuple[str, ...]] | None = None
 
     def update(self, picture: Picture, labels: Sequence[str]) -> None:
-        """Show the lists of these members. Rows are made anew only when something has happened."""
+        """Show the lists of these members. Rows are computed again only after an event."""
         keys = tuple(labels)
         if self._shown is not None and self._shown[0] is picture and self._shown[1:] == (picture.at, keys):
             return
@@ -79,7 +77,7 @@ class JoinListModel(BoardModel[ListRow]):
             self.widen(title, map(one_line, keys), LONGEST_NAME)
 
     def sentence(self, key: str) -> str:
-        """The row of this key in words."""
+        """Return the row of this key in words."""
         return self._board.sentence(key)
 
 
@@ -99,11 +97,11 @@ class PairModel(BoardModel[Pair]):
 
 
 SPREAD_TOLD_US = 30 * SECOND_US
-"""For how long it is told how far an edit has come."""
+"""How long the progress of an edit is shown."""
 
 
 class Edited(NamedTuple):
-    """An edit of a join list: the member that it was handed to, the new list, and when that was."""
+    """An edit of a join list: the member that received it, the new list, and when that was."""
 
     label: str
     addresses: tuple[Address, ...]
@@ -154,13 +152,13 @@ class JoinListsScreen(ViewScreen):
         return self.lists
 
     def targets(self) -> tuple[str, ...]:
-        """While the pairs have the focus, the master that would lead its cluster away."""
+        """Return the selected members; while the pairs have the focus, the master that would merge into the other cluster."""
         if self.pairs.has_focus:
             pair = self._pairs.row(self.pairs.cursor_key)
             return (pair.smaller,) if pair is not None else ()
         return self.lists.selection or ((self.lists.cursor_key,) if self.lists.cursor_key is not None else ())
 
-    def take(self, records: Sequence[Record]) -> None:
+    def receive(self, records: Sequence[Record]) -> None:
         for record in records:
             event = record.event
             if isinstance(event, JoinListChanged) and self.session.picture.label_of(event.author) == record.member:
@@ -171,7 +169,7 @@ class JoinListsScreen(ViewScreen):
         if self._epoch != session.epoch:
             self._epoch = session.epoch
             self._edits.clear()
-            self.take(session.recent)
+            self.receive(session.recent)
         self._judge()
         left_out = pairs_left_out(picture)
         more = f"{left_out} more pairs are not judged" if left_out else ""
@@ -195,7 +193,7 @@ class JoinListsScreen(ViewScreen):
     # Why not merging
 
     def _judge(self) -> None:
-        """Judge the pairs anew, at most once a second unless a master has come or gone."""
+        """Judge the pairs again, at most once a second unless a master has come or gone."""
         picture, now_us = self.session.picture, self.session.now_us()
         moment = (now_us // SECOND_US if self.session.live else picture.at, picture.masters(), self.session.epoch)
         if moment == self._judged:
@@ -215,9 +213,9 @@ class JoinListsScreen(ViewScreen):
     def _unblock(self) -> None:
         pair = self._pairs.row(self.pairs.cursor_key)
         if pair is None:
-            self.console.show_message("there is one cluster: nothing keeps anybody apart", error=True)
+            self.console.show_message("there is only one cluster, so nothing is blocked", error=True)
         elif pair.unblock is None:
-            self.console.show_message(f"nothing can be done about it here: {pair.sentence}", error=True)
+            self.console.show_message(f"nothing can be done here: {pair.sentence}", error=True)
         else:
             self.console.request("unblock", pair.unblock.commands)
 
@@ -227,15 +225,13 @@ class JoinListsScreen(ViewScreen):
         label = member or next(iter(self.targets()), "")
         master = sub_cluster(self.session.picture, label)
         if master is None:
-            self.console.show_message(f"{label or 'nobody'} cannot be asked: it does not run", error=True)
-            return
+            raise Refusal(f"{label or 'the member'} does not run, so it cannot be asked")
         self._open_editor((master.label,))
 
     def _edit_all(self) -> None:
         masters = self._everybody()
         if not masters:
-            self.console.show_message("no master is in sight to hand a list to", error=True)
-            return
+            raise Refusal("there is no running master to send a list to")
         self._open_editor(masters)
 
     def _everybody(self) -> tuple[str, ...]:
@@ -243,7 +239,7 @@ class JoinListsScreen(ViewScreen):
 
     def _open_editor(self, masters: tuple[str, ...]) -> None:
         picture = self.session.picture
-        known = dict.fromkeys(one for label in masters for one in picture.members[label].join_list)
+        known = dict.fromkeys(address for label in masters for address in picture.members[label].join_list)
         text = "\n".join(draft_lines(picture, tuple(known)))
         everybody = self._everybody() or masters
         self.app.push_screen(JoinListEditor(lambda: self.session.picture, masters, everybody, text), self._edited)
@@ -255,7 +251,7 @@ class JoinListsScreen(ViewScreen):
             self.console.request("edit-list", [plan.command for plan in plans])
 
     def _show_spread(self) -> None:
-        """How far the latest edits have come, cluster by cluster."""
+        """Show how far the latest edits have come, cluster by cluster."""
         picture, now_us = self.session.picture, self.session.now_us()
         parts: dict[str, TableCell] = {}
         for uuid, (label, addresses, at_us) in self._edits.items():
@@ -272,7 +268,7 @@ class JoinListsScreen(ViewScreen):
 
 
 def pair_facts(pair: Pair) -> Iterator[Fact]:
-    """What is to be said of one pair: why, and what helps."""
+    """Yield why a pair does not merge, and what helps."""
     heading = {"merging": "merging", "due": "will merge"}.get(pair.state, "apart")
     yield Fact(heading, f"{one_line(pair.smaller)} → {one_line(pair.greater)}  {pair.sentence}", TONES[pair.state])
     if pair.unblock is None:

@@ -1,1 +1,4 @@
-"""The links between the members and the faults in force. The editor draws partitions of the network and cuts of links."""
+"""The links between the members and the faults in force.
+
+The editor plans partitions of the network and cuts of links.
+"""

@@ -17,7 +17,7 @@ from quarterdeck.widgets.line_table import Column, TableCell
 
 LONGEST_NAME = 18
 UNDO_SHOWN = 2
-"""Commands that the end of a fault is spelt out in."""
+"""The number of commands with which the undoing of a fault is described."""
 UNDO_LENGTH = 80
 
 LINK_CELLS: dict[LinkWord, TableCell] = {
@@ -40,7 +40,7 @@ FAULT_TONES: dict[FaultKind, Tone] = {
 
 
 class SourceRow(NamedTuple):
-    """A member from which links lead. `side` is its side in a plan made by hand; 0 when it has none."""
+    """The member at the beginning of links. `side` is its side in a plan by hand; 0 if it has none."""
 
     label: str
     letter: str
@@ -62,11 +62,11 @@ LINK_COLUMNS: tuple[ColumnOf[SourceRow], ...] = (
 SIDE_COLUMN: ColumnOf[SourceRow] = ColumnOf(
     "side", lambda row: str(row.side or "·"), lambda row: "strong" if row.side else "faint"
 )
-"""It is there while sides are put together by hand."""
+"""Shown while sides are chosen by hand."""
 
 
 class LinkModel(MatrixModel[SourceRow]):
-    """Rows are sources, columns targets; a column goes by the letter of its member."""
+    """Rows are sources, columns are targets; the title of a column is the letter of its member."""
 
     def __init__(self) -> None:
         super().__init__(LINK_COLUMNS, self._links_from, tone=lambda row: row.tone)
@@ -81,7 +81,7 @@ class LinkModel(MatrixModel[SourceRow]):
     def update(
         self, picture: Picture, labels: Sequence[str], words: Sequence[LinkWord], sides: Mapping[str, int]
     ) -> None:
-        """Show the links of `picture`. `words` are those that any link may have now; `sides` those of a plan made by hand."""
+        """Show the links of `picture`. `words` are the states that links may have now; `sides` are those of a plan by hand."""
         self._picture = picture
         members = picture.members
         self._down = frozenset(
@@ -126,51 +126,39 @@ class LinkModel(MatrixModel[SourceRow]):
         return state_word(belief) or ("master" if belief.is_master else "")
 
 
-class ActiveFaultRow(NamedTuple):
-    """A fault at a moment."""
-
-    fault: ActiveFault
-    now_us: int
-
-    @property
-    def age_rank(self) -> int | None:
-        """The oldest comes last."""
-        return None if self.fault.since_us is None else -self.fault.since_us
-
-
-FAULT_COLUMNS: tuple[ColumnOf[ActiveFaultRow], ...] = (
-    ColumnOf(
-        "fault",
-        lambda row: f"{row.fault.glyph} {row.fault.kind}",
-        lambda row: FAULT_TONES[row.fault.kind],
-        "⊘ partition",
-        lambda row: row.fault.kind,
-    ),
-    ColumnOf("age", lambda row: row.fault.age(row.now_us), widest="119 min", rank=lambda row: row.age_rank),
-    ColumnOf("what", lambda row: row.fault.text, widest=43),
-    ColumnOf("undone by", lambda row: undo_text(row.fault), "faint", 59),
-)
-
-
-class FaultModel(BoardModel[ActiveFaultRow]):
+class FaultModel(BoardModel[ActiveFault]):
     """Rows are faults in force, the latest first."""
 
     def __init__(self) -> None:
-        super().__init__(FAULT_COLUMNS, fixed=1)
+        self._now_us = 0
+        columns: tuple[ColumnOf[ActiveFault], ...] = (
+            ColumnOf(
+                "fault",
+                lambda fault: f"{fault.glyph} {fault.kind}",
+                lambda fault: FAULT_TONES[fault.kind],
+                "⊘ partition",
+                lambda fault: fault.kind,
+            ),
+            ColumnOf(
+                "age",
+                lambda fault: fault.age(self._now_us),
+                widest="119 min",
+                rank=lambda fault: None if fault.since_us is None else -fault.since_us,
+            ),
+            ColumnOf("what", lambda fault: fault.text, widest=43),
+            ColumnOf("undone by", undo_text, "faint", 59),
+        )
+        super().__init__(columns, fixed=1)
 
     def update(self, faults: Sequence[ActiveFault], now_us: int) -> None:
         """Show these faults."""
-        rows = {fault.key: ActiveFaultRow(fault, now_us) for fault in faults}
-        self.show_rows(tuple(rows), rows.__getitem__)
-
-    def fault(self, key: str | None) -> ActiveFault | None:
-        """The fault of this key, if it is still in force."""
-        row = self.row(key)
-        return row.fault if row is not None else None
+        self._now_us = now_us
+        by_key = {fault.key: fault for fault in faults}
+        self.show_rows(tuple(by_key), by_key.__getitem__)
 
 
 def undo_text(fault: ActiveFault) -> str:
-    """The commands that end a fault, the first of them."""
+    """Return the commands that undo a fault, the first of them."""
     lines = [one_line(describe(command)) for command in fault.undo[:UNDO_SHOWN]]
     more = len(fault.undo) - UNDO_SHOWN
     spelt = [line if len(line) <= UNDO_LENGTH else f"{line[:UNDO_LENGTH]}…" for line in lines]
@@ -178,7 +166,7 @@ def undo_text(fault: ActiveFault) -> str:
 
 
 def fault_facts(fault: ActiveFault, now_us: int) -> tuple[Fact, ...]:
-    """A fault in full, with all commands that end it."""
+    """Return a fault in full, with all commands that undo it."""
     undo = (Fact("" if place else "undone by", one_line(describe(command))) for place, command in enumerate(fault.undo))
     return (
         Fact("fault", f"{fault.glyph} {fault.kind}", FAULT_TONES[fault.kind]),

@@ -9,7 +9,7 @@ from textual.containers import Horizontal
 from textual.message import Message
 from textual.widget import Widget
 
-from quarterdeck.app.console_interface import ConsoleInterface
+from quarterdeck.app.console_interface import ConsoleInterface, Refusal
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
 from quarterdeck.app.screen.view_screen import COLUMNS_BESIDE_PICTURES, ViewScreen
 from quarterdeck.app.session import ConsoleSession
@@ -56,10 +56,10 @@ LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 
 
 class LinkTable(LineTable):
-    """The matrix of links; tells when other members are selected."""
+    """The matrix of links; it reports changes of the selection."""
 
     class Selected(Message):
-        """Other members are selected than before."""
+        """The selection has changed."""
 
     def action_mark(self) -> None:
         super().action_mark()
@@ -71,7 +71,7 @@ class LinkTable(LineTable):
 
 
 class NetworkScreen(ViewScreen):
-    """Nothing is done to the network before the plan is built; until then its consequences are only computed."""
+    """The network. A plan is only simulated until it is built."""
 
     view = "network"
     detailed = True
@@ -96,11 +96,11 @@ class NetworkScreen(ViewScreen):
         """Sides of the plan by member, from 1."""
         self._mode: BlockMode = "blackhole"
         self._building = False
-        """Whether the plan was asked for and has not come about yet."""
+        """Whether the plan was requested and is not in force yet."""
         self._layout: Layout | None = None
-        """None: both as long as the members are few."""
+        """None: both while there are few members."""
         self._predictor: Predictor | None = None
-        """Made when a fault is planned first: until then nothing of the simulator is imported."""
+        """Made for the first plan: until then nothing of the simulator is imported."""
         self._predicted_for: object = None
         self._shown_prediction: FaultPrediction | None = None
         self._counted: object = None
@@ -143,9 +143,9 @@ class NetworkScreen(ViewScreen):
         under = self.matrix.cursor_key
         return self.matrix.selection or ((under,) if under is not None else ())
 
-    def take(self, records: Sequence[Record]) -> None:
+    def receive(self, records: Sequence[Record]) -> None:
         if self._epoch is None:
-            return  # the ledger begins with the picture, when it is asked for first
+            return  # the ledger starts from the picture at the first paint
         for record in records:
             self._ledger.take(record)
             if self._building and isinstance(record.event, LinkChanged):
@@ -177,7 +177,7 @@ class NetworkScreen(ViewScreen):
 
     def sentence(self) -> Sequence[TableCell]:
         if self.faults.has_focus:
-            fault = self._fault_model.fault(self.faults.cursor_key)
+            fault = self._fault_model.row(self.faults.cursor_key)
             if fault is not None:
                 return [TableCell(f"{fault.text}: undone by {undo_text(fault)}", "faint")]
         member = self.matrix.cursor_key
@@ -187,7 +187,7 @@ class NetworkScreen(ViewScreen):
         return (self.faults.has_focus, self.faults.cursor_key if self.faults.has_focus else self.matrix.cursor_key)
 
     def row_facts(self) -> Sequence[Fact]:
-        fault = self._fault_model.fault(self.faults.cursor_key) if self.faults.has_focus else None
+        fault = self._fault_model.row(self.faults.cursor_key) if self.faults.has_focus else None
         return fault_facts(fault, self.session.now_us()) if fault is not None else super().row_facts()
 
     def on_descendant_focus(self) -> None:
@@ -214,7 +214,7 @@ class NetworkScreen(ViewScreen):
         said = calm if not faults else f"{faults} fault{'s' if faults > 1 else ''} in force"
         planned = f"planned: {self._plan.title} ({self._mode})" if self._plan is not None else ""
         if self._sides and self._plan is None:
-            planned = "one side is no partition: put others on another side with u"
+            planned = "one side is no partition: put other members on another side with u"
         self.title_line.show(
             [
                 TableCell("network", "strong"),
@@ -245,7 +245,7 @@ class NetworkScreen(ViewScreen):
             self.topology.show(shown)
 
     def _predict(self) -> None:
-        """Have it predicted what the plan would do, again when the plan, or what it is applied to, has changed."""
+        """Simulate what the plan would do, again when the plan, or what it is applied to, has changed."""
         if self.plan_sheet.display != (self._plan is not None):
             self.plan_sheet.display = self._plan is not None
         if self._plan is None:
@@ -267,7 +267,7 @@ class NetworkScreen(ViewScreen):
 
     def _show_prediction(self, predictor: Predictor) -> None:
         assert self._plan is not None
-        meaning = MEANINGS[self._preset] if self._preset else "sides put together by hand"
+        meaning = MEANINGS[self._preset] if self._preset else "sides chosen by hand"
         facts = [Fact("planned", f"{self._plan.title}: {meaning}; b builds it, C drops it", "strong")]
         found = self._shown_prediction = predictor.prediction
         if found is not None:
@@ -275,13 +275,13 @@ class NetworkScreen(ViewScreen):
         elif predictor.problem:
             facts.append(Fact("predicted", f"nothing: {one_line(predictor.problem)}", "warning"))
         else:
-            facts.append(Fact("predicted", "the members are run forward in a copy …", "faint"))
+            facts.append(Fact("predicted", "a copy of the members is being simulated …", "faint"))
         self.plan_sheet.show(tuple(facts))
 
     # Planning
 
     def _plan_preset(self, text: str) -> None:
-        """By word the fault that is named; by key the next one, with the member under the cursor in its part."""
+        """Plan the named fault; by key the next one, for the member under the cursor."""
         words = text.split()
         if not words:
             following: dict[PresetName | None, PresetName | None] = {
@@ -296,15 +296,11 @@ class NetworkScreen(ViewScreen):
                 self._make(name, self._pointed_at(), 0)
             return
         if words[0] not in PRESET_NAMES:
-            self.console.show_message(
-                f"there is no preset {words[0]!r}; there are {', '.join(PRESET_NAMES)}", error=True
-            )
-            return
+            raise Refusal(f"there is no preset {words[0]!r}; there are {', '.join(PRESET_NAMES)}")
         chosen, argument = words[0], " ".join(words[1:])
         if chosen == "racks":
             if argument and not argument.isdecimal():
-                self.console.show_message(f"{argument!r} is not a number of racks; write racks 3", error=True)
-                return
+                raise Refusal(f"{argument!r} is not a number of racks; write racks 3")
             self._make(chosen, "", int(argument or 0))
         elif argument and chosen not in ("isolate", "bridge"):
             self.console.show_message(f"{chosen} stands alone; {argument!r} is too much", error=True)
@@ -318,7 +314,7 @@ class NetworkScreen(ViewScreen):
             plan = preset(name, labels, member=member, racks=racks, zones=zones_of(picture), mode=self._mode)
         except NoSuchFault as problem:
             self.console.show_message(str(problem), error=True)
-            self._preset = name  # so that the key goes on to the next one
+            self._preset = name  # the key goes on to the next one
             return
         self._preset = name
         self._set_plan(plan, {label: place for place, side in enumerate(plan.sides, start=1) for label in side})
@@ -331,8 +327,7 @@ class NetworkScreen(ViewScreen):
     def _next_side(self) -> None:
         members = self.targets()
         if not members:
-            self.console.show_message("no member is selected or under the cursor here", error=True)
-            return
+            raise Refusal("no member is selected or under the cursor here")
         sides = dict(self._sides)
         side = (sides.get(members[0], 0) + 1) % (MOST_SIDES + 1)
         for member in members:
@@ -364,8 +359,7 @@ class NetworkScreen(ViewScreen):
 
     def _set_mode(self, text: str) -> None:
         if text not in ("", "blackhole", "reset"):
-            self.console.show_message(f"{text!r} is no way to cut; there are blackhole and reset", error=True)
-            return
+            raise Refusal(f"{text!r} is no way to cut; there are blackhole and reset")
         self._mode = cast(BlockMode, text or ("reset" if self._mode == "blackhole" else "blackhole"))
         if self._plan is not None:
             self._plan = self._plan.cutting_by(self._mode)
@@ -376,13 +370,12 @@ class NetworkScreen(ViewScreen):
 
     def _build(self) -> None:
         if self._plan is None:
-            self.console.show_message("nothing is planned; n plans a fault, u puts members on sides", error=True)
-            return
+            raise Refusal("nothing is planned; n plans a fault, u puts members on sides")
         self._building = True
         self.console.request("fault-build", self._plan.commands)
 
     def _undo(self, text: str) -> None:
-        chosen = self._fault_model.fault(self.faults.cursor_key)
+        chosen = self._fault_model.row(self.faults.cursor_key)
         try:
             self.console.request("fault-undo", undo_commands(self._ledger.faults(), text, chosen))
         except NothingToUndo as problem:
@@ -399,8 +392,7 @@ class NetworkScreen(ViewScreen):
 
     def _set_layout(self, text: str) -> None:
         if text and text not in LAYOUTS:
-            self.console.show_message(f"there is no layout {text!r}; there are {', '.join(LAYOUTS)}", error=True)
-            return
+            raise Refusal(f"there is no layout {text!r}; there are {', '.join(LAYOUTS)}")
         members = len(self.session.cluster.labels)
         if members > MOST_DRAWN:
             self.console.show_message(f"{members} members are too many to draw; up to {MOST_DRAWN} are")

@@ -1,1 +1,4 @@
-"""The first view: the present state at one glance, in panes. Each pane opens the view that has the whole of it."""
+"""The first view: the present state at one glance, in panes.
+
+Each pane opens the view that shows it in full.
+"""

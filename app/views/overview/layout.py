@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 PaneName = Literal["lists", "suspicions", "tables", "migrations", "happened", "detail"]
 
 PANES: tuple[PaneName, ...] = ("lists", "suspicions", "tables", "migrations", "happened", "detail")
-"""In the order in which tab goes through them."""
+"""In the order in which tab visits them."""
 
 Shape = Literal["lines", "two", "two-with-detail", "three"]
 """All below each other, most of them a line each; two side by side; the same with the detail beside what happened; three."""
@@ -19,12 +19,12 @@ THREE_FROM = (220, 50)
 FRAME = 3
 """Lines of a pane that are no rows: upper edge, heading of the columns, lower edge."""
 LEAST_ROWS = 2
-"""Rows of a table that is not folded, at least."""
+"""The least rows of a table that is not folded."""
 LEAST_HAPPENED = 4
 
 
 class PaneArrangement(NamedTuple):
-    """`rows` are heights of the lines of panes, from the top; 0 is all that is left."""
+    """The arrangement. `rows` has the heights of the lines of panes from the top; 0 means all that is left."""
 
     shape: Shape
     rows: tuple[int, ...]
@@ -34,7 +34,7 @@ class PaneArrangement(NamedTuple):
 
 
 def arrange(width: int, height: int, members: int, enlarged: PaneName | None = None) -> PaneArrangement:
-    """The arrangement for so much room; an `enlarged` pane has all of it."""
+    """Return the arrangement for so much room; an `enlarged` pane has all of it."""
     if enlarged is not None:
         return PaneArrangement("lines", (0,), hidden=frozenset(PANES) - {enlarged})
     wanted = members + FRAME
@@ -61,5 +61,5 @@ def _fits(width: int, height: int, least: tuple[int, int]) -> bool:
 
 
 def _shared(wanted: int, height: int, rows: int) -> int:
-    """What a row of panes takes of the height, so that each of the `rows` has its part."""
+    """Return the height of a line of panes, of which each of the `rows` has its share."""
     return max(FRAME + LEAST_ROWS, min(wanted, height // rows))

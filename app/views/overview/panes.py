@@ -82,7 +82,7 @@ class SuspicionRowsModel(BoardModel[SuspicionRow]):
             self.widen("who suspects whom", [" " * (2 * min(longest, LONGEST_NAME) + 3)])
 
     def member(self, key: str | None) -> str:
-        """Who has the suspicion of this row."""
+        """Return the observer of this row."""
         entry = self.rows.entries.get(key) if key is not None else None
         return entry.observer if entry is not None else ""
 
@@ -121,13 +121,13 @@ class LanesModel(BoardModel[LaneRow]):
 
 
 NAMED = 3
-"""How many rows are told in the edge of a pane that is folded."""
+"""Rows that the edge of a folded pane names."""
 MOST_TOLD = 30
-"""Of more members nothing is told there but the figure."""
+"""With more members, only the figure is shown there."""
 
 
 class OverviewPane(Pane):
-    """What all of them have. `view` is opened by enter."""
+    """A pane of the overview. `view` is opened by enter."""
 
     view: ViewName
     pane_name: PaneName
@@ -143,22 +143,22 @@ class OverviewPane(Pane):
 
     @property
     def member(self) -> str:
-        """Label of the member that the row under the cursor is about; empty for none."""
+        """The label of the member of the row under the cursor; empty for none."""
         return (self.table.cursor_key or "") if self.table is not None else ""
 
-    def take(self, records: Sequence[Record]) -> None:
-        """Take in what happened."""
+    def receive(self, records: Sequence[Record]) -> None:
+        """Receive new records."""
 
     def restart(self, records: Sequence[Record]) -> None:
-        """What happened until now are `records`, and nothing else."""
+        """Forget all records but `records`."""
 
     def paint(self, labels: Sequence[str], marks: Mapping[str, str]) -> None:
-        """Show the session as it is now. `marks` says whose news are old, and how old."""
+        """Show the session as it is now. `marks` has the age of each outdated report, by label."""
         raise NotImplementedError
 
 
 class ListsPane(OverviewPane):
-    """The matrix of who holds whom for a member of what."""
+    """The matrix of member lists."""
 
     view, pane_name = "beliefs", "lists"
 
@@ -175,7 +175,7 @@ class ListsPane(OverviewPane):
 
     def _figure(self) -> TableCell:
         lists = self.model.summary.lists
-        lineages = len({one.lineage for one in lists})
+        lineages = len({member_list.lineage for member_list in lists})
         if lineages > 1:
             return TableCell(f"≠ {lineages} lineages", "warning")
         if len(lists) > 1:
@@ -230,19 +230,21 @@ class TablesPane(OverviewPane):
         self.edge.show(parts)
 
     def _states(self, labels: Sequence[str]) -> list[TableCell]:
-        """What is said of the tables, each with how many members that is so of."""
-        told: dict[TableCell, int] = {}
+        """Return the states of the tables, each with its number of members."""
+        counts: dict[TableCell, int] = {}
         for label in labels:
             row = self.model.row(label)
             if row is not None and row.version:
                 cell = TableCell(row.state, row.tone)
-                told[cell] = told.get(cell, 0) + 1
-        alike = len(told) == 1
-        return [TableCell(cell.text if alike else f"{number} {cell.text}", cell.tone) for cell, number in told.items()]
+                counts[cell] = counts.get(cell, 0) + 1
+        alike = len(counts) == 1
+        return [
+            TableCell(cell.text if alike else f"{number} {cell.text}", cell.tone) for cell, number in counts.items()
+        ]
 
 
 class MigrationsPane(OverviewPane):
-    """The queue in its edge, and below what each member gives away and takes in."""
+    """The queue in its edge, and below it what each member sends and receives."""
 
     view, pane_name = "migrations", "migrations"
 
@@ -250,7 +252,7 @@ class MigrationsPane(OverviewPane):
         self.model = LanesModel()
         super().__init__(session, key, "migrations", LineTable(SortFilterModel(self.model), id="overview-lanes"))
 
-    def take(self, records: Sequence[Record]) -> None:
+    def receive(self, records: Sequence[Record]) -> None:
         self.model.lanes.take(records)
 
     def restart(self, records: Sequence[Record]) -> None:
@@ -265,7 +267,7 @@ class MigrationsPane(OverviewPane):
 
 
 class DetailPane(OverviewPane):
-    """What is known of the member under the cursor of another pane."""
+    """The facts about the member under the cursor of another pane."""
 
     view, pane_name = "member", "detail"
 
@@ -280,10 +282,12 @@ class DetailPane(OverviewPane):
         return self._label
 
     def paint(self, labels: Sequence[str], marks: Mapping[str, str]) -> None:
-        """The overview says whom it is about."""
+        """Do nothing: the overview calls `say`."""
 
     def say(self, label: str, links: Sequence[Fact]) -> None:
-        """Tell of this member, of one of many at most once a second; `links` are what is known of the connection to it."""
+        """Show the facts about this member, in a large cluster at most once a second; `links` are those about the
+        connection to it.
+        """
         now_us = self.session.now_us()
         picture = self.session.picture
         news = picture.at if len(picture.members) <= MOST_TOLD else 0
@@ -300,7 +304,7 @@ class DetailPane(OverviewPane):
 
 
 class HappenedPane(OverviewPane):
-    """Follows what happens; `f`, or moving up, pauses it."""
+    """The latest episodes, one on a line; `f`, or moving up, pauses it."""
 
     view, pane_name = "events", "happened"
 
@@ -317,7 +321,7 @@ class HappenedPane(OverviewPane):
         self._feed = LevelFeed(session, self.tail)
         super().__init__(session, key, "what happened", self.tail)
 
-    def take(self, records: Sequence[Record]) -> None:
+    def receive(self, records: Sequence[Record]) -> None:
         self._feed.extend(records)
 
     def restart(self, records: Sequence[Record]) -> None:
@@ -325,18 +329,18 @@ class HappenedPane(OverviewPane):
 
     @property
     def pointed(self) -> Record | None:
-        """What the line under the cursor began with; None while the end is followed."""
+        """The first event of the line under the cursor; None while the end is followed."""
         entry = self.tail.pointed
         return entry.record if entry is not None else None
 
     @property
     def latest(self) -> Record | None:
-        """That of the line under the cursor, else of the last one."""
+        """The first event of the line under the cursor, or of the last line."""
         return self.pointed or (self.tail.shown[-1].record if self.tail.shown else None)
 
     @property
     def stale(self) -> bool:
-        """Whether there is more to tell than is told."""
+        """Whether there are episodes that are not shown yet."""
         return self._feed.stale
 
     def paint(self, labels: Sequence[str], marks: Mapping[str, str]) -> None:
@@ -348,13 +352,13 @@ class HappenedPane(OverviewPane):
         self.call_after_refresh(self._fit)
 
     def _fit(self) -> None:
-        """Lines are made for a width, and nobody else paints them anew when nothing happens."""
+        """Format the lines for the present width."""
         if self._format.width != self.tail.size.width:
             self._format.width = self.tail.size.width
             self.tail.refresh()
 
     def say(self) -> None:
-        """Whether it follows, and what is filtered; folded the latest of it."""
+        """Show whether it follows, and the filter; if folded, the latest line."""
         parts = [TableCell(self.tail.title_text, "faint" if self.tail.following else "strong")]
         if self.folded and self.tail.shown:
             latest = self._format.entry_line(self.tail.shown[-1])

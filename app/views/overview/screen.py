@@ -38,16 +38,18 @@ ROWS_FOR_ACTIVITY = 45
 COLUMNS_FOR_ACTIVITY = 130
 
 HALVES = ("upper", "lower")
-"""What happened and the detail, which stand below, are painted in other ticks than the rest, for a frame costs as much as the
-least rectangle around all that has changed: so each of them is painted five times a second at most."""
+"""What happened and the detail, which stand below, are painted in other ticks than the rest.
+
+A frame costs as much as the smallest rectangle around all changes. So each half is painted at most five times a second.
+"""
 
 MANY_MEMBERS = 50
-"""With more members only the matrix and what happened are looked at in every tick, the other panes twice a second."""
+"""With more members only the matrix and what happened are updated in every tick, the other panes twice a second."""
 SELDOM_US = SECOND_US // 2
 
 
 class OverviewScreen(ViewScreen):
-    """The home of a session. A filter is for what happened; actions are for the member under the cursor of the focused pane."""
+    """The home of a session. The filter is for what happened; actions are for the member under the cursor of the focused pane."""
 
     view = "overview"
     DEFAULT_CSS = """
@@ -100,13 +102,13 @@ class OverviewScreen(ViewScreen):
 
     @property
     def table(self) -> LineTable:
-        """That of the focused pane; the matrix when it has none."""
+        """The table of the focused pane; the matrix if it has none."""
         table = self.panes[self._pointed].table
         return table if table is not None else self.matrix
 
     @property
     def matrix(self) -> LineTable:
-        """Who holds whom for a member."""
+        """The matrix of member lists."""
         assert self.lists.table is not None
         return self.lists.table
 
@@ -140,17 +142,17 @@ class OverviewScreen(ViewScreen):
         return self.happened.tail.filter_text
 
     def sentence(self) -> Sequence[TableCell]:
-        """How the observer under the cursor differs, when it does."""
-        told = self.lists.model.sentence(self.matrix.cursor_key) if self.matrix.cursor_key is not None else ""
-        return [TableCell("≠", "warning"), TableCell(told)] if told else ()
+        """Return how the observer under the cursor differs, if it does."""
+        difference = self.lists.model.sentence(self.matrix.cursor_key) if self.matrix.cursor_key is not None else ""
+        return [TableCell("≠", "warning"), TableCell(difference)] if difference else ()
 
-    def take(self, records: Sequence[Record]) -> None:
+    def receive(self, records: Sequence[Record]) -> None:
         self._activity.take(records)
         for pane in self.panes.values():
-            pane.take(records)
+            pane.receive(records)
 
     def tick(self, *, news: bool) -> None:
-        """Besides records, other members, episodes and news that have become older are news; and lanes go on."""
+        """Treat a new order of members, new episodes and outdated reports as news, too; lanes go on."""
         moved = self.happened.stale or self.session.labels != self._labels or self.connections.marks() != self._marks
         if news or moved:
             self._waiting = set(HALVES)
@@ -161,7 +163,7 @@ class OverviewScreen(ViewScreen):
         self._half = None
 
     def paint(self) -> None:
-        """All of it, or the half whose turn it is: what is painted in one frame should stand close together."""
+        """Paint everything, or the half whose turn it is: changes in one frame should stand close together."""
         if self._epoch != self.session.epoch:
             self._epoch = self.session.epoch
             recent = self.session.recent
@@ -199,7 +201,7 @@ class OverviewScreen(ViewScreen):
             self._say_below()
 
     def on_line_table_moved(self, event: LineTable.Moved) -> None:
-        """The detail follows in one of the next ticks: a key is to be answered at once, and by the few rows that it changes."""
+        """Let the detail follow in one of the next ticks: a key is answered at once, by the few rows that it changes."""
         super().on_line_table_moved(event)
         self._waiting.add("lower")
 
@@ -211,11 +213,11 @@ class OverviewScreen(ViewScreen):
 
     @property
     def _focused(self) -> OverviewPane:
-        """The pane that has the focus; that of the lists when none has."""
+        """The pane that has the focus, or that of the lists."""
         return next((pane for pane in self.panes.values() if pane.has_focus_within), self.lists)
 
     def _open(self, pane: OverviewPane) -> None:
-        """The view that has all of it, at the row under the cursor."""
+        """Open the view that shows the pane in full, at the row under the cursor."""
         if pane is self.happened:
             record = self.happened.pointed
             self.console.goto(pane.view, event=Pointed(record) if record is not None else None)
@@ -223,7 +225,7 @@ class OverviewScreen(ViewScreen):
             self.console.goto(pane.view, member=pane.member or self.member_under_cursor)
 
     def _explain(self) -> None:
-        """Why that happened which is told under the cursor, or last."""
+        """Explain the event under the cursor, or the last one."""
         record = self.happened.latest
         if record is None:
             self.console.show_message("nothing has happened yet", error=True)
@@ -231,7 +233,7 @@ class OverviewScreen(ViewScreen):
             self.console.goto("events", event=Pointed(record, because=True))
 
     def _enlarge(self) -> None:
-        """Give the focused pane all the room, or take it back."""
+        """Enlarge the focused pane, or restore all panes."""
         focused = self._focused
         self._enlarged = focused.pane_name if self._enlarged is None else None
         if self._enlarged is not None:
@@ -245,7 +247,7 @@ class OverviewScreen(ViewScreen):
     # Painting
 
     def _due(self) -> bool:
-        """Whether the panes that cost most in a great cluster are to be painted now."""
+        """Return whether the expensive panes of a large cluster are to be painted now."""
         part = self.session.now_us() // SELDOM_US
         if len(self._labels) <= MANY_MEMBERS or part != self._seldom_painted:
             self._seldom_painted = part
@@ -253,7 +255,7 @@ class OverviewScreen(ViewScreen):
         return False
 
     def _arrange(self) -> None:
-        """Put the panes where they belong for the room that there is."""
+        """Arrange the panes for the room that there is."""
         width, height = self.app.size
         self.verdict.display = height >= ROWS_FOR_VERDICT
         self.pulses.display = height >= ROWS_FOR_ACTIVITY and width >= COLUMNS_FOR_ACTIVITY
@@ -277,13 +279,16 @@ class OverviewScreen(ViewScreen):
         self.happened.styles.column_span = 2 if wanted.shape == "two" else 1
 
     def _room_to_be(self) -> Size:
-        """What the panes will have: all but the lines around them. So they need not be laid out and painted a second time."""
+        """Return the room of the panes before the layout: all but the lines around them.
+
+        This saves laying out and painting twice.
+        """
         width, height = self.app.size
         around = [*self.children, self.verdict, self.pulses]
-        return Size(width, height - sum(one.display for one in around if one.id != "body"))
+        return Size(width, height - sum(widget.display for widget in around if widget.id != "body"))
 
     def _say_verdict(self) -> None:
-        """Whether all agree, and what is wrong with the links."""
+        """Show whether all agree, and what is wrong with the links."""
         links = self.session.picture.links.values()
         cut = sum(bool(link.blocked) for link in links)
         worse = len(links) - cut
@@ -295,7 +300,7 @@ class OverviewScreen(ViewScreen):
                 TableCell(f"~ {worse} one-way links slow or lossy" if worse else "", "warning"),
                 TableCell(f"✂ {cut} one-way links cut" if cut else "", "bad"),
                 TableCell(summary.sentence, "plain" if agreed else "warning"),
-                *(cell for told in summary.apart for cell in (TableCell("∦", "warning"), TableCell(told))),
+                *(cell for quoted in summary.apart for cell in (TableCell("∦", "warning"), TableCell(quoted))),
             ]
         )
 
@@ -313,7 +318,7 @@ class OverviewScreen(ViewScreen):
             self.detail.say(self.member_under_cursor, tuple(self.connections.facts(self.member_under_cursor)))
 
     def _key_of(self, view: ViewName) -> str:
-        """The key that opens a view, as it is bound."""
+        """Return the key that opens a view, as it is bound."""
         wanted = "detail" if view == "member" else view
         for binding in self.BINDINGS:
             if not isinstance(binding, tuple) and binding.action == f"app.act('{wanted}')":
@@ -322,5 +327,5 @@ class OverviewScreen(ViewScreen):
 
 
 def _height(cells: int) -> str:
-    """So many cells, or for 0 whatever is left, as style sheets write it."""
+    """Return so many cells, or for 0 all that is left, as style sheets write it."""
     return str(cells) if cells else "1fr"

@@ -14,7 +14,7 @@ from quarterdeck.backend.picture.boards.belief_matrix import (
 from quarterdeck.backend.picture.events.partitions import migration_path_text
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.fold.table_belief import NOBODY
+from quarterdeck.backend.picture.fold.table_belief import NOBODY, TableBelief
 from quarterdeck.backend.picture.replicas.replica_cell import MARKS, MEANINGS, TONES
 from quarterdeck.backend.picture.replicas.replica_census import COUNTED_STATES, FILTER_WORDS, ReplicaCensus
 from quarterdeck.backend.picture.replicas.replica_map import NO_ROW, ReplicaMap
@@ -144,6 +144,8 @@ class HolderRow:
     differs: bool
     """Whether its own table is not that of its master."""
     tone: Tone
+    own: TableBelief | None
+    """Its own table."""
 
 
 def holder_row(picture: Picture, shown: ReplicaMap, label: str, place: int, now_us: int) -> HolderRow:
@@ -168,6 +170,7 @@ def holder_row(picture: Picture, shown: ReplicaMap, label: str, place: int, now_
         age=age_text(now_us - own.since_us) if own is not None else "",
         differs=differs,
         tone=tone,
+        own=own,
     )
 
 

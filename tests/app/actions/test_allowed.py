@@ -36,7 +36,7 @@ def test_an_action_with_several_commands_stays_with_those_that_are_left() -> Non
     words = command_words(remote)
     assert "kill" in words and "kill-at" not in words
     assert set(command_words(EVERYTHING)) - set(words) == {"start", "kill-at", "operate", "promote"}
-    with pytest.raises(BadLine, match="start is nothing that this cluster can do"):
+    with pytest.raises(BadLine, match="start cannot be done by this cluster"):
         parse_line("start n1", FIVE, allowed=remote)
     with pytest.raises(BadLine, match="this cluster is read-only"):
         parse_line("kill n1", FIVE, allowed=Allowed(writable=False, lacks=NOT_REMOTE))
@@ -56,7 +56,7 @@ def test_keys_footer_and_help_of_a_limited_cluster() -> None:
             await pilot.press("K", "x", "c")
             assert not cluster.commands and app.screen is app.top
             app.action_act("kill")
-            assert "kill is nothing that this cluster can do" in app.top.message.text
+            assert "kill cannot be done by this cluster" in app.top.message.text
             footer = screen_text(app).splitlines()[-1]
             assert "state" in footer and "kill" not in footer and "heal" not in footer
             await pilot.press("question_mark")

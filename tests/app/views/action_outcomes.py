@@ -65,14 +65,14 @@ NO_LESSON = either(says("no demo runs here"), says("nothing is asked here"), say
 IN_THE_PAST: Outcome = lambda driver: not driver.app.session.live  # noqa: E731
 STILL: Outcome = lambda driver: driver.app.session.live  # noqa: E731
 NO_TABLE = says("there is no table")
-SORTED = either(says("sorted by "), says("as it comes"), NO_TABLE)
+SORTED = either(says("sorted by "), says("in the original order"), NO_TABLE)
 
 OUTCOMES: dict[str, Outcome] = {
     "start": asks(core.StartMember),
     "stop": asks(core.StopMember),
     "kill": asks(core.KillMember),
     "stop-all": asks(core.StopMember),
-    "promote": says("nothing that this cluster can do"),
+    "promote": says("cannot be done by this cluster"),
     "owner": types(":owner "),
     "pause": asks(core.PauseMember),
     "detail": either(opens("member"), opens("overview")),
@@ -119,7 +119,7 @@ OUTCOMES: dict[str, Outcome] = {
     "traffic-by": lambda driver: "data by map" in screen_text(driver.app),
     "map-partition": says("there is no partition ''"),
     "time-back": IN_THE_PAST,
-    "time-on": says("nothing has happened after this yet"),
+    "time-on": says("there is no later event yet"),
     "time-second-back": IN_THE_PAST,
     "time-second-on": STILL,
     "time-pause": IN_THE_PAST,
@@ -190,7 +190,7 @@ LINES: dict[str, tuple[str, Outcome]] = {
     "set": ("set byzantium hazelcast.heartbeat.interval.seconds=2", asks(core.SetProperties)),
     "kill-at": ("kill-at fez list-installed after", asks(core.KillAt)),
     "stop-all": ("stop-all", asks(core.StopMember)),
-    "promote": ("promote fez", says("nothing that this cluster can do")),
+    "promote": ("promote fez", says("cannot be done by this cluster")),
     "owner": ("owner map key", either(says(" owns partition "), says("no master tells a table"))),
     "pause": ("pause fez", asks(core.PauseMember)),
     "resume": ("resume euphesus", asks(core.ResumeMember)),
@@ -250,13 +250,13 @@ LINES: dict[str, tuple[str, Outcome]] = {
     "hide": ("hide nothing-such", either(NO_TABLE, says("there is no column"))),
     "show": ("show", either(NO_TABLE, lambda driver: not driver.said)),
     "save": ("save", either(NO_TABLE, says("opens like this from now on"))),
-    "reset": ("reset", either(NO_TABLE, says("as it was made"))),
+    "reset": ("reset", either(NO_TABLE, says("are reset"))),
     "export": ("export x.doc", says("not a format of tables")),
     "screenshot": ("screenshot x.doc", says("not a format of screens")),
     "help": ("help", covers(HelpScreen)),
     "cli": ("cli", covers(CommandLinesScreen)),
     "cluster": ("cluster nowhere", says("there is no cluster 'nowhere'")),
-    "close": ("close", says("what the console was opened on")),
+    "close": ("close", says("the console was opened on this cluster")),
     "theme": ("theme plaid", says("plaid")),
     "q": ("q", says("the console would end here")),
     "quit": ("quit", lambda driver: not driver.app.is_running or driver.app._exit),

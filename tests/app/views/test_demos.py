@@ -236,7 +236,7 @@ def test_neither_stray_letters_nor_enter_on_nothing_lose_the_question() -> None:
             await pilot.press(key)
             await pilot.pause()
             assert app.screen is screen and tutor.question is asked, key
-        assert "the question first: press a to" in screen.message.text
+        assert "answer the question first: press a to" in screen.message.text
         await pilot.press("enter")  # opens the prompt with the beginning of an answer
         await until(pilot, lambda: app.focused is not None and app.focused.id == "prompt-input")
         await pilot.press("enter")

@@ -94,7 +94,7 @@ def test_the_past_is_shown_in_every_view_and_nothing_is_done_in_it() -> None:
             assert app.session.playhead.shown_us == 500_000
             for line, answer in (
                 ("at nowhere", "names no moment"), ("at n1#99", "no event n1#99"), ("speed x", "is not a speed"),
-                ("speed 0", "more than 0"), ("fork kill n1", "of our own"), ("at 99999", "out of what is remembered"),
+                ("speed 0", "more than 0"), ("fork kill n1", "of our own"), ("at 99999", "is not remembered"),
             ):  # fmt: skip
                 await type_line(pilot, line)
                 await settle(pilot)
