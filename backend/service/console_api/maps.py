@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Annotated
 
 from fastapi import APIRouter, Path
-from starlette.convertors import Convertor, register_url_convertor
+from starlette.convertors import PathConvertor, register_url_convertor
 
 from quarterdeck.backend.core.data.calls.operations import Answer, Get, Keys, Operation, Put, PutAll, Remove, Size
 from quarterdeck.backend.member_api.answers import EntriesStored, Entry, MapKeys, MapSize
@@ -37,16 +37,10 @@ writing = APIRouter(
 )
 
 
-class KeyConvertor(Convertor[str]):
+class KeyConvertor(PathConvertor):
     """Any characters, also slashes and newlines."""
 
     regex = "(?s:.+)"
-
-    def convert(self, value: str) -> str:
-        return value
-
-    def to_string(self, value: str) -> str:
-        return value
 
 
 register_url_convertor("map_key", KeyConvertor())

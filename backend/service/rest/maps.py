@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import unquote_to_bytes
 
-from starlette.convertors import Convertor, register_url_convertor
+from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.responses import Response
 
 from quarterdeck.backend.core.data.calls.map_calls import MOST_ENTRY_BYTES
@@ -15,16 +15,10 @@ from quarterdeck.backend.service.rest.endpoint import BAD_ESCAPE, RestEndpoint, 
 PREFIX = "/hazelcast/rest/maps/"
 
 
-class AnyText(Convertor[str]):
+class AnyText(PathConvertor):
     """The rest of a path, line breaks included."""
 
     regex = r"[\s\S]*"
-
-    def convert(self, value: str) -> str:
-        return value
-
-    def to_string(self, value: str) -> str:
-        return value
 
 
 register_url_convertor("any", AnyText())
