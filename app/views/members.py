@@ -52,7 +52,7 @@ class MemberBoardRow(NamedTuple):
 
     @property
     def leads(self) -> bool:
-        return self.member.role.endswith("master")
+        return self.belief is not None and self.belief.running and self.belief.is_master
 
     @property
     def state(self) -> TableCell:

@@ -45,12 +45,19 @@ STATE_TONES: dict[str, Tone] = {
 class HeartbeatCell(NamedTuple):
     """How the others hear a member."""
 
-    text: str
+    glyph: str
+    words: str
     tone: Tone
     left_us: int | None
     """How long until somebody suspects it, if nothing is heard; 0 when somebody does already; None when nobody is near it."""
     sentence: str
     """The same at length, naming observers."""
+    known: bool = True
+    """Whether it is known how they hear it."""
+
+    @property
+    def text(self) -> str:
+        return f"{self.glyph} {self.words}".strip()
 
 
 class HeartbeatObservers(NamedTuple):
@@ -62,7 +69,7 @@ class HeartbeatObservers(NamedTuple):
     """One that runs and of which no heartbeats are told; None when they are told of all."""
 
 
-NOT_WATCHED = HeartbeatCell("", "faint", None, "")
+NOT_WATCHED = HeartbeatCell("", "", "faint", None, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +181,7 @@ def heartbeat(picture: Picture, belief: MemberBelief, observed_by: HeartbeatObse
     suspecting = _first_to_suspect(observed_by, belief.address)
     if suspecting:
         who = _names(suspecting)
-        return HeartbeatCell("? suspected", "warning", 0, f"suspected by {who}")
+        return HeartbeatCell("?", "suspected", "warning", 0, f"suspected by {who}")
     late = [
         (silence, observer.label)
         for observer in observed_by.waiting
@@ -187,17 +194,18 @@ def heartbeat(picture: Picture, belief: MemberBelief, observed_by: HeartbeatObse
         silent = f"silent {age_text(now_us - silence.heard_us)}"
         near = f"suspected in {age_text(left_us)}" if left_us else "to be suspected now"
         by = _names([label for _, label in late])
-        return HeartbeatCell(f"◔ {silent}, {near}", "warning", left_us, f"{silent} to {by}, {near}")
+        return HeartbeatCell("◔", f"{silent}, {near}", "warning", left_us, f"{silent} to {by}, {near}")
     if belief.status == "joining":
         return NOT_WATCHED
     master = picture.master_of(belief.label)
     if master is not None and belief.address not in master.listed:
-        return HeartbeatCell("⊘ off the list", "warning", None, f"{one_line(master.label)} has it on its list no more")
-    if observed_by.silent is not None:
         return HeartbeatCell(
-            NOT_TOLD, "faint", None, f"heartbeats are {not_told('heartbeats', observed_by.silent.witnessed_by)}"
+            "⊘", "off the list", "warning", None, f"{one_line(master.label)} has it on its list no more"
         )
-    return HeartbeatCell("✓ in time", "good", None, "every heartbeat of it that is waited for came in time")
+    if observed_by.silent is not None:
+        why = f"heartbeats are {not_told('heartbeats', observed_by.silent.witnessed_by)}"
+        return HeartbeatCell("", NOT_TOLD, "faint", None, why, known=False)
+    return HeartbeatCell("✓", "in time", "good", None, "every heartbeat of it that is waited for came in time")
 
 
 def board_facts(picture: Picture, now_us: int) -> Iterator[Fact]:

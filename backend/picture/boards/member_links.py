@@ -11,7 +11,7 @@ from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import age_text, counted
-from quarterdeck.backend.picture.text.not_told import NOT_TOLD, not_told_fact
+from quarterdeck.backend.picture.text.not_told import not_told_fact
 
 LINKS_SPELT_OUT = 12
 """How many links are told of before the rest is only counted."""
@@ -21,8 +21,8 @@ def heartbeat_facts(picture: Picture, belief: MemberBelief, now_us: int) -> Iter
     """How the others hear it, and whom it waits for."""
     heard = heartbeat(picture, belief, heartbeat_observers(picture), now_us)
     if heard.left_us is not None:
-        yield Fact("heartbeat", f"{heard.text.split()[0]} {heard.sentence}", heard.tone)
-    elif heard.text == NOT_TOLD:
+        yield Fact("heartbeat", f"{heard.glyph} {heard.sentence}", heard.tone)
+    elif not heard.known:
         yield not_told_fact("heartbeat", "heartbeats", belief.witnessed_by)
     heading = "waits for"
     for address, silence in belief.silences.items():

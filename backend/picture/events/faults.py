@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from logging import WARNING
 
 from quarterdeck.backend.core import events
@@ -13,26 +14,27 @@ from quarterdeck.backend.picture.text.formatting import NameOf, counted, duratio
 
 def condition_text(link: LinkChanged) -> str:
     """Return what a one-way link does to messages, to stand after the names of its ends: ``is cut (blackhole)``."""
-    parts = []
-    if link.blocked:
-        parts.append(f"is cut ({link.blocked})")
+    cut = [f"is cut ({link.blocked})"] if link.blocked else []
+    return " and ".join((*cut, *impairments(link))) or "is healed"
+
+
+def impairments(link: LinkChanged) -> Iterator[str]:
+    """Yield what a link does to messages besides being cut."""
     for condition in conditions_by_kind(link):
         kind = condition.kind
         whose = f" of {kind} messages" if kind else ""
         if condition.delay or condition.delay_up_to:
             up_to = f" to {duration_text(condition.delay_up_to)}" if condition.delay_up_to > condition.delay else ""
-            parts.append(
-                f"is slower by {duration_text(condition.delay)}{up_to}{f' for {kind} messages' if kind else ''}"
-            )
+            yield f"is slower by {duration_text(condition.delay)}{up_to}{f' for {kind} messages' if kind else ''}"
         if condition.loss:
-            parts.append(f"loses {condition.loss:.0%}{whose}")
+            yield f"loses {condition.loss:.0%}{whose}"
         if condition.duplicate:
-            parts.append(f"doubles {condition.duplicate:.0%}{whose}")
-    if any(of_kind.held for of_kind in link.of_kinds):
-        parts.append(f"holds {', '.join(of_kind.kind or 'everything' for of_kind in link.of_kinds if of_kind.held)}")
+            yield f"doubles {condition.duplicate:.0%}{whose}"
+    held = [of_kind.kind or "everything" for of_kind in link.of_kinds if of_kind.held]
+    if held:
+        yield f"holds {', '.join(held)}"
     if link.dropped_kinds:
-        parts.append(f"drops every {', '.join(link.dropped_kinds)}")
-    return " and ".join(parts) or "is healed"
+        yield f"drops every {', '.join(link.dropped_kinds)}"
 
 
 def _link_mark(event: LinkChanged, letter: LetterOf) -> Mark:
@@ -118,7 +120,7 @@ REQUESTS = (
         mark=None,
         external=True,
     ),
-    EventRow(kind=events.SettingsChanged, words=_settings_changed, mark=None),
+    EventRow(kind=events.SettingsChanged, words=_settings_changed, mark=None, external=True),
     EventRow(
         kind=events.StrangerRefused,
         words=lambda event, name_of: f"refuses the stranger {event.remote}: {event.reason}",

@@ -115,5 +115,6 @@ CLUSTER_STATE = (
         words=lambda event, name_of: f"gives up changing the cluster to {event.wanted}: {event.reason}",
         tone="bad",
         level=WARNING,
+        external=True,
     ),
 )

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import RecordId
-from quarterdeck.backend.core.events import Event, MemberStarted, OperatorAsked, Record
+from quarterdeck.backend.core.events import Event, MemberStarted, Record
 from quarterdeck.backend.picture.text.formatting import NameOf
 
 LOOK_BACK = 2_000
@@ -177,12 +177,6 @@ def message_cause(record: Record | None, reason: str, *, deeper: bool = True) ->
     """`record`, if there is one, as a cause that arrived as a message, unless the same member told it."""
     if record is not None:
         yield DirectCause(record, reason, True, deeper)
-
-
-def command_cause(effect: Effect, word: str) -> Iterator[DirectCause]:
-    """Yield what an operator asked this member for, if `word` is in the command."""
-    asked = effect.of(effect.record.member, OperatorAsked, lambda one: one.granted and word in one.command)
-    yield from local_cause(asked, "an operator asked for it")
 
 
 Rule = Callable[[Effect, Any], Iterator[DirectCause]]

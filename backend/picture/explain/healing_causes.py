@@ -15,7 +15,6 @@ from quarterdeck.backend.picture.explain.event_index import (
     DirectCause,
     Effect,
     Rule,
-    command_cause,
     event_of,
     local_cause,
     message_cause,
@@ -134,7 +133,6 @@ def _member_merging(effect: Effect, event: events.MemberMerging) -> Iterator[Dir
 
 def _join_list_changed(effect: Effect, event: events.JoinListChanged) -> Iterator[DirectCause]:
     if effect.is_own(event.author):
-        yield from command_cause(effect, "member-list")
         return
     author = effect.name(event.author)
     edited = effect.of(author, events.JoinListChanged, lambda one: one.edition == event.edition)
@@ -152,20 +150,11 @@ def _state_changed(effect: Effect, event: events.ClusterStateChanged) -> Iterato
             yield from local_cause(effect.own(events.MergeStarted), "it is frozen for the merge")
         elif event.state == "ACTIVE":
             yield from local_cause(effect.own(events.MergeAbandoned), "the merge that it was frozen for is given up")
-        yield from command_cause(effect, "state")
         return
     decided = effect.of(master, events.ClusterStateChanged, lambda one: one.state == event.state)
     yield from message_cause(decided, f"{master} decided it")
     if decided is None and event.state == "FROZEN":
         yield from message_cause(effect.of(master, events.MergeStarted), f"{master} freezes its cluster for the merge")
-
-
-def _state_refused(effect: Effect, event: events.ClusterStateRefused) -> Iterator[DirectCause]:
-    return command_cause(effect, "state")
-
-
-def _settings(effect: Effect, event: events.SettingsChanged) -> Iterator[DirectCause]:
-    return command_cause(effect, "config")
 
 
 HEALING_RULES: Mapping[type, Rule] = {
@@ -179,7 +168,5 @@ HEALING_RULES: Mapping[type, Rule] = {
     events.MemberMerging: _member_merging,
     events.JoinListChanged: _join_list_changed,
     events.ClusterStateChanged: _state_changed,
-    events.ClusterStateRefused: _state_refused,
-    events.SettingsChanged: _settings,
 }
 """What follows from what, by kind of event."""

@@ -15,7 +15,6 @@ from quarterdeck.backend.picture.explain.event_index import (
     DirectCause,
     Effect,
     Rule,
-    command_cause,
     event_of,
     local_cause,
     message_cause,
@@ -44,7 +43,6 @@ def _stopped(effect: Effect, event: events.MemberStopped) -> Iterator[DirectCaus
     began = effect.own(events.MemberStarted)
     if event.cause == "asked" and drained is not None and (began is None or drained.at >= began.at):
         yield from message_cause(drained, f"{drained.member} lets it go")
-    yield from command_cause(effect, "shutdown")
 
 
 def _admitted(effect: Effect, event: events.MemberAdmitted) -> Iterator[DirectCause]:

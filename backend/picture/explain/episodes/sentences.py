@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.membership.partial_disconnection.shrinking_graph import vertices_of
+from quarterdeck.backend.picture.events.faults import impairments
 from quarterdeck.backend.picture.explain.episodes.episode import Episode, EpisodeKind
+from quarterdeck.backend.picture.explain.event_index import event_of
 from quarterdeck.backend.picture.network.fault_shapes import Shape, links_in, shapes_of
 from quarterdeck.backend.picture.text.fact import Tone
 from quarterdeck.backend.picture.text.formatting import bytes_text, counted, duration_text, listed, one_line
@@ -16,9 +19,6 @@ SHAPES_SHOWN = 3
 
 BESIDE_US = 100_000
 """What comes so soon after is not told to come after."""
-
-IS_HEALED = "is healed"
-CUT = "is cut"
 
 
 class Sentence(NamedTuple):
@@ -69,18 +69,18 @@ def _suspicion(episode: Episode) -> str:
 
 
 def _links(episode: Episode) -> str:
-    what, labels = episode.target, list(episode.places)
+    link, labels = event_of(LinkChanged, episode.first), list(episode.places)
     shapes, left = shapes_of(episode.links, episode.links, many_sides=True)
     told = [_shape(shape, labels) for shape in shapes[:SHAPES_SHOWN]]
     if left or len(shapes) > SHAPES_SHOWN:
         told.append("more")
     where, count = " and ".join(told), links_in(episode.links)
-    if what == IS_HEALED:
+    if link.is_plain:
         return f"heal {where}: {counted(count, 'link')}"
-    if what.startswith(CUT):
-        how = what.removeprefix(CUT).replace(" (blackhole)", "")
-        return f"cut {where}: {counted(count, 'link')}{how}"
-    return f"{where}: {'the link' if count == 1 else f'each of {count} links'} {what}"
+    if link.blocked:
+        how = "" if link.blocked == "blackhole" else f" ({link.blocked})"
+        return f"cut {where}: {' and '.join((counted(count, 'link') + how, *impairments(link)))}"
+    return f"{where}: {'the link' if count == 1 else f'each of {count} links'} {episode.target}"
 
 
 def _shape(shape: Shape, labels: list[str]) -> str:
@@ -252,7 +252,7 @@ def _tone(episode: Episode) -> Tone:
     if kind in ("pause", "connection") and episode.lists:
         return "bad"
     if kind == "links":
-        return "good" if episode.target == IS_HEALED else "bad"
+        return "good" if event_of(LinkChanged, episode.first).is_plain else "bad"
     if episode.failed_calls or episode.failure:
         return "warning"
     return TONES.get(kind, "plain")
