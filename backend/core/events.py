@@ -1,7 +1,7 @@
-"""Everything that happens, as events: the journal is nothing but these, and so is all that a console knows.
+"""Everything that happens, as events: a journal contains nothing else, and all that a console knows comes from them.
 
-A `Record` is the envelope: whose event it is, its place in that incarnation's gap-free numbering, and when. The event
-itself is one of the classes below, told apart by its ``kind``. Schemas of tables are derived from these classes.
+A `Record` is the envelope: whose event it is, its place in the gap-free numbering of that incarnation, and when it happened. The
+event itself is one of the classes below or of those that the chapters declare, told apart by its ``kind``.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from quarterdeck.backend.core.witnessed.events import WitnessEvent
 
 
 class ProcessKilled(Struct, frozen=True, tag_field="kind", tag="process-killed"):
-    """A member's process was ended without a chance to say goodbye."""
+    """The process of a member was killed, without a chance to say goodbye."""
 
     target: str
 
 
 class ProcessPaused(Struct, frozen=True, tag_field="kind", tag="process-paused"):
-    """A member's process was frozen."""
+    """The process of a member was frozen."""
 
     target: str
 
 
 class ProcessResumed(Struct, frozen=True, tag_field="kind", tag="process-resumed"):
-    """A frozen process goes on."""
+    """The frozen process of a member goes on."""
 
     target: str
 
 
 class OperatorAsked(Struct, frozen=True, tag_field="kind", tag="operator-asked"):
-    """Somebody asked a member for something that is not just to look: who, what, and whether it was done."""
+    """An operator asked a member for something that changes it or reveals more than usual: who, what, and whether it was done."""
 
     command: str
     role: str
@@ -50,13 +50,13 @@ class OperatorAsked(Struct, frozen=True, tag_field="kind", tag="operator-asked")
 
 
 class SettingsChanged(Struct, frozen=True, tag_field="kind", tag="settings-changed"):
-    """Properties of this member have other values now, as text by name."""
+    """Properties of this member have new values, as text by name."""
 
     properties: dict[str, str]
 
 
 class StrangerRefused(Struct, frozen=True, tag_field="kind", tag="stranger-refused"):
-    """Somebody on the member port who is not one of us."""
+    """The member refused a peer on its port that is not a member of its cluster."""
 
     remote: str
     reason: str
@@ -64,9 +64,9 @@ class StrangerRefused(Struct, frozen=True, tag_field="kind", tag="stranger-refus
 
 
 class JournalChanged(Struct, frozen=True, tag_field="kind", tag="journal-changed"):
-    """The journal of the member `target` cannot be written, or is written again when `failure` is empty.
+    """The journal of the member `target` cannot be written, or, when `failure` is empty, is written again.
 
-    So many of its records are `lost` for ever by then.
+    By then `lost` of its records are lost for ever.
     """
 
     target: str
@@ -93,7 +93,9 @@ EVENT_KINDS: dict[str, type[Event]] = {str(kind.__struct_config__.tag): kind for
 """Every kind of event by the name that it has in journals and in scenario files."""
 
 FORM = 2
-"""The form of records that are made now. Form 1, which goes without saying, had causes in sentences alone and is still read."""
+"""The form of records that are made now. Records of form 1, which do not say so, had causes in sentences alone and
+are still read.
+"""
 
 
 class Record(Struct, frozen=True, omit_defaults=True):
@@ -101,7 +103,7 @@ class Record(Struct, frozen=True, omit_defaults=True):
 
     run: str
     member: str
-    """The label of the member: what people call it."""
+    """The label of the member."""
     uuid: str
     seq: int
     at: int
@@ -110,5 +112,5 @@ class Record(Struct, frozen=True, omit_defaults=True):
     """Microseconds since 1970, UTC."""
     event: Event
     because: causes.RecordId | None = None
-    """The record that brought this one about, where the member knows it; left out where it does not."""
+    """The record that brought this one about; left out where the member does not know it."""
     form: int = 1

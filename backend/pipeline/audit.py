@@ -21,7 +21,7 @@ from quarterdeck.backend.pipeline import commit
 from quarterdeck.backend.pipeline.audit_input import SHRUNK, AuditInput, Source, are_addresses, resolve_input
 from quarterdeck.backend.pipeline.audit_result import AuditResult, NotJudged, QuarantinedLine
 from quarterdeck.backend.pipeline.judging.group_judge import judge_group
-from quarterdeck.backend.pipeline.judging.lines import CONTRADICTS, MAX_QUARANTINED
+from quarterdeck.backend.pipeline.judging.lines import MAX_QUARANTINED
 from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion, RunVerdict
 from quarterdeck.backend.pipeline.judging.whole_judge import WholeVerdict, judge_log_records, judge_whole, whole_verdict
 from quarterdeck.backend.pipeline.rules import Finding, by_weight, holds_for_incomplete_journals, linked, wanted_rules
@@ -212,8 +212,7 @@ def _verdict(
         judged = judge_whole(found.groups(), judge)
     if found.kind != "store":
         return judged
-    quarantined = _quarantined_lines(found, spark)
-    contradicting = sum(line.reason.startswith(CONTRADICTS) for line in quarantined)
+    quarantined, contradicting = _quarantined_lines(found, spark)
     counts = {
         "lines": len(quarantined),
         "duplicates": 0,
@@ -225,24 +224,32 @@ def _verdict(
     )
 
 
-def _quarantined_lines(found: AuditInput, spark: SparkSession | None) -> list[QuarantinedLine]:
-    """Return the lines that were quarantined when the store was made."""
+def _quarantined_lines(found: AuditInput, spark: SparkSession | None) -> tuple[list[QuarantinedLine], int]:
+    """Return the lines that were quarantined when the store was made, and how many of them contradict a record."""
+    columns = ["file", "raw", "reason", "contradicts"]
     if found.is_far:
         assert spark is not None
         from quarterdeck.backend.pipeline.tables.store import read_table
 
-        rows = read_table(spark, found.paths[0], "quarantine").select("file", "raw", "reason").collect()
-        return [QuarantinedLine(*row) for row in rows]
+        rows = read_table(spark, found.paths[0], "quarantine").select(columns).collect()
+        return [QuarantinedLine(row.file, row.raw, row.reason) for row in rows], sum(
+            row.contradicts is True for row in rows
+        )
     import pyarrow.parquet
 
-    parts = [
-        pyarrow.parquet.ParquetFile(part).read() for part in sorted(Path(found.paths[0]).glob("quarantine/*/*.parquet"))
-    ]
-    return [
+    parts = sorted(Path(found.paths[0]).glob("quarantine/*/*.parquet"))
+    tables = [pyarrow.parquet.ParquetFile(part).read(columns) for part in parts]
+    lines = [
         QuarantinedLine(file.as_py(), raw.as_py().decode(errors="replace"), reason.as_py())
-        for part in parts
-        for file, raw, reason in zip(part["file"], part["raw"].cast(pyarrow.binary()), part["reason"], strict=True)
+        for table in tables
+        for file, raw, reason in zip(table["file"], table["raw"].cast(pyarrow.binary()), table["reason"], strict=True)
     ]
+    return lines, sum(
+        contradicts is True
+        for table in tables
+        if "contradicts" in table.column_names  # a store of an earlier form has no such column until it is made anew
+        for contradicts in table["contradicts"].to_pylist()
+    )
 
 
 def _judge_logs(found: AuditInput, question: AuditQuestion, options: LogOptions | None) -> WholeVerdict:

@@ -18,16 +18,16 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Event, Record
 
 FIELDS = {
-    "accepted": "Those who accepted the claim.",
+    "accepted": "The members that accepted the claim.",
     "address": "The address of the member that it is about.",
     "addresses": "The join list from now on.",
-    "answer": "What it said.",
-    "asked": "Those who are asked.",
-    "author": "Who made it.",
-    "backup": "Who keeps the backup.",
+    "answer": "Its answer.",
+    "asked": "The members that are asked.",
+    "author": "The member that made it.",
+    "backup": "The member that keeps the backup.",
     "backup_entries": "Entries that it keeps as a backup.",
-    "blocked": "How the link is cut; empty when it is not. A black hole loses all without a word, a reset says so.",
-    "by": "Who answers.",
+    "blocked": "How the link is cut; empty when it is not. A black hole loses messages silently, a reset closes connections.",
+    "by": "The member that answers.",
     "bytes": "How many bytes of data.",
     "call": "The number of the call that ends.",
     "cause": "Why, as one of these words.",
@@ -36,7 +36,7 @@ FIELDS = {
     "committed": "Whether it is committed; else it is rolled back.",
     "committed_ids": "The migrations that were found committed.",
     "current_replica_index": "The index of the replica that the participant holds before; -1 for none.",
-    "decision": "Who is to merge into whom, or that nobody can.",
+    "decision": "Which cluster has to merge into the other, or that neither can.",
     "destination": "The member that gets a replica.",
     "destination_current": "The index of the destination's replica before; -1 for none.",
     "destination_new": "The index of the destination's replica after; -1 for none.",
@@ -51,11 +51,11 @@ FIELDS = {
     "join_list": "Where the member looks for others.",
     "join_version": "The version of the list that introduced the member.",
     "joined_uuid": "The uuid of the incarnation that is admitted.",
-    "keep": "Those who stay.",
+    "keep": "The members that stay.",
     "key": "The key in the map.",
     "kind": "The kind of message; empty for all.",
     "late_uuid": "The uuid of the incarnation whose heartbeat is late.",
-    "left_out": "Those who were asked and are not on the new list.",
+    "left_out": "The members that were asked and are not on the new list.",
     "lineage": "The lineage of the list: lists of one lineage have one author.",
     "lite": "Whether the member holds no data.",
     "loss": "Probability that a message is dropped.",
@@ -65,7 +65,7 @@ FIELDS = {
     "delay_up_to": "Greater than `delay`: what is added is drawn from between the two.",
     "map": "The name of the map.",
     "maps": "What each map holds, and what was asked of it.",
-    "master": "Who leads by this.",
+    "master": "The master from then on.",
     "members": "The members on the list, the oldest first.",
     "merging": "The members that it brings along.",
     "migration_id": "The migration.",
@@ -77,23 +77,23 @@ FIELDS = {
     "oldest": "How long the oldest of them has waited, in microseconds.",
     "operating": "Whether operations are done.",
     "operation": "What was asked for.",
-    "owner": "Who owns the partition.",
+    "owner": "The member that owns the partition.",
     "partition": "The number of the partition.",
     "partitions": "How many partitions.",
     "policy": "The merge policy that decides about each entry.",
     "problem": "Why it failed; empty when it did not.",
     "properties": "The new values by name.",
-    "reads": "Reads since it was told last.",
+    "reads": "Reads since the last such event.",
     "reason": "Why, in a sentence for people.",
     "remaining": "How many migrations stood in the queue.",
     "remote": "The other side: its address.",
-    "remove": "Those who have to go.",
+    "remove": "The members that have to go.",
     "removed_uuid": "The uuid of the incarnation that is removed.",
-    "reporter": "Who reports.",
+    "reporter": "The member that reports.",
     "role": "In which role it was asked.",
     "rolled_back_ids": "The migrations that were found rolled back.",
     "rule": "The rule that decided, by name.",
-    "sender": "Who sent it.",
+    "sender": "The member that sent it.",
     "silence": "How long nothing had come, in microseconds, where that is the evidence.",
     "size": "How many members are on the list.",
     "source": "The member that a replica comes from; none for a copy.",
@@ -103,7 +103,7 @@ FIELDS = {
     "succeeded": "Whether it has moved.",
     "suspect_uuid": "The uuid of the suspected incarnation.",
     "suspected": "The older members that the claimant suspects.",
-    "suspects": "Whom it suspects.",
+    "suspects": "The members that it suspects.",
     "table_version": "The version of the table.",
     "taken": "How many entries the winner took.",
     "target": "The member that it is done to.",
@@ -113,14 +113,14 @@ FIELDS = {
     "version": "The version of the list.",
     "wanted": "The state that was asked for.",
     "why": "Why, in a sentence for people.",
-    "writes": "Writes since it was told last.",
-    "zone": "Where the member stands: whatever fails as one.",
+    "writes": "Writes since the last such event.",
+    "zone": "The zone of the member; the members of a zone fail together.",
 }
-"""What fields of these names mean wherever their class says nothing else: in a string below the field, or in its docstring."""
+"""What fields of these names mean, unless their class says so: in a string below the field, or in its docstring."""
 
 
 def events_page() -> str:
-    """Every kind of event with its fields, and the parts that fields are made of."""
+    """Return the page: every kind of event with its fields, and the parts that fields are made of."""
     kinds = sorted(get_args(Event), key=lambda kind: kind.__struct_config__.tag)
     parts = sorted({part for kind in kinds for part in parts_of(kind)}, key=lambda part: part.__name__)
     envelope = ", ".join(f"`{field.name}`" for field in msgspec.structs.fields(Record))
@@ -143,28 +143,31 @@ This page is written by `python -m docs.generators.reference_tables`.
 
 
 def meanings_of(kind: type[msgspec.Struct]) -> dict[str, str]:
-    """By field what it means; empty where nobody says it."""
+    """Return what each field means, by its name; empty where that is not said."""
     (declared,) = ast.parse(dedent(inspect.getsource(kind))).body
     assert isinstance(declared, ast.ClassDef)
-    said = {
+    declared_meanings = {
         field.target.id: " ".join(str(text.value.value).split())
         for field, text in zip(declared.body, declared.body[1:], strict=False)
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
         if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
     }
-    told = inspect.cleandoc(kind.__doc__ or "")
+    docstring = inspect.cleandoc(kind.__doc__ or "")
     names = [field.name for field in msgspec.structs.fields(kind)]
-    return {name: said.get(name) or ("see above" if f"`{name}`" in told else FIELDS.get(name, "")) for name in names}
+    return {
+        name: declared_meanings.get(name) or ("see above" if f"`{name}`" in docstring else FIELDS.get(name, ""))
+        for name in names
+    }
 
 
 def _section(title: str, kind: type[msgspec.Struct]) -> str:
     meanings = meanings_of(kind)
-    told = "\n\n".join(" ".join(text.split()) for text in inspect.cleandoc(kind.__doc__ or "").split("\n\n"))
+    docstring = "\n\n".join(" ".join(text.split()) for text in inspect.cleandoc(kind.__doc__ or "").split("\n\n"))
     lines = ["| field | type | meaning |", "| --- | --- | --- |"]
     for field in msgspec.structs.fields(kind):
         kind_of_field = _shown(field.type) + ("" if field.required else f"; {_default(field)} by default")
         lines.append(f"| `{field.name}` | {kind_of_field} | {meanings[field.name]} |".replace("|  |", "| |"))
-    return f"### {title}\n\n{told}\n\n" + "\n".join(lines) + "\n"
+    return f"### {title}\n\n{docstring}\n\n" + "\n".join(lines) + "\n"
 
 
 def _default(field: Any) -> str:
@@ -177,12 +180,12 @@ def _default(field: Any) -> str:
 
 
 def _shown(kind: Any) -> str:
-    """A type in words, such as `list of address`."""
+    """Return a type in words, such as `list of address`."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Literal:
         return "one of " + ", ".join(f"`{word}`" if word else "nothing" for word in inner)
     if origin in (Union, types.UnionType):
-        return " or ".join("null" if one is type(None) else _shown(one) for one in inner)
+        return " or ".join("null" if kind is type(None) else _shown(kind) for kind in inner)
     if origin is tuple:
         return f"list of {_shown(inner[0])}"
     if origin is dict:
@@ -192,12 +195,12 @@ def _shown(kind: Any) -> str:
 
 
 def parts_of(kind: Any) -> Iterator[type[msgspec.Struct]]:
-    """The structs in the fields of a struct, at any depth."""
+    """Yield the structs in the fields of a struct, at any depth."""
     for field in msgspec.structs.fields(kind):
-        for one in _types_in(field.type):
-            if isinstance(one, type) and issubclass(one, msgspec.Struct):
-                yield one
-                yield from parts_of(one)
+        for part in _types_in(field.type):
+            if isinstance(part, type) and issubclass(part, msgspec.Struct):
+                yield part
+                yield from parts_of(part)
 
 
 def _types_in(kind: Any) -> Iterator[Any]:

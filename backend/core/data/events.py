@@ -17,13 +17,13 @@ class CallStarted(Struct, frozen=True, tag_field="kind", tag="call-started"):
     map: str
     key: str
     value: str
-    """What is put, as text; empty otherwise."""
+    """The value of a put, as text; empty otherwise."""
 
 
 class CallFinished(Struct, frozen=True, tag_field="kind", tag="call-finished"):
-    """The client has its answer. After a problem a write may have been done or not, unless `untouched`.
+    """The client has its answer. After a problem a write may have been done or not, unless it is `untouched`.
 
-    `value`: what a get found, what stood there before a put or a remove; `found` tells an empty value from none.
+    `value` is what a get found, or what was there before a put or a remove; `found` tells an empty value from none.
     """
 
     call: int
@@ -52,7 +52,7 @@ class BackupOutOfStep(Struct, frozen=True, tag_field="kind", tag="backup-out-of-
 
 
 class BackupInStep(Struct, frozen=True, tag_field="kind", tag="backup-in-step"):
-    """The backup has all that its owner has: by a whole copy, by a migration, or as the owner has found in a comparison."""
+    """The backup has all that its owner has: by a whole copy, by a migration, or as the owner found by comparing."""
 
     partition: int
     owner: Address
@@ -61,17 +61,17 @@ class BackupInStep(Struct, frozen=True, tag_field="kind", tag="backup-in-step"):
 
 
 class EntriesMerged(Struct, frozen=True, tag_field="kind", tag="entries-merged"):
-    """After a merge of clusters: what this member brought along was offered to the winner's partitions."""
+    """After a merge of clusters this member has offered its entries to the winner's partitions."""
 
     policy: str
     offered: int
     taken: int
     problem: str
-    """Why the rest could not be offered; empty when all was."""
+    """Why the rest could not be offered; empty when all were."""
 
 
 class MapMeasured(Struct, frozen=True):
-    """One map at one owner: what it holds now, and the operations on single keys since it was told last."""
+    """One map at one owner: what it contains now, and the operations on single keys since the last such event."""
 
     map: str
     entries: int
@@ -92,11 +92,11 @@ class BackupLag(Struct, frozen=True):
 class DataMeasured(Struct, frozen=True, tag_field="kind", tag="data-measured"):
     """What this member stores, and what was asked of it as an owner in the `span` microseconds before.
 
-    It holds only what has changed since the last such event. A member of which nothing is asked records none.
+    It contains only what has changed since the last such event. A member that is not used records none.
 
-    `rows` holds the partitions that it owns: partition, entries, bytes, reads, writes; then, if some backup lags, how many
-    writes it has not confirmed and how long the oldest of them has waited. A partition alone is not owned here any more. Many
-    changes are divided into several events of the same instant.
+    `rows` are the partitions that it owns: partition, entries, bytes, reads, writes; then, if a backup lags, how many
+    writes it has not confirmed and how long the oldest of them has waited. A row of one number is a partition that is no
+    longer owned here. Many changes are divided into several events of the same instant.
     """
 
     span: int
@@ -105,9 +105,9 @@ class DataMeasured(Struct, frozen=True, tag_field="kind", tag="data-measured"):
     """Of keys and values in all partitions that it owns."""
     backup_entries: int
     backup_bytes: int
-    """The same of all that it keeps for other owners."""
+    """The same for all that it keeps as a backup."""
     backup_writes: int
-    """Writes of other owners that it took in as a backup."""
+    """Writes of other owners that it stored as a backup."""
     maps: tuple[MapMeasured, ...]
     rows: tuple[tuple[int, ...], ...]
     lagging: tuple[BackupLag, ...]

@@ -1,4 +1,4 @@
-"""What members decide about lists, suspicions, claims and merges, as events. Part of the union in `backend.core.events`."""
+"""What members record of lists, suspicions, claims and merges, as events. Part of the union in `backend.core.events`."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from quarterdeck.backend.core.membership.views.identity import Member
 
 
 class MemberStarted(Struct, frozen=True, tag_field="kind", tag="member-started"):
-    """An incarnation begins, maybe in a process that goes on after a merge: then `merged_from` is the uuid of the one before."""
+    """An incarnation begins. After a merge it goes on in the same process; then `merged_from` is the uuid of the one before."""
 
     address: Address
     lite: bool
     join_list: tuple[Address, ...]
     merged_from: str = ""
     settings: dict[str, str] | None = None
-    """Its properties that are not the documented defaults, as text by name; None where nobody told them."""
+    """Its properties that are not the documented defaults, as text by name; null where they are not known."""
 
 
 class JoinRequested(Struct, frozen=True, tag_field="kind", tag="join-requested"):
-    """The member asks `master` to be let in; `attempt` counts how often it began to search."""
+    """The member asks `master` to let it join; `attempt` counts how often it began to search."""
 
     master: Address
     attempt: int
 
 
 class JoinFailed(Struct, frozen=True, tag_field="kind", tag="join-failed"):
-    """The member gives up; `reasons` names every address tried and why it did not help."""
+    """The member gives up joining; `reasons` names every address that it tried and why it did not help."""
 
     reasons: dict[Address, str]
 
 
 class AddressUnusable(Struct, frozen=True, tag_field="kind", tag="address-unusable"):
-    """The member looks for others at `address` in vain: the host does not resolve, or refuses it, or is no member."""
+    """The member looks for others at `address` in vain: the host does not resolve, refuses it, or is not a member."""
 
     address: Address
     reason: str
@@ -57,9 +57,9 @@ class MemberStopped(Struct, frozen=True, tag_field="kind", tag="member-stopped")
 
 
 class ListInstalled(Struct, frozen=True, tag_field="kind", tag="list-installed"):
-    """The member now believes in this list. `author` sent it (itself on a master); `cause` says what changed it.
+    """The member installs this list. `author` sent it (a master is its own author); `cause` says what changed it.
 
-    `reason` is what a log said of it that was not written by this program.
+    `reason` is the sentence of a foreign log, where the list was read from one.
     """
 
     version: int
@@ -72,7 +72,7 @@ class ListInstalled(Struct, frozen=True, tag_field="kind", tag="list-installed")
 
 
 class ListRejected(Struct, frozen=True, tag_field="kind", tag="list-rejected"):
-    """A list that may not be installed: not from the member's master, or without the member itself."""
+    """The member rejects a list: it is not from its master, or does not contain the member itself."""
 
     version: int
     sender: Address
@@ -81,7 +81,9 @@ class ListRejected(Struct, frozen=True, tag_field="kind", tag="list-rejected"):
 
 
 class MasterChanged(Struct, frozen=True, tag_field="kind", tag="master-changed"):
-    """The member now follows `master` (possibly before it installs that master's list); `named_by` told it of that one."""
+    """The member now follows `master`, possibly before it installs a list of that master; `named_by` is the member
+    that named it.
+    """
 
     master: Address
     reason: str
@@ -90,7 +92,9 @@ class MasterChanged(Struct, frozen=True, tag_field="kind", tag="master-changed")
 
 
 class MemberAdmitted(Struct, frozen=True, tag_field="kind", tag="member-admitted"):
-    """The master answered a join request. `acknowledged` of `expected` others had the new list by then."""
+    """The master answered a join request. By then `acknowledged` of the `expected` other members had acknowledged the
+    new list.
+    """
 
     address: Address
     joined_uuid: str
@@ -100,7 +104,7 @@ class MemberAdmitted(Struct, frozen=True, tag_field="kind", tag="member-admitted
 
 
 class MemberRemoved(Struct, frozen=True, tag_field="kind", tag="member-removed"):
-    """The master took a member off the list, by evidence as in `SuspicionRaised`."""
+    """The master took a member off the list. The evidence has the same fields as in `SuspicionRaised`."""
 
     address: Address
     removed_uuid: str
@@ -114,14 +118,14 @@ class MemberRemoved(Struct, frozen=True, tag_field="kind", tag="member-removed")
 
 
 class SuspicionRaised(Struct, frozen=True, tag_field="kind", tag="suspicion-raised"):
-    """The member holds `suspect` for dead, by its own evidence, or by that of the `reporter` who has told it."""
+    """The member suspects that `suspect` is dead, by its own evidence or by that of a `reporter`."""
 
     suspect: Address
     suspect_uuid: str
     reason: str
     cause: causes.SuspicionCause = "unknown"
     silence: int | None = None
-    """How long nothing had come, in microseconds, where that is the evidence."""
+    """How long nothing had arrived, in microseconds, where that is the evidence."""
     reporter: Address | None = None
 
 
@@ -135,7 +139,7 @@ class SuspicionCleared(Struct, frozen=True, tag_field="kind", tag="suspicion-cle
 
 
 class ExplicitSuspicionSent(Struct, frozen=True, tag_field="kind", tag="explicit-suspicion-sent"):
-    """The member asks `to` to hold it for dead."""
+    """The member asks the member `to` to suspect it."""
 
     to: Address
     reason: str
@@ -143,7 +147,7 @@ class ExplicitSuspicionSent(Struct, frozen=True, tag_field="kind", tag="explicit
 
 
 class ExplicitSuspicionReceived(Struct, frozen=True, tag_field="kind", tag="explicit-suspicion-received"):
-    """The `sender` asks to be held for dead, which is `heeded` unless it is out of date."""
+    """The `sender` asks to be suspected. This is `heeded` unless the request is out of date."""
 
     sender: Address
     heeded: bool
@@ -152,24 +156,25 @@ class ExplicitSuspicionReceived(Struct, frozen=True, tag_field="kind", tag="expl
 
 
 class ComplaintSent(Struct, frozen=True, tag_field="kind", tag="complaint-sent"):
-    """The member tells its `master` of heartbeats from a `stranger`, who is not on the list."""
+    """The member reports to its `master` that it gets heartbeats from a `stranger`, which is not on the list."""
 
     master: Address
     stranger: Address
 
 
 class ObserverPaused(Struct, frozen=True, tag_field="kind", tag="observer-paused"):
-    """The member itself stood still for so long that its own clockwork accuses nobody: all heartbeat stamps start anew."""
+    """The member itself stood still for so long that it accuses no other member: all its heartbeat stamps start anew."""
 
     gap: int
     """Microseconds since its last heartbeat round."""
 
 
 class HeartbeatLate(Struct, frozen=True, tag_field="kind", tag="heartbeat-late"):
-    """Nothing was heard of `address` for half the time after which it will be suspected, or that is `over` again.
+    """No heartbeat of `address` came for half the time after which it will be suspected, or that is `over` again.
 
-    `silence` is how long nothing was heard until now, `timeout` what makes it a suspect, both in microseconds. When it is over, a
-    silence of 0 means that nothing came, but the member does not wait for that heartbeat as it did before.
+    `silence` is how long nothing has been heard so far, `timeout` the silence that makes it a suspect, both in
+    microseconds. When it is over, a silence of 0 means that nothing came, but the member no longer waits for that
+    heartbeat as it did before.
     """
 
     address: Address
@@ -183,14 +188,16 @@ class HeartbeatLate(Struct, frozen=True, tag_field="kind", tag="heartbeat-late")
 
 
 class DisconnectionReported(Struct, frozen=True, tag_field="kind", tag="disconnection-reported"):
-    """A slave told the master whom it suspects; nobody when it has withdrawn its report."""
+    """The master heard from a slave which members it suspects; none when the slave has withdrawn its report."""
 
     reporter: Address
     suspects: tuple[Address, ...]
 
 
 class DisconnectionResolved(Struct, frozen=True, tag_field="kind", tag="disconnection-resolved"):
-    """The master decided who stays. `exact` is false when the search was cut short and this is the best it found."""
+    """The master decided which members stay. `exact` is false when the search was cut short and this is the best that
+    it found.
+    """
 
     keep: tuple[Address, ...]
     remove: tuple[Address, ...]
@@ -199,14 +206,14 @@ class DisconnectionResolved(Struct, frozen=True, tag_field="kind", tag="disconne
 
 
 class MemberHeldBack(Struct, frozen=True, tag_field="kind", tag="member-held-back"):
-    """The master does not let `address` in again until its links to `missing` are proven both ways."""
+    """The master does not admit `address` again until its links to `missing` are proven both ways."""
 
     address: Address
     missing: tuple[Address, ...]
 
 
 class JoinDelayed(Struct, frozen=True, tag_field="kind", tag="join-delayed"):
-    """The joiner's side of it: it probes `missing`, the next time after `wait` microseconds."""
+    """The joining member is held back by `master`: it probes `missing`, the next time after `wait` microseconds."""
 
     master: Address
     missing: tuple[Address, ...]
@@ -217,7 +224,7 @@ class JoinDelayed(Struct, frozen=True, tag_field="kind", tag="join-delayed"):
 
 
 class MergeVerdict(Struct, frozen=True, tag_field="kind", tag="merge-verdict"):
-    """What a master found about another cluster that it met. Told again only when it has changed."""
+    """What a master decided about another cluster that it met. Recorded again only when it has changed."""
 
     remote: Address
     decision: Literal["local-merges", "remote-merges", "cannot-merge"]
@@ -226,9 +233,9 @@ class MergeVerdict(Struct, frozen=True, tag_field="kind", tag="merge-verdict"):
 
 
 class NotMerging(Struct, frozen=True, tag_field="kind", tag="not-merging"):
-    """Why this master is not merging into the cluster of `remote`, or into any, just now. Told again only when it has changed.
+    """Why this master does not merge into the cluster of `remote`, or into any, now. Recorded again only when it has changed.
 
-    An empty reason: nothing is in the way any more. `silent` are the addresses at which nobody answers.
+    An empty reason: nothing is in the way any more. `silent` are the addresses at which no member answers.
     """
 
     reason: str
@@ -245,7 +252,7 @@ class MergeStarted(Struct, frozen=True, tag_field="kind", tag="merge-started"):
 
 
 class MergeAbandoned(Struct, frozen=True, tag_field="kind", tag="merge-abandoned"):
-    """The cluster stays one of its own: it does not get into that of `target`."""
+    """The cluster stays separate: it does not get into that of `target`."""
 
     target: Address
     reason: str
@@ -258,11 +265,11 @@ class MemberMerging(Struct, frozen=True, tag_field="kind", tag="member-merging")
     target: Address
     next_uuid: str
     brings_entries: bool | None = None
-    """Whether it has data to offer there, of which `EntriesMerged` tells the end; None where nobody told it."""
+    """Whether it has data to offer there, of which `EntriesMerged` says the end; null where that is not known."""
 
 
 class SearchPlanned(Struct, frozen=True, tag_field="kind", tag="search-planned"):
-    """A master looks for other clusters after `wait`, then every so often. Told again only when it turns out otherwise."""
+    """A master looks for other clusters after `wait`, then again and again. Recorded again only when the plan changes."""
 
     wait: int
     """Microseconds, as is `every`."""
@@ -272,7 +279,7 @@ class SearchPlanned(Struct, frozen=True, tag_field="kind", tag="search-planned")
 class AddressesRemembered(Struct, frozen=True, tag_field="kind", tag="addresses-remembered"):
     """Where the member looks for clusters besides its join list: at `addresses` from now on, no longer at `forgotten`.
 
-    Nobody is told here for as long as it is on the member list.
+    A member of the list is never among these addresses.
     """
 
     addresses: tuple[Address, ...]
@@ -280,7 +287,7 @@ class AddressesRemembered(Struct, frozen=True, tag_field="kind", tag="addresses-
 
 
 class JoinListChanged(Struct, frozen=True, tag_field="kind", tag="join-list-changed"):
-    """The member looks at these addresses from its next search on."""
+    """The member looks for others at these addresses from its next search on."""
 
     addresses: tuple[Address, ...]
     edition: int
@@ -291,7 +298,7 @@ class JoinListChanged(Struct, frozen=True, tag_field="kind", tag="join-list-chan
 
 
 class ClusterStateChanged(Struct, frozen=True, tag_field="kind", tag="cluster-state-changed"):
-    """The member now holds the cluster to be in `state`."""
+    """The member now takes the cluster to be in `state`."""
 
     state: ClusterState
     reason: str
@@ -299,7 +306,7 @@ class ClusterStateChanged(Struct, frozen=True, tag_field="kind", tag="cluster-st
 
 
 class ClusterStateRefused(Struct, frozen=True, tag_field="kind", tag="cluster-state-refused"):
-    """The master gave up changing the state."""
+    """The master gave up changing the state of the cluster."""
 
     wanted: ClusterState
     reason: str
@@ -318,7 +325,7 @@ class ProtectionChanged(Struct, frozen=True, tag_field="kind", tag="protection-c
 
 
 class ClaimStarted(Struct, frozen=True, tag_field="kind", tag="claim-started"):
-    """The member claims the mastership: it suspects all older ones, and asks the others for their lists and their consent."""
+    """The member claims the mastership: it suspects all older members, and asks the others for their lists and their consent."""
 
     version: int
     suspected: tuple[Address, ...]
@@ -326,7 +333,7 @@ class ClaimStarted(Struct, frozen=True, tag_field="kind", tag="claim-started"):
 
 
 class ClaimAnswered(Struct, frozen=True, tag_field="kind", tag="claim-answered"):
-    """What one member said to the claimant: accepted, retry or refused."""
+    """What one member answered to the claimant: accepted, retry or refused."""
 
     by: Address
     answer: Literal["accepted", "retry", "refused"]
@@ -335,7 +342,7 @@ class ClaimAnswered(Struct, frozen=True, tag_field="kind", tag="claim-answered")
 
 
 class ClaimFinished(Struct, frozen=True, tag_field="kind", tag="claim-finished"):
-    """The claim has succeeded: the claimant leads those who accepted, with a list newer than all that it was told of."""
+    """The claim has succeeded: the claimant leads those that accepted, with a list newer than all that it heard of."""
 
     version: int
     lineage: str
@@ -344,7 +351,7 @@ class ClaimFinished(Struct, frozen=True, tag_field="kind", tag="claim-finished")
 
 
 class ClaimAbandoned(Struct, frozen=True, tag_field="kind", tag="claim-abandoned"):
-    """The member does not claim the mastership any more."""
+    """The member no longer claims the mastership."""
 
     reason: str
     cause: causes.ClaimEndCause = "unknown"

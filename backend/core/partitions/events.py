@@ -15,7 +15,7 @@ from quarterdeck.backend.core.partitions.migration.migration_steps import Kind
 
 
 class Holder(Struct, frozen=True):
-    """An incarnation that stands in rows of a table."""
+    """An incarnation that is named in rows of a table."""
 
     address: Address
     uuid: str
@@ -27,8 +27,9 @@ TableCause = Literal["arranged", "repaired", "migration", "recovered", "publishe
 class TableChanged(Struct, frozen=True, tag_field="kind", tag="table-changed"):
     """The member's partition table is now this one.
 
-    `rows` holds only what has changed: partition, version of the partition, then for every replica index the place of its holder
-    in `holders`, -1 for nobody. `table_version` is the sum of all versions. `author` is the incarnation that made the change.
+    `rows` contains only what has changed: partition, version of the partition, then for every replica index the place of
+    its holder in `holders`, -1 for none. `table_version` is the sum of all versions. `author` is the incarnation that made
+    the change.
     """
 
     table_version: int
@@ -41,11 +42,11 @@ class TableChanged(Struct, frozen=True, tag_field="kind", tag="table-changed"):
 
 
 ALL_LOST = 6
-"""What a lost partition is told with: no backup is left, up to the coldest that there can be."""
+"""The `lost_backups` of a partition of which no replica is left: up to the last backup that there can be."""
 
 
 class PartitionLost(Struct, frozen=True, tag_field="kind", tag="partition-lost"):
-    """Replicas up to index `lost_backups` are gone: 0, the owner only; 6, all, and it begins empty.
+    """Replicas up to index `lost_backups` are gone: 0, the owner only; 6, all, and the partition begins empty.
 
     See Hazelcast: lost partitions.
     """
@@ -55,15 +56,15 @@ class PartitionLost(Struct, frozen=True, tag_field="kind", tag="partition-lost")
 
 
 class TableRecoveryStarted(Struct, frozen=True, tag_field="kind", tag="table-recovery-started"):
-    """A new master asks these for their tables (Avoid Data Loss on Migration, 1.2)."""
+    """A new master asks these members for their tables (Avoid Data Loss on Migration, 1.2)."""
 
     asked: tuple[Address, ...]
 
 
 class TableRecovered(Struct, frozen=True, tag_field="kind", tag="table-recovered"):
-    """Everybody has answered or left; the table now in force is the latest there was of every partition.
+    """All members have answered or left; the table now in force has the latest row of every partition.
 
-    `answered` gives the table version in each answer, by member. Migrations that were under way ended so (2.2).
+    `answered` gives the table version in each answer, by member. Migrations that were under way are settled (2.2).
     """
 
     table_version: int
@@ -73,7 +74,7 @@ class TableRecovered(Struct, frozen=True, tag_field="kind", tag="table-recovered
 
 
 class PlannedMigration(Struct, frozen=True):
-    """One migration in the queue, in the order of its partition. No source: a copy."""
+    """One migration of the queue, in the order of its partition. Without a source it is a copy."""
 
     partition: int
     type: Kind
@@ -120,10 +121,10 @@ DrainCause = Literal["nothing-left", "no-migrations", "all-leave", "unknown"]
 
 
 class MigrationsPlanned(Struct, frozen=True, tag_field="kind", tag="migrations-planned"):
-    """The master has planned what is to be done: `planned` is the whole queue, in place of the one before.
+    """The master has planned the migrations: `planned` is the whole queue, which replaces the one before.
 
-    Both numbers count copies of replicas; see `arrangement`. Nothing planned: the table is as it should be (Avoid Data Loss on
-    Migration, 3.2).
+    Both numbers count copies of replicas; see `arrangement`. If nothing is planned, the table is as it should be (Avoid
+    Data Loss on Migration, 3.2).
     """
 
     planned: tuple[PlannedMigration, ...]
@@ -134,7 +135,7 @@ class MigrationsPlanned(Struct, frozen=True, tag_field="kind", tag="migrations-p
 
 
 class MigrationsCancelled(Struct, frozen=True, tag_field="kind", tag="migrations-cancelled"):
-    """What stood in the queue is dropped; the running ones end by themselves."""
+    """The migrations in the queue are dropped; those that run end by themselves."""
 
     remaining: int
     reason: str
@@ -142,7 +143,7 @@ class MigrationsCancelled(Struct, frozen=True, tag_field="kind", tag="migrations
 
 
 class MigrationStarted(Struct, frozen=True, tag_field="kind", tag="migration-started"):
-    """The master begins a migration; `partition_version` is the one from which it starts."""
+    """The master begins a migration; `partition_version` is the version from which it starts."""
 
     migration_id: str
     partition: int
@@ -155,16 +156,16 @@ class MigrationStarted(Struct, frozen=True, tag_field="kind", tag="migration-sta
     destination_current: int
     destination_new: int
     owner: Address
-    """Who sends the data."""
+    """The member that sends the data."""
     available: int
-    """Replicas of the partition before."""
+    """Replicas of the partition before it."""
     replicas_wanted: int
-    """Replicas that the plan has of every partition."""
+    """Replicas that the plan has for every partition."""
     unavoidable: bool
 
 
 class MigrationAccepted(Struct, frozen=True, tag_field="kind", tag="migration-accepted"):
-    """A participant now waits for the end of this migration and takes part in no other one of the partition."""
+    """A participant waits for the end of this migration and takes part in no other one of the partition."""
 
     migration_id: str
     partition: int
@@ -174,7 +175,7 @@ class MigrationAccepted(Struct, frozen=True, tag_field="kind", tag="migration-ac
 
 
 class MigrationRejected(Struct, frozen=True, tag_field="kind", tag="migration-rejected"):
-    """A participant will not take part (Avoid Data Loss on Migration, 2.1)."""
+    """A participant does not take part (Avoid Data Loss on Migration, 2.1)."""
 
     migration_id: str
     partition: int
@@ -202,7 +203,7 @@ class MigrationCommitting(Struct, frozen=True, tag_field="kind", tag="migration-
 
 
 class MigrationDecided(Struct, frozen=True, tag_field="kind", tag="migration-decided"):
-    """The master's decision: the migration is committed, or rolled back for a reason."""
+    """The master decided: the migration is committed, or rolled back for a reason."""
 
     migration_id: str
     partition: int
@@ -214,7 +215,7 @@ class MigrationDecided(Struct, frozen=True, tag_field="kind", tag="migration-dec
 
 
 class MigrationFinished(Struct, frozen=True, tag_field="kind", tag="migration-finished"):
-    """A participant has learnt the end of a migration and acted on it: the migration listener's event.
+    """A participant has learnt the end of a migration and acted on it: the event of migration listeners.
 
     See Avoid Data Loss on Migration, User Interaction.
     """
@@ -243,7 +244,7 @@ class DrainStarted(Struct, frozen=True, tag_field="kind", tag="drain-started"):
 
 
 class DrainFinished(Struct, frozen=True, tag_field="kind", tag="drain-finished"):
-    """The member may leave: nothing is left on it, or `reason` says why that is not waited for."""
+    """The member may leave: it holds nothing any more, or `reason` says why that is not waited for."""
 
     address: Address
     reason: str

@@ -1,7 +1,8 @@
-"""Members that keep no journal: what somebody outside can know of them, as events of the union in `backend.core.events`.
+"""What a witness knows of members that keep no journal, as events of the union in `backend.core.events`.
 
-Members of Hazelcast are such. A console that listens to them, or reads their logs, writes one for them, and says with
-`MemberWitnessed` which aspects of a member it can know. Everything else of that member is *not told*: neither none nor well.
+Members of Hazelcast are such. A console that listens to them or reads their logs records for them, and says with
+`MemberWitnessed` which aspects of a member it can know. Everything else about that member is unknown, which is neither none nor
+well.
 """
 
 from __future__ import annotations
@@ -30,22 +31,22 @@ Aspect = Literal[
     "links",
     "data",
 ]
-"""A part of what a member knows and does. The member list is told of every member."""
+"""A part of what a member knows and does. The member list is known of every member."""
 
 ASPECTS: frozenset[Aspect] = frozenset(get_args(Aspect))
 
 Source = Literal["logs", "client-protocol"]
-"""Where a witness has it from: what the member logs, or what it tells its clients."""
+"""What a witness knows it from: the member's log, or what the member sends to its clients."""
 
 ConnectionState = Literal["connected", "merging", "silent", "refused", "gone"]
 """How the witness reaches a member: it answers; it says that it is not ready yet, as members that merge do; it says nothing
-although the connection stands; it turns the witness away; nobody is there."""
+although the connection stands; it turns the witness away; no member is there."""
 
 
 class MemberWitnessed(Struct, frozen=True, tag_field="kind", tag="member-witnessed"):
-    """From here on a witness tells of this incarnation, by these `sources`, and only of the aspects in `tells`.
+    """From here on a witness records for this incarnation, by these `sources`, and only the aspects in `tells`.
 
-    It is the first event of an incarnation, and comes again when the aspects become more or fewer.
+    It is the first event of an incarnation, and comes again when the aspects change.
     """
 
     sources: tuple[Source, ...]
@@ -53,10 +54,10 @@ class MemberWitnessed(Struct, frozen=True, tag_field="kind", tag="member-witness
 
 
 class OwnersTold(Struct, frozen=True, tag_field="kind", tag="owners-told"):
-    """Who owns which partition, as this member tells its clients; of backups and versions nothing is told.
+    """Which member owns which partition, as this member reports to its clients; backups and versions are not reported.
 
-    `owners` has for every partition the place of its owner in `holders`, -1 for nobody. Tables are compared by `digest`, which
-    the witness makes of the owners, and by `state_stamp`, the member's own digest of its whole table, where it was told.
+    `owners` has for every partition the place of its owner in `holders`, -1 for none. Tables are compared by `digest`, which
+    the witness makes of the owners, and by `state_stamp`, the member's own digest of its whole table, where it is known.
     """
 
     holders: tuple[Holder, ...]
@@ -66,7 +67,7 @@ class OwnersTold(Struct, frozen=True, tag_field="kind", tag="owners-told"):
 
 
 class ReplicaMigrated(Struct, frozen=True, tag_field="kind", tag="replica-migrated"):
-    """A replica has moved, or was to; its beginning was told to nobody. `took` is in microseconds.
+    """A replica has moved, or could not be moved; the beginning was not reported. `took` is in microseconds.
 
     `planned_count` and `done_count` are of the migrations of the round that it belongs to.
     """

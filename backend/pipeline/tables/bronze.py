@@ -78,7 +78,8 @@ def quarantined_lines(ranked_lines: DataFrame) -> DataFrame:
     """Return the lines that go into quarantine, all with a reason."""
     identity = F.concat_ws(" ", F.lit("uuid"), "record.uuid", F.lit("seq"), "record.seq")
     reason = F.coalesce("reason", F.concat(F.lit(f"{CONTRADICTS}, "), identity))
-    return ranked_lines.where(is_quarantined()).withColumn("reason", reason)
+    quarantined = ranked_lines.where(is_quarantined()).withColumn("contradicts", F.col("reason").isNull())
+    return quarantined.withColumn("reason", reason)
 
 
 def is_quarantined() -> Column:

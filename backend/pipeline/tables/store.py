@@ -78,6 +78,7 @@ QUARANTINE = schema(
     file string a file in which it stands
     raw string the line as it stands in the journal
     reason string why it is not a record, or which one it contradicts
+    contradicts boolean whether it is a record, but not the first of its identity
     """
 )
 """Lines that are no records."""
