@@ -37,7 +37,8 @@ def resolve_far_input(spark: SparkSession, paths: Sequence[str], source: Source 
         if stored and len(paths) == 1 and source != "logs":
             return AuditInput("store", tuple(paths), stored, is_far=True)
         logs_here = [file for file in found if may_be_log(PurePosixPath(file.read)) and source != "journal"]
-        journals_here = [file for file in found if _is_journal(file.read) and source != "logs"]
+        sealed = (file for file in found if file.read.endswith(SEALED_SUFFIX) and source != "logs")
+        journals_here = [file for file in sealed if PurePosixPath(file.read).name != FINDINGS_FILE]
         if logs_here and not any(_holds_records(spark, file.read) for file in journals_here):
             journals_here = []  # JSON lines of another program, beside logs
         if not journals_here and not logs_here:
@@ -63,11 +64,6 @@ def _holds_records(spark: SparkSession, path: str) -> bool:
     if PurePosixPath(path).parent.name.startswith(RUN_PREFIX):
         return True
     return any(as_record(row.value.encode()) for row in spark.read.text(literal(path)).head(LINES_SAMPLED))
-
-
-def _is_journal(path: str) -> bool:
-    name = PurePosixPath(path).name
-    return name.endswith(SEALED_SUFFIX) and name != FINDINGS_FILE
 
 
 def _is_event_table(path: str) -> bool:

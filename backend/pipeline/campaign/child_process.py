@@ -99,7 +99,8 @@ class _Child:
             more = os.read(self._source, _READ_BYTES)
             if not more:
                 self._wait()
-                return LostRun("died", _ending(self._status or 0))
+                code = self._status or 0
+                return LostRun("died", f"exit code {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}")
             self._received += more
 
     def end(self) -> None:
@@ -126,7 +127,3 @@ def _work(planned_runs: Sequence[T], run: Callable[[T], bytes], sink: int) -> No
         code = 0
     finally:
         os._exit(code)
-
-
-def _ending(code: int) -> str:
-    return f"exit code {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}"

@@ -159,7 +159,8 @@ def _small_text(campaign: Campaign, row: VerdictRow) -> str:
         scenario = scenario_of(campaign, _planned_run(row))
     except Exception:  # noqa: BLE001 - drawing it is what failed, and the row says how
         return ""
-    heading = f"# Under seed {row.seed}: {row.signature}: {_last_line(row.error)}\n"
+    last_line = "".join(row.error.strip().splitlines()[-1:])
+    heading = f"# Under seed {row.seed}: {row.signature}: {last_line}\n"
     if row.verdict in ("timeout", "died"):  # every attempt to make it smaller would end this process as well
         return heading + scenario_text(scenario)
     if not campaign.scenario:
@@ -173,7 +174,3 @@ def _fails_with(row: VerdictRow) -> Callable[[Scenario], bool]:
         return outcome_signature(simulate(scenario, row.seed)) == row.signature
 
     return still_fails
-
-
-def _last_line(text: str) -> str:
-    return text.strip().splitlines()[-1] if text.strip() else ""
