@@ -15,6 +15,7 @@ from typing import Any, get_args
 from quarterdeck.app.actions.action import EVERYTHING, READ_ONLY, Allowed, CommandWord
 from quarterdeck.app.actions.registry import command_words
 from quarterdeck.app.commands.command_text import NO_KINDS
+from quarterdeck.backend.core.address import SEPARATORS, BadJoinList, parse_join_list
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
 from quarterdeck.backend.core.commands.catalogue import (
     ArgumentKind,
@@ -23,7 +24,6 @@ from quarterdeck.backend.core.commands.catalogue import (
 )
 from quarterdeck.backend.core.commands.commands import Command, LinkFault
 from quarterdeck.backend.core.events import EVENT_KINDS
-from quarterdeck.backend.core.join_list import SEPARATORS, BadJoinList, parse_join_list
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
 from quarterdeck.backend.core.properties import SECOND_US, PropertyValue
 

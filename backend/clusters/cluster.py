@@ -7,8 +7,8 @@ from concurrent.futures import Future
 from typing import Literal, Protocol
 
 from quarterdeck.backend.core.commands.commands import Command
-from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.operations import Answer, Operation
 
 Source = Literal["live", "simulated", "recorded", "remote", "hazelcast", "copy"]
 """Members of Hazelcast are watched from outside. A `copy` is a simulated cluster that goes on from the members of another one."""

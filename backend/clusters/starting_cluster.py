@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from quarterdeck.backend.clusters.cluster import Source
 from quarterdeck.backend.core.commands.commands import Command, CommandRefused
-from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.operations import Answer, Operation
 
 if TYPE_CHECKING:
     from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot

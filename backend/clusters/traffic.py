@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.clusters.connection_status import ConnectionStatusSource
-from quarterdeck.backend.core.data.calls.operations import Answer, Operation, Put, PutAll
+from quarterdeck.backend.core.operations import Answer, Operation, Put, PutAll
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.text.formatting import counted
 from quarterdeck.backend.scenarios.format.actions import LoadAction

@@ -11,10 +11,9 @@ from typing import Protocol
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands.commands import KillAt
-from quarterdeck.backend.core.data.calls.operations import Answer
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.messages import Message
+from quarterdeck.backend.core.operations import Answer
 
 Deliveries = tuple[tuple[Address, Message], ...]
 
@@ -52,11 +51,25 @@ class OperationAnswered(Struct, frozen=True, gc=False):
 Effect = Transmit | Happened | Reconnect | Halt | OperationAnswered
 
 
+class KillPoint(Protocol):
+    """The point at which an operator wants a member killed, as `backend.core.commands` has it."""
+
+    @property
+    def event(self) -> str:
+        """The kind of the event at which the member is killed."""
+        ...
+
+    @property
+    def after(self) -> bool:
+        """Whether the other effects of the same step are carried out first."""
+        ...
+
+
 class MemberProcess(Protocol):
     """What a driver provides for the member that it runs: all that an effect can ask for."""
 
     @property
-    def kill_point(self) -> KillAt | None:
+    def kill_point(self) -> KillPoint | None:
         """Where this member is to be killed, if an operator asked for that."""
         ...
 

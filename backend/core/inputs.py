@@ -20,8 +20,8 @@ from quarterdeck.backend.core.commands.commands import (
     StopMember,
     SuspectMember,
 )
-from quarterdeck.backend.core.data.calls.operations import Operation
 from quarterdeck.backend.core.messages import Message
+from quarterdeck.backend.core.operations import Operation
 
 
 class Start(Struct, frozen=True, gc=False):

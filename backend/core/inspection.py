@@ -8,11 +8,11 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Evidence
 from quarterdeck.backend.core.cluster_profile import ClusterStanding, ClusterState
 from quarterdeck.backend.core.data.map_service import entries_of, held_partitions
+from quarterdeck.backend.core.data.state import MemberState
 from quarterdeck.backend.core.membership.views.identity import ListMetadata
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.partitions.table.partition_table import PartitionTable
 from quarterdeck.backend.core.properties import Settings
-from quarterdeck.backend.core.state.member_state import MemberState
 
 
 class Inspection:

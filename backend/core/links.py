@@ -117,7 +117,7 @@ class LinkConditions:
         for condition in wanted:
             link = (condition.source, condition.target)
             if condition != self.conditions.get(link, LinkChanged(*link)):
-                take_condition(self.conditions, condition)
+                set_condition(self.conditions, condition)
                 made.append(condition)
         return tuple(made)
 
@@ -162,7 +162,7 @@ def delay_us(condition: KindCondition, randomness: Randomness) -> int:
     return condition.delay + int(randomness() * (condition.delay_up_to - condition.delay))
 
 
-def take_condition(conditions: dict[Link, LinkChanged], changed: LinkChanged) -> None:
+def set_condition(conditions: dict[Link, LinkChanged], changed: LinkChanged) -> None:
     """Set the condition of a link in `conditions`, or forget a link that is plain."""
     if changed.is_plain:
         conditions.pop((changed.source, changed.target), None)

@@ -34,8 +34,9 @@ from quarterdeck.backend.core.data.handlers import (
     on_table_changed,
 )
 from quarterdeck.backend.core.data.map_service import MapService
+from quarterdeck.backend.core.data.state import MemberState
 from quarterdeck.backend.core.effects import Effect
-from quarterdeck.backend.core.events import MemberStarted, MemberStopped, SettingsChanged
+from quarterdeck.backend.core.events import SettingsChanged
 from quarterdeck.backend.core.inputs import (
     Call,
     HeartbeatsElided,
@@ -48,6 +49,8 @@ from quarterdeck.backend.core.inputs import (
 )
 from quarterdeck.backend.core.inspection import Inspection
 from quarterdeck.backend.core.membership import cluster_state, mastership_claim
+from quarterdeck.backend.core.membership.context import MemberConfiguration, Stopwatch
+from quarterdeck.backend.core.membership.events import MemberStarted, MemberStopped
 from quarterdeck.backend.core.membership.facts import EvidenceFound
 from quarterdeck.backend.core.membership.failure_detection import connection_loss, heartbeats
 from quarterdeck.backend.core.membership.handlers import (
@@ -55,19 +58,23 @@ from quarterdeck.backend.core.membership.handlers import (
     MEMBERSHIP_TIMER_HANDLERS,
     MESSAGE_RULES,
     Rule,
+    settle,
 )
-from quarterdeck.backend.core.membership.reactions import settle
-from quarterdeck.backend.core.membership.split_brain import cluster_search, merging, runtime_join_list
+from quarterdeck.backend.core.membership.messages import Leave
+from quarterdeck.backend.core.membership.split_brain import (
+    cluster_search,
+    merging,
+    remembered_addresses,
+    runtime_join_list,
+)
 from quarterdeck.backend.core.membership.undertakings import Doing, Leading
-from quarterdeck.backend.core.membership.views import joining, minimum_cluster_size, unusable_addresses
+from quarterdeck.backend.core.membership.views import joining
 from quarterdeck.backend.core.membership.views.identity import Randomness
-from quarterdeck.backend.core.messages import Leave
 from quarterdeck.backend.core.partitions import graceful_shutdown, master_role
-from quarterdeck.backend.core.partitions.arrangement import arrangement_request
+from quarterdeck.backend.core.partitions.arrangement import repartitioning
 from quarterdeck.backend.core.partitions.handlers import PARTITION_MESSAGE_HANDLERS, PARTITION_TIMER_HANDLERS
+from quarterdeck.backend.core.partitions.state import PartitionContext
 from quarterdeck.backend.core.properties import BadProperty
-from quarterdeck.backend.core.state.context import Context, MemberConfiguration, Stopwatch
-from quarterdeck.backend.core.state.member_state import MemberState
 
 __all__ = ["MemberConfiguration", "MemberMachine"]
 
@@ -96,9 +103,9 @@ class MemberMachine:
         self, member_configuration: MemberConfiguration, randomness: Randomness, stopwatch: Stopwatch | None = None
     ) -> None:
         """`stopwatch` guards a live member against long computations; a simulated one has none."""
-        self._take(MemberState.born(Context(member_configuration, stopwatch), randomness))
+        self._adopt(MemberState.born(PartitionContext(member_configuration, stopwatch), randomness))
 
-    def _take(self, state: MemberState) -> None:
+    def _adopt(self, state: MemberState) -> None:
         self._state = state
         self._context = state.context
         self._context.services = (MapService(state),)
@@ -140,7 +147,7 @@ class MemberMachine:
     ) -> MemberMachine:
         """Make a member that goes on from `snapshot`, made by one of the same configuration, with other `randomness` if given."""
         machine = cls.__new__(cls)
-        machine._take(snapshots.thaw(snapshot, Context(member_configuration), randomness))
+        machine._adopt(snapshots.thaw(snapshot, PartitionContext(member_configuration), randomness))
         return machine
 
     def canonical(self, now: int) -> str:
@@ -238,7 +245,7 @@ def _on_start(state: MemberState, now: int, _: Start) -> None:
 
 def _on_peer_unreachable(state: MemberState, now: int, input: PeerUnreachable) -> None:
     found: Reason[UnreachableCause] = Reason(input.cause, input.reason)
-    unusable_addresses.on_unreachable(state, now, input.address, found)
+    remembered_addresses.on_unreachable(state, now, input.address, found)
     joining.on_unreachable(state, now, input.address, found)
     connection_loss.on_unreachable(state, now, input.address, input.reason)
 
@@ -246,7 +253,7 @@ def _on_peer_unreachable(state: MemberState, now: int, input: PeerUnreachable) -
 def _on_tick(state: MemberState, now: int, _: Tick) -> None:
     timers, context = state.timers, state.context
     while timers.earliest <= now:
-        name = timers.take_earliest()
+        name = timers.pop_earliest()
         handlers = TIMER_HANDLERS.get(name)
         if handlers is None:
             prefix, colon, address = name.partition(":")
@@ -283,7 +290,7 @@ def _on_suspect_member(state: MemberState, now: int, input: SuspectMember) -> No
     label, address = state.member_configuration.label, Address(input.suspect)
     if address not in state.peers:
         raise CommandRefused(f"{label} has no other member {address} on its list")
-    state.tell(EvidenceFound({address: Evidence("ordered", "an operator said so")}))
+    state.report(EvidenceFound({address: Evidence("ordered", "an operator said so")}))
 
 
 def _on_set_join_list(state: MemberState, now: int, input: SetJoinList) -> None:
@@ -308,11 +315,11 @@ def _on_set_properties(state: MemberState, now: int, input: SetProperties) -> No
     except BadProperty as problem:
         raise CommandRefused(str(problem)) from problem
     state.record(now, SettingsChanged({name: str(value) for name, value in input.properties.items()}))
-    heartbeats.take_settings(state, now, settings)
+    heartbeats.apply_settings(state, now, settings)
 
 
 def _on_arrange_partitions(state: MemberState, now: int, _: ArrangePartitions) -> None:
-    arrangement_request.ask_for_arrangement(state, now)
+    repartitioning.ask_for_arrangement(state, now)
 
 
 INPUT_HANDLERS: dict[type, Callable[[MemberState, int, Any], None]] = {
@@ -333,7 +340,8 @@ INPUT_HANDLERS: dict[type, Callable[[MemberState, int, Any], None]] = {
 
 
 def _on_operate(state: MemberState, _: Operate) -> None:
-    minimum_cluster_size.check_operation(state)
+    if refusal := cluster_state.why_not_operating(state):
+        raise CommandRefused(refusal)
 
 
 def _on_heartbeats_elided(state: MemberState, input: HeartbeatsElided) -> None:

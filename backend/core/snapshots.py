@@ -16,10 +16,10 @@ import msgspec
 from msgspec import Struct
 
 from quarterdeck.backend.core.causes import RecordId
+from quarterdeck.backend.core.data.state import MemberState
 from quarterdeck.backend.core.membership.views.identity import Randomness, drawn_from
+from quarterdeck.backend.core.partitions.state import PartitionContext
 from quarterdeck.backend.core.properties import Settings
-from quarterdeck.backend.core.state.context import Context
-from quarterdeck.backend.core.state.member_state import MemberState
 from quarterdeck.backend.core.timers import NEVER, Deadline, Instant
 
 KEPT = tuple(field.name for field in fields(MemberState) if field.compare)
@@ -38,7 +38,7 @@ def freeze(state: MemberState) -> bytes:
     return _ENCODER.encode(_Kept(*[getattr(state, name) for name in KEPT]))
 
 
-def thaw(frozen: bytes, context: Context, randomness: Randomness | None = None) -> MemberState:
+def thaw(frozen: bytes, context: PartitionContext, randomness: Randomness | None = None) -> MemberState:
     """Return a state of its own, as it was when it was frozen, but for its `randomness` if another one is given.
 
     Raises:

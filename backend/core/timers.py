@@ -50,7 +50,7 @@ class Timers:
         self.deadlines.clear()
         self._refresh()
 
-    def take_earliest(self) -> str:
+    def pop_earliest(self) -> str:
         """Clear and name the earliest deadline, which there must be; of equal ones the one that was named first."""
         due = self.soonest
         del self.deadlines[due]

@@ -23,7 +23,7 @@ from quarterdeck.backend.core.events import (
     SuspicionCleared,
     SuspicionRaised,
 )
-from quarterdeck.backend.core.links import take_condition
+from quarterdeck.backend.core.links import set_condition
 from quarterdeck.backend.core.membership.views.identity import Member
 
 
@@ -191,7 +191,7 @@ class RunIncarnations:
     def _change_link(self, record: Record, event: LinkChanged) -> None:
         self.disturbed_us = record.at
         link = (event.source, event.target)
-        take_condition(self._conditions, event)
+        set_condition(self._conditions, event)
         if event.blocked:
             self._blocked_since.setdefault(link, record)
         else:

@@ -40,17 +40,17 @@ class OneDecision(Invariant):
         if first is not record:
             text = f"{record.member} decided migration {event.migration_id} twice"
             return Violation(self.name, text, (first, record))
-        return self._take_in(record, event.migration_id, event.committed)
+        return self._learn_in_order(record, event.migration_id, event.committed)
 
     def _finish(self, record: Record, event: MigrationFinished) -> Violation | None:
-        return self._take_in(record, event.migration_id, event.committed)
+        return self._learn_in_order(record, event.migration_id, event.committed)
 
     def _recover(self, record: Record, event: TableRecovered) -> Violation | None:
         decisions = [(one, True) for one in event.committed_ids] + [(one, False) for one in event.rolled_back_ids]
-        found = [self._take_in(record, migration_id, committed) for migration_id, committed in decisions]
+        found = [self._learn_in_order(record, migration_id, committed) for migration_id, committed in decisions]
         return next(filter(None, found), None)
 
-    def _take_in(self, record: Record, migration_id: str, committed: bool) -> Violation | None:
+    def _learn_in_order(self, record: Record, migration_id: str, committed: bool) -> Violation | None:
         known, witness = self._decisions.setdefault(migration_id, (committed, record))
         if known == committed or self._tables.divided:
             return None

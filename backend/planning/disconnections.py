@@ -8,8 +8,8 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
-from quarterdeck.backend.core.membership.partial_disconnection.conflict_explanation import shortened as shortened_list
 from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph import CliqueCandidate, resolve_conflicts
+from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph import shortened as shortened_list
 from quarterdeck.backend.documents.yaml_document import did_you_mean
 from quarterdeck.backend.planning.strict_input import (
     BadInput,

@@ -6,9 +6,13 @@ import msgspec
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from quarterdeck.backend.core.partitions.migration.migration_planner import BadRows, Plan, plan_migrations
-from quarterdeck.backend.core.partitions.migration.plan_explanation import why_each_step
-from quarterdeck.backend.core.partitions.table.replica import Row
+from quarterdeck.backend.core.partitions.migration.migration_planner import (
+    BadRows,
+    Plan,
+    plan_migrations,
+    why_each_step,
+)
+from quarterdeck.backend.core.partitions.table.partition_table import Row
 from quarterdeck.backend.documents.yaml_document import did_you_mean
 from quarterdeck.backend.planning.strict_input import (
     BadInput,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from quarterdeck.backend.core.commands.commands import CallMap
-from quarterdeck.backend.core.data.calls.operations import Get
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.operations import Get
 from quarterdeck.backend.invariants import InvariantChecker
 from quarterdeck.backend.picture.fold.picture import MemberBelief, Picture
 from quarterdeck.backend.scenarios.answers import OpenQuestion, RightAnswer, opened_question

@@ -8,7 +8,7 @@ from itertools import chain
 from random import Random
 
 from quarterdeck.backend.core.commands.commands import CallMap
-from quarterdeck.backend.core.data.calls.operations import Get, Put, Remove
+from quarterdeck.backend.core.operations import Get, Put, Remove
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.scenarios.format.actions import LoadAction
 

@@ -12,8 +12,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
 from quarterdeck.backend.clusters.remote.access import BadUrl, member_url
-from quarterdeck.backend.core.address import Address, BadAddress, parse_address
-from quarterdeck.backend.core.join_list import DEFAULT_PORT
+from quarterdeck.backend.core.address import DEFAULT_PORT, Address, BadAddress, parse_address
 from quarterdeck.backend.hazelcast import SCHEME
 
 

@@ -6,8 +6,7 @@ import getpass
 import socket
 from typing import TYPE_CHECKING
 
-from quarterdeck.backend.core.address import BadAddress, parse_address
-from quarterdeck.backend.core.join_list import DEFAULT_PORT
+from quarterdeck.backend.core.address import DEFAULT_PORT, BadAddress, parse_address
 from quarterdeck.backend.hazelcast import SCHEME
 from quarterdeck.backend.hazelcast.wire.requests import Credentials, NameOnly, RequestToken, UserAndPassword
 from quarterdeck.backend.hazelcast.wire.settings import TlsOptions, WatchSettings

@@ -25,8 +25,8 @@ from quarterdeck.backend.core.commands.commands import (
     StartMember,
     StopMember,
 )
-from quarterdeck.backend.core.data.calls.operations import Get, Put
 from quarterdeck.backend.core.events import ProcessPaused
+from quarterdeck.backend.core.operations import Get, Put
 from tests.app.fakes.console_driver import FIVE, formed, run_async, type_line
 from tests.app.fakes.screen_text import screen_text, settle
 

@@ -29,7 +29,7 @@ from quarterdeck.backend.core.effects import Effect
 from quarterdeck.backend.core.events import StrangerRefused
 from quarterdeck.backend.core.inputs import Input, Receive
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
-from quarterdeck.backend.core.messages import Heartbeat
+from quarterdeck.backend.core.membership.messages import Heartbeat
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.live.member.run_clock import RunClock
 from quarterdeck.backend.live.transport.network import LiveNetwork

@@ -16,7 +16,7 @@ from quarterdeck.backend.core.effects import Effect
 from quarterdeck.backend.core.events import ListInstalled
 from quarterdeck.backend.core.inputs import Input, Receive
 from quarterdeck.backend.core.member import MemberMachine
-from quarterdeck.backend.core.messages import Heartbeat
+from quarterdeck.backend.core.membership.messages import Heartbeat
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.live.cluster.local_cluster import LocalCluster
 

@@ -17,8 +17,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from quarterdeck.backend.core.commands.commands import ArrangePartitions, KillMember, StartMember, StopMember
-from quarterdeck.backend.core.data.calls.operations import Put, PutAll, Size
 from quarterdeck.backend.core.events import ListInstalled, Record
+from quarterdeck.backend.core.operations import Put, PutAll, Size
 from quarterdeck.backend.core.partitions.events import MigrationCopied, MigrationDecided
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.live.cluster.live_cluster import LiveCluster

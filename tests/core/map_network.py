@@ -7,24 +7,28 @@ from random import Random
 
 from quarterdeck.backend.core.data import handlers
 from quarterdeck.backend.core.data.calls import map_calls
-from quarterdeck.backend.core.data.calls.operations import Answer, Get, Operation, Put
 from quarterdeck.backend.core.data.map_service import MapService, entries_of
+from quarterdeck.backend.core.data.state import MemberState
 from quarterdeck.backend.core.effects import Happened, OperationAnswered, Transmit
 from quarterdeck.backend.core.events import Event
+from quarterdeck.backend.core.membership.context import MemberConfiguration
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import DeadlineDetector, Peer
 from quarterdeck.backend.core.membership.undertakings import Following, Leading
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.messages import Message
-from quarterdeck.backend.core.partitions.migration.migration import PartitionMigration
-from quarterdeck.backend.core.partitions.migration.migration_service import Endpoint, MigrationEvent
-from quarterdeck.backend.core.partitions.state import ActiveMigration
+from quarterdeck.backend.core.operations import Answer, Get, Operation, Put
+from quarterdeck.backend.core.partitions.migration.migration import Endpoint, MigrationEvent, PartitionMigration
+from quarterdeck.backend.core.partitions.state import ActiveMigration, PartitionContext
 from quarterdeck.backend.core.partitions.table.learning import learn
-from quarterdeck.backend.core.partitions.table.partition_table import empty_table
-from quarterdeck.backend.core.partitions.table.replica import Replica, Replicas, VersionedRow, index_of
+from quarterdeck.backend.core.partitions.table.partition_table import (
+    Replica,
+    Replicas,
+    VersionedRow,
+    empty_table,
+    index_of,
+)
 from quarterdeck.backend.core.properties import SECOND_US, Settings
-from quarterdeck.backend.core.state.context import Context, MemberConfiguration
-from quarterdeck.backend.core.state.member_state import MemberState
 from tests.core.stepped_cluster import address_of, name_of, training_settings
 
 
@@ -58,7 +62,7 @@ class MapNetwork:
         member_configuration = MemberConfiguration(
             "test", name, address_of(name), (), self.settings, self.utc_origin_us
         )
-        state = self.states[name] = MemberState.born(Context(member_configuration), Random(ord(name)))
+        state = self.states[name] = MemberState.born(PartitionContext(member_configuration), Random(ord(name)))
         state.context.services = (MapService(state),)
         self.events[name] = []
         return state
@@ -171,7 +175,7 @@ class MapNetwork:
     def tick(self, name: str) -> None:
         state = self.states[name]
         while name not in self.dead and state.timers.earliest <= self.now:
-            timer = state.timers.take_earliest()
+            timer = state.timers.pop_earliest()
             for handler in handlers.DATA_TIMER_HANDLERS.get(timer, ()):
                 handler(state, self.now)
         self.take(name)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from quarterdeck.backend.core import member
+from quarterdeck.backend.core.data.state import MemberState
 from quarterdeck.backend.core.effects import Effect
 from quarterdeck.backend.core.member import MemberMachine
-from quarterdeck.backend.core.state.member_state import MemberState
 
 
 def state_of(machine: MemberMachine) -> MemberState:

@@ -18,14 +18,15 @@ from quarterdeck.backend.core.inspection import Inspection
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.membership.facts import EvidenceFound
 from quarterdeck.backend.core.membership.failure_detection import heartbeats, master_confirmation
-from quarterdeck.backend.core.membership.reactions import settle
+from quarterdeck.backend.core.membership.handlers import settle
+from quarterdeck.backend.core.membership.messages import MasterIs
 from quarterdeck.backend.core.membership.split_brain import cluster_search
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import Following, Leading
 from quarterdeck.backend.core.membership.views import publishing
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.membership.views.member_list import MemberList
-from quarterdeck.backend.core.messages import MasterIs, Message
+from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.core.partitions import master_role as master_role
 from quarterdeck.backend.core.partitions.table import table_recovery
 from quarterdeck.backend.core.properties import SECOND_US, Settings
@@ -162,7 +163,7 @@ class SteppedCluster:
     def suspect(self, name: str, others: str) -> None:
         """Let a member suspect others, as if its failure detector had said so."""
         found = {address_of(other): Evidence("unknown", "test") for other in others}
-        state_of(self.machines[name]).tell(EvidenceFound(found))
+        state_of(self.machines[name]).report(EvidenceFound(found))
         self.conclude(name)
 
     def pass_seconds(self, seconds: float, *names: str) -> None:

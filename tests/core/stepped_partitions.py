@@ -9,12 +9,11 @@ from typing import Any
 from quarterdeck.backend.core.commands.commands import ArrangePartitions, StopMember
 from quarterdeck.backend.core.effects import Effect
 from quarterdeck.backend.core.inputs import TICK
-from quarterdeck.backend.core.messages import Heartbeat
+from quarterdeck.backend.core.membership.messages import Heartbeat
+from quarterdeck.backend.core.partitions.migration.migration import MigrationEvent
 from quarterdeck.backend.core.partitions.migration.migration_planner import plan_migrations
-from quarterdeck.backend.core.partitions.migration.migration_service import MigrationEvent
 from quarterdeck.backend.core.partitions.state import MasterRole, Partitions
-from quarterdeck.backend.core.partitions.table.partition_table import PartitionTable
-from quarterdeck.backend.core.partitions.table.replica import Replica, VersionedRow, index_of
+from quarterdeck.backend.core.partitions.table.partition_table import PartitionTable, Replica, VersionedRow, index_of
 from quarterdeck.backend.core.partitions.table.table_publishing import change, publish
 from quarterdeck.backend.core.properties import SECOND_US
 from tests.core.member_state import state_of

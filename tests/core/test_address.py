@@ -4,14 +4,15 @@ from hypothesis import strategies as st
 
 from quarterdeck.backend.core.address import (
     BadAddress,
+    BadJoinList,
     bracketed,
     host_of,
     make_address,
     numeric_order,
     parse_address,
+    parse_join_list,
     port_of,
 )
-from quarterdeck.backend.core.join_list import BadJoinList, parse_join_list
 
 
 @given(st.sampled_from(["athens", "10.0.0.1", "fe80::1", "a-b.example"]), st.integers(1, 65_535))

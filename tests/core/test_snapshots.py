@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quarterdeck.backend.core.data.state import MemberState
 from quarterdeck.backend.core.member import MemberMachine
+from quarterdeck.backend.core.membership.context import MemberConfiguration
+from quarterdeck.backend.core.partitions.state import PartitionContext
 from quarterdeck.backend.core.properties import MILLISECOND_US, Settings
 from quarterdeck.backend.core.snapshots import KEPT, BadSnapshot, canonical, freeze, thaw
-from quarterdeck.backend.core.state.context import Context, MemberConfiguration
-from quarterdeck.backend.core.state.member_state import MemberState
 from quarterdeck.backend.scenarios.interpreter import Interpreter
 from quarterdeck.backend.scenarios.run_state import RunState
 from quarterdeck.backend.simulation.simulated_driver import SimulatedDriver
@@ -100,7 +101,7 @@ def frozen() -> bytes:
     return freeze(next(iter(states(cluster.world))))
 
 
-CONTEXT = Context(MemberConfiguration("run", "A", "127.0.0.1:5701", (), Settings()))  # type: ignore[arg-type]
+CONTEXT = PartitionContext(MemberConfiguration("run", "A", "127.0.0.1:5701", (), Settings()))  # type: ignore[arg-type]
 
 
 @given(st.data())

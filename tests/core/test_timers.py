@@ -19,7 +19,7 @@ def test_timers_are_a_dictionary_of_deadlines_taken_in_order(steps: list[tuple[s
         assert timers.earliest == min(deadlines.values(), default=NEVER)
     taken = []
     while timers.earliest <= now:
-        taken.append(deadlines.pop(timers.take_earliest()))
+        taken.append(deadlines.pop(timers.pop_earliest()))
     assert taken == sorted(taken)
     assert all(at_us > now for at_us in deadlines.values())
     assert timers.earliest == min(deadlines.values(), default=NEVER)

@@ -25,16 +25,15 @@ from quarterdeck.backend.core.events import ClaimAnswered, MemberAdmitted
 from quarterdeck.backend.core.membership import mastership_claim
 from quarterdeck.backend.core.membership.facts import EvidenceFound
 from quarterdeck.backend.core.membership.failure_detection import suspicion
-from quarterdeck.backend.core.membership.handlers import MESSAGE_RULES
+from quarterdeck.backend.core.membership.handlers import MESSAGE_RULES, REACTIONS
+from quarterdeck.backend.core.membership.messages import ClaimRefused, JoinRequest, MembersUpdate
 from quarterdeck.backend.core.membership.partial_disconnection import disconnection_reports
 from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph import CliqueCandidate, ConflictResolution
-from quarterdeck.backend.core.membership.reactions import REACTIONS
 from quarterdeck.backend.core.membership.split_brain import merging
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import HAS_JOINED, Claim, Doing, Leading
 from quarterdeck.backend.core.membership.views import admission, publishing, readmission
 from quarterdeck.backend.core.membership.views.member_list import MemberList
-from quarterdeck.backend.core.messages import ClaimRefused, JoinRequest, MembersUpdate
 from quarterdeck.backend.core.properties import SECOND_US, Settings
 from quarterdeck.backend.invariants import Conclusion, InvariantChecker, RunIncarnations
 from quarterdeck.backend.invariants.invariant_checker import membership_invariants

@@ -19,7 +19,7 @@ from quarterdeck.backend.core.partitions.events import (
     TableChanged,
     TableRecovered,
 )
-from quarterdeck.backend.core.partitions.migration.migration_service import Endpoint
+from quarterdeck.backend.core.partitions.migration.migration import Endpoint
 from quarterdeck.backend.invariants.invariant_checker import InvariantChecker, partition_invariants
 from tests.invariants.test_membership_invariants import (
     CLAIMED_BY_B,

@@ -24,17 +24,16 @@ from quarterdeck.backend.core.commands.commands import (
     StopMember,
 )
 from quarterdeck.backend.core.data.calls import map_owner
-from quarterdeck.backend.core.data.calls.operations import Get, Put
 from quarterdeck.backend.core.data.map_service import MapService
 from quarterdeck.backend.core.data.replication import backups
+from quarterdeck.backend.core.data.state import MemberState
+from quarterdeck.backend.core.operations import Get, Put
 from quarterdeck.backend.core.partitions.messages import TableAck, TableAnswer, TableUpdate
 from quarterdeck.backend.core.partitions.migration import migration, migration_queue, safe_commit
 from quarterdeck.backend.core.partitions.migration.migration import PartitionMigration
 from quarterdeck.backend.core.partitions.table import learning, table_publishing
-from quarterdeck.backend.core.partitions.table.partition_table import PartitionTable
-from quarterdeck.backend.core.partitions.table.replica import PackedRows, Replicas
+from quarterdeck.backend.core.partitions.table.partition_table import PackedRows, PartitionTable, Replicas
 from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US, Settings
-from quarterdeck.backend.core.state.member_state import MemberState
 from quarterdeck.backend.invariants import InvariantChecker
 from quarterdeck.backend.invariants.invariant_checker import partition_invariants
 from quarterdeck.backend.simulation.swarm_testing.trial import misplaced_replica

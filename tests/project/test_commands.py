@@ -25,9 +25,9 @@ from quarterdeck.backend.clusters.remote.remote_commands import CommandTarget, r
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
 from quarterdeck.backend.core.commands.catalogue import CATALOGUE, ArgumentKind, CommandDescription, description_of
 from quarterdeck.backend.core.commands.commands import BlockMode, CallMap, Command, LinkFault, SetProperties, StopMember
-from quarterdeck.backend.core.data.calls.operations import Operation, PutAll
 from quarterdeck.backend.core.events import EVENT_KINDS
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
+from quarterdeck.backend.core.operations import Operation, PutAll
 from quarterdeck.backend.scenarios.format import actions
 from quarterdeck.backend.scenarios.format.reading import read_scenario
 from quarterdeck.backend.scenarios.format.values import duration_text

@@ -16,14 +16,13 @@ from typing import Any, TypeVar
 import httpx
 import uvicorn
 
-from quarterdeck.backend.core.address import Address, parse_address
+from quarterdeck.backend.core.address import Address, parse_address, parse_join_list
 from quarterdeck.backend.core.commands.commands import ChangeState, Command, SearchClusters, SetJoinList, SetProperties
-from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.effects import Halt, Happened, OperationAnswered, Transmit
 from quarterdeck.backend.core.events import LinkChanged, OperatorAsked, Record
 from quarterdeck.backend.core.inputs import START, TICK, Call, Input, PeerUnreachable, Receive
-from quarterdeck.backend.core.join_list import parse_join_list
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
+from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.journal.writer import JournalCondition
 from quarterdeck.backend.live.transport.peer import WireQueues

@@ -24,12 +24,12 @@ from quarterdeck.backend.core.commands.commands import (
     StopCluster,
     SuspectMember,
 )
-from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.effects import Happened, OperationAnswered
 from quarterdeck.backend.core.events import Event, LinkChanged, OperatorAsked, Record
 from quarterdeck.backend.core.inputs import START, TICK, Call, Input, MemberOrder
 from quarterdeck.backend.core.links import LinkConditions
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
+from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.core.properties import SECOND_US, Settings
 from quarterdeck.backend.journal.writer import JournalCondition
 from quarterdeck.backend.live.transport.peer import WireQueues

@@ -26,8 +26,8 @@ from quarterdeck.backend.clusters.limits import SNAPSHOTS
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands.catalogue import CATALOGUE
 from quarterdeck.backend.core.commands.commands import Command, CommandRefused, SetJoinList
-from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.events import ListInstalled, OperatorAsked, Record
+from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.hazelcast.logs.event_reconstruction import UNKNOWN_UUID_PREFIX
 from quarterdeck.backend.hazelcast.wire import messages
 from quarterdeck.backend.hazelcast.wire.connection import MemberWatch, NoAnswer

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from quarterdeck.backend.core.address import Address, BadAddress, parse_address
-from quarterdeck.backend.core.join_list import DEFAULT_PORT
+from quarterdeck.backend.core.address import DEFAULT_PORT, Address, BadAddress, parse_address
 from quarterdeck.backend.hazelcast.logs.reader import may_be_log
 
 MOST_HISTORY_BYTES = 8 << 20

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import httpx
 import msgspec
 
-from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.address import Address, BadJoinList, parse_join_list
 from quarterdeck.backend.core.commands.commands import (
     ChangeState,
     Command,
@@ -22,7 +22,6 @@ from quarterdeck.backend.core.commands.commands import (
     StopCluster,
     StopMember,
 )
-from quarterdeck.backend.core.join_list import BadJoinList, parse_join_list
 from quarterdeck.backend.hazelcast.wire.connection import NoAnswer
 from quarterdeck.backend.hazelcast.wire.member_configuration import ReportedConfiguration
 from quarterdeck.backend.hazelcast.wire.messages import Answer, ErrorAnswer

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from quarterdeck.backend.clusters.cluster import Source
 from quarterdeck.backend.core.commands.commands import Command, CommandRefused
-from quarterdeck.backend.core.data.calls.operations import Answer, Operation
+from quarterdeck.backend.core.operations import Answer, Operation
 
 
 class PastRun:

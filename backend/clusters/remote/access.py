@@ -11,8 +11,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from quarterdeck.backend.core.address import Address, BadAddress, host_of, make_address, parse_port, port_of
-from quarterdeck.backend.core.join_list import DEFAULT_PORT
+from quarterdeck.backend.core.address import (
+    DEFAULT_PORT,
+    Address,
+    BadAddress,
+    host_of,
+    make_address,
+    parse_port,
+    port_of,
+)
 
 SCHEMES = ("http", "https")
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")

@@ -17,7 +17,7 @@ from quarterdeck.backend.clusters.remote.member_client import (
     decoded,
 )
 from quarterdeck.backend.core.commands.commands import CommandRefused
-from quarterdeck.backend.core.data.calls.operations import Answer, Get, Keys, Operation, Put, PutAll, Remove, Size
+from quarterdeck.backend.core.operations import Answer, Get, Keys, Operation, Put, PutAll, Remove, Size
 from quarterdeck.backend.member_api.answers import EntriesStored, Entry, MapKeys, MapSize
 
 BODY_BYTES = 2 * 1024 * 1024

@@ -31,8 +31,8 @@ from quarterdeck.backend.clusters.remote.remote_snapshot import remote_snapshot
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
 from quarterdeck.backend.core.commands.commands import CallMap, Command, CommandRefused
-from quarterdeck.backend.core.data.calls.operations import Answer, Get, Keys, Operation, Size
 from quarterdeck.backend.core.events import JoinListChanged, ListInstalled, Record
+from quarterdeck.backend.core.operations import Answer, Get, Keys, Operation, Size
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, ConnectionState
 from quarterdeck.backend.live.cluster.background_loop import BackgroundLoop

@@ -17,8 +17,8 @@ from quarterdeck.backend.clusters.simulated.lockstep_thread import LockstepThrea
 from quarterdeck.backend.clusters.simulated.scenario_progress import ScenarioProgress
 from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
 from quarterdeck.backend.core.commands.commands import CallMap, Command, CommandRefused
-from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.events import MemberStopped, ProcessKilled, Record
+from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.picture.replay.playhead import checked_speed
 from quarterdeck.backend.scenarios.format.scenario import Scenario
 from quarterdeck.backend.scenarios.interpreter import Interpreter

@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from quarterdeck.backend.core import operations
 from quarterdeck.backend.core.commands import commands as do
-from quarterdeck.backend.core.data.calls import operations
-from quarterdeck.backend.core.data.calls.operations import Operation
+from quarterdeck.backend.core.operations import Operation
 
 ArgumentKind = Literal[
     "member", "other member", "members", "groups", "block mode", "duration", "probability", "message kinds", "join list",

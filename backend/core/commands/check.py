@@ -11,11 +11,17 @@ from typing import Any, Literal, TypeVar, cast
 
 import msgspec
 
-from quarterdeck.backend.core.address import Address, BadAddress, parse_address
+from quarterdeck.backend.core.address import (
+    DEFAULT_PORT_TRY_COUNT,
+    Address,
+    BadAddress,
+    BadJoinList,
+    parse_address,
+    resolve_join_list,
+)
 from quarterdeck.backend.core.commands.catalogue import CATALOGUE, ArgumentKind, CommandDescription, description_of
 from quarterdeck.backend.core.commands.commands import Command, CommandRefused, DelayLink, SetJoinList, SuspectMember
 from quarterdeck.backend.core.events import EVENT_KINDS
-from quarterdeck.backend.core.join_list import DEFAULT_PORT_TRY_COUNT, BadJoinList, resolve_join_list
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
 
 Condition = Literal["down", "running", "paused"]

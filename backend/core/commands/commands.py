@@ -10,7 +10,7 @@ from typing import Literal
 from msgspec import Struct
 
 from quarterdeck.backend.core.cluster_profile import ClusterState
-from quarterdeck.backend.core.data.calls.operations import Operation
+from quarterdeck.backend.core.operations import Operation
 from quarterdeck.backend.core.properties import PropertyValue
 
 BlockMode = Literal["blackhole", "reset"]

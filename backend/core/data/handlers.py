@@ -20,8 +20,7 @@ from quarterdeck.backend.core.data.messages import (
     SyncRequest,
 )
 from quarterdeck.backend.core.data.replication import anti_entropy, backups, replica_sending, replica_sync
-from quarterdeck.backend.core.data.state import MERGING
-from quarterdeck.backend.core.state.member_state import MemberState
+from quarterdeck.backend.core.data.state import MERGING, MemberState
 
 DATA_MESSAGE_HANDLERS: dict[type, Callable[[MemberState, int, Address, Any], None]] = {
     MapCall: map_owner.on_map_call,

@@ -11,9 +11,9 @@ from quarterdeck.backend.core.data.replication import (
     replica_sync,
     store_transfer,
 )
-from quarterdeck.backend.core.data.replication.store_transfer import Staging, StoreCursor
-from quarterdeck.backend.core.partitions.migration.migration_service import MigrationEvent
-from quarterdeck.backend.core.state.member_state import MemberState
+from quarterdeck.backend.core.data.replication.store_transfer import Staging
+from quarterdeck.backend.core.data.state import MemberState
+from quarterdeck.backend.core.partitions.migration.migration import MigrationEvent, StoreCursor
 
 
 class MapService:
@@ -50,7 +50,7 @@ class MapService:
         """
         data = self._state.data
         staging = data.staged.setdefault(event.partition, Staging())
-        return staging.take(chunk, data.stores.get(event.partition))
+        return staging.receive(chunk, data.stores.get(event.partition))
 
     def commit(self, now: int, event: MigrationEvent) -> None:
         """Adopt what was staged at the destination; drop the store at a source that holds nothing any more."""

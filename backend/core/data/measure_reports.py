@@ -12,9 +12,8 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data.events import BackupLag, DataMeasured, MapMeasured
 from quarterdeck.backend.core.data.measuring import LONGEST_NAME, MEASURING
 from quarterdeck.backend.core.data.replication import backups
-from quarterdeck.backend.core.data.state import Measurements, OperationCount, OwnerState
+from quarterdeck.backend.core.data.state import Measurements, MemberState, OperationCount, OwnerState
 from quarterdeck.backend.core.properties import MILLISECOND_US
-from quarterdeck.backend.core.state.member_state import MemberState
 
 ON_ITS_WAY_US = 100 * MILLISECOND_US
 """A write that a backup has not confirmed for so long lags; a younger one is on its way."""
@@ -57,7 +56,7 @@ def on_measuring_timer(state: MemberState, now: int) -> None:
     news = totals != (measurements.told_totals or (0, 0, 0, 0)) or lagging != measurements.told_lagging
     if news or rows or changed_maps or measurements.backup_writes:
         shown = tuple(BackupLag(who, one.partitions, one.writes, now - one.oldest_us) for who, one in lags.items())
-        _tell(state, now, totals, changed_maps, rows, shown[:MOST_LAGGING])
+        _record(state, now, totals, changed_maps, rows, shown[:MOST_LAGGING])
     measurements.told_totals, measurements.told_lagging = totals, lagging
     measurements.partitions, measurements.maps, measurements.backup_writes = {}, {}, 0
     if any(owner_state.log for owner_state in state.data.owner_states.values()):
@@ -142,7 +141,7 @@ def _is_everything(measurements: Measurements) -> bool:
     return measurements.told_count % EVERYTHING_EVERY == 0
 
 
-def _tell(
+def _record(
     state: MemberState,
     now: int,
     totals: Totals,

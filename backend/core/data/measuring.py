@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from quarterdeck.backend.core.data.calls.operations import Get, Keys, PutAll, Size
 from quarterdeck.backend.core.data.messages import MergeBatch, OwnerOperation
-from quarterdeck.backend.core.data.state import OperationCount
-from quarterdeck.backend.core.state.member_state import MemberState
+from quarterdeck.backend.core.data.state import MemberState, OperationCount
+from quarterdeck.backend.core.operations import Get, Keys, PutAll, Size
 
 MEASURING = "data-measuring"
 """Name of the timer that tells what was counted. It is set only while there may be something to tell."""

@@ -9,9 +9,8 @@ from quarterdeck.backend.core.data.calls.call_results import partition_count
 from quarterdeck.backend.core.data.events import EntriesMerged
 from quarterdeck.backend.core.data.messages import MergeBatch
 from quarterdeck.backend.core.data.partition_store import StoredEntry, partition_of
-from quarterdeck.backend.core.data.state import MERGING, MergeEntries
-from quarterdeck.backend.core.partitions.arrangement.arrangement_request import ask_for_arrangement
-from quarterdeck.backend.core.state.member_state import MemberState
+from quarterdeck.backend.core.data.state import MERGING, MemberState, MergeEntries
+from quarterdeck.backend.core.partitions.arrangement.repartitioning import ask_for_arrangement
 
 MOST_IN_FLIGHT = 4
 MOST_ENTRIES = 500

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.data.partition_store import Stamp, StoredEntry
+from quarterdeck.backend.core.operations import Answer, Operation
 
 
 class MergeBatch(Struct, frozen=True, tag="merge-entries", array_like=True):

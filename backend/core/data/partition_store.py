@@ -11,7 +11,7 @@ from zlib import crc32
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.data.calls.operations import Answer
+from quarterdeck.backend.core.operations import Answer
 
 
 class StoredEntry(Struct, frozen=True, gc=False, array_like=True):
@@ -113,3 +113,35 @@ def entry_digest(map: str, key: str, value: bytes) -> int:
 def partition_of(map: str, key: str, partitions: int) -> int:
     """Return the partition in which `key` of `map` is kept; it is the same on every member and never changes."""
     return crc32(f"{map}\0{key}".encode()) % partitions
+
+
+# Merge policies
+
+
+def merged(policy: str, existing: StoredEntry | None, incoming: StoredEntry) -> StoredEntry | None:
+    """Return the entry to store in place of `existing`; None when that is to stay as it is.
+
+    An entry that is stored keeps its times and hits, and has a version above both. Of two that are equal the existing one stays,
+    so an offer that comes twice changes nothing, except under pass-through. `policy` is a value of `quarterdeck.merge.policy`.
+    """
+    if not _prefers_incoming(policy, existing, incoming):
+        return None
+    version = incoming.version if existing is None else max(existing.version, incoming.version) + 1
+    return StoredEntry(
+        incoming.value, version, incoming.created_us, incoming.updated_us, incoming.accessed_us, incoming.hits
+    )
+
+
+def _prefers_incoming(policy: str, existing: StoredEntry | None, incoming: StoredEntry) -> bool:
+    if policy == "discard":
+        return False
+    if existing is None or policy == "pass-through":
+        return True
+    if policy == "latest-update":
+        return incoming.updated_us > existing.updated_us
+    if policy == "latest-access":
+        return incoming.accessed_us > existing.accessed_us
+    if policy == "higher-hits":
+        return incoming.hits > existing.hits
+    assert policy == "put-if-absent", policy
+    return False

@@ -6,11 +6,13 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.data.messages import BackupWrite, MapAnswer, MergeBatch, OwnerOperation
 from quarterdeck.backend.core.data.partition_store import UNWRITTEN, PartitionStore, Stamp, StoredEntry
-from quarterdeck.backend.core.data.replication.store_transfer import Staging, StoreCursor
-from quarterdeck.backend.core.partitions.table.replica import Replica, Replicas
+from quarterdeck.backend.core.data.replication.store_transfer import Staging
+from quarterdeck.backend.core.operations import Answer, Operation
+from quarterdeck.backend.core.partitions.migration.migration import StoreCursor
+from quarterdeck.backend.core.partitions.state import PartitionedMember
+from quarterdeck.backend.core.partitions.table.partition_table import Replica, Replicas
 from quarterdeck.backend.core.timers import Instant
 
 # The caller
@@ -227,3 +229,18 @@ class Data:
         """Return the stamp that this member's replica has come to."""
         store = self.stores.get(partition)
         return UNWRITTEN if store is None else store.stamp
+
+
+@dataclass(slots=True)
+class MemberState(PartitionedMember):
+    """The whole state of a member: its membership, its partitions and its data.
+
+    It is plain data, which can be stored and compared.
+    """
+
+    data: Data = field(default_factory=Data)
+
+    @property
+    def brings_entries(self) -> bool:
+        """Whether entries that this incarnation brought along from another cluster are not all placed yet."""
+        return self.data.merge_entries is not None

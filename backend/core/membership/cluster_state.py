@@ -10,8 +10,16 @@ from __future__ import annotations
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Reason, StateCause, StateRefusalCause
 from quarterdeck.backend.core.cluster_profile import ClusterStanding, ClusterState, allows_joins
-from quarterdeck.backend.core.membership.events import ClusterStateChanged, ClusterStateRefused
-from quarterdeck.backend.core.membership.facts import Removed, StateChangeEnded
+from quarterdeck.backend.core.membership.events import ClusterStateChanged, ClusterStateRefused, ProtectionChanged
+from quarterdeck.backend.core.membership.facts import Installed, Removed, StateChangeEnded
+from quarterdeck.backend.core.membership.messages import (
+    StateDecision,
+    StateDecisionAck,
+    StateLock,
+    StateLockAnswer,
+    StateRefusal,
+    StateRequest,
+)
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import (
     Following,
@@ -19,14 +27,6 @@ from quarterdeck.backend.core.membership.undertakings import (
     StateChange,
     StateChangeRequest,
     StateLocked,
-)
-from quarterdeck.backend.core.messages import (
-    StateDecision,
-    StateDecisionAck,
-    StateLock,
-    StateLockAnswer,
-    StateRefusal,
-    StateRequest,
 )
 from quarterdeck.backend.core.properties import SECOND_US
 
@@ -245,7 +245,7 @@ def _proceed(state: Membership, leading: Leading, now: int, change: StateChange)
         _ask(state, now, change)
     else:
         leading.state_change = None
-    state.tell(StateChangeEnded(""))
+    state.report(StateChangeEnded(""))
 
 
 def _ask(state: Membership, now: int, change: StateChange) -> None:
@@ -267,4 +267,26 @@ def _give_up(
     state.timers.clear(STATE)
     state.record(now, ClusterStateRefused(change.wanted.state, reason, cause))
     state.send_all(tuple(state.peers), StateDecision(change.token, state.standing))
-    state.tell(StateChangeEnded(reason))
+    state.report(StateChangeEnded(reason))
+
+
+# Protection
+
+
+def why_not_operating(state: Membership) -> str:
+    """Return why this member must not serve a client now; empty when it may."""
+    if state.operating and state.joined:
+        return ""
+    size = len(state.members.members) if state.members else 0
+    needed = max(state.settings.minimum_cluster_size, 1)
+    return f"not enough members: {state.member_configuration.label} sees {size} and needs {needed}"
+
+
+def on_installed(state: Membership, now: int, fact: Installed) -> None:
+    """After a change of the list: say so when operations begin or cease to be served."""
+    assert state.members is not None
+    size, needed = len(state.members.members), state.settings.minimum_cluster_size
+    operating = size >= needed
+    if operating != state.operating:
+        state.operating = operating
+        state.record(now, ProtectionChanged(size, needed, operating))

@@ -11,8 +11,8 @@ from msgspec import Struct
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Evidence
 from quarterdeck.backend.core.cluster_profile import ClusterProfile
+from quarterdeck.backend.core.membership.messages import JoinRequest, LinksReport, MembersUpdate
 from quarterdeck.backend.core.membership.views.identity import Member
-from quarterdeck.backend.core.messages import JoinRequest, LinksReport, MembersUpdate
 
 
 class Installed(Struct, frozen=True):

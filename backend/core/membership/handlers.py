@@ -7,6 +7,25 @@ from typing import Any, get_args
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.membership import cluster_state, mastership_claim
+from quarterdeck.backend.core.membership.facts import (
+    AdmissionEnded,
+    AliveConfirmed,
+    BecameMaster,
+    Departing,
+    EvidenceFound,
+    HeldLinksProven,
+    Installed,
+    Joined,
+    LinkProven,
+    LinksReported,
+    ListReceived,
+    LostInMerge,
+    MergeDecided,
+    Removed,
+    StateChangeEnded,
+    SuspectedFact,
+    SuspicionEnded,
+)
 from quarterdeck.backend.core.membership.failure_detection import (
     connection_loss,
     explicit_suspicion,
@@ -14,21 +33,9 @@ from quarterdeck.backend.core.membership.failure_detection import (
     heartbeats,
     link_probes,
     master_confirmation,
+    suspicion,
 )
-from quarterdeck.backend.core.membership.partial_disconnection import disconnection_reports
-from quarterdeck.backend.core.membership.split_brain import cluster_search, merging, runtime_join_list
-from quarterdeck.backend.core.membership.state import Membership
-from quarterdeck.backend.core.membership.undertakings import (
-    HAS_JOINED,
-    Claim,
-    Doing,
-    Following,
-    Idle,
-    JoinSearch,
-    Leading,
-)
-from quarterdeck.backend.core.membership.views import admission, joining, list_updates, publishing, readmission
-from quarterdeck.backend.core.messages import (
+from quarterdeck.backend.core.membership.messages import (
     ClaimAccepted,
     ClaimRefused,
     ExplicitSuspicion,
@@ -66,6 +73,31 @@ from quarterdeck.backend.core.messages import (
     StateRequest,
     TriggerExplicitSuspicion,
     WhoIsMaster,
+)
+from quarterdeck.backend.core.membership.partial_disconnection import disconnection_reports
+from quarterdeck.backend.core.membership.split_brain import (
+    cluster_search,
+    merging,
+    remembered_addresses,
+    runtime_join_list,
+)
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.membership.undertakings import (
+    HAS_JOINED,
+    Claim,
+    Doing,
+    Following,
+    Idle,
+    JoinSearch,
+    Leading,
+)
+from quarterdeck.backend.core.membership.views import (
+    admission,
+    joining,
+    list_updates,
+    present_incarnation,
+    publishing,
+    readmission,
 )
 
 
@@ -183,3 +215,60 @@ ADDRESS_TIMER_HANDLERS: dict[str, Callable[[Membership, int, Address], None]] = 
     connection_loss.CONNECTION: connection_loss.on_connection_timer,
 }
 """The timers of which there is one for each address, by the prefix of their names."""
+
+
+# Facts
+
+
+Reaction = Callable[[Membership, int, Any], None]
+
+REACTIONS: dict[type, tuple[Reaction, ...]] = {
+    Installed: (
+        heartbeat_ring.on_installed,
+        connection_loss.on_installed,
+        cluster_search.on_installed,
+        present_incarnation.on_installed,
+        remembered_addresses.on_installed,
+        cluster_state.on_installed,
+    ),
+    Joined: (heartbeats.on_joined, master_confirmation.on_joined),
+    BecameMaster: (publishing.on_mastership, cluster_search.on_mastership),
+    ListReceived: (list_updates.on_list_received,),
+    EvidenceFound: (suspicion.on_evidence,),
+    SuspectedFact: (link_probes.on_suspected, mastership_claim.on_suspected),
+    SuspicionEnded: (heartbeat_ring.on_suspicion_ended, mastership_claim.on_suspicion_ended),
+    Removed: (
+        disconnection_reports.on_removed,
+        admission.on_removed,
+        cluster_state.on_removed,
+        merging.on_removed,
+    ),
+    LostInMerge: (merging.on_removed,),
+    LinkProven: (
+        present_incarnation.on_link_proven,
+        readmission.on_link_proven,
+        heartbeat_ring.on_link_proven,
+        suspicion.on_link_proven,
+    ),
+    HeldLinksProven: (joining.on_held_links_proven,),
+    LinksReported: (merging.on_own_links_reported,),
+    AliveConfirmed: (admission.on_alive_confirmed,),
+    AdmissionEnded: (admission.on_admission_ended,),
+    MergeDecided: (merging.on_merge_decided,),
+    Departing: (merging.on_departing,),
+    StateChangeEnded: (merging.on_state_change_ended,),
+}
+"""The chapters for each fact, in order."""
+
+
+def settle(state: Membership, now: int) -> None:
+    """Hand on all that was told, until nothing follows from it any more."""
+    context = state.context
+    waiting = context.facts
+    while waiting:
+        fact = waiting.popleft()
+        context.facts = type(waiting)()
+        for react in REACTIONS[type(fact)]:
+            react(state, now, fact)
+        waiting.extendleft(reversed(context.facts))
+    context.facts = waiting

@@ -17,12 +17,12 @@ from quarterdeck.backend.core.membership.events import ClaimAbandoned, ClaimAnsw
 from quarterdeck.backend.core.membership.facts import BecameMaster, SuspectedFact, SuspicionEnded
 from quarterdeck.backend.core.membership.failure_detection import suspicion
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import Peer, detector
-from quarterdeck.backend.core.membership.failure_detection.observer_pause import await_confirmations, discount_own_pause
+from quarterdeck.backend.core.membership.failure_detection.silence import await_confirmations, discount_own_pause
+from quarterdeck.backend.core.membership.messages import ClaimAccepted, ClaimRefused, MastershipClaim
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import Claim, Doing, Following, Idle, Leading
 from quarterdeck.backend.core.membership.views import publishing
 from quarterdeck.backend.core.membership.views.member_list import MemberList, mint_lineage
-from quarterdeck.backend.core.messages import ClaimAccepted, ClaimRefused, MastershipClaim
 from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US
 
 CLAIM = "claim"
@@ -258,7 +258,7 @@ def _conclude(state: Membership, now: int, claim: Claim) -> None:
     left_out = tuple(address for address in claim.asked if members.find(address) is None)
     state.record(now, ClaimFinished(version, members.lineage, members.addresses[1:], left_out), claim.started)
     publishing.install(state, now, members, state.address, "mastership claim", because=state.latest_record)
-    state.tell(BecameMaster())
+    state.report(BecameMaster())
     state.state_locked = None
     await_confirmations(state, now)
     cluster_state.thaw_after_claim(state, now)

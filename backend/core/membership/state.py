@@ -10,9 +10,11 @@ from quarterdeck.backend.core.causes import Evidence, HeldSuspicion, MasterCause
 from quarterdeck.backend.core.cluster_profile import ClusterStanding
 from quarterdeck.backend.core.effects import Halt, Happened, Reconnect, Transmit
 from quarterdeck.backend.core.events import FORM, Event, Record
+from quarterdeck.backend.core.membership.context import Context, MemberConfiguration
 from quarterdeck.backend.core.membership.events import MasterChanged, MergeVerdict
 from quarterdeck.backend.core.membership.facts import Fact
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import Peer, late_after_us, pause_us
+from quarterdeck.backend.core.membership.messages import JoinRequest
 from quarterdeck.backend.core.membership.undertakings import (
     Admission,
     Claim,
@@ -38,9 +40,8 @@ from quarterdeck.backend.core.membership.views.identity import (
     next_draw,
 )
 from quarterdeck.backend.core.membership.views.member_list import MemberList
-from quarterdeck.backend.core.messages import JoinRequest, Message
+from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.core.properties import Settings
-from quarterdeck.backend.core.state.context import Context, MemberConfiguration
 from quarterdeck.backend.core.timers import Deadline, Instant, Timers
 
 
@@ -165,7 +166,7 @@ class Membership(Process):
         bits, self.randomness = next_draw(self.randomness)
         return fresh_uuid(bits)
 
-    def take_settings(self, settings: Settings) -> None:
+    def apply_settings(self, settings: Settings) -> None:
         """Go by these settings from now on, and work out, once for many rounds, what follows from them."""
         self.settings = settings
         self.pause_us = pause_us(settings)
@@ -252,7 +253,7 @@ class Membership(Process):
             self.beliefs_changed()
             self.record(now, MasterChanged(master, reason.text, reason.cause, named_by), reason.because)
 
-    def tell(self, fact: Fact) -> None:
+    def report(self, fact: Fact) -> None:
         """Let other chapters react to what has come about, when the present handler or reaction has ended."""
         self.context.facts.append(fact)
 

@@ -11,8 +11,8 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Reason, RecordId, UnreachableCause
 from quarterdeck.backend.core.cluster_profile import ClusterProfile, ClusterStanding, ClusterState
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import Peer
+from quarterdeck.backend.core.membership.messages import JoinRequest, MembersUpdate
 from quarterdeck.backend.core.membership.views.member_list import MemberList
-from quarterdeck.backend.core.messages import JoinRequest, MembersUpdate
 from quarterdeck.backend.core.timers import Deadline, Instant
 
 MergePhase = Literal["proving", "freezing", "offering", "telling"]

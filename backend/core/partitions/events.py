@@ -10,7 +10,7 @@ from typing import Literal
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.partitions.migration.migration_service import Endpoint
+from quarterdeck.backend.core.partitions.migration.migration import Endpoint
 from quarterdeck.backend.core.partitions.migration.migration_steps import Kind
 
 

@@ -6,11 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.messages import (
-    Leave,
-)
+from quarterdeck.backend.core.membership.messages import Leave
 from quarterdeck.backend.core.partitions import graceful_shutdown
-from quarterdeck.backend.core.partitions.arrangement import arrangement_request
+from quarterdeck.backend.core.partitions.arrangement import repartitioning
 from quarterdeck.backend.core.partitions.messages import (
     ArrangeRequest,
     MigrationChunk,
@@ -27,12 +25,12 @@ from quarterdeck.backend.core.partitions.messages import (
     TableUpdate,
 )
 from quarterdeck.backend.core.partitions.migration import migration_queue, migration_transfer, safe_commit
+from quarterdeck.backend.core.partitions.state import PartitionedMember
 from quarterdeck.backend.core.partitions.table import table_publishing, table_recovery
-from quarterdeck.backend.core.state.member_state import MemberState
 
-PARTITION_MESSAGE_HANDLERS: dict[type, Callable[[MemberState, int, Address, Any], None]] = {
+PARTITION_MESSAGE_HANDLERS: dict[type, Callable[[PartitionedMember, int, Address, Any], None]] = {
     Leave: graceful_shutdown.on_goodbye,
-    ArrangeRequest: arrangement_request.on_arrange_request,
+    ArrangeRequest: repartitioning.on_arrange_request,
     TableUpdate: table_publishing.on_table_update,
     TableAck: table_publishing.on_ack,
     TableFetch: table_recovery.on_table_fetch,
@@ -48,8 +46,8 @@ PARTITION_MESSAGE_HANDLERS: dict[type, Callable[[MemberState, int, Address, Any]
 }
 """Which handler answers which message."""
 
-PARTITION_TIMER_HANDLERS: dict[str, tuple[Callable[[MemberState, int], None], ...]] = {
-    arrangement_request.ARRANGE: (arrangement_request.on_arrange_timer,),
+PARTITION_TIMER_HANDLERS: dict[str, tuple[Callable[[PartitionedMember, int], None], ...]] = {
+    repartitioning.ARRANGE: (repartitioning.on_arrange_timer,),
     table_publishing.TABLE: (table_publishing.on_table_timer,),
     table_recovery.RECOVERY: (table_recovery.on_recovery_timer,),
     migration_queue.MIGRATIONS: (migration_queue.on_migrations_timer,),

@@ -20,14 +20,13 @@ from quarterdeck.backend.core.partitions.migration.migration_queue import (
     plan_timer,
     start_next,
 )
-from quarterdeck.backend.core.partitions.state import MasterRole
+from quarterdeck.backend.core.partitions.state import MasterRole, PartitionedMember
 from quarterdeck.backend.core.partitions.table.table_publishing import follow_list, publish
 from quarterdeck.backend.core.partitions.table.table_recovery import begin_recovery, conclude_recovery, is_settled
 from quarterdeck.backend.core.partitions.table.table_repair import repair
-from quarterdeck.backend.core.state.member_state import MemberState
 
 
-def follow(state: MemberState, now: int) -> None:
+def follow(state: PartitionedMember, now: int) -> None:
     """Take notice of another list, another master or another state of the cluster."""
     partitions = state.partitions
     members, standing = state.members, state.standing
@@ -49,7 +48,7 @@ def follow(state: MemberState, now: int) -> None:
         _react(state, now, master_role, before)
 
 
-def advance(state: MemberState, now: int) -> None:
+def advance(state: PartitionedMember, now: int) -> None:
     """Do whatever comes next, until nothing can be done before something else happens."""
     master_role = state.partitions.master_role
     if master_role is None or not state.is_master:
@@ -67,7 +66,7 @@ def advance(state: MemberState, now: int) -> None:
     plan_timer(state, now)
 
 
-def _react(state: MemberState, now: int, master_role: MasterRole, before: MemberList | None) -> None:
+def _react(state: PartitionedMember, now: int, master_role: MasterRole, before: MemberList | None) -> None:
     """React to other members or another state of the cluster: what is planned may be void."""
     present = {member.uuid for member in data_members(state)}
     give_up_on(state, now, present)
@@ -88,7 +87,7 @@ def _what_changed(present: Set[str], before: Set[str]) -> str:
     return f"{' and '.join(parts)} of those that hold data"
 
 
-def _step(state: MemberState, now: int, master_role: MasterRole) -> None:
+def _step(state: PartitionedMember, now: int, master_role: MasterRole) -> None:
     look_at_own_copies(state, now)
     if master_role.repair_due:
         repair(state, now, {member.uuid for member in data_members(state)})

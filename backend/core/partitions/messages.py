@@ -8,7 +8,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from quarterdeck.backend.core.partitions.migration.migration import CompletedMigration, PartitionMigration
-from quarterdeck.backend.core.partitions.table.replica import PackedRows
+from quarterdeck.backend.core.partitions.table.partition_table import PackedRows
 
 
 class ArrangeRequest(Struct, frozen=True, tag="arrange-request", array_like=True):

@@ -9,15 +9,20 @@ from typing import Literal
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Reason, RecordId
 from quarterdeck.backend.core.cluster_profile import ClusterStanding
-from quarterdeck.backend.core.data.replication.store_transfer import StoreCursor
+from quarterdeck.backend.core.membership.context import Context
+from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.partitions.events import PlanCause
 from quarterdeck.backend.core.partitions.messages import MigrationChunk, TableUpdate
-from quarterdeck.backend.core.partitions.migration.migration import CompletedMigration, PartitionMigration
+from quarterdeck.backend.core.partitions.migration.migration import (
+    CompletedMigration,
+    MigrationEvent,
+    MigrationService,
+    PartitionMigration,
+    StoreCursor,
+)
 from quarterdeck.backend.core.partitions.migration.migration_planner import MigrationStep
-from quarterdeck.backend.core.partitions.migration.migration_service import MigrationEvent
-from quarterdeck.backend.core.partitions.table.partition_table import PartitionTable
-from quarterdeck.backend.core.partitions.table.replica import VersionedRow
+from quarterdeck.backend.core.partitions.table.partition_table import PartitionTable, VersionedRow
 from quarterdeck.backend.core.timers import Deadline, Instant
 
 
@@ -200,3 +205,24 @@ class Partitions:
     def is_migrating(self, partition: int) -> bool:
         """Whether this member takes part in a migration of the partition whose end it does not know."""
         return partition in self.active
+
+
+class PartitionContext(Context):
+    """The context of a member that holds partitions: it has the services that keep data in them."""
+
+    __slots__ = ("services",)
+
+    services: tuple[MigrationService, ...]
+
+
+@dataclass(slots=True)
+class PartitionedMember(Membership):
+    """A member with what it knows of partitions. Chapters of membership are handed it as a `Membership`."""
+
+    context: PartitionContext = field(compare=False, repr=False)
+    partitions: Partitions = field(default_factory=Partitions)
+
+    @property
+    def brings_entries(self) -> bool:
+        """Whether data that this incarnation brought along from another cluster is not all placed yet."""
+        raise NotImplementedError

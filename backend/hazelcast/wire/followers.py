@@ -14,8 +14,7 @@ from collections.abc import Iterable, Mapping
 from random import Random
 from uuid import UUID
 
-from quarterdeck.backend.core.address import Address, BadAddress, parse_address, port_of
-from quarterdeck.backend.core.join_list import DEFAULT_PORT
+from quarterdeck.backend.core.address import DEFAULT_PORT, Address, BadAddress, parse_address, port_of
 from quarterdeck.backend.hazelcast.wire import messages
 from quarterdeck.backend.hazelcast.wire.follower import NEVER_US, Ending, FollowedConnection, MemberFollower, Output
 from quarterdeck.backend.hazelcast.wire.member_configuration import read_configuration

@@ -7,8 +7,7 @@ from xml.etree import ElementTree
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.join_list import DEFAULT_PORT, BadJoinList, parse_join_list
+from quarterdeck.backend.core.address import DEFAULT_PORT, Address, BadJoinList, parse_join_list
 
 MOST_ENTRIES = 1_000
 

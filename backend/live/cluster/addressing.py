@@ -5,8 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Mapping, Sequence
 
-from quarterdeck.backend.core.address import HIGHEST_PORT, Address, port_of
-from quarterdeck.backend.core.join_list import resolve_join_list
+from quarterdeck.backend.core.address import HIGHEST_PORT, Address, port_of, resolve_join_list
 
 PORTS_TRIED = 100
 """How many ports from the base port on are looked at, as the product does (``network.port.port-count``)."""

@@ -8,9 +8,9 @@ from typing import Protocol
 from quarterdeck.backend.core.causes import RefusalCause
 from quarterdeck.backend.core.cluster_snapshot import CapturedMember
 from quarterdeck.backend.core.commands.commands import CallMap, KillAt
-from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.events import LinkChanged, Record
 from quarterdeck.backend.core.inputs import MemberOrder
+from quarterdeck.backend.core.operations import Answer, Operation
 
 MemberCommand = MemberOrder | CallMap | KillAt
 """What a member does when an operator asks for it. In a join list stand addresses only, no labels."""

@@ -9,9 +9,9 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import RefusalCause
 from quarterdeck.backend.core.cluster_snapshot import CapturedMember
 from quarterdeck.backend.core.commands.commands import KillAt
-from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.events import LinkChanged, Record
 from quarterdeck.backend.core.member import MemberConfiguration
+from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.live.member.host import MemberCommand
 from quarterdeck.backend.live.member.run_clock import RunClock
 from quarterdeck.backend.live.transport.limits import Timeouts

@@ -16,8 +16,8 @@ import msgspec
 
 from quarterdeck.backend.core.cluster_snapshot import CapturedMember
 from quarterdeck.backend.core.commands.commands import CommandRefused
-from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.events import LinkChanged, ListInstalled
+from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.live.member.host import AnswerCallback, HostObserver, MemberCommand
 from quarterdeck.backend.live.process.pipe_messages import (
     MAX_LINE_BYTES,

@@ -13,7 +13,7 @@ from random import Random
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import LinkChanged
-from quarterdeck.backend.core.links import LinkConditions, conditions_by_kind, conditions_for, delay_us, take_condition
+from quarterdeck.backend.core.links import LinkConditions, conditions_by_kind, conditions_for, delay_us, set_condition
 from quarterdeck.backend.core.messages import Message
 
 
@@ -28,7 +28,7 @@ class LiveNetwork:
 
     def take(self, condition: LinkChanged) -> None:
         """Take the condition of a link, for a network that does not make the changes itself."""
-        take_condition(self.links.conditions, condition)
+        set_condition(self.links.conditions, condition)
 
     def address_of(self, label: str) -> Address:
         """Where the member of this label or address is."""

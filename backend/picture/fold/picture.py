@@ -12,7 +12,7 @@ from typing import Any
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import LinkChanged, Record
-from quarterdeck.backend.core.links import take_condition
+from quarterdeck.backend.core.links import set_condition
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
 from quarterdeck.backend.core.witnessed.events import Aspect, ConnectionChanged
@@ -137,7 +137,7 @@ class Picture:
     def _change_link(self, link: LinkChanged) -> None:
         if self._links_shared:
             self.links, self._links_shared = self.links.copy(), False
-        take_condition(self.links, link)
+        set_condition(self.links, link)
 
     def _kill(self, event: events.ProcessKilled) -> None:
         belief = self._belief_to_change(event.target)

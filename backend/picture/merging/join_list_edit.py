@@ -10,9 +10,17 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal
 
-from quarterdeck.backend.core.address import Address, BadAddress, host_of, parse_address
+from quarterdeck.backend.core.address import (
+    SEPARATORS,
+    Address,
+    BadAddress,
+    BadJoinList,
+    host_of,
+    parse_address,
+    parse_join_list,
+    resolve_join_list,
+)
 from quarterdeck.backend.core.commands.commands import SetJoinList
-from quarterdeck.backend.core.join_list import SEPARATORS, BadJoinList, parse_join_list, resolve_join_list
 from quarterdeck.backend.picture.fold.picture import MemberBelief, Picture
 from quarterdeck.backend.picture.text.fact import Tone
 from quarterdeck.backend.picture.text.formatting import counted, names_text, one_line

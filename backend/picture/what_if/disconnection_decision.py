@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.membership.partial_disconnection.conflict_explanation import (
+from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph import (
     SHOWN_ALTERNATIVES,
+    CliqueCandidate,
     ConflictGroup,
     alternatives_of,
+    resolve_conflicts,
 )
-from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph import CliqueCandidate, resolve_conflicts
 from quarterdeck.backend.core.membership.partial_disconnection.independent_set import components
 from quarterdeck.backend.core.membership.partial_disconnection.shrinking_graph import vertices_of
 from quarterdeck.backend.picture.fold.belief import MemberBelief

@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from quarterdeck.backend.core.events import (
-    DisconnectionReported,
-    DisconnectionResolved,
-    Record,
-    SettingsChanged,
-)
+from quarterdeck.backend.core.events import DisconnectionReported, DisconnectionResolved, Record, SettingsChanged
 from quarterdeck.backend.core.properties import DOCUMENTED, SECOND_US
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 

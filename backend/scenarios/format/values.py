@@ -8,9 +8,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationInfo
 
-from quarterdeck.backend.core.address import BadAddress, parse_address
+from quarterdeck.backend.core.address import DEFAULT_PORT, BadAddress, BadJoinList, parse_address, parse_join_list
 from quarterdeck.backend.core.events import EVENT_KINDS
-from quarterdeck.backend.core.join_list import DEFAULT_PORT, BadJoinList, parse_join_list
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
 from quarterdeck.backend.core.properties import SECOND_US, BadProperty, PropertyValue, check_changeable
 from quarterdeck.backend.documents.yaml_document import did_you_mean

@@ -11,8 +11,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
 
-from quarterdeck.backend.core.address import HIGHEST_PORT
-from quarterdeck.backend.core.join_list import DEFAULT_PORT, SEPARATORS
+from quarterdeck.backend.core.address import DEFAULT_PORT, HIGHEST_PORT, SEPARATORS
 from quarterdeck.backend.service.configuration.process_configuration import (
     ENDPOINT_GROUPS,
     GROUPS_BY_DEFAULT,

@@ -17,8 +17,14 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from quarterdeck.backend.core.address import BadAddress, make_address, parse_port, split_host_and_port
-from quarterdeck.backend.core.join_list import BadJoinList, parse_join_list
+from quarterdeck.backend.core.address import (
+    BadAddress,
+    BadJoinList,
+    make_address,
+    parse_join_list,
+    parse_port,
+    split_host_and_port,
+)
 from quarterdeck.backend.core.properties import PROPERTIES, BadProperty, Settings
 from quarterdeck.backend.documents import yaml_document
 from quarterdeck.backend.live.security.certificate_dates import not_after

@@ -9,7 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 from starlette.convertors import PathConvertor, register_url_convertor
 
-from quarterdeck.backend.core.data.calls.operations import Answer, Get, Keys, Operation, Put, PutAll, Remove, Size
+from quarterdeck.backend.core.operations import Answer, Get, Keys, Operation, Put, PutAll, Remove, Size
 from quarterdeck.backend.member_api.answers import EntriesStored, Entry, MapKeys, MapSize
 from quarterdeck.backend.service.console_api.requests import NewEntries, NewValue
 from quarterdeck.backend.service.console_api.route_classes import (

@@ -16,7 +16,7 @@ from msgspec.structs import asdict
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import Holder, MigrationStarted
-from quarterdeck.backend.core.partitions.table.replica import packed
+from quarterdeck.backend.core.partitions.table.partition_table import packed
 from quarterdeck.backend.member_api import beliefs, partitions
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.migrations import EndedMigration

@@ -11,9 +11,9 @@ from msgspec import Struct
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_snapshot import MemberReport
 from quarterdeck.backend.core.commands.commands import Command
-from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.events import LinkChanged, Record
 from quarterdeck.backend.core.inspection import Inspection
+from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.journal.writer import JournalCondition
 from quarterdeck.backend.live.transport.peer import WireQueues
 from quarterdeck.backend.member_api.beliefs import NodeState

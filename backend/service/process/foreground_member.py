@@ -22,9 +22,8 @@ from typing import NoReturn
 
 import msgspec
 
-from quarterdeck.backend.core.address import HIGHEST_PORT, host_of, make_address, port_of
+from quarterdeck.backend.core.address import HIGHEST_PORT, host_of, make_address, parse_join_list, port_of
 from quarterdeck.backend.core.events import JoinFailed, Record
-from quarterdeck.backend.core.join_list import parse_join_list
 from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.journal.writer import JournalFailed, JournalInUse, JournalWriter
 from quarterdeck.backend.live.member.run_clock import RunClock

@@ -20,9 +20,9 @@ from quarterdeck.backend.core.cluster_snapshot import MemberReport
 from quarterdeck.backend.core.commands import commands
 from quarterdeck.backend.core.commands.catalogue import description_of
 from quarterdeck.backend.core.commands.check import Condition, check, with_addresses
-from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.links import LinkCommand
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
+from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.core.properties import BadProperty
 from quarterdeck.backend.journal.writer import JournalCondition, JournalWriter
 from quarterdeck.backend.live.member.host import Host, MemberCommand

@@ -16,8 +16,7 @@ from ruamel.yaml.composer import Composer, MaxDepthExceededError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.events import AliasEvent
 
-from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.join_list import BadJoinList, parse_join_list
+from quarterdeck.backend.core.address import Address, BadJoinList, parse_join_list
 from quarterdeck.backend.core.properties import FIXED_AT_START, PropertyValue, Settings
 from quarterdeck.backend.documents.yaml_document import DEEPEST_NESTING, FieldPath
 from quarterdeck.backend.service.configuration.product_sections import IGNORED, PRODUCT_PROPERTIES, PRODUCT_SECTIONS

@@ -14,11 +14,11 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands.commands import CommandRefused, KillAt
-from quarterdeck.backend.core.data.calls.operations import Answer
 from quarterdeck.backend.core.effects import Deliveries, Effect, carry_out
 from quarterdeck.backend.core.events import ListInstalled, Record
 from quarterdeck.backend.core.inputs import START, Input
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
+from quarterdeck.backend.core.operations import Answer
 from quarterdeck.backend.simulation.model_checking.spilling import Snapshots
 
 Sent = tuple[Address, int]

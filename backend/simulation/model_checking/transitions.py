@@ -13,12 +13,12 @@ from quarterdeck.backend.core.commands.commands import (
     StartMember,
     SuspectMember,
 )
-from quarterdeck.backend.core.data.calls.operations import Operation
 from quarterdeck.backend.core.events import FORM, Event, LinkChanged, ProcessKilled, Record
 from quarterdeck.backend.core.inputs import TICK, Call, Input, MemberOrder, PeerUnreachable, Receive
 from quarterdeck.backend.core.links import LinkCommand, LinkConditions
 from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.core.messages import Message
+from quarterdeck.backend.core.operations import Operation
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.core.timers import NEVER
 from quarterdeck.backend.simulation.model_checking.incarnations import Inputs, MemberStepper, Sent, SteppedMember

@@ -13,11 +13,11 @@ import msgspec
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot, InFlight, MemberSnapshot
-from quarterdeck.backend.core.data.calls.operations import Answer
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.inputs import Receive
-from quarterdeck.backend.core.links import take_condition
+from quarterdeck.backend.core.links import set_condition
 from quarterdeck.backend.core.member import MemberMachine
+from quarterdeck.backend.core.operations import Answer
 from quarterdeck.backend.scenarios.format.clocks import Clock
 from quarterdeck.backend.simulation.virtual_time.network import SimulatedNetwork
 from quarterdeck.backend.simulation.virtual_time.node import SimulatedNode
@@ -56,7 +56,7 @@ def forked_world(
         world.nodes[configuration.label].member_configuration = configuration
     network.nodes = _Places(network)
     for condition in snapshot.links:
-        take_condition(network.links.conditions, condition)
+        set_condition(network.links.conditions, condition)
     for untold in snapshot.untold:
         world.nodes[untold.configuration.label].silent = True
     for member in snapshot.members:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from quarterdeck.backend.core.address import Address, make_address, parse_address
-from quarterdeck.backend.core.join_list import resolve_join_list
+from quarterdeck.backend.core.address import Address, make_address, parse_address, resolve_join_list
 from quarterdeck.backend.core.member import MemberConfiguration
+from quarterdeck.backend.core.membership.context import CLUSTER_NAME
 from quarterdeck.backend.core.properties import Settings
-from quarterdeck.backend.core.state.context import CLUSTER_NAME
 
 HOST = "127.0.0.1"
 FIRST_PORT = 5701

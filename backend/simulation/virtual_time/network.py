@@ -18,7 +18,8 @@ from quarterdeck.backend.core.inputs import PeerUnreachable, Receive
 from quarterdeck.backend.core.link_condition import KindCondition
 from quarterdeck.backend.core.links import LinkConditions, conditions_for, delay_us
 from quarterdeck.backend.core.member import MemberConfiguration
-from quarterdeck.backend.core.messages import Heartbeat, Message
+from quarterdeck.backend.core.membership.messages import Heartbeat
+from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.core.timers import NEVER
 from quarterdeck.backend.scenarios.format.latency import Latency
 from quarterdeck.backend.simulation.virtual_time.elision import Elision, HeartbeatRound

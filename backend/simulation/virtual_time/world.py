@@ -32,7 +32,6 @@ from quarterdeck.backend.core.commands.commands import (
     StartMember,
     SuspectMember,
 )
-from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.effects import Deliveries, Effect, carry_out
 from quarterdeck.backend.core.events import (
     FORM,
@@ -56,6 +55,7 @@ from quarterdeck.backend.core.inputs import (
 from quarterdeck.backend.core.links import LinkConditions
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import late_after_us
+from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.core.timers import NEVER
 from quarterdeck.backend.scenarios.format.clocks import Clock

@@ -29,7 +29,7 @@ from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
 
 if TYPE_CHECKING:
-    from quarterdeck.backend.core.data.calls.operations import Operation
+    from quarterdeck.backend.core.operations import Operation
 
 MembersOption = Annotated[int, typer.Option(min=1, max=100, help="How many members to start.")]
 
@@ -136,7 +136,7 @@ def load(
     output: FormatOption = Format.JSON,
 ) -> None:
     """Put many entries, 500 at a time, count them, and print how fast that was; or make traffic at an even rate."""
-    from quarterdeck.backend.core.data.calls.operations import Size
+    from quarterdeck.backend.core.operations import Size
 
     settings = read_settings(properties or [], PresetName.TRAINING)
     if rate is None and (skew, reads, seconds) != (0, 0.5, None):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from quarterdeck.backend.clusters.cluster import Cluster
     from quarterdeck.backend.clusters.connection_status import ConnectionStatusSource
     from quarterdeck.backend.core.commands.commands import Command
-    from quarterdeck.backend.core.data.calls.operations import Answer, Operation
+    from quarterdeck.backend.core.operations import Answer, Operation
     from quarterdeck.backend.core.properties import Settings
 
 LONGEST_WAIT_SECONDS = 3600.0
@@ -101,7 +101,7 @@ class MapSession:
 
     def load(self, name: str, entries: int, value_bytes: int) -> dict[str, object]:
         """Put `entries` entries, `BATCH_ENTRIES` at a time, and say how quick that was."""
-        from quarterdeck.backend.core.data.calls.operations import PutAll
+        from quarterdeck.backend.core.operations import PutAll
 
         value = b"v" * value_bytes
         began = time.perf_counter()
@@ -188,7 +188,7 @@ def answer_as_data(operation: Operation, answer: Answer) -> dict[str, object]:
 
     `found` tells an empty value from none; `untouched` stands beside a problem only.
     """
-    from quarterdeck.backend.core.data.calls.operations import Get, Keys, Put, Remove, Size
+    from quarterdeck.backend.core.operations import Get, Keys, Put, Remove, Size
 
     row: dict[str, object] = {"do": str(operation.__struct_config__.tag), "map": operation.map}
     match operation:

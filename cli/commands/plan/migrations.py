@@ -49,7 +49,7 @@ def register(plan: typer.Typer) -> None:
 
 
 def _tell_what_was_cancelled(planned: PlannedPartition, about: str) -> None:
-    from quarterdeck.backend.core.partitions.migration.plan_explanation import cancelled
+    from quarterdeck.backend.core.partitions.migration.migration_planner import cancelled
 
     kept = cancelled(planned.target, planned.plan)
     if kept:

@@ -50,7 +50,7 @@ from quarterdeck.backend.core.commands.commands import (
     StopMember,
     SuspectMember,
 )
-from quarterdeck.backend.core.data.calls.operations import Get, Keys, Put, Remove, Size
+from quarterdeck.backend.core.operations import Get, Keys, Put, Remove, Size
 from quarterdeck.cli.main import app
 from tests.app.fakes.fake_cluster import FakeCluster
 

@@ -35,7 +35,7 @@ from quarterdeck.backend.core.commands.commands import (
     StopMember,
     SuspectMember,
 )
-from quarterdeck.backend.core.data.calls.operations import Get, Put, Remove
+from quarterdeck.backend.core.operations import Get, Put, Remove
 
 LABELS = ("n1", "n2", "n3", "n4", "[/]x")
 

@@ -13,8 +13,8 @@ from quarterdeck.app.console import Console
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.partitions import PartitionsScreen
 from quarterdeck.backend.clusters.traffic import Traffic, load_of
-from quarterdeck.backend.core.data.calls.operations import Answer, Operation
 from quarterdeck.backend.core.data.events import BackupLag, DataMeasured, MapMeasured
+from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.core.properties import SECOND_US
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.screen_text import screen_text, settle

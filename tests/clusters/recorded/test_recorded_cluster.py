@@ -13,8 +13,8 @@ from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.clusters.recorded.recorded_cluster import RECORDS_A_DRAIN, RecordedCluster
 from quarterdeck.backend.clusters.time_control import StatusNotes
 from quarterdeck.backend.core.commands.commands import CommandRefused, Heal
-from quarterdeck.backend.core.data.calls.operations import Get
 from quarterdeck.backend.core.events import Event, Record, StrangerRefused
+from quarterdeck.backend.core.operations import Get
 from quarterdeck.backend.journal.files import NoJournal
 from quarterdeck.backend.journal.reader import list_runs
 from quarterdeck.backend.journal.writer import JournalWriter

@@ -27,8 +27,8 @@ from quarterdeck.backend.core.commands.commands import (
     SetJoinList,
     StartMember,
 )
-from quarterdeck.backend.core.data.calls.operations import Answer, Get, Put
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.operations import Answer, Get, Put
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged
 from quarterdeck.backend.picture.fold.picture import Picture
 from tests.clusters.remote.fake_members import FakeMember, form, serving

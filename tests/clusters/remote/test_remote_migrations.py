@@ -7,8 +7,8 @@ import pytest
 from quarterdeck.backend.clusters.remote.member_stream import StreamTimings
 from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
 from quarterdeck.backend.core.commands.commands import ArrangePartitions, StartMember
-from quarterdeck.backend.core.data.calls.operations import Put
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.operations import Put
 from quarterdeck.backend.core.partitions.events import (
     MigrationCommitting,
     MigrationCopied,

@@ -22,8 +22,8 @@ from quarterdeck.backend.core.commands.commands import (
     ResumeMember,
     StartMember,
 )
-from quarterdeck.backend.core.data.calls.operations import Get, Put
 from quarterdeck.backend.core.events import ProcessKilled, Record
+from quarterdeck.backend.core.operations import Get, Put
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.scenarios.format.reading import load_scenario

@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quarterdeck.backend.core.data.calls.operations import Get, Put
+from quarterdeck.backend.core.operations import Get, Put
 from tests.core.map_network import MapNetwork
 from tests.core.stepped_cluster import training_settings
 from tests.thoroughness import examples

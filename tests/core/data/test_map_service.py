@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.backend.core.data.calls.operations import Answer, Get, Put, PutAll, Size
 from quarterdeck.backend.core.data.map_service import entries_of, held_partitions
 from quarterdeck.backend.core.data.messages import MapAnswer
 from quarterdeck.backend.core.data.partition_store import PartitionStore, Stamp, StoredEntry, entry_bytes, entry_digest
-from quarterdeck.backend.core.data.replication.store_transfer import Staging, StoreCursor, next_chunk
-from quarterdeck.backend.core.partitions.migration.migration_service import MigrationService
+from quarterdeck.backend.core.data.replication.store_transfer import Staging, next_chunk
+from quarterdeck.backend.core.operations import Answer, Get, Put, PutAll, Size
+from quarterdeck.backend.core.partitions.migration.migration import MigrationService, StoreCursor
 from tests.core.map_network import MapNetwork
 from tests.core.stepped_cluster import training_settings
 
@@ -198,13 +198,13 @@ def test_any_store_goes_through_chunks(
     assert store.bytes == sum(entry_bytes(key, entry) for _, key, entry in entries)
     assert store.entries == len(entries)
     staging = Staging()
-    taken = [staging.take(chunk, None) for chunk in chunks_of(store, chunk_bytes)]
+    taken = [staging.receive(chunk, None) for chunk in chunks_of(store, chunk_bytes)]
     assert taken == [False] * (len(taken) - 1) + [True]
     copy = staging.store
     assert copy is not None
     for field in ("maps", "stamp", "sessions", "digest", "entries", "bytes"):
         assert getattr(copy, field) == getattr(store, field)
-    assert Staging().take(next(chunks_of(store, chunk_bytes)), copy)
+    assert Staging().receive(next(chunks_of(store, chunk_bytes)), copy)
 
 
 def test_what_is_no_chunk_is_refused() -> None:
@@ -213,13 +213,13 @@ def test_what_is_no_chunk_is_refused() -> None:
     store.stamp = Stamp("w", 1)
     head, entries = chunks_of(store, 100)
     with pytest.raises(ValueError, match="head"):
-        Staging().take(entries, None)
+        Staging().receive(entries, None)
     store.digest += 1
     wrong, _ = chunks_of(store, 100)
     staging = Staging()
-    staging.take(wrong, None)
+    staging.receive(wrong, None)
     with pytest.raises(ValueError, match="digest"):
-        staging.take(entries, None)
+        staging.receive(entries, None)
     assert head != wrong
 
 

@@ -6,9 +6,9 @@ import pytest
 from msgspec import structs
 
 from quarterdeck.backend.core.data import measure_reports
-from quarterdeck.backend.core.data.calls.operations import Keys, Put, PutAll, Remove, Size
 from quarterdeck.backend.core.data.events import BackupLag, DataMeasured, MapMeasured
 from quarterdeck.backend.core.data.messages import BackupWrite
+from quarterdeck.backend.core.operations import Keys, Put, PutAll, Remove, Size
 from quarterdeck.backend.core.properties import SECOND_US
 from tests.core.map_network import MapNetwork
 from tests.core.stepped_cluster import address_of, training_settings

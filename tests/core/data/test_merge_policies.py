@@ -2,8 +2,7 @@
 
 import pytest
 
-from quarterdeck.backend.core.data.merge_policies import merged
-from quarterdeck.backend.core.data.partition_store import StoredEntry
+from quarterdeck.backend.core.data.partition_store import StoredEntry, merged
 from quarterdeck.backend.core.properties import PROPERTIES
 
 OLD = StoredEntry(b"existing", version=5, created_us=10, updated_us=20, accessed_us=30, hits=3)

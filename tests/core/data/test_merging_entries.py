@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from quarterdeck.backend.core.data import handlers, merging_entries
-from quarterdeck.backend.core.data.calls.operations import Keys, PutAll
 from quarterdeck.backend.core.data.events import EntriesMerged
 from quarterdeck.backend.core.data.messages import MapAnswer, MapCall
 from quarterdeck.backend.core.data.partition_store import partition_of
 from quarterdeck.backend.core.data.state import MergeEntries
+from quarterdeck.backend.core.operations import Keys, PutAll
 from quarterdeck.backend.core.partitions.messages import ArrangeRequest
 from tests.core.map_network import MapNetwork
 from tests.core.stepped_cluster import training_settings

@@ -4,7 +4,7 @@ import pytest
 
 from quarterdeck.backend.core.cluster_profile import ClusterStanding, ClusterState
 from quarterdeck.backend.core.events import ClusterStateChanged, ClusterStateRefused, MemberAdmitted
-from quarterdeck.backend.core.messages import (
+from quarterdeck.backend.core.membership.messages import (
     JoinRefused,
     JoinRequest,
     MembersUpdate,

@@ -1,9 +1,7 @@
 """Messages of an incarnation that is gone, and messages meant for one: the next life at that address has no part in them."""
 
 from quarterdeck.backend.core.events import ListRejected
-from quarterdeck.backend.core.membership.views.identity import ListMetadata, Member
-from quarterdeck.backend.core.membership.views.member_list import MemberList
-from quarterdeck.backend.core.messages import (
+from quarterdeck.backend.core.membership.messages import (
     ExplicitSuspicion,
     FinalizeJoin,
     Heartbeat,
@@ -13,6 +11,8 @@ from quarterdeck.backend.core.messages import (
     MasterIs,
     MembersUpdate,
 )
+from quarterdeck.backend.core.membership.views.identity import ListMetadata, Member
+from quarterdeck.backend.core.membership.views.member_list import MemberList
 from tests.core.member_state import state_of
 from tests.core.stepped_cluster import SteppedCluster, address_of
 

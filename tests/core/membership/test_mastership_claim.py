@@ -4,7 +4,7 @@ import pytest
 
 from quarterdeck.backend.core.events import ClaimAnswered, ClaimFinished, ClaimStarted
 from quarterdeck.backend.core.inputs import TICK
-from quarterdeck.backend.core.messages import (
+from quarterdeck.backend.core.membership.messages import (
     ClaimAccepted,
     ClaimRefused,
     Heartbeat,

@@ -8,7 +8,7 @@ import pytest
 
 from quarterdeck.backend.core import member
 from quarterdeck.backend.core.commands.commands import Heal, KillMember, Partition, StartMember
-from quarterdeck.backend.core.membership import reactions
+from quarterdeck.backend.core.membership import handlers
 from quarterdeck.backend.core.membership.facts import (
     AdmissionEnded,
     BecameMaster,
@@ -19,10 +19,11 @@ from quarterdeck.backend.core.membership.facts import (
     Removed,
 )
 from quarterdeck.backend.core.membership.handlers import MESSAGE_RULES
+from quarterdeck.backend.core.membership.messages import JoinRequest
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import Doing
 from quarterdeck.backend.core.membership.views import publishing
-from quarterdeck.backend.core.messages import MESSAGE_KINDS, JoinRequest
+from quarterdeck.backend.core.messages import MESSAGE_KINDS
 from quarterdeck.backend.core.properties import SECOND_US, Settings
 from quarterdeck.backend.simulation.virtual_time.world import World
 from tests.core.member_state import state_of
@@ -30,7 +31,7 @@ from tests.core.stepped_cluster import SteppedCluster
 
 
 def test_every_fact_has_its_chapters() -> None:
-    assert set(reactions.REACTIONS) == set(get_args(Fact))
+    assert set(handlers.REACTIONS) == set(get_args(Fact))
 
 
 def test_every_message_has_a_rule_for_all_that_a_member_may_do_or_a_handler_that_does_not_care() -> None:
@@ -46,7 +47,7 @@ def test_what_follows_from_a_fact_comes_before_what_was_told_earlier_and_waits(m
         def react(state: Membership, now: int, fact: Fact) -> None:
             told.append(name)
             for one in follows:
-                state.tell(one)
+                state.report(one)
 
         return react
 
@@ -57,13 +58,13 @@ def test_what_follows_from_a_fact_comes_before_what_was_told_earlier_and_waits(m
         AdmissionEnded: (chapter("admission"),),
     }
     for kind, fake in fakes.items():
-        monkeypatch.setitem(reactions.REACTIONS, kind, fake)
+        monkeypatch.setitem(handlers.REACTIONS, kind, fake)
     world = SteppedCluster()
     world.settled("AB")
     state = state_of(world.machines["A"])
-    state.tell(Joined())
-    state.tell(AdmissionEnded())
-    reactions.settle(state, world.now)
+    state.report(Joined())
+    state.report(AdmissionEnded())
+    handlers.settle(state, world.now)
     assert told == ["joined, first", "joined, second", "master", "links", "admission"]
     assert not state.context.facts
 
@@ -86,7 +87,7 @@ def test_no_list_is_installed_before_all_have_reacted_to_the_one_before(monkeypa
 
     sound = publishing.install
     monkeypatch.setattr(publishing, "install", install)
-    monkeypatch.setitem(reactions.REACTIONS, Installed, (*reactions.REACTIONS[Installed], last))
+    monkeypatch.setitem(handlers.REACTIONS, Installed, (*handlers.REACTIONS[Installed], last))
     labels = [f"n{place}" for place in range(1, 8)]
     world = World(labels, seed=3, settings=Settings.of(preset="training"))
     for label in labels[:5]:
@@ -123,7 +124,7 @@ def test_those_who_asked_meanwhile_come_in_when_all_have_reacted_to_the_removal(
         world.receive("A", joiner, JoinRequest(world.machines[joiner].uuid, False))
     sound = publishing.install
     monkeypatch.setattr(publishing, "install", install)
-    monkeypatch.setitem(reactions.REACTIONS, Removed, (*reactions.REACTIONS[Removed], last))
+    monkeypatch.setitem(handlers.REACTIONS, Removed, (*handlers.REACTIONS[Removed], last))
     world.suspect("A", "B")
     assert order == ["installed", "all have reacted", "installed"]
     assert len(world.inspect("A").view or ()) == 3

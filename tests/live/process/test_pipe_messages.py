@@ -15,10 +15,10 @@ from quarterdeck.backend.core.commands.commands import (
     SetJoinList,
     StopMember,
 )
-from quarterdeck.backend.core.data.calls.operations import Answer, Put, PutAll, Size
 from quarterdeck.backend.core.events import LinkChanged, ListInstalled, Record
 from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.core.membership.views.identity import Member
+from quarterdeck.backend.core.operations import Answer, Put, PutAll, Size
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.live.member.run_clock import RunClock
 from quarterdeck.backend.live.process.pipe_messages import (

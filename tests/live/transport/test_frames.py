@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.messages import Heartbeat
+from quarterdeck.backend.core.membership.messages import Heartbeat
 from quarterdeck.backend.live.transport.connection import MESSAGE
 from quarterdeck.backend.live.transport.frames import (
     PREFIX_BYTES,

@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from quarterdeck.backend.core.messages import JoinRefused, Message
+from quarterdeck.backend.core.membership.messages import JoinRefused
+from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.core.partitions.messages import MigrationReport
 from quarterdeck.backend.live.transport import connection
 from quarterdeck.backend.live.transport.connection import BULK_AHEAD_BYTES

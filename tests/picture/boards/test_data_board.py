@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from quarterdeck.backend.core.commands.commands import CallMap, CutLink, KillMember
-from quarterdeck.backend.core.data.calls.operations import Get, Put, PutAll
+from quarterdeck.backend.core.operations import Get, Put, PutAll
 from quarterdeck.backend.picture.boards.data_board import (
     data_facts,
     data_rows,

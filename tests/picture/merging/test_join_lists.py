@@ -6,10 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quarterdeck.backend.core import events
-from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.address import Address, parse_join_list
 from quarterdeck.backend.core.commands.commands import SetJoinList
 from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused
-from quarterdeck.backend.core.join_list import parse_join_list
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.merging.join_list_board import (

@@ -26,9 +26,9 @@ from quarterdeck.backend.core.commands.commands import (
     StartMember,
     StopMember,
 )
-from quarterdeck.backend.core.data.calls.operations import Get, Put
 from quarterdeck.backend.core.events import LinkChanged, OperatorAsked, ProcessPaused, ProcessResumed, SettingsChanged
 from quarterdeck.backend.core.member import MemberConfiguration
+from quarterdeck.backend.core.operations import Get, Put
 from quarterdeck.backend.core.properties import BadProperty, Settings
 from quarterdeck.backend.live.member.run_clock import RunClock
 from quarterdeck.backend.live.transport.network import LiveNetwork

@@ -14,11 +14,11 @@ from quarterdeck.backend.core.commands.commands import KillMember, StartMember, 
 from quarterdeck.backend.core.events import MemberAdmitted, Record
 from quarterdeck.backend.core.membership.facts import LinkProven
 from quarterdeck.backend.core.membership.handlers import MESSAGE_RULES
+from quarterdeck.backend.core.membership.messages import JoinRequest
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import Leading
 from quarterdeck.backend.core.membership.views import admission
 from quarterdeck.backend.core.membership.views.member_list import MemberList
-from quarterdeck.backend.core.messages import JoinRequest
 from quarterdeck.backend.core.partitions.arrangement import repartitioning
 from quarterdeck.backend.core.partitions.migration.migration_planner import plan_migrations
 from quarterdeck.backend.scenarios.format.scheduled_choices import ScheduleDoesNotFit
@@ -134,7 +134,7 @@ def test_a_late_request_of_an_earlier_incarnation_would_be_found(monkeypatch: py
     def believe(state: Membership, leading: Leading, now: int, sender: Address, request: JoinRequest) -> None:
         admission.on_join_request(state, leading, now, sender, request)
         if asked := state.incarnation_checks.get(sender):
-            state.tell(LinkProven(sender, request.uuid, False, asked.token))
+            state.report(LinkProven(sender, request.uuid, False, asked.token))
 
     monkeypatch.setitem(MESSAGE_RULES[JoinRequest], Leading, believe)
     found = explored(model).found

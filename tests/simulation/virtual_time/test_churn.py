@@ -23,8 +23,8 @@ from quarterdeck.backend.core.commands.commands import (
     StartMember,
     StopMember,
 )
+from quarterdeck.backend.core.data.state import MemberState
 from quarterdeck.backend.core.properties import SECOND_US, Settings
-from quarterdeck.backend.core.state.member_state import MemberState
 from quarterdeck.backend.simulation.virtual_time.world import World
 from tests.core.member_state import state_of
 

@@ -20,8 +20,8 @@ from quarterdeck.backend.core.commands.commands import (
     ResumeMember,
     StartMember,
 )
-from quarterdeck.backend.core.data.calls.operations import Get, Put
 from quarterdeck.backend.core.events import ListInstalled, MemberRemoved, Record
+from quarterdeck.backend.core.operations import Get, Put
 from quarterdeck.backend.core.properties import SECOND_US, Settings
 from quarterdeck.backend.scenarios.format.clocks import Clock
 from quarterdeck.backend.simulation.virtual_time.forked_world import forked_world, snapshot_of

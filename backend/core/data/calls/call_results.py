@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Literal
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.data.calls.operations import Answer, Get, Keys, Put, PutAll, Remove, Size
 from quarterdeck.backend.core.data.events import CallFinished, CallStarted
 from quarterdeck.backend.core.data.messages import MapAnswer
 from quarterdeck.backend.core.data.partition_store import partition_of
-from quarterdeck.backend.core.data.state import MERGING, PendingCall
+from quarterdeck.backend.core.data.state import MERGING, MemberState, PendingCall
 from quarterdeck.backend.core.effects import OperationAnswered
+from quarterdeck.backend.core.operations import Answer, Get, Keys, Put, PutAll, Remove, Size
 from quarterdeck.backend.core.properties import MILLISECOND_US
-from quarterdeck.backend.core.state.member_state import MemberState
 
 CALLS = "map-calls"
 """Name of the timer that sends again and gives up."""
@@ -59,13 +58,13 @@ def on_map_answer(state: MemberState, now: int, sender: Address, answer: MapAnsw
     done = len(answer.answers)
     queue.waiting.extendleft(reversed(in_flight.sub_operations[done:]))
     for sub_operation, one in zip(in_flight.sub_operations, answer.answers, strict=False):
-        _take(state, now, sub_operation.call, one)
+        _apply_answer(state, now, sub_operation.call, one)
     if queue.waiting:
         state.data.ready[answer.partition] = None
         state.timers.set(READY, now)
 
 
-def _take(state: MemberState, now: int, call: int, answer: Answer) -> None:
+def _apply_answer(state: MemberState, now: int, call: int, answer: Answer) -> None:
     """One partition has answered; when it was the last, the call has ended."""
     pending = state.data.pending_call(call)
     if pending is None:

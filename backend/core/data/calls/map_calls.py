@@ -9,17 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.core.data.calls import call_results, map_owner
-from quarterdeck.backend.core.data.calls.operations import Answer, Get, Operation, Put, PutAll, Remove
 from quarterdeck.backend.core.data.messages import MapCall, MergeBatch
 from quarterdeck.backend.core.data.partition_store import partition_of
-from quarterdeck.backend.core.data.state import Data, InFlightCall, PartitionQueue, PendingCall, SubOperation
-from quarterdeck.backend.core.membership.views.minimum_cluster_size import check_operation
-from quarterdeck.backend.core.partitions.arrangement.arrangement_request import ask_for_arrangement
-from quarterdeck.backend.core.partitions.arrangement.repartitioning import data_members
+from quarterdeck.backend.core.data.state import (
+    Data,
+    InFlightCall,
+    MemberState,
+    PartitionQueue,
+    PendingCall,
+    SubOperation,
+)
+from quarterdeck.backend.core.membership.cluster_state import why_not_operating
+from quarterdeck.backend.core.operations import Answer, Get, Operation, Put, PutAll, Remove
+from quarterdeck.backend.core.partitions.arrangement.repartitioning import ask_for_arrangement, data_members
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.core.state.member_state import MemberState
 from quarterdeck.backend.core.timers import NEVER
 
 SILENCE_US = 1 * SECOND_US
@@ -139,10 +143,8 @@ def _set_timer(state: MemberState) -> None:
 
 def _refusal(state: MemberState, operation: Operation) -> str:
     """Why the operation cannot be begun; empty when it can."""
-    try:
-        check_operation(state)
-    except CommandRefused as problem:
-        return str(problem)
+    if refusal := why_not_operating(state):
+        return refusal
     if state.standing.state == "PASSIVE":
         return "the cluster is PASSIVE and serves no operations"
     if state.partitions.table is None and not data_members(state):

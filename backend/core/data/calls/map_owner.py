@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.core.data import measuring
-from quarterdeck.backend.core.data.calls.operations import Answer, Get, Keys, Put, PutAll, Remove, Size
-from quarterdeck.backend.core.data.merge_policies import merged
 from quarterdeck.backend.core.data.messages import MapAnswer, MapCall, MergeBatch, OwnerOperation
-from quarterdeck.backend.core.data.partition_store import PartitionStore, StoredEntry
+from quarterdeck.backend.core.data.partition_store import PartitionStore, StoredEntry, merged
 from quarterdeck.backend.core.data.replication import backups, replica_sending
-from quarterdeck.backend.core.membership.views.minimum_cluster_size import check_operation
-from quarterdeck.backend.core.state.member_state import MemberState
+from quarterdeck.backend.core.data.state import MemberState
+from quarterdeck.backend.core.membership.cluster_state import why_not_operating
+from quarterdeck.backend.core.operations import Answer, Get, Keys, Put, PutAll, Remove, Size
 
 MOST_ANSWER_BYTES = 64 * 1024
 """When the answers of a call have grown so long, the rest of it is left for another call: every replica keeps the answers of the
@@ -47,10 +45,8 @@ def on_map_call(state: MemberState, now: int, sender: Address, call: MapCall) ->
 
 def _why_not(state: MemberState, sender: Address, call: MapCall) -> str:
     """Why the call is not done here now; empty when it is."""
-    try:
-        check_operation(state)
-    except CommandRefused as problem:
-        return str(problem)
+    if refusal := why_not_operating(state):
+        return refusal
     peer = state.peers.get(sender)
     if call.caller != (peer.uuid if peer is not None else state.uuid if sender == state.address else None):
         return "the caller is not on the member list here"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data.messages import CheckedReplica
 from quarterdeck.backend.core.data.replication import backups
-from quarterdeck.backend.core.state.member_state import MemberState
+from quarterdeck.backend.core.data.state import MemberState
 
 ANTI_ENTROPY = "anti-entropy"
 """Name of the timer of the comparison."""

@@ -14,7 +14,6 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import allows_promotions
 from quarterdeck.backend.core.data import measuring
 from quarterdeck.backend.core.data.calls import call_results
-from quarterdeck.backend.core.data.calls.operations import Answer
 from quarterdeck.backend.core.data.messages import (
     BackupAck,
     BackupCheck,
@@ -25,10 +24,10 @@ from quarterdeck.backend.core.data.messages import (
 )
 from quarterdeck.backend.core.data.partition_store import PartitionStore, Stamp
 from quarterdeck.backend.core.data.replication import replica_sync
-from quarterdeck.backend.core.data.state import OwnerState
-from quarterdeck.backend.core.partitions.table.replica import Replica, Replicas, index_of
+from quarterdeck.backend.core.data.state import MemberState, OwnerState
+from quarterdeck.backend.core.operations import Answer
+from quarterdeck.backend.core.partitions.table.partition_table import Replica, Replicas, index_of
 from quarterdeck.backend.core.properties import MILLISECOND_US
-from quarterdeck.backend.core.state.member_state import MemberState
 
 BACKUPS = "map-backups"
 """Name of the timer that looks after writes that are not safe."""
@@ -270,12 +269,12 @@ def on_backup_write(state: MemberState, now: int, sender: Address, message: Back
     if store is None:
         state.send(sender, BackupAck(state.uuid, (), (partition,)))
         return
-    _take_in_order(state, store, message)
+    _apply_in_order(state, store, message)
     measuring.count_backup_write(state, now)
     state.send(sender, BackupAck(state.uuid, ((partition, store.stamp),)))
 
 
-def _take_in_order(state: MemberState, store: PartitionStore, message: BackupWrite) -> None:
+def _apply_in_order(state: MemberState, store: PartitionStore, message: BackupWrite) -> None:
     """Take the write, and those that wait for it. One that has overtaken others waits for them, but for no other owner's."""
     early = state.data.early.setdefault(message.partition, {})
     for stamp, one in list(early.items()):
@@ -283,12 +282,12 @@ def _take_in_order(state: MemberState, store: PartitionStore, message: BackupWri
             del early[stamp]
     early[message.previous] = message
     while (fitting := early.pop(store.stamp, None)) is not None:
-        _take(store, fitting)
+        _apply(store, fitting)
     if not early:
         del state.data.early[message.partition]
 
 
-def _take(store: PartitionStore, message: BackupWrite) -> None:
+def _apply(store: PartitionStore, message: BackupWrite) -> None:
     for map, key, entry in message.entries:
         store.put(map, key, entry)
     for map, key in message.removed:

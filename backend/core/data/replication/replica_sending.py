@@ -9,11 +9,11 @@ from __future__ import annotations
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data.messages import SyncAck, SyncChunk, SyncRequest
 from quarterdeck.backend.core.data.replication import backups
-from quarterdeck.backend.core.data.replication.store_transfer import StoreCursor, next_chunk
-from quarterdeck.backend.core.data.state import Outgoing
-from quarterdeck.backend.core.partitions.table.replica import Replica
+from quarterdeck.backend.core.data.replication.store_transfer import next_chunk
+from quarterdeck.backend.core.data.state import MemberState, Outgoing
+from quarterdeck.backend.core.partitions.migration.migration import StoreCursor
+from quarterdeck.backend.core.partitions.table.partition_table import Replica
 from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US
-from quarterdeck.backend.core.state.member_state import MemberState
 
 SENDING = "replica-sending"
 """Name of the timer that sends chunks again."""

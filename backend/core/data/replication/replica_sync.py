@@ -14,10 +14,9 @@ from quarterdeck.backend.core.data import measuring
 from quarterdeck.backend.core.data.events import BackupInStep, BackupOutOfStep, OutOfStepCause
 from quarterdeck.backend.core.data.messages import BackupAck, SyncAck, SyncChunk, SyncRequest
 from quarterdeck.backend.core.data.replication.store_transfer import Staging
-from quarterdeck.backend.core.data.state import Incoming
-from quarterdeck.backend.core.partitions.table.replica import Replica, index_of
+from quarterdeck.backend.core.data.state import Incoming, MemberState
+from quarterdeck.backend.core.partitions.table.partition_table import Replica, index_of
 from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US
-from quarterdeck.backend.core.state.member_state import MemberState
 
 SYNC = "replica-sync"
 """Name of the timer that asks again."""
@@ -92,7 +91,7 @@ def on_sync_chunk(state: MemberState, now: int, sender: Address, chunk: SyncChun
         incoming.received += 1
         incoming.ask_again_us = now + ASK_AGAIN_US
         try:
-            complete = incoming.staging.take(chunk.payload, state.data.stores.get(chunk.partition))
+            complete = incoming.staging.receive(chunk.payload, state.data.stores.get(chunk.partition))
         except (msgspec.DecodeError, ValueError) as problem:
             end_copies(state, chunk.partition)
             request_copy(state, now, chunk.partition, "copy-damaged", f"the last copy was no good: {problem}")

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from quarterdeck.backend.core.data.partition_store import PartitionStore, Session, Stamp, StoredEntry
+from quarterdeck.backend.core.partitions.migration.migration import StoreCursor
 
 ENTRY_OVERHEAD_BYTES = 40
 """About what an entry takes in a chunk besides its key and value."""
@@ -45,34 +46,22 @@ _encode = msgspec.msgpack.Encoder().encode
 _decoder = msgspec.msgpack.Decoder(Chunk)
 
 
-class StoreCursor(Struct):
-    """How much of a store is sent: plain data, so that a member can be copied in the middle of a transfer."""
-
-    sessions: list[tuple[str, Session]] | None = None
-    """Those that are still to be sent, the next one last; None before the head is sent."""
-    maps: list[str] = []
-    """The maps of which nothing is sent, the next one last."""
-    map: str = ""
-    keys: list[str] = []
-    """The keys of `map` that are still to be sent, the next one last."""
-
-
 def next_chunk(store: PartitionStore, cursor: StoreCursor, chunk_bytes: int) -> bytes | None:
     """Return the next chunk of about `chunk_bytes`, the head first; None when all is sent."""
     if cursor.sessions is None:
         cursor.sessions, cursor.maps = list(reversed(store.sessions.items())), list(reversed(store.maps))
         return _encode(StoreHead(store.stamp, store.digest, store.entries, len(cursor.sessions)))
     if cursor.sessions:
-        return _encode(SessionChunk(_take_sessions(cursor.sessions, chunk_bytes)))
+        return _encode(SessionChunk(_pop_sessions(cursor.sessions, chunk_bytes)))
     if not cursor.keys:
         if not cursor.maps:
             return None
         cursor.map = cursor.maps.pop()
         cursor.keys = list(reversed(store.maps[cursor.map]))
-    return _encode(EntryChunk(cursor.map, _take_entries(store.maps[cursor.map], cursor.keys, chunk_bytes)))
+    return _encode(EntryChunk(cursor.map, _pop_entries(store.maps[cursor.map], cursor.keys, chunk_bytes)))
 
 
-def _take_sessions(sessions: list[tuple[str, Session]], chunk_bytes: int) -> list[tuple[str, Session]]:
+def _pop_sessions(sessions: list[tuple[str, Session]], chunk_bytes: int) -> list[tuple[str, Session]]:
     taken: list[tuple[str, Session]] = []
     size = 0
     while sessions and size < chunk_bytes:
@@ -81,7 +70,7 @@ def _take_sessions(sessions: list[tuple[str, Session]], chunk_bytes: int) -> lis
     return taken
 
 
-def _take_entries(entries: dict[str, StoredEntry], keys: list[str], chunk_bytes: int) -> list[tuple[str, StoredEntry]]:
+def _pop_entries(entries: dict[str, StoredEntry], keys: list[str], chunk_bytes: int) -> list[tuple[str, StoredEntry]]:
     taken: list[tuple[str, StoredEntry]] = []
     size = 0
     while keys and size < chunk_bytes:
@@ -100,7 +89,7 @@ class Staging:
     complete: bool = False
     head: StoreHead | None = None
 
-    def take(self, chunk: bytes, present: PartitionStore | None) -> bool:
+    def receive(self, chunk: bytes, present: PartitionStore | None) -> bool:
         """Take the next chunk in. True when nothing more is needed.
 
         Raises `msgspec.DecodeError` when it is no chunk, ValueError when what came is not what the head has promised.

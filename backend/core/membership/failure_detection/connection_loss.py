@@ -26,7 +26,7 @@ def on_unreachable(state: Membership, now: int, address: Address, reason: str) -
     if peer.faults > state.settings.connection_max_faults:
         peer.faults = 0
         heartbeat_ring.add_first_hand_suspect(state, address)
-        state.tell(EvidenceFound({address: Evidence("no-connection", f"no connection ({reason})")}))
+        state.report(EvidenceFound({address: Evidence("no-connection", f"no connection ({reason})")}))
     else:
         state.timers.set(CONNECTION + address, now + state.settings.connection_monitor_interval_us)
 

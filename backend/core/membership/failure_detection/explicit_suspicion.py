@@ -12,11 +12,16 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import SEPARATION_TEXT, Evidence, RecordId, SeparationAnswer, SeparationCause
 from quarterdeck.backend.core.membership.events import ComplaintSent, ExplicitSuspicionReceived, ExplicitSuspicionSent
 from quarterdeck.backend.core.membership.facts import EvidenceFound
+from quarterdeck.backend.core.membership.messages import (
+    ExplicitSuspicion,
+    Heartbeat,
+    HeartbeatComplaint,
+    TriggerExplicitSuspicion,
+)
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import Doing, Following, JoinSearch, Leading
 from quarterdeck.backend.core.membership.views import publishing
 from quarterdeck.backend.core.membership.views.identity import ListMetadata
-from quarterdeck.backend.core.messages import ExplicitSuspicion, Heartbeat, HeartbeatComplaint, TriggerExplicitSuspicion
 
 
 def send(
@@ -87,7 +92,7 @@ def on_explicit_suspicion(
     else:
         state.record(now, ExplicitSuspicionReceived(sender, True, "", "heeded"))
         evidence = Evidence("asked", "it asked to be suspected", because=state.latest_record)
-        state.tell(EvidenceFound({sender: evidence}))
+        state.report(EvidenceFound({sender: evidence}))
 
 
 def _ignore(state: Membership, now: int, sender: Address, cause: SeparationAnswer, reason: str) -> None:

@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Evidence
 from quarterdeck.backend.core.membership.facts import EvidenceFound, Installed, LinkProven, SuspicionEnded
-from quarterdeck.backend.core.membership.failure_detection import heartbeat_lateness, link_probes, suspicion
+from quarterdeck.backend.core.membership.failure_detection import link_probes, silence, suspicion
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import Peer
+from quarterdeck.backend.core.membership.messages import FailureReport
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import Doing
-from quarterdeck.backend.core.messages import FailureReport
 
 
 def watched_peers(state: Membership, now: int) -> dict[Address, Peer]:
@@ -36,7 +36,7 @@ def watched_peers(state: Membership, now: int) -> dict[Address, Peer]:
         for address, uuid in before.items():
             peer = state.peers.get(address)
             if peer is not None and peer.uuid == uuid and peer.late and address not in state.watched:
-                heartbeat_lateness.end_lateness(state, now, address, peer, silence_us=0)
+                silence.end_lateness(state, now, address, peer, silence_us=0)
         state.watch_is_current = True
     return {address: state.peers[address] for address in state.watched}
 
@@ -115,14 +115,14 @@ def report_findings(state: Membership, now: int) -> None:
         else:
             found = state.suspicions[peer.uuid].evidence
             report = FailureReport(address, peer.uuid, False, found.text, found.cause, found.silence_us)
-            _tell(state, report)
+            _spread(state, report)
 
 
 def on_suspicion_ended(state: Membership, now: int, fact: SuspicionEnded) -> None:
     """Withdraw the report of a silent member that is heard again."""
     if fact.address in state.first_hand_suspects:
         state.first_hand_suspects.discard(fact.address)
-        _tell(state, FailureReport(fact.address, fact.uuid, True, ""))
+        _spread(state, FailureReport(fact.address, fact.uuid, True, ""))
 
 
 def on_failure_report(state: Membership, doing: Doing, now: int, sender: Address, report: FailureReport) -> None:
@@ -143,7 +143,7 @@ def suspect_reported_silent(state: Membership, now: int) -> None:
     """At the next heartbeat: those who have not answered this member either are suspected."""
     if state.reported_silent:
         reported_silent, state.reported_silent = state.reported_silent, {}
-        state.tell(EvidenceFound(reported_silent))
+        state.report(EvidenceFound(reported_silent))
 
 
 def _known_master(state: Membership) -> tuple[Address, ...]:
@@ -170,5 +170,5 @@ def _next_unsuspected(state: Membership, *, forward: bool) -> Iterator[Address]:
             yield address
 
 
-def _tell(state: Membership, report: FailureReport) -> None:
+def _spread(state: Membership, report: FailureReport) -> None:
     state.send_all(tuple(address for address in state.peers if not state.suspects(address)), report)

@@ -12,19 +12,14 @@ from quarterdeck.backend.core.causes import Evidence
 from quarterdeck.backend.core.effects import Transmit
 from quarterdeck.backend.core.membership import mastership_claim
 from quarterdeck.backend.core.membership.facts import EvidenceFound, Joined
-from quarterdeck.backend.core.membership.failure_detection import (
-    explicit_suspicion,
-    heartbeat_lateness,
-    heartbeat_ring,
-    suspicion,
-)
+from quarterdeck.backend.core.membership.failure_detection import explicit_suspicion, heartbeat_ring, silence, suspicion
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import DeadlineDetector
-from quarterdeck.backend.core.membership.failure_detection.observer_pause import discount_own_pause
+from quarterdeck.backend.core.membership.failure_detection.silence import discount_own_pause
+from quarterdeck.backend.core.membership.messages import Heartbeat
 from quarterdeck.backend.core.membership.partial_disconnection import disconnection_reports
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import Claim, Doing, Leading
 from quarterdeck.backend.core.membership.views import publishing
-from quarterdeck.backend.core.messages import Heartbeat
 from quarterdeck.backend.core.properties import SECOND_US, Settings
 from quarterdeck.backend.core.timers import NEVER
 
@@ -52,12 +47,12 @@ def on_joined(state: Membership, now: int, fact: Joined) -> None:
     end_round(state, now)
 
 
-def take_settings(state: Membership, now: int, settings: Settings) -> None:
+def apply_settings(state: Membership, now: int, settings: Settings) -> None:
     """Judge every silence by changed settings, and begin the next round no later than they say."""
     due_us = state.timers.deadline_us(HEARTBEAT)
     if due_us is not None:
         discount_own_pause(state, now)
-    state.take_settings(settings)
+    state.apply_settings(settings)
     for peer in state.peers.values():
         peer.detector.adopt(state.settings)
     if due_us is not None:
@@ -83,7 +78,7 @@ def on_heartbeat(state: Membership, doing: Doing, now: int, sender: Address, bea
         explicit_suspicion.on_stray_heartbeat(state, doing, now, sender, beat)
         return
     if peer.late:
-        heartbeat_lateness.end_lateness(state, now, sender, peer, peer.detector.silence_us(now))
+        silence.end_lateness(state, now, sender, peer, peer.detector.silence_us(now))
     detector = peer.detector
     if type(detector) is DeadlineDetector:
         detector.last_heard_us = now  # all that `heard` does, without a call
@@ -119,7 +114,7 @@ def _look_for_silence(state: Membership, now: int) -> None:
         # The grace of a newcomer ends in the future, and its first heartbeat may come any time.
         late_us = min(detector.last_heard_us, now) + late_after_us
         if late_us <= now or peer.late:
-            heartbeat_lateness.look_at(state, now, address, peer)
+            silence.look_at(state, now, address, peer)
         if late_us <= now or not silent_us:
             late_us = silent_us
         if late_us < until_us:
@@ -128,7 +123,7 @@ def _look_for_silence(state: Membership, now: int) -> None:
     if silent:
         found = heartbeat_ring.findings(state, now, silent)
         if found:
-            state.tell(EvidenceFound(found))
+            state.report(EvidenceFound(found))
 
 
 def _make_round(state: Membership) -> tuple[tuple[Address, Heartbeat], ...]:

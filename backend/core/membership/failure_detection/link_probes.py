@@ -11,9 +11,9 @@ from __future__ import annotations
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.membership.facts import LinkProven, LinksReported, SuspectedFact
 from quarterdeck.backend.core.membership.failure_detection import suspicion
+from quarterdeck.backend.core.membership.messages import LinkProbe, LinkProbeReply, LinksReport, ProveLinks
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import Doing, Following, LinkProof, ProbeSchedule
-from quarterdeck.backend.core.messages import LinkProbe, LinkProbeReply, LinksReport, ProveLinks
 from quarterdeck.backend.core.properties import SECOND_US
 
 PROBE = "probe"
@@ -49,7 +49,7 @@ def on_reply(state: Membership, doing: Doing, now: int, sender: Address, reply: 
     peer = state.peers.get(sender)
     if peer is not None and peer.uuid == reply.uuid:
         peer.faults = 0
-    state.tell(LinkProven(sender, reply.uuid, reply.knows_you, reply.token))
+    state.report(LinkProven(sender, reply.uuid, reply.knows_you, reply.token))
 
 
 def next_delay_us(state: Membership, delay_us: int) -> int:
@@ -125,6 +125,6 @@ def _report(state: Membership, now: int, proof: LinkProof) -> None:
     state.timers.clear(PROOF)
     report = LinksReport(proof.token, tuple(proof.missing))
     if proof.asked_by == state.address:
-        state.tell(LinksReported(report))
+        state.report(LinksReported(report))
     else:
         state.send(proof.asked_by, report)

@@ -12,11 +12,11 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Evidence
 from quarterdeck.backend.core.membership.facts import EvidenceFound, Joined
 from quarterdeck.backend.core.membership.failure_detection import explicit_suspicion
-from quarterdeck.backend.core.membership.failure_detection.observer_pause import discount_own_pause
+from quarterdeck.backend.core.membership.failure_detection.silence import discount_own_pause
+from quarterdeck.backend.core.membership.messages import MasterConfirmation
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import Claim, Following, Leading
 from quarterdeck.backend.core.membership.views import publishing
-from quarterdeck.backend.core.messages import MasterConfirmation
 from quarterdeck.backend.core.properties import SECOND_US
 
 CONFIRMATION = "confirmation"
@@ -37,7 +37,7 @@ def on_confirmation_timer(state: Membership, now: int) -> None:
             if now - peer.confirmed_us >= limit_us
         }
         if silent:
-            state.tell(EvidenceFound(silent))
+            state.report(EvidenceFound(silent))
     elif isinstance(state.doing, Following) and state.master in state.peers and not state.suspects(state.master):
         state.send(state.master, MasterConfirmation(state.metadata(), state.peers[state.master].uuid))
     state.timers.set(CONFIRMATION, now + state.settings.master_confirmation_interval_us)

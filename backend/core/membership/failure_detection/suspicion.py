@@ -22,9 +22,9 @@ from quarterdeck.backend.core.membership.facts import (
     SuspectedFact,
     SuspicionEnded,
 )
+from quarterdeck.backend.core.membership.messages import Leave
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.views import publishing
-from quarterdeck.backend.core.messages import Leave
 
 
 def on_evidence(state: Membership, now: int, fact: EvidenceFound) -> None:
@@ -42,7 +42,7 @@ def on_evidence(state: Membership, now: int, fact: EvidenceFound) -> None:
         state.record(now, raised, found.because)
         state.suspicions[uuid] = HeldSuspicion(address, found._replace(because=state.latest_record))
     state.beliefs_changed()
-    state.tell(SuspectedFact(newly))
+    state.report(SuspectedFact(newly))
 
 
 def clear(state: Membership, now: int, address: Address, cause: ClearanceCause, reason: str) -> bool:
@@ -58,7 +58,7 @@ def clear(state: Membership, now: int, address: Address, cause: ClearanceCause, 
     raised = state.suspicions.pop(uuid)
     state.beliefs_changed()
     state.record(now, SuspicionCleared(address, uuid, reason, cause), raised.evidence.because)
-    state.tell(SuspicionEnded(address, uuid))
+    state.report(SuspicionEnded(address, uuid))
     return True
 
 
@@ -81,7 +81,7 @@ def on_leave(state: Membership, now: int, sender: Address, goodbye: Leave) -> No
     """Note that a member stops gracefully."""
     peer = state.peers.get(sender)
     if peer is not None and peer.uuid == goodbye.uuid:
-        state.tell(EvidenceFound({sender: Evidence("goodbye", "it said goodbye")}))
+        state.report(EvidenceFound({sender: Evidence("goodbye", "it said goodbye")}))
 
 
 def _remove(state: Membership, now: int, evidence: Mapping[Address, Evidence]) -> None:
@@ -89,7 +89,7 @@ def _remove(state: Membership, now: int, evidence: Mapping[Address, Evidence]) -
     gone = frozenset(evidence)
     merge = state.merge
     if merge is not None and merge.phase == "telling":
-        state.tell(LostInMerge(gone))  # no version may pass the winner's any more
+        state.report(LostInMerge(gone))  # no version may pass the winner's any more
         return
     for address, found in evidence.items():
         removed = MemberRemoved(
@@ -99,4 +99,4 @@ def _remove(state: Membership, now: int, evidence: Mapping[Address, Evidence]) -
     latest = state.latest_record
     publishing.install(state, now, state.members.without(gone), state.address, "removal", because=latest)
     publishing.publish(state)
-    state.tell(Removed(gone))
+    state.report(Removed(gone))

@@ -69,7 +69,7 @@ def resolve_when_quiet(state: Membership, now: int) -> None:
     why = Evidence("disconnected", "it is disconnected from some of the members", because=state.latest_record)
     for address in remove:
         readmission.hold_back(state, now, address)
-    state.tell(EvidenceFound(dict.fromkeys(remove, why)))
+    state.report(EvidenceFound(dict.fromkeys(remove, why)))
 
 
 def on_removed(state: Membership, now: int, fact: Removed) -> None:

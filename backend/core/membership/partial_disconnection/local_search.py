@@ -69,7 +69,7 @@ class LocalSearch:
         self._planes = [0] * (1 + max((around.bit_count() for around in adjacent), default=0).bit_length())
         self._leaving_tabu = [0] * (LONGEST_TABU + 1)
         for vertex in vertices_of(start):
-            self._put_in(vertex)
+            self._add(vertex)
         self.best, self.best_weight = start, self._chosen_weight
 
     def run(self, steps: int, budget: Budget) -> None:
@@ -97,7 +97,7 @@ class LocalSearch:
         free = allowed & ~more & ~self._planes[0]
         swaps = allowed & ~more & self._planes[0]
         if free:
-            self._put_in(self._drawn(free))
+            self._add(self._drawn(free))
         elif swaps and not impatient:
             vertex = self._drawn(swaps)
             if 2 * self._weight[vertex] > self._weight[(self._adjacent[vertex] & self._chosen).bit_length() - 1]:
@@ -109,13 +109,13 @@ class LocalSearch:
         """Choose `vertex`; its chosen neighbours go, and stay out for a while."""
         gone = self._adjacent[vertex] & self._chosen
         for neighbour in vertices_of(gone):
-            self._take_out(neighbour)
-        self._put_in(vertex)
+            self._remove(neighbour)
+        self._add(vertex)
         tabu_steps = SHORTEST_TABU + self._draw(min(choices, LONGEST_TABU - SHORTEST_TABU) + 1)
         self._leaving_tabu[(step + tabu_steps) % len(self._leaving_tabu)] |= gone
         self._tabu |= gone
 
-    def _put_in(self, vertex: int) -> None:
+    def _add(self, vertex: int) -> None:
         self._chosen |= 1 << vertex
         self._chosen_weight += self._weight[vertex]
         carry, planes, place = self._adjacent[vertex], self._planes, 0
@@ -125,7 +125,7 @@ class LocalSearch:
             carry &= plane
             place += 1
 
-    def _take_out(self, vertex: int) -> None:
+    def _remove(self, vertex: int) -> None:
         self._chosen ^= 1 << vertex
         self._chosen_weight -= self._weight[vertex]
         borrow, planes, place = self._adjacent[vertex], self._planes, 0

@@ -22,13 +22,14 @@ from quarterdeck.backend.core.membership import cluster_state
 from quarterdeck.backend.core.membership.events import MergeVerdict, NotMerging, SearchPlanned
 from quarterdeck.backend.core.membership.facts import BecameMaster, EvidenceFound, Installed, MergeDecided
 from quarterdeck.backend.core.membership.failure_detection import explicit_suspicion
+from quarterdeck.backend.core.membership.messages import MasterIs, SplitBrainAnswer, SplitBrainProbe
+from quarterdeck.backend.core.membership.split_brain import remembered_addresses
 from quarterdeck.backend.core.membership.split_brain.merge_decision import MergeDecision, decide_merge
 from quarterdeck.backend.core.membership.split_brain.remembered_addresses import possible_addresses, remember_contact
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import Doing, Following, Leading
-from quarterdeck.backend.core.membership.views import readmission, unusable_addresses
+from quarterdeck.backend.core.membership.views import readmission
 from quarterdeck.backend.core.membership.views.identity import ListMetadata
-from quarterdeck.backend.core.messages import MasterIs, SplitBrainAnswer, SplitBrainProbe
 
 NOTHING: Reason[ObstacleCause] = Reason("", "")
 """Nothing is known to be in the way, or not any more."""
@@ -87,7 +88,7 @@ def search(state: Membership, leading: Leading, now: int) -> None:
         nobody = "every address that it knows is a member already; edit the join list to name others"
         explain(state, now, Reason("nobody-known", nobody) if state.left else NOTHING)
     elif state.unanswered >= set(candidates):
-        named = ", ".join(unusable_addresses.described(state, address) for address in candidates)
+        named = ", ".join(remembered_addresses.described(state, address) for address in candidates)
         explain(state, now, Reason("nobody-answers", f"nobody answers at {named}"), silent=candidates)
     elif state.unanswered.isdisjoint(
         candidates
@@ -159,7 +160,7 @@ def on_probe(state: Membership, leading: Leading, now: int, sender: Address, pro
     if peer is not None:
         if peer.uuid == remote.uuid:
             found = Evidence("leads-another-cluster", "it leads a cluster of its own")
-            state.tell(EvidenceFound({sender: found}))
+            state.report(EvidenceFound({sender: found}))
         return
     remember_contact(state, now, sender)
     decision = judge(state, now, remote)
@@ -175,7 +176,7 @@ def on_answer(state: Membership, leading: Leading, now: int, sender: Address, an
         return
     remember_contact(state, now, sender)
     if judge(state, now, answer.profile).decision == "local-merges":
-        state.tell(MergeDecided(answer.profile))
+        state.report(MergeDecided(answer.profile))
 
 
 def on_master_named_to_slave(state: Membership, doing: Doing, now: int, sender: Address, answer: MasterIs) -> None:

@@ -31,12 +31,7 @@ from quarterdeck.backend.core.membership.facts import (
     StateChangeEnded,
 )
 from quarterdeck.backend.core.membership.failure_detection import link_probes
-from quarterdeck.backend.core.membership.split_brain import cluster_search
-from quarterdeck.backend.core.membership.split_brain.merge_decision import decide_merge
-from quarterdeck.backend.core.membership.state import Membership
-from quarterdeck.backend.core.membership.undertakings import Doing, Following, Leading, MergePhase, MergeUndertaking
-from quarterdeck.backend.core.membership.views import joining, readmission
-from quarterdeck.backend.core.messages import (
+from quarterdeck.backend.core.membership.messages import (
     LinksReport,
     MergeClusters,
     MergeClustersAck,
@@ -44,6 +39,11 @@ from quarterdeck.backend.core.messages import (
     MergeReply,
     ProveLinks,
 )
+from quarterdeck.backend.core.membership.split_brain import cluster_search
+from quarterdeck.backend.core.membership.split_brain.merge_decision import decide_merge
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.membership.undertakings import Doing, Following, Leading, MergePhase, MergeUndertaking
+from quarterdeck.backend.core.membership.views import joining, readmission
 from quarterdeck.backend.core.properties import SECOND_US
 
 MERGE = "merge"
@@ -112,7 +112,7 @@ def on_reply(state: Membership, leading: Leading, now: int, sender: Address, rep
         return
     _enter(state, now, merge, "telling")
     merge.waiting = set(state.peers)
-    _tell(state, now, merge)
+    _order_members(state, now, merge)
 
 
 def on_merge_clusters_ack(
@@ -137,7 +137,7 @@ def on_merge_timer(state: Membership, now: int) -> None:
         elif merge.phase == "offering":
             _offer(state, merge)
         elif merge.phase == "telling":
-            _tell(state, now, merge)
+            _order_members(state, now, merge)
         state.timers.set(MERGE, min(merge.deadline_us, now + ASK_AGAIN_US))
     elif merge.phase == "telling":
         leave_for(state, merge.remote.address)
@@ -190,10 +190,10 @@ def on_offer_to_slave(state: Membership, following: Following, now: int, sender:
 
 def on_offer(state: Membership, leading: Leading, now: int, sender: Address, offer: MergeOffer) -> None:
     """Agree that a losing cluster comes if the decision still stands."""
-    refusal = _why_not_take(state, leading, now, offer)
+    refusal = _why_refuse(state, leading, now, offer)
     if not refusal:
         for member in offer.profile.members:
-            readmission.take_as_proven(state, now, member.address)
+            readmission.mark_proven(state, now, member.address)
     state.send(sender, MergeReply(offer.token, refusal))
 
 
@@ -201,7 +201,7 @@ def _has_newcomers_since(state: Membership, version: int) -> bool:
     return state.members is not None and any(member.join_version > version for member in state.members.members)
 
 
-def _why_not_take(state: Membership, leading: Leading, now: int, offer: MergeOffer) -> str:
+def _why_refuse(state: Membership, leading: Leading, now: int, offer: MergeOffer) -> str:
     if leading.merge is not None:
         return f"it is itself merging into the cluster of {leading.merge.remote.address}"
     if cluster_state.is_changing(state, now):
@@ -224,7 +224,7 @@ def on_merge_clusters(state: Membership, doing: Doing, now: int, sender: Address
 
 def leave_for(state: Membership, target: Address) -> None:
     """Leave this cluster for that of `target`, once all that this moment brings is done."""
-    state.tell(Departing(target))
+    state.report(Departing(target))
 
 
 def on_departing(state: Membership, now: int, fact: Departing) -> None:
@@ -306,7 +306,7 @@ def _offer(state: Membership, merge: MergeUndertaking) -> None:
     state.send(merge.remote.address, MergeOffer(merge.token, shown, merge.remote.list_version))
 
 
-def _tell(state: Membership, now: int, merge: MergeUndertaking) -> None:
+def _order_members(state: Membership, now: int, merge: MergeUndertaking) -> None:
     if not merge.waiting:
         leave_for(state, merge.remote.address)
         return

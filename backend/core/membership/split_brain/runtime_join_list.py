@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.membership.events import JoinListChanged
+from quarterdeck.backend.core.membership.messages import JoinListUpdate, JoinListUpdateAck
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import Doing
-from quarterdeck.backend.core.messages import JoinListUpdate, JoinListUpdateAck
 from quarterdeck.backend.core.properties import SECOND_US
 
 SPREAD = "join list"

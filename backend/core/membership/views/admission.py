@@ -14,10 +14,16 @@ from quarterdeck.backend.core.cluster_profile import allows_joins
 from quarterdeck.backend.core.membership import cluster_state
 from quarterdeck.backend.core.membership.events import MemberAdmitted
 from quarterdeck.backend.core.membership.facts import AdmissionEnded, AliveConfirmed, Removed
+from quarterdeck.backend.core.membership.messages import (
+    FinalizeJoin,
+    JoinRefused,
+    JoinRequest,
+    MasterIs,
+    MembersUpdateAck,
+)
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import Admission, Following, Leading
 from quarterdeck.backend.core.membership.views import present_incarnation, publishing, readmission
-from quarterdeck.backend.core.messages import FinalizeJoin, JoinRefused, JoinRequest, MasterIs, MembersUpdateAck
 
 ADMISSION = "admission"
 """Name of the timer that bounds the wait for acknowledgements."""
@@ -153,4 +159,4 @@ def _answer(state: Membership, leading: Leading, now: int, admission: Admission)
             now, MemberAdmitted(address, uuid, admission.version, acknowledged, admission.expected), admission.listed
         )
         state.send(address, FinalizeJoin(uuid, state.members, state.standing))
-    state.tell(AdmissionEnded())
+    state.report(AdmissionEnded())

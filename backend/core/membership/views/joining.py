@@ -17,13 +17,7 @@ from quarterdeck.backend.core.membership import cluster_state
 from quarterdeck.backend.core.membership.events import JoinFailed, JoinRequested, MemberStopped
 from quarterdeck.backend.core.membership.facts import BecameMaster, HeldLinksProven, Joined, ListReceived
 from quarterdeck.backend.core.membership.failure_detection import explicit_suspicion
-from quarterdeck.backend.core.membership.split_brain.remembered_addresses import possible_addresses
-from quarterdeck.backend.core.membership.state import Membership
-from quarterdeck.backend.core.membership.undertakings import Doing, Following, Idle, JoinSearch, Leading
-from quarterdeck.backend.core.membership.views import present_incarnation, publishing
-from quarterdeck.backend.core.membership.views.identity import ListMetadata
-from quarterdeck.backend.core.membership.views.member_list import MemberList, first_list
-from quarterdeck.backend.core.messages import (
+from quarterdeck.backend.core.membership.messages import (
     FinalizeJoin,
     FormationBid,
     FormationVote,
@@ -33,6 +27,12 @@ from quarterdeck.backend.core.messages import (
     MembersUpdateAck,
     WhoIsMaster,
 )
+from quarterdeck.backend.core.membership.split_brain.remembered_addresses import possible_addresses
+from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.membership.undertakings import Doing, Following, Idle, JoinSearch, Leading
+from quarterdeck.backend.core.membership.views import present_incarnation, publishing
+from quarterdeck.backend.core.membership.views.identity import ListMetadata
+from quarterdeck.backend.core.membership.views.member_list import MemberList, first_list
 from quarterdeck.backend.core.properties import SECOND_US, Settings
 
 JOIN = "join"
@@ -179,7 +179,7 @@ def on_finalize_join(state: Membership, search: JoinSearch, now: int, sender: Ad
         _become_member(state, now, members, sender, "joined")
         state.send(sender, MembersUpdateAck(members.version))
         if early is not None and early.members.master == members.master:
-            state.tell(ListReceived(sender, early))
+            state.report(ListReceived(sender, early))
 
 
 def _request(state: Membership, now: int, search: JoinSearch, master: Address) -> None:
@@ -374,9 +374,9 @@ def _become_member(state: Membership, now: int, members: MemberList, author: Add
     state.timers.clear(JOIN)
     publishing.install(state, now, members, author, cause)
     state.joined_us = state.last_round_us = now
-    state.tell(Joined())
+    state.report(Joined())
     if state.is_master:
-        state.tell(BecameMaster())
+        state.report(BecameMaster())
 
 
 def _give_up(state: Membership, now: int, search: JoinSearch) -> None:

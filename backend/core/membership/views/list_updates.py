@@ -14,12 +14,12 @@ from quarterdeck.backend.core.membership import cluster_state
 from quarterdeck.backend.core.membership.events import ListRejected
 from quarterdeck.backend.core.membership.facts import ListReceived
 from quarterdeck.backend.core.membership.failure_detection import explicit_suspicion, suspicion
+from quarterdeck.backend.core.membership.messages import MembersUpdate, MembersUpdateAck
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import Claim, Following, HeldBackMember, JoinSearch, Leading
 from quarterdeck.backend.core.membership.views import publishing
 from quarterdeck.backend.core.membership.views.identity import ListMetadata
 from quarterdeck.backend.core.membership.views.member_list import MemberList
-from quarterdeck.backend.core.messages import MembersUpdate, MembersUpdateAck
 
 
 def on_early_update(state: Membership, search: JoinSearch, now: int, sender: Address, update: MembersUpdate) -> None:

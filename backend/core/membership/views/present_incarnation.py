@@ -13,9 +13,9 @@ from __future__ import annotations
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Evidence
 from quarterdeck.backend.core.membership.facts import AliveConfirmed, EvidenceFound, Installed, LinkProven
+from quarterdeck.backend.core.membership.messages import JoinRequest, LinkProbe
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import IncarnationCheck
-from quarterdeck.backend.core.messages import JoinRequest, LinkProbe
 
 
 def is_another(state: Membership, address: Address, uuid: str) -> bool:
@@ -48,9 +48,9 @@ def on_link_proven(state: Membership, now: int, fact: LinkProven) -> None:
     if is_another(state, sender, asked.uuid):
         state.asking_to_join.pop(sender, None)
         found = Evidence("new-incarnation", "a new life of the same address asks to join")
-        state.tell(EvidenceFound({sender: found}))
+        state.report(EvidenceFound({sender: found}))
     if asked.request is not None:
-        state.tell(AliveConfirmed(sender, asked.request))
+        state.report(AliveConfirmed(sender, asked.request))
 
 
 def on_installed(state: Membership, now: int, fact: Installed) -> None:

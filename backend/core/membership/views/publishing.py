@@ -14,10 +14,10 @@ from quarterdeck.backend.core.cluster_profile import allows_joins
 from quarterdeck.backend.core.membership.events import ListInstalled
 from quarterdeck.backend.core.membership.facts import BecameMaster, EvidenceFound, Installed
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import Peer, detector
+from quarterdeck.backend.core.membership.messages import MembersUpdate
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.membership.views.member_list import MemberList
-from quarterdeck.backend.core.messages import MembersUpdate
 from quarterdeck.backend.core.properties import SECOND_US
 
 PUBLISH = "publish"
@@ -55,7 +55,7 @@ def install(
     state.beliefs_changed()
     installed = ListInstalled(members.version, members.lineage, members.master.address, members.members, author, cause)
     state.record(now, installed, because)
-    state.tell(Installed(tuple(gone), tuple(newcomers)))
+    state.report(Installed(tuple(gone), tuple(newcomers)))
     return state.latest_record
 
 
@@ -80,7 +80,7 @@ def on_lagging(state: Membership, now: int, address: Address, peer: Peer, versio
     waiting_us = now - peer.behind_since_us
     if waiting_us > 2 * state.settings.max_no_heartbeat_us + state.settings.heartbeat_interval_us:
         text = f"it has not confirmed a member list for {waiting_us / SECOND_US:.1f} s"
-        state.tell(EvidenceFound({address: Evidence("no-list-confirmed", text)}))
+        state.report(EvidenceFound({address: Evidence("no-list-confirmed", text)}))
     else:
         publish_to(state, address)
 

@@ -12,9 +12,9 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.membership.events import JoinDelayed, MemberHeldBack
 from quarterdeck.backend.core.membership.facts import HeldLinksProven, LinkProven
 from quarterdeck.backend.core.membership.failure_detection import link_probes
+from quarterdeck.backend.core.membership.messages import JoinHeld, JoinRequest
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import HeldBackMember, HeldJoin, JoinSearch
-from quarterdeck.backend.core.messages import JoinHeld, JoinRequest
 
 SILENT_ROUNDS = 3
 """Who is held back and asks, or is met, in none of so many rounds is forgotten, if its address is forgotten as well."""
@@ -28,7 +28,7 @@ def hold_back(state: Membership, now: int, address: Address) -> None:
     state.held_back[address] = HeldBackMember(now)
 
 
-def take_as_proven(state: Membership, now: int, address: Address) -> None:
+def mark_proven(state: Membership, now: int, address: Address) -> None:
     """Note that the cluster of `address` has proven all its links to those who are members now."""
     if address in state.held_back:
         proven = frozenset(peer.uuid for peer in state.peers.values()) | {state.uuid}
@@ -92,4 +92,4 @@ def on_link_proven(state: Membership, now: int, fact: LinkProven) -> None:
     if held is not None and held.missing.pop(fact.uuid, None) is not None:
         held.proven.add(fact.uuid)
         if not held.missing:
-            state.tell(HeldLinksProven())
+            state.report(HeldLinksProven())

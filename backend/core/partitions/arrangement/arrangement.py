@@ -11,23 +11,24 @@ then whoever holds more than its fair share gives some away. Equal input gives a
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from itertools import chain, combinations, compress, repeat
+from itertools import chain, combinations, compress, cycle, repeat
+from math import gcd
 from operator import and_, eq
 
 from msgspec import Struct
 
 from quarterdeck.backend.core.partitions.arrangement.column_exchange import avoid_cycles, exchange_columns, unevenness
 from quarterdeck.backend.core.partitions.arrangement.column_filling import settle_column
-from quarterdeck.backend.core.partitions.arrangement.fair_shares import FairShares, shares_of
-from quarterdeck.backend.core.partitions.arrangement.first_arrangement import first_columns
-from quarterdeck.backend.core.partitions.arrangement.move_lower_bound import (
+from quarterdeck.backend.core.partitions.arrangement.fair_shares import (
+    FairShares,
     changed_rows,
     copies,
     imbalance,
     receipts_needed,
+    shares_of,
 )
 from quarterdeck.backend.core.partitions.arrangement.slots import LEAVING, VACANT, Slots, counts_in
-from quarterdeck.backend.core.partitions.table.replica import MOST_REPLICAS, Row
+from quarterdeck.backend.core.partitions.table.partition_table import MOST_REPLICAS, Row
 
 
 class Arrangement(Struct, frozen=True):
@@ -224,3 +225,36 @@ def _with_changed_rows(
 
 def _rows(columns: list[list[int]], names: list[str]) -> list[Row]:
     return list(zip(*(map(names.__getitem__, column) for column in columns), strict=True))
+
+
+# The first table
+
+
+def first_columns(shares: FairShares) -> list[list[int]]:
+    """By replica index, the member of every partition. The groups must be of one size."""
+    groups, rows = len(shares.members_of), shares.partitions
+    twice = [*range(groups), *range(groups)]
+    columns: list[list[int]] = [[] for _ in range(shares.replicas)]
+    for block in range(-(-rows // groups)):
+        for column, shift in zip(columns, _shifts(block, groups, shares.replicas), strict=True):
+            column += twice[shift : shift + groups]
+    for column in columns:
+        del column[rows:]
+    if len(shares.members_of[0]) == 1:
+        only = [members[0] for members in shares.members_of]
+        return [list(map(only.__getitem__, column)) for column in columns]
+    # Each index begins one member further on, lest the first of a group get what is over every time.
+    rotations = [[cycle(members[j % len(members) :] + members[: j % len(members)]) for members in shares.members_of]
+             for j in range(shares.replicas)]  # fmt: skip
+    return [[next(rotation[group]) for group in column] for column, rotation in zip(columns, rotations, strict=True)]
+
+
+def _shifts(block: int, groups: int, replicas: int) -> list[int]:
+    """Distinct shifts modulo `groups`, the owner's 0; each of the others takes every value from 1 on in turn."""
+    others = groups - 1
+    if not others:
+        return [0]
+    stride = 1 + block // others % others
+    while gcd(stride, others) != 1:
+        stride += 1
+    return [0, *(1 + (block + place * stride) % others for place in range(replicas - 1))]

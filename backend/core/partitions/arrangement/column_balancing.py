@@ -83,7 +83,7 @@ class _Levelling:
         in_ring = [group for group in allowed if self._closes_cycle(row, group)]
         acceptable = [group for group in allowed if accepts(group)]
         for group in sorted(acceptable, key=in_ring.__contains__)[:1]:
-            self._take(group, row)
+            self._give(group, row)
             return True
         return self._walk({group: _BalancingStep(row, None) for group in allowed}, accepts)
 
@@ -99,7 +99,7 @@ class _Levelling:
                 sources = (self._changed, self._kept_rows()) if with_kept else (self._changed,)
                 taker = self._search(path, sources, accepts, with_rings=with_rings)
                 if taker is not None:
-                    self._take_along(path, taker)
+                    self._carry_out_path(path, taker)
                     return True
         return False
 
@@ -167,16 +167,16 @@ class _Levelling:
         self._passed[seen] = len(rows)
         return None
 
-    def _take_along(self, path: dict[int, _BalancingStep], taker: int) -> None:
+    def _carry_out_path(self, path: dict[int, _BalancingStep], taker: int) -> None:
         """Carry out the steps, the last one first."""
         step = path[taker]
         while step.row is not None:
-            self._take(taker, step.row)
+            self._give(taker, step.row)
             if step.giver is None:
                 return
             taker, step = step.giver, path[step.giver]
 
-    def _take(self, group: int, row: int) -> None:
+    def _give(self, group: int, row: int) -> None:
         """Give the slot to the member of the group that has least."""
         giver = self._slots.columns[self._index][row]
         if giver >= 0:

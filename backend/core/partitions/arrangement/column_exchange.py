@@ -12,8 +12,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from quarterdeck.backend.core.partitions.arrangement.column_balancing import level_members
-from quarterdeck.backend.core.partitions.arrangement.fair_shares import ideal_limits, totals_by_group
-from quarterdeck.backend.core.partitions.arrangement.move_lower_bound import imbalance
+from quarterdeck.backend.core.partitions.arrangement.fair_shares import ideal_limits, imbalance, totals_by_group
 from quarterdeck.backend.core.partitions.arrangement.slots import Slots
 
 ROWS_LOOKED_AT = 500

@@ -114,7 +114,7 @@ def _fill(slots: Slots, index: int, vacant: Iterable[int], receivers: _Receivers
     colder = list(zip(slots.columns, slots.counts, strict=True))[index + 1 :]
     left, next_for = [], receivers.next_for
     for row in vacant:
-        if given_up[row] and _take_back(slots, row, index, lacking):
+        if given_up[row] and _seat_again(slots, row, index, lacking):
             continue
         leaver = column[row]
         member = VACANT
@@ -139,7 +139,7 @@ def _fill(slots: Slots, index: int, vacant: Iterable[int], receivers: _Receivers
     return left
 
 
-def _take_back(slots: Slots, row: int, index: int, lacking: list[int]) -> bool:
+def _seat_again(slots: Slots, row: int, index: int, lacking: list[int]) -> bool:
     """Seat somebody who holds a replica of the partition, lost its slot and lacks one here, if there is one."""
     beside = slots.groups_beside(row, index)
     for member in slots.displaced(row):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from quarterdeck.backend.core.address import Address, host_of
 from quarterdeck.backend.core.membership.views.identity import Member
+from quarterdeck.backend.core.properties import group_patterns
 
 
 class GroupedMember(NamedTuple):
@@ -69,24 +70,6 @@ def by_patterns(hosts: Mapping[str, str], patterns: Mapping[str, Sequence[str]])
                 grouped.append(GroupedMember(name, group))
                 break
     return _halved_if_alone(grouped)
-
-
-def group_patterns(text: str) -> dict[str, tuple[str, ...]]:
-    """Read groups and the texts that their hosts match, from text like ``rack1=10.0.1.*,10.0.2.*; rack2=10.0.3.*``.
-
-    Raises:
-        ValueError: The text does not have this form.
-    """
-    groups: dict[str, tuple[str, ...]] = {}
-    for part in filter(None, map(str.strip, text.split(";"))):
-        name, equals, patterns = part.partition("=")
-        texts = tuple(filter(None, map(str.strip, patterns.split(","))))
-        if not equals or not name.strip() or not texts:
-            raise ValueError(f"{part!r} is no group; write a name, = and what its hosts match, as in rack1=10.0.1.*")
-        if name.strip() in groups:
-            raise ValueError(f"the group {name.strip()} is named twice")
-        groups[name.strip()] = texts
-    return groups
 
 
 def _halved_if_alone(grouped: list[GroupedMember]) -> list[GroupedMember]:

@@ -18,21 +18,60 @@ from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.arrangement.arrangement import Arrangement, arrange
 from quarterdeck.backend.core.partitions.arrangement.member_groups import grouped
 from quarterdeck.backend.core.partitions.events import MigrationsPlanned, PlannedMigration
+from quarterdeck.backend.core.partitions.messages import ArrangeRequest
 from quarterdeck.backend.core.partitions.migration.migration_planner import MigrationStep, exchanges, plan_migrations
-from quarterdeck.backend.core.partitions.state import MasterRole
-from quarterdeck.backend.core.partitions.table.partition_table import PartitionTable, empty_table
-from quarterdeck.backend.core.partitions.table.replica import Replica, Replicas, Row, VersionedRow
+from quarterdeck.backend.core.partitions.state import MasterRole, PartitionedMember
+from quarterdeck.backend.core.partitions.table.partition_table import (
+    PartitionTable,
+    Replica,
+    Replicas,
+    Row,
+    VersionedRow,
+    empty_table,
+)
 from quarterdeck.backend.core.partitions.table.table_publishing import change, publish
-from quarterdeck.backend.core.state.member_state import MemberState
+from quarterdeck.backend.core.properties import SECOND_US
+
+ARRANGE = "first arrangement"
+"""Name of the timer that asks the master again."""
+
+ASK_AGAIN_US = 1 * SECOND_US
 
 
-def data_members(state: MemberState) -> tuple[Member, ...]:
+def ask_for_arrangement(state: PartitionedMember, now: int) -> None:
+    """See to it that there will be a table. A member that has not joined yet asks once it has a master."""
+    partitions = state.partitions
+    if partitions.table is None and not partitions.wants_arrangement:
+        partitions.wants_arrangement = True
+        _ask(state, now)
+
+
+def on_arrange_request(state: PartitionedMember, now: int, sender: Address, request: ArrangeRequest) -> None:
+    """Note that a member needs partitions. The master makes them as soon as it may; see `master_role`."""
+    if state.is_master and sender in state.peers and state.partitions.table is None:
+        ask_for_arrangement(state, now)
+        state.timers.set(ARRANGE, now)  # nothing is sent yet, but there is something to do
+
+
+def on_arrange_timer(state: PartitionedMember, now: int) -> None:
+    """Ask again while there is no table."""
+    if state.partitions.wants_arrangement:
+        _ask(state, now)
+
+
+def _ask(state: PartitionedMember, now: int) -> None:
+    if state.members is not None and state.master is not None and state.master != state.address:
+        state.send(state.master, ArrangeRequest())
+    state.timers.set(ARRANGE, now + ASK_AGAIN_US)
+
+
+def data_members(state: PartitionedMember) -> tuple[Member, ...]:
     """Return the members that may hold data, in order of age."""
     assert state.members is not None
     return tuple(member for member in state.members.members if not member.lite)
 
 
-def arrange_first(state: MemberState, now: int, master_role: MasterRole) -> bool:
+def arrange_first(state: PartitionedMember, now: int, master_role: MasterRole) -> bool:
     """Make the first table, if that is allowed and there is anybody to hold it."""
     if not allows_migrations(state.standing.state):
         return False
@@ -50,7 +89,7 @@ def arrange_first(state: MemberState, now: int, master_role: MasterRole) -> bool
     return True
 
 
-def plan(state: MemberState, now: int, master_role: MasterRole) -> None:
+def plan(state: PartitionedMember, now: int, master_role: MasterRole) -> None:
     """Plan everything anew: give lost partitions new owners, and queue the migrations to where all should be.
 
     The partitions with the fewest replicas come first, as copies come first within each (Avoid Data Loss on Migration, 3.2.3).
@@ -85,7 +124,7 @@ def plan(state: MemberState, now: int, master_role: MasterRole) -> None:
     master_role.planned = state.latest_record
 
 
-def _arranged(state: MemberState, current: Sequence[Row] | None, master_role: MasterRole) -> Arrangement | None:
+def _arranged(state: PartitionedMember, current: Sequence[Row] | None, master_role: MasterRole) -> Arrangement | None:
     """Return the table that there should be; None when no member can hold it."""
     leaving = list(master_role.shutting_down)
     groups, custom = state.settings.partition_groups, state.settings.custom_groups
@@ -104,11 +143,11 @@ def _arranged(state: MemberState, current: Sequence[Row] | None, master_role: Ma
     return arrange(current, members, partitions, backups, leaving=leaving)
 
 
-def _replicas(state: MemberState) -> dict[str | None, Replica]:
+def _replicas(state: PartitionedMember) -> dict[str | None, Replica]:
     return {member.uuid: Replica(member.address, member.uuid) for member in data_members(state)}
 
 
-def _full_row(state: MemberState, row: Row, members: dict[str | None, Replica]) -> Replicas:
+def _full_row(state: PartitionedMember, row: Row, members: dict[str | None, Replica]) -> Replicas:
     """Return the row as wide as every row of the table, whatever the number of members."""
     width = state.settings.backups + 1
     return (*(members.get(name) for name in row), *(None,) * (width - len(row)))
@@ -137,7 +176,9 @@ def _replicas_in(row: Replicas) -> int:
     return len(row) - row.count(None)
 
 
-def _give_lost_partitions_owners(state: MemberState, now: int, table: PartitionTable, wanted: Arrangement) -> None:
+def _give_lost_partitions_owners(
+    state: PartitionedMember, now: int, table: PartitionTable, wanted: Arrangement
+) -> None:
     """Of a partition of which nobody is left there is nothing to copy: its new owner begins with nothing (1.1)."""
     members = _replicas(state)
     rows = []
@@ -149,7 +190,7 @@ def _give_lost_partitions_owners(state: MemberState, now: int, table: PartitionT
         publish(state, now)
 
 
-def _shown(state: MemberState, master_role: MasterRole, table: PartitionTable) -> tuple[PlannedMigration, ...]:
+def _shown(state: PartitionedMember, master_role: MasterRole, table: PartitionTable) -> tuple[PlannedMigration, ...]:
     addresses: dict[str | None, Address] = {uuid: one.address for uuid, one in table.holders().items()}
     addresses |= {name: one.address for name, one in _replicas(state).items()}
     return tuple(

@@ -8,7 +8,7 @@ from itertools import compress, repeat
 from operator import ge
 
 from quarterdeck.backend.core.partitions.arrangement.fair_shares import FairShares
-from quarterdeck.backend.core.partitions.migration.migration_cycles import without_cycles
+from quarterdeck.backend.core.partitions.migration.migration_steps import without_cycles
 
 VACANT = -1
 """Nobody is here: the member left, or never was."""

@@ -21,11 +21,10 @@ from quarterdeck.backend.core.partitions.migration.migration import PartitionMig
 from quarterdeck.backend.core.partitions.migration.migration_planner import MigrationStep
 from quarterdeck.backend.core.partitions.migration.migration_transfer import begin_copy
 from quarterdeck.backend.core.partitions.migration.safe_commit import ask_to_commit, begin_commit, decide
-from quarterdeck.backend.core.partitions.state import MasterRole, RunningMigration
-from quarterdeck.backend.core.partitions.table.replica import Replica, VersionedRow
+from quarterdeck.backend.core.partitions.state import MasterRole, PartitionedMember, RunningMigration
+from quarterdeck.backend.core.partitions.table.partition_table import Replica, VersionedRow
 from quarterdeck.backend.core.partitions.table.table_publishing import change, publish_to
 from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US
-from quarterdeck.backend.core.state.member_state import MemberState
 
 MIGRATIONS = "migrations"
 """Name of the timer that asks again, gives up, and begins what had to wait."""
@@ -39,7 +38,7 @@ LOOK_AHEAD = 256
 """So many partitions of the queue are looked at for one whose members are not busy."""
 
 
-def cancel(state: MemberState, now: int, reason: Reason[PlanCause]) -> None:
+def cancel(state: PartitionedMember, now: int, reason: Reason[PlanCause]) -> None:
     """Drop what has not begun, and plan anew when nothing runs any more."""
     master_role = state.partitions.master_role
     assert master_role is not None
@@ -51,7 +50,7 @@ def cancel(state: MemberState, now: int, reason: Reason[PlanCause]) -> None:
         state.record(now, MigrationsCancelled(remaining, reason.text, reason.cause), reason.because)
 
 
-def start_next(state: MemberState, now: int) -> None:
+def start_next(state: PartitionedMember, now: int) -> None:
     """Begin whatever may begin now."""
     master_role = state.partitions.master_role
     assert master_role is not None
@@ -86,21 +85,21 @@ def start_next(state: MemberState, now: int) -> None:
             _start(state, now, master_role, partition, owner, holders)
 
 
-def on_report(state: MemberState, now: int, sender: Address, report: MigrationReport) -> None:
+def on_report(state: PartitionedMember, now: int, sender: Address, report: MigrationReport) -> None:
     """Note that the owner has copied, or cannot."""
     running = _running_of(state, report.migration_id)
     if running is not None and running.owner == sender and running.phase == "copying":
-        _take_report(state, now, running, report)
+        _apply_report(state, now, running, report)
 
 
-def on_commit_ack(state: MemberState, now: int, sender: Address, ack: MigrationCommitAck) -> None:
+def on_commit_ack(state: PartitionedMember, now: int, sender: Address, ack: MigrationCommitAck) -> None:
     """Note that the destination has committed, or never will."""
     running = _running_of(state, ack.migration_id)
     if running is not None and running.phase == "committing" and running.migration.destination.address == sender:
         conclude(state, now, running, ack.committed, "commit-refused", f"{sender} could not commit")
 
 
-def look_at_own_copies(state: MemberState, now: int) -> None:
+def look_at_own_copies(state: PartitionedMember, now: int) -> None:
     """See how the copies of this master itself stand: it gets no reports of them."""
     master_role = state.partitions.master_role
     assert master_role is not None
@@ -109,10 +108,10 @@ def look_at_own_copies(state: MemberState, now: int) -> None:
         if running.phase != "copying" or running.owner_uuid != state.uuid or active is None or active.sending is None:
             continue
         if active.sending.finished or active.sending.problem:
-            _take_report(state, now, running, MigrationReport(running.migration.id, active.sending.problem))
+            _apply_report(state, now, running, MigrationReport(running.migration.id, active.sending.problem))
 
 
-def on_migrations_timer(state: MemberState, now: int) -> None:
+def on_migrations_timer(state: PartitionedMember, now: int) -> None:
     """Ask again whoever has not answered; end copies that take too long."""
     master_role = state.partitions.master_role
     if master_role is None:
@@ -127,7 +126,7 @@ def on_migrations_timer(state: MemberState, now: int) -> None:
                 _ask_to_commit(state, now, running)
 
 
-def give_up_on(state: MemberState, now: int, present: Set[str]) -> None:
+def give_up_on(state: PartitionedMember, now: int, present: Set[str]) -> None:
     """After a change of the list: end the migrations whose participants are gone, as far as that decides them (2.1).
 
     One that is being committed is decided by its destination alone.
@@ -143,7 +142,7 @@ def give_up_on(state: MemberState, now: int, present: Set[str]) -> None:
 
 
 def conclude(
-    state: MemberState, now: int, running: RunningMigration, committed: bool, cause: FailureCause, reason: str
+    state: PartitionedMember, now: int, running: RunningMigration, committed: bool, cause: FailureCause, reason: str
 ) -> None:
     """Decide, and after a failure plan anew in a moment."""
     master_role = state.partitions.master_role
@@ -158,7 +157,7 @@ def conclude(
     decide(state, now, running, committed, cause, reason)
 
 
-def plan_timer(state: MemberState, now: int) -> None:
+def plan_timer(state: PartitionedMember, now: int) -> None:
     """Set the timer to what comes first."""
     master_role = state.partitions.master_role
     due: list[int] = []
@@ -177,23 +176,23 @@ def plan_timer(state: MemberState, now: int) -> None:
         state.timers.clear(MIGRATIONS)
 
 
-def _may_begin(state: MemberState) -> bool:
+def _may_begin(state: PartitionedMember) -> bool:
     """Not while somebody is let in who does not know it yet, nor in a state of the cluster that forbids migrations."""
     return state.admission is None and allows_migrations(state.standing.state)
 
 
-def _members(state: MemberState) -> tuple[Member, ...]:
+def _members(state: PartitionedMember) -> tuple[Member, ...]:
     return state.members.members if state.members is not None else ()
 
 
-def _running_of(state: MemberState, migration_id: str) -> RunningMigration | None:
+def _running_of(state: PartitionedMember, migration_id: str) -> RunningMigration | None:
     master_role = state.partitions.master_role
     if master_role is None or master_role.recovery is not None:
         return None
     return next((one for one in master_role.running.values() if one.migration.id == migration_id), None)
 
 
-def _owner_of(state: MemberState, partition: int) -> Replica | None:
+def _owner_of(state: PartitionedMember, partition: int) -> Replica | None:
     assert state.partitions.table is not None
     return state.partitions.table.owner(partition)
 
@@ -202,7 +201,7 @@ def _busy_members(master_role: MasterRole) -> list[str]:
     return [uuid for one in master_role.running.values() for uuid in {one.owner_uuid, one.migration.destination.uuid}]
 
 
-def _clear_places(state: MemberState, now: int, master_role: MasterRole, partition: int) -> bool:
+def _clear_places(state: PartitionedMember, now: int, master_role: MasterRole, partition: int) -> bool:
     """Places that are to be empty need no migration: the table says so, and whoever stood there clears its data.
 
     Whether anything of the partition is left to be done.
@@ -230,7 +229,7 @@ def _next_step(master_role: MasterRole, partition: int) -> MigrationStep:
 
 
 def _start(
-    state: MemberState,
+    state: PartitionedMember,
     now: int,
     master_role: MasterRole,
     partition: int,
@@ -263,7 +262,7 @@ def _start(
 
 
 def _record_start(
-    state: MemberState, now: int, running: RunningMigration, available: int, master_role: MasterRole
+    state: PartitionedMember, now: int, running: RunningMigration, available: int, master_role: MasterRole
 ) -> None:
     one = running.migration
     state.record(
@@ -288,17 +287,17 @@ def _record_start(
     )
 
 
-def _ask_to_copy(state: MemberState, now: int, running: RunningMigration) -> None:
+def _ask_to_copy(state: PartitionedMember, now: int, running: RunningMigration) -> None:
     running.ask_again_us = now + ASK_AGAIN_US
     if running.owner_uuid != state.uuid:
         state.send(running.owner, MigrationRequest(running.migration))
         return
     report = begin_copy(state, now, state.address, running.migration)
     if report is not None:
-        _take_report(state, now, running, report)
+        _apply_report(state, now, running, report)
 
 
-def _take_report(state: MemberState, now: int, running: RunningMigration, report: MigrationReport) -> None:
+def _apply_report(state: PartitionedMember, now: int, running: RunningMigration, report: MigrationReport) -> None:
     if report.retry and allows_migrations(state.standing.state):
         running.ask_again_us = now + SOON_US
         plan_timer(state, now)
@@ -309,7 +308,7 @@ def _take_report(state: MemberState, now: int, running: RunningMigration, report
         _ask_to_commit(state, now, running)
 
 
-def _ask_to_commit(state: MemberState, now: int, running: RunningMigration) -> None:
+def _ask_to_commit(state: PartitionedMember, now: int, running: RunningMigration) -> None:
     committed = ask_to_commit(state, now, running)
     if committed is not None:
         conclude(state, now, running, committed, "commit-refused", "this master could not commit as destination")

@@ -62,3 +62,29 @@ def replicas(row: Numbers) -> int:
 def lowers(before: Numbers, after: Numbers, target: Numbers) -> bool:
     """Whether a replica is lost that both the row before and the target count on."""
     return replicas(after) < min(replicas(before), replicas(target))
+
+
+# Cyclic migrations
+
+
+def without_cycles(current: Numbers, target: Numbers) -> Numbers:
+    """Return the target in which every place of a cycle keeps its present holder."""
+    fixed = list(target)
+    for start in range(len(current)):
+        for place in _cycle_through(start, current, target):
+            fixed[place] = current[place]
+    return tuple(fixed)
+
+
+def _cycle_through(start: int, current: Numbers, target: Numbers) -> list[int]:
+    """Return the places that holders pass on to each other in a cycle, from `start` on; nothing if there is none through it."""
+    places: list[int] = []
+    place = start
+    while True:
+        holder = current[place]
+        if holder == target[place] or holder == 0 or holder not in target:
+            return []
+        places.append(place)
+        place = target.index(holder)
+        if place == start:
+            return places

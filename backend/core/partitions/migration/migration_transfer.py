@@ -25,12 +25,10 @@ from quarterdeck.backend.core.partitions.messages import (
     MigrationReport,
     MigrationRequest,
 )
-from quarterdeck.backend.core.partitions.migration.migration import PartitionMigration
-from quarterdeck.backend.core.partitions.migration.migration_service import Endpoint, MigrationEvent
-from quarterdeck.backend.core.partitions.state import ActiveMigration, OutgoingCopy
-from quarterdeck.backend.core.partitions.table.replica import index_of
+from quarterdeck.backend.core.partitions.migration.migration import Endpoint, MigrationEvent, PartitionMigration
+from quarterdeck.backend.core.partitions.state import ActiveMigration, OutgoingCopy, PartitionedMember
+from quarterdeck.backend.core.partitions.table.partition_table import index_of
 from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US
-from quarterdeck.backend.core.state.member_state import MemberState
 
 TRANSFER = "migration transfer"
 """Name of the timer that sends again what is not acknowledged."""
@@ -53,14 +51,16 @@ class Objection(NamedTuple):
 # The owner
 
 
-def on_request(state: MemberState, now: int, sender: Address, request: MigrationRequest) -> None:
+def on_request(state: PartitionedMember, now: int, sender: Address, request: MigrationRequest) -> None:
     """Begin the copy that the master asks for."""
     report = begin_copy(state, now, sender, request.migration)
     if report is not None:
         state.send(sender, report)
 
 
-def begin_copy(state: MemberState, now: int, master: Address, migration: PartitionMigration) -> MigrationReport | None:
+def begin_copy(
+    state: PartitionedMember, now: int, master: Address, migration: PartitionMigration
+) -> MigrationReport | None:
     """Begin to copy, unless that is done or under way; what the master is to be told now, if anything."""
     if migration.id in state.partitions.completed:
         return None
@@ -80,7 +80,7 @@ def begin_copy(state: MemberState, now: int, master: Address, migration: Partiti
     return None
 
 
-def on_chunk_ack(state: MemberState, now: int, sender: Address, ack: MigrationChunkAck) -> None:
+def on_chunk_ack(state: PartitionedMember, now: int, sender: Address, ack: MigrationChunkAck) -> None:
     """Send the next chunks when the destination has taken some in, or end the copy when it refuses."""
     active = _sending_of(state, ack.migration_id)
     if active is None or active.sending is None or active.migration.destination.address != sender:
@@ -108,7 +108,7 @@ def on_chunk_ack(state: MemberState, now: int, sender: Address, ack: MigrationCh
         _send_more(state, now, active, sending)
 
 
-def on_transfer_timer(state: MemberState, now: int) -> None:
+def on_transfer_timer(state: PartitionedMember, now: int) -> None:
     """Send again what was not acknowledged in time."""
     for active in state.partitions.active.values():
         sending = active.sending
@@ -119,7 +119,7 @@ def on_transfer_timer(state: MemberState, now: int) -> None:
     _plan_timer(state)
 
 
-def _next_chunk(state: MemberState, sending: OutgoingCopy, partition: int) -> tuple[str, bytes, bool]:
+def _next_chunk(state: PartitionedMember, sending: OutgoingCopy, partition: int) -> tuple[str, bytes, bool]:
     """Return the name of the service whose turn it is, its next chunk, and whether that is its first one.
 
     The last chunk has no service.
@@ -137,7 +137,7 @@ def _next_chunk(state: MemberState, sending: OutgoingCopy, partition: int) -> tu
     return "", b"", False
 
 
-def _send_more(state: MemberState, now: int, active: ActiveMigration, sending: OutgoingCopy) -> None:
+def _send_more(state: PartitionedMember, now: int, active: ActiveMigration, sending: OutgoingCopy) -> None:
     """Fill the window. The first chunk of a service goes alone: it may be all that the destination needs."""
     window = state.settings.transfer_window_chunks
     while not sending.ended and sending.opening < 0 and len(sending.in_flight) < window:
@@ -154,7 +154,7 @@ def _send_more(state: MemberState, now: int, active: ActiveMigration, sending: O
     _plan_timer(state)
 
 
-def _finish_copy(state: MemberState, now: int, active: ActiveMigration, sending: OutgoingCopy) -> None:
+def _finish_copy(state: PartitionedMember, now: int, active: ActiveMigration, sending: OutgoingCopy) -> None:
     sending.finished = True
     sending.in_flight.clear()
     migration = active.migration
@@ -163,7 +163,7 @@ def _finish_copy(state: MemberState, now: int, active: ActiveMigration, sending:
     _report(state, migration, sending, "")
 
 
-def _report(state: MemberState, migration: PartitionMigration, sending: OutgoingCopy, problem: str) -> None:
+def _report(state: PartitionedMember, migration: PartitionMigration, sending: OutgoingCopy, problem: str) -> None:
     """Tell the master. One that is the owner itself looks at its own copies (chapter `migration_queue`)."""
     sending.problem = problem
     if problem:
@@ -172,14 +172,14 @@ def _report(state: MemberState, migration: PartitionMigration, sending: Outgoing
         state.send(migration.master.address, MigrationReport(migration.id, problem))
 
 
-def _sending_of(state: MemberState, migration_id: str) -> ActiveMigration | None:
+def _sending_of(state: PartitionedMember, migration_id: str) -> ActiveMigration | None:
     for active in state.partitions.active.values():
         if active.migration.id == migration_id:
             return active
     return None
 
 
-def _plan_timer(state: MemberState) -> None:
+def _plan_timer(state: PartitionedMember) -> None:
     due = [
         active.sending.resend_us
         for active in state.partitions.active.values()
@@ -194,7 +194,7 @@ def _plan_timer(state: MemberState) -> None:
 # The destination
 
 
-def on_chunk(state: MemberState, now: int, sender: Address, chunk: MigrationChunk) -> None:
+def on_chunk(state: PartitionedMember, now: int, sender: Address, chunk: MigrationChunk) -> None:
     """Store a chunk that comes. Chunks are taken in order; early ones wait, repeated ones are only acknowledged."""
     migration = chunk.migration
     active = state.partitions.active.get(migration.partition)
@@ -211,13 +211,13 @@ def on_chunk(state: MemberState, now: int, sender: Address, chunk: MigrationChun
     last = chunk
     while active.received in active.early:
         last = active.early.pop(active.received)
-        _take(state, now, active, last)
+        _receive(state, now, active, last)
     # The answer is about the last chunk that was taken, which a repeated one may not be.
     enough = last.number == active.received - 1 and last.service in active.satisfied
     state.send(sender, MigrationChunkAck(migration.id, active.received - 1, enough, active.complete))
 
 
-def _take(state: MemberState, now: int, active: ActiveMigration, chunk: MigrationChunk) -> None:
+def _receive(state: PartitionedMember, now: int, active: ActiveMigration, chunk: MigrationChunk) -> None:
     """Give the chunk to its service, unless that needs no more."""
     active.received += 1
     services = {service.name: service for service in state.context.services}
@@ -230,7 +230,7 @@ def _take(state: MemberState, now: int, active: ActiveMigration, chunk: Migratio
 # Both
 
 
-def _objection(state: MemberState, master: Address, migration: PartitionMigration) -> Objection | None:
+def _objection(state: PartitionedMember, master: Address, migration: PartitionMigration) -> Objection | None:
     """Check who leads, where the table stands, and whether the end of another migration is awaited, as both sides do (2.1)."""
     table = state.partitions.table
     if state.members is None:
@@ -255,7 +255,7 @@ def _objection(state: MemberState, master: Address, migration: PartitionMigratio
     return None
 
 
-def _objection_of_owner(state: MemberState, migration: PartitionMigration) -> Objection | None:
+def _objection_of_owner(state: PartitionedMember, migration: PartitionMigration) -> Objection | None:
     table, destination = state.partitions.table, migration.destination
     assert table is not None
     if index_of(state.uuid, table.rows[migration.partition]) != 0:
@@ -266,7 +266,7 @@ def _objection_of_owner(state: MemberState, migration: PartitionMigration) -> Ob
     return None
 
 
-def _objection_of_destination(state: MemberState, sender: Address, chunk: MigrationChunk) -> Objection | None:
+def _objection_of_destination(state: PartitionedMember, sender: Address, chunk: MigrationChunk) -> Objection | None:
     migration = chunk.migration
     if migration.id in state.partitions.completed:
         return Objection("over", "the migration is over", False)
@@ -282,7 +282,7 @@ def _objection_of_destination(state: MemberState, sender: Address, chunk: Migrat
     return Objection("beginning-missing", "the beginning of the copy has not come yet", True) if chunk.number else None
 
 
-def _accept(state: MemberState, now: int, migration: PartitionMigration, endpoint: Endpoint) -> ActiveMigration:
+def _accept(state: PartitionedMember, now: int, migration: PartitionMigration, endpoint: Endpoint) -> ActiveMigration:
     """Take part from now on until the end is known."""
     table = state.partitions.table
     assert table is not None
@@ -299,7 +299,7 @@ def _accept(state: MemberState, now: int, migration: PartitionMigration, endpoin
 
 
 def _reject(
-    state: MemberState, now: int, migration: PartitionMigration, endpoint: Endpoint, objection: Objection
+    state: PartitionedMember, now: int, migration: PartitionMigration, endpoint: Endpoint, objection: Objection
 ) -> None:
     rejected = state.partitions.rejected
     if rejected.get(migration.partition) != migration.id:

@@ -11,12 +11,11 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.partitions.events import FailureCause, MigrationCommitting, MigrationDecided
 from quarterdeck.backend.core.partitions.messages import MigrationCommit, MigrationCommitAck
 from quarterdeck.backend.core.partitions.migration.migration import CompletedMigration, PartitionMigration
-from quarterdeck.backend.core.partitions.state import RunningMigration
+from quarterdeck.backend.core.partitions.state import PartitionedMember, RunningMigration
 from quarterdeck.backend.core.partitions.table.learning import learn
-from quarterdeck.backend.core.partitions.table.replica import Replica, VersionedRow
+from quarterdeck.backend.core.partitions.table.partition_table import Replica, VersionedRow
 from quarterdeck.backend.core.partitions.table.table_publishing import change, publish_to
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.core.state.member_state import MemberState
 
 ASK_AGAIN_US = 1 * SECOND_US
 
@@ -24,13 +23,13 @@ ASK_AGAIN_US = 1 * SECOND_US
 # The master
 
 
-def begin_commit(state: MemberState, now: int, running: RunningMigration) -> None:
+def begin_commit(state: PartitionedMember, now: int, running: RunningMigration) -> None:
     """Let the destination commit before all others, since the copy is made."""
     running.phase = "committing"
     state.record(now, MigrationCommitting(running.migration.id, running.migration.partition))
 
 
-def ask_to_commit(state: MemberState, now: int, running: RunningMigration) -> bool | None:
+def ask_to_commit(state: PartitionedMember, now: int, running: RunningMigration) -> bool | None:
     """Ask the destination, maybe once more; the answer when it is this master itself.
 
     There is no limit: only an answer or the destination's departure ends this.
@@ -44,7 +43,12 @@ def ask_to_commit(state: MemberState, now: int, running: RunningMigration) -> bo
 
 
 def decide(
-    state: MemberState, now: int, running: RunningMigration, committed: bool, cause: FailureCause = "", reason: str = ""
+    state: PartitionedMember,
+    now: int,
+    running: RunningMigration,
+    committed: bool,
+    cause: FailureCause = "",
+    reason: str = "",
 ) -> None:
     """Make the one decision about a migration: change the table, inform the participants at once and the others soon."""
     master_role, table = state.partitions.master_role, state.partitions.table
@@ -68,7 +72,7 @@ def decide(
     publish_to(state, now, participants)
 
 
-def _row_after(state: MemberState, decided: CompletedMigration) -> VersionedRow:
+def _row_after(state: PartitionedMember, decided: CompletedMigration) -> VersionedRow:
     table, migration = state.partitions.table, decided.migration
     assert table is not None
     replicas = table.rows[migration.partition]
@@ -78,14 +82,14 @@ def _row_after(state: MemberState, decided: CompletedMigration) -> VersionedRow:
     return VersionedRow(migration.partition, decided.final_version, replicas)
 
 
-def _is_member(state: MemberState, replica: Replica) -> bool:
+def _is_member(state: PartitionedMember, replica: Replica) -> bool:
     return state.members is not None and state.members.holds(replica.address, replica.uuid)
 
 
 # The destination
 
 
-def on_commit(state: MemberState, now: int, sender: Address, order: MigrationCommit) -> None:
+def on_commit(state: PartitionedMember, now: int, sender: Address, order: MigrationCommit) -> None:
     """Commit at this destination, as the master asks. Without the data it refuses, and then can never commit."""
     if sender != state.master or order.migration.master.uuid != _uuid_of(state, sender):
         return
@@ -93,7 +97,7 @@ def on_commit(state: MemberState, now: int, sender: Address, order: MigrationCom
     state.send(sender, MigrationCommitAck(order.migration.id, committed))
 
 
-def _commit_here(state: MemberState, now: int, migration: PartitionMigration) -> bool:
+def _commit_here(state: PartitionedMember, now: int, migration: PartitionMigration) -> bool:
     """Commit as destination, if this member waits for just that; whether it is committed, now or before."""
     partitions = state.partitions
     known = partitions.completed.get(migration.id)
@@ -111,6 +115,6 @@ def _commit_here(state: MemberState, now: int, migration: PartitionMigration) ->
     return True
 
 
-def _uuid_of(state: MemberState, address: Address) -> str:
+def _uuid_of(state: PartitionedMember, address: Address) -> str:
     peer = state.peers.get(address)
     return peer.uuid if peer is not None else ""

@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from quarterdeck.backend.core.partitions.events import Holder, MigrationFinished, TableCause, TableChanged
-from quarterdeck.backend.core.partitions.migration.migration import CompletedMigration
-from quarterdeck.backend.core.partitions.migration.migration_service import MigrationEvent
-from quarterdeck.backend.core.partitions.table.partition_table import PartitionTable
-from quarterdeck.backend.core.partitions.table.replica import VersionedRow, index_of, packed
-from quarterdeck.backend.core.state.member_state import MemberState
+from quarterdeck.backend.core.partitions.migration.migration import CompletedMigration, MigrationEvent
+from quarterdeck.backend.core.partitions.state import PartitionedMember
+from quarterdeck.backend.core.partitions.table.partition_table import PartitionTable, VersionedRow, index_of, packed
 
 
 def learn(
-    state: MemberState,
+    state: PartitionedMember,
     now: int,
     rows: Iterable[VersionedRow],
     decided: Iterable[CompletedMigration],
@@ -51,7 +49,9 @@ def learn(
         _record_change(state, now, table, newer, author, cause)
 
 
-def _without_decision(state: MemberState, newer: Sequence[VersionedRow], known: set[str]) -> list[CompletedMigration]:
+def _without_decision(
+    state: PartitionedMember, newer: Sequence[VersionedRow], known: set[str]
+) -> list[CompletedMigration]:
     """Return the ends of own migrations that no member reports any more, but that the newer rows show."""
     active = state.partitions.active
     found = []
@@ -63,7 +63,7 @@ def _without_decision(state: MemberState, newer: Sequence[VersionedRow], known: 
     return found
 
 
-def _finish(state: MemberState, now: int, decided: CompletedMigration, *, is_late: bool) -> None:
+def _finish(state: PartitionedMember, now: int, decided: CompletedMigration, *, is_late: bool) -> None:
     """Act on the end of a migration, if this member has a part in it; `is_late` if its row already held before."""
     migration = decided.migration
     services = state.context.services
@@ -105,7 +105,12 @@ def _backup_gives_up(decided: CompletedMigration) -> MigrationEvent:
 
 
 def _record_change(
-    state: MemberState, now: int, table: PartitionTable, rows: Sequence[VersionedRow], author: str, cause: TableCause
+    state: PartitionedMember,
+    now: int,
+    table: PartitionTable,
+    rows: Sequence[VersionedRow],
+    author: str,
+    cause: TableCause,
 ) -> None:
     compact = packed(rows)
     holders = tuple(Holder(holder.address, holder.uuid) for holder in compact.holders)

@@ -19,12 +19,10 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.partitions.events import CompletedEvicted, TableCause
 from quarterdeck.backend.core.partitions.messages import TableAck, TableUpdate
 from quarterdeck.backend.core.partitions.migration.migration import CompletedMigration
-from quarterdeck.backend.core.partitions.state import MasterRole, TableFollower
+from quarterdeck.backend.core.partitions.state import MasterRole, PartitionedMember, TableFollower
 from quarterdeck.backend.core.partitions.table.learning import learn
-from quarterdeck.backend.core.partitions.table.partition_table import empty_table
-from quarterdeck.backend.core.partitions.table.replica import VersionedRow, packed, unpacked
+from quarterdeck.backend.core.partitions.table.partition_table import VersionedRow, empty_table, packed, unpacked
 from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US
-from quarterdeck.backend.core.state.member_state import MemberState
 
 TABLE = "partition table"
 """Name of the timer of everything that the master has to tell again, or later."""
@@ -49,7 +47,11 @@ Made = dict[int, TableUpdate]
 
 
 def change(
-    state: MemberState, now: int, rows: Iterable[VersionedRow], decided: Iterable[CompletedMigration], cause: TableCause
+    state: PartitionedMember,
+    now: int,
+    rows: Iterable[VersionedRow],
+    decided: Iterable[CompletedMigration],
+    cause: TableCause,
 ) -> None:
     """Change the master's table and its completed migrations list."""
     master_role = state.partitions.master_role
@@ -64,7 +66,7 @@ def change(
     learn(state, now, rows, decided, author=state.uuid, cause=cause)
 
 
-def publish(state: MemberState, now: int) -> None:
+def publish(state: PartitionedMember, now: int) -> None:
     """Tell everybody who lacks a change."""
     master_role = state.partitions.master_role
     assert master_role is not None
@@ -72,11 +74,11 @@ def publish(state: MemberState, now: int) -> None:
     made: Made = {}
     for address, follower in master_role.followers.items():
         if follower.told < master_role.changes:
-            _tell(state, now, master_role, address, follower, follower.told, made)
+            _send(state, now, master_role, address, follower, follower.told, made)
     plan_timer(state, now)
 
 
-def publish_to(state: MemberState, now: int, first: Iterable[str]) -> None:
+def publish_to(state: PartitionedMember, now: int, first: Iterable[str]) -> None:
     """Tell the incarnations `first` at once, and everybody else soon: those have no part in the change."""
     master_role = state.partitions.master_role
     assert master_role is not None
@@ -84,7 +86,7 @@ def publish_to(state: MemberState, now: int, first: Iterable[str]) -> None:
     made: Made = {}
     for address, follower in master_role.followers.items():
         if follower.uuid in urgent and follower.told < master_role.changes:
-            _tell(state, now, master_role, address, follower, follower.told, made)
+            _send(state, now, master_role, address, follower, follower.told, made)
     waiting = [one for one in master_role.followers.values() if one.told < master_role.changes]
     if any(master_role.changes - one.told >= FLUSH_CHANGES for one in waiting):
         publish(state, now)
@@ -93,7 +95,7 @@ def publish_to(state: MemberState, now: int, first: Iterable[str]) -> None:
         plan_timer(state, now)
 
 
-def on_ack(state: MemberState, now: int, sender: Address, ack: TableAck) -> None:
+def on_ack(state: PartitionedMember, now: int, sender: Address, ack: TableAck) -> None:
     """Note that a follower has taken a publication in, or misses one."""
     master_role = state.partitions.master_role
     follower = master_role.followers.get(sender) if master_role is not None else None
@@ -114,7 +116,7 @@ def on_ack(state: MemberState, now: int, sender: Address, ack: TableAck) -> None
         plan_timer(state, now)
 
 
-def on_table_timer(state: MemberState, now: int) -> None:
+def on_table_timer(state: PartitionedMember, now: int) -> None:
     """Tell again whoever has not acknowledged, tell those who could wait, and compare tables when it is time."""
     master_role = state.partitions.master_role
     if master_role is None or state.partitions.table is None or master_role.recovery is not None:
@@ -128,13 +130,13 @@ def on_table_timer(state: MemberState, now: int) -> None:
     made: Made = {}
     for address, follower in master_role.followers.items():
         if follower.acknowledged < follower.told and follower.resend_us <= now:
-            _tell_again(state, now, master_role, address, follower, made)
+            _send_again(state, now, master_role, address, follower, made)
         elif compares:
-            _tell(state, now, master_role, address, follower, follower.told, made)
+            _send(state, now, master_role, address, follower, follower.told, made)
     plan_timer(state, now)
 
 
-def follow_list(state: MemberState, master_role: MasterRole) -> None:
+def follow_list(state: PartitionedMember, master_role: MasterRole) -> None:
     """Publish to exactly those who are on the list now; who is new needs the whole table."""
     before = master_role.followers
     master_role.followers = {}
@@ -146,7 +148,7 @@ def follow_list(state: MemberState, master_role: MasterRole) -> None:
         master_role.followers[address] = follower
 
 
-def plan_timer(state: MemberState, now: int) -> None:
+def plan_timer(state: PartitionedMember, now: int) -> None:
     """Set the timer to what comes first."""
     master_role = state.partitions.master_role
     if master_role is None or state.partitions.table is None or master_role.recovery is not None:
@@ -161,8 +163,8 @@ def plan_timer(state: MemberState, now: int) -> None:
     state.timers.set(TABLE, max(now, min(due)))
 
 
-def _tell(
-    state: MemberState,
+def _send(
+    state: PartitionedMember,
     now: int,
     master_role: MasterRole,
     address: Address,
@@ -179,18 +181,18 @@ def _tell(
     state.send(address, made[since])
 
 
-def _tell_again(
-    state: MemberState, now: int, master_role: MasterRole, address: Address, follower: TableFollower, made: Made
+def _send_again(
+    state: PartitionedMember, now: int, master_role: MasterRole, address: Address, follower: TableFollower, made: Made
 ) -> None:
     """Send all that the follower is not known to have, and wait twice as long as the last time."""
-    _tell(state, now, master_role, address, follower, follower.acknowledged, made)
+    _send(state, now, master_role, address, follower, follower.acknowledged, made)
     follower.told_again_us = now
     follower.unanswered = min(follower.unanswered + 1, MOST_DOUBLINGS)
     first_us = RESEND_US if follower.acknowledged >= 0 else NEWCOMER_RESEND_US
     follower.resend_us = now + (first_us << follower.unanswered)
 
 
-def _update(state: MemberState, master_role: MasterRole, since: int) -> TableUpdate:
+def _update(state: PartitionedMember, master_role: MasterRole, since: int) -> TableUpdate:
     """Return what came after the change of number `since`; -1 for the whole table and all completed migrations."""
     table = state.partitions.table
     assert table is not None
@@ -219,7 +221,7 @@ def _is_ahead(master_role: MasterRole, address: Address) -> bool:
     return any(one.phase == "committing" and one.migration.destination.address == address for one in running)
 
 
-def _forget_what_all_know(state: MemberState, now: int, master_role: MasterRole) -> None:
+def _forget_what_all_know(state: PartitionedMember, now: int, master_role: MasterRole) -> None:
     """Evict completed migrations only when every member has acknowledged a publication that lists them (2.1)."""
     known = min((follower.acknowledged for follower in master_role.followers.values()), default=master_role.changes)
     for partition in [one for one, number in takewhile(lambda one: one[1] <= known, master_role.changed_at.items())]:
@@ -237,7 +239,7 @@ def _forget_what_all_know(state: MemberState, now: int, master_role: MasterRole)
 # Everybody else
 
 
-def on_table_update(state: MemberState, now: int, sender: Address, update: TableUpdate) -> None:
+def on_table_update(state: PartitionedMember, now: int, sender: Address, update: TableUpdate) -> None:
     """Learn what the master publishes. What does not follow on what this member has waits until it does."""
     partitions = state.partitions
     master = state.peers.get(sender)
@@ -250,7 +252,7 @@ def on_table_update(state: MemberState, now: int, sender: Address, update: Table
     if update.number < heard_number:
         return  # overtaken by a later one
     if update.since <= heard_number:
-        update = _take_in(state, now, update)
+        update = _learn_in_order(state, now, update)
     elif partitions.table is None:
         return  # it has overtaken the first one, which has the whole table
     elif len(partitions.early) < MOST_EARLY:
@@ -259,7 +261,7 @@ def on_table_update(state: MemberState, now: int, sender: Address, update: Table
     state.send(sender, TableAck(state.uuid, partitions.heard[1], partitions.table.digest == update.digest))
 
 
-def _take_in(state: MemberState, now: int, update: TableUpdate) -> TableUpdate:
+def _learn_in_order(state: PartitionedMember, now: int, update: TableUpdate) -> TableUpdate:
     """Learn what is new, and what came early and follows on it. Returns the last publication that was taken in.
 
     Rows and decisions are never learned out of order: a row without the decisions before it would tell nothing of them.
@@ -281,7 +283,7 @@ def _take_in(state: MemberState, now: int, update: TableUpdate) -> TableUpdate:
     return update
 
 
-def _keep_listed(state: MemberState, update: TableUpdate) -> None:
+def _keep_listed(state: PartitionedMember, update: TableUpdate) -> None:
     """Forget the completed migrations that the master has forgotten; one that it never listed waits until it does."""
     partitions = state.partitions
     news = OrderedDict((one.migration.id, number) for number, one in update.completed)

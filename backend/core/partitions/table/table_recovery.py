@@ -13,12 +13,16 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.partitions.events import TableRecovered, TableRecoveryStarted
 from quarterdeck.backend.core.partitions.messages import TableAnswer, TableFetch
 from quarterdeck.backend.core.partitions.migration.migration import CompletedMigration, PartitionMigration
-from quarterdeck.backend.core.partitions.state import MasterRole, Partitions, TableRecovery
-from quarterdeck.backend.core.partitions.table.partition_table import empty_table
-from quarterdeck.backend.core.partitions.table.replica import VersionedRow, index_of, packed, unpacked
+from quarterdeck.backend.core.partitions.state import MasterRole, PartitionedMember, Partitions, TableRecovery
+from quarterdeck.backend.core.partitions.table.partition_table import (
+    VersionedRow,
+    empty_table,
+    index_of,
+    packed,
+    unpacked,
+)
 from quarterdeck.backend.core.partitions.table.table_publishing import change, publish
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.core.state.member_state import MemberState
 
 RECOVERY = "table recovery"
 """Name of the timer that asks again."""
@@ -29,7 +33,7 @@ ASK_AGAIN_US = 1 * SECOND_US
 # The new master
 
 
-def begin_recovery(state: MemberState, now: int, master_role: MasterRole) -> None:
+def begin_recovery(state: PartitionedMember, now: int, master_role: MasterRole) -> None:
     """Ask everybody. `is_settled` tells when the answers are complete."""
     waiting = {address: peer.uuid for address, peer in state.peers.items()}
     master_role.recovery = TableRecovery(state.next_token(), waiting)
@@ -41,7 +45,7 @@ def begin_recovery(state: MemberState, now: int, master_role: MasterRole) -> Non
     _ask(state, now, master_role.recovery)
 
 
-def is_settled(state: MemberState, recovery: TableRecovery) -> bool:
+def is_settled(state: PartitionedMember, recovery: TableRecovery) -> bool:
     """Whether each of those asked has answered or left."""
     for address, uuid in list(recovery.waiting.items()):
         peer = state.peers.get(address)
@@ -50,7 +54,7 @@ def is_settled(state: MemberState, recovery: TableRecovery) -> bool:
     return not recovery.waiting
 
 
-def on_table_answer(state: MemberState, now: int, sender: Address, answer: TableAnswer) -> None:
+def on_table_answer(state: PartitionedMember, now: int, sender: Address, answer: TableAnswer) -> None:
     """Add what one member knows."""
     master_role = state.partitions.master_role
     recovery = master_role.recovery if master_role is not None else None
@@ -69,14 +73,14 @@ def on_table_answer(state: MemberState, now: int, sender: Address, answer: Table
         state.timers.set(RECOVERY, now)  # nothing is sent yet, but there is something to do
 
 
-def on_recovery_timer(state: MemberState, now: int) -> None:
+def on_recovery_timer(state: PartitionedMember, now: int) -> None:
     """Ask those again who have not answered."""
     master_role = state.partitions.master_role
     if master_role is not None and master_role.recovery is not None:
         _ask(state, now, master_role.recovery)
 
 
-def conclude_recovery(state: MemberState, now: int, master_role: MasterRole, recovery: TableRecovery) -> None:
+def conclude_recovery(state: PartitionedMember, now: int, master_role: MasterRole, recovery: TableRecovery) -> None:
     """Decide on the table and on every migration under way, and publish."""
     partitions = state.partitions
     master_role.recovery = None
@@ -117,7 +121,7 @@ def _raise_version(rows: dict[int, VersionedRow], decided: CompletedMigration) -
         rows[row.partition] = VersionedRow(row.partition, decided.final_version, row.replicas)
 
 
-def _ask(state: MemberState, now: int, recovery: TableRecovery) -> None:
+def _ask(state: PartitionedMember, now: int, recovery: TableRecovery) -> None:
     if recovery.waiting:
         state.send_all(tuple(recovery.waiting), TableFetch(recovery.token))
         state.timers.set(RECOVERY, now + ASK_AGAIN_US)
@@ -126,7 +130,7 @@ def _ask(state: MemberState, now: int, recovery: TableRecovery) -> None:
 # Everybody else
 
 
-def on_table_fetch(state: MemberState, now: int, sender: Address, fetch: TableFetch) -> None:
+def on_table_fetch(state: PartitionedMember, now: int, sender: Address, fetch: TableFetch) -> None:
     """Answer the master. From now on nothing of an earlier master counts, for it is not this member's master."""
     partitions = state.partitions
     if sender != state.master or state.members is None:

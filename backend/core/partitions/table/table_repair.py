@@ -13,12 +13,12 @@ from collections.abc import Set
 
 from quarterdeck.backend.core.cluster_profile import allows_promotions
 from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
-from quarterdeck.backend.core.partitions.table.replica import Replicas, VersionedRow
+from quarterdeck.backend.core.partitions.state import PartitionedMember
+from quarterdeck.backend.core.partitions.table.partition_table import Replicas, VersionedRow
 from quarterdeck.backend.core.partitions.table.table_publishing import change, publish
-from quarterdeck.backend.core.state.member_state import MemberState
 
 
-def repair(state: MemberState, now: int, present: Set[str]) -> bool:
+def repair(state: PartitionedMember, now: int, present: Set[str]) -> bool:
     """Repair every partition that has no migration running; whether anything changed.
 
     `present` are the incarnations that may hold data.

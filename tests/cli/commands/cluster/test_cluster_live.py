@@ -14,8 +14,8 @@ import pytest
 
 from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
 from quarterdeck.backend.core.commands.commands import CutLink, Heal
-from quarterdeck.backend.core.data.calls.operations import Get, Put
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.operations import Get, Put
 from tests.cli.conftest import Quarterdeck
 from tests.waiting import wait_until
 

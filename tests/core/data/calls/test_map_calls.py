@@ -8,12 +8,12 @@ import pytest
 from quarterdeck.backend.core.cluster_profile import ClusterStanding
 from quarterdeck.backend.core.data import handlers
 from quarterdeck.backend.core.data.calls import map_calls
-from quarterdeck.backend.core.data.calls.operations import Answer, Get, Keys, Put, PutAll, Remove, Size
 from quarterdeck.backend.core.data.events import CallFinished, CallStarted
 from quarterdeck.backend.core.data.messages import BackupWrite, MapAnswer, MapCall
 from quarterdeck.backend.core.data.partition_store import partition_of
 from quarterdeck.backend.core.effects import OperationAnswered
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
+from quarterdeck.backend.core.operations import Answer, Get, Keys, Put, PutAll, Remove, Size
 from quarterdeck.backend.core.partitions.messages import ArrangeRequest
 from tests.core.map_network import MapNetwork
 from tests.core.stepped_cluster import training_settings

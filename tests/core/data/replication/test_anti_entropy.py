@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from quarterdeck.backend.core.data.calls.operations import Put
 from quarterdeck.backend.core.data.events import BackupInStep, BackupOutOfStep
 from quarterdeck.backend.core.data.messages import BackupCheck, MapCall, SyncRequest
 from quarterdeck.backend.core.data.partition_store import PartitionStore, Stamp, StoredEntry
+from quarterdeck.backend.core.operations import Put
 from quarterdeck.backend.core.properties import SECOND_US
 from tests.core.map_network import MapNetwork
 from tests.core.stepped_cluster import address_of, training_settings

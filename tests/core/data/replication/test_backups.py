@@ -7,7 +7,6 @@ from random import Random
 import pytest
 
 from quarterdeck.backend.core.cluster_profile import ClusterStanding
-from quarterdeck.backend.core.data.calls.operations import Answer, Get, Put
 from quarterdeck.backend.core.data.events import BackupInStep, BackupOutOfStep
 from quarterdeck.backend.core.data.messages import (
     BackupAck,
@@ -20,6 +19,7 @@ from quarterdeck.backend.core.data.messages import (
     SyncChunk,
     SyncRequest,
 )
+from quarterdeck.backend.core.operations import Answer, Get, Put
 from tests.core.map_network import MapNetwork
 from tests.core.stepped_cluster import training_settings
 

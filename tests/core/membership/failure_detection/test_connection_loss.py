@@ -2,7 +2,7 @@
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import MemberRemoved, SuspicionRaised
-from quarterdeck.backend.core.messages import Heartbeat, JoinRequest, LinkProbe, LinkProbeReply
+from quarterdeck.backend.core.membership.messages import Heartbeat, JoinRequest, LinkProbe, LinkProbeReply
 from tests.core.member_state import state_of
 from tests.core.stepped_cluster import SteppedCluster, address_of, training_settings
 

@@ -6,7 +6,7 @@ import pytest
 
 from quarterdeck.backend.core.events import MemberRemoved, SuspicionCleared, SuspicionRaised
 from quarterdeck.backend.core.membership.failure_detection import heartbeat_ring
-from quarterdeck.backend.core.messages import FailureReport, Heartbeat, LinkProbe
+from quarterdeck.backend.core.membership.messages import FailureReport, Heartbeat, LinkProbe
 from tests.core.member_state import state_of
 from tests.core.stepped_cluster import SteppedCluster, address_of, names_of, training_settings
 

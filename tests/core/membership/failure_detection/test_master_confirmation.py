@@ -6,8 +6,8 @@ import pytest
 from quarterdeck.backend.core.events import MemberRemoved, ObserverPaused
 from quarterdeck.backend.core.inputs import TICK
 from quarterdeck.backend.core.membership.failure_detection import heartbeats, master_confirmation
+from quarterdeck.backend.core.membership.messages import ExplicitSuspicion, MasterConfirmation, MembersUpdate
 from quarterdeck.backend.core.membership.views.identity import ListMetadata
-from quarterdeck.backend.core.messages import ExplicitSuspicion, MasterConfirmation, MembersUpdate
 from quarterdeck.backend.core.properties import SECOND_US
 from tests.core.member_state import state_of
 from tests.core.stepped_cluster import SteppedCluster, address_of

@@ -3,14 +3,14 @@
 from quarterdeck.backend.core.commands.commands import StopMember
 from quarterdeck.backend.core.events import ExplicitSuspicionReceived, MemberRemoved, ObserverPaused
 from quarterdeck.backend.core.inputs import TICK
-from quarterdeck.backend.core.membership.views.identity import ListMetadata
-from quarterdeck.backend.core.messages import (
+from quarterdeck.backend.core.membership.messages import (
     ExplicitSuspicion,
     Heartbeat,
     HeartbeatComplaint,
     MembersUpdate,
     TriggerExplicitSuspicion,
 )
+from quarterdeck.backend.core.membership.views.identity import ListMetadata
 from tests.core.member_state import state_of
 from tests.core.stepped_cluster import SteppedCluster, address_of
 

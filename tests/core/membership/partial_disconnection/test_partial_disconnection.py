@@ -10,7 +10,7 @@ from quarterdeck.backend.core.events import (
     MemberRemoved,
     SuspicionRaised,
 )
-from quarterdeck.backend.core.messages import Heartbeat, JoinHeld, JoinRequest
+from quarterdeck.backend.core.membership.messages import Heartbeat, JoinHeld, JoinRequest
 from quarterdeck.backend.core.properties import Settings
 from tests.core.member_state import state_of
 from tests.core.stepped_cluster import SETTINGS, SteppedCluster, address_of, names_of, training_settings

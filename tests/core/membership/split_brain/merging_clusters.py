@@ -1,9 +1,7 @@
 """Two clusters by hand that find each other and merge, and how far they have come."""
 
+from quarterdeck.backend.core.membership.messages import SplitBrainAnswer
 from quarterdeck.backend.core.membership.split_brain import cluster_search
-from quarterdeck.backend.core.messages import (
-    SplitBrainAnswer,
-)
 from quarterdeck.backend.core.properties import Settings
 from tests.core.member_state import state_of
 from tests.core.stepped_cluster import SETTINGS, SteppedCluster, training_settings

@@ -15,8 +15,7 @@ from quarterdeck.backend.core.events import (
     MergeVerdict,
     NotMerging,
 )
-from quarterdeck.backend.core.membership.split_brain import cluster_search
-from quarterdeck.backend.core.messages import (
+from quarterdeck.backend.core.membership.messages import (
     ExplicitSuspicion,
     JoinRequest,
     MasterIs,
@@ -24,6 +23,7 @@ from quarterdeck.backend.core.messages import (
     SplitBrainAnswer,
     SplitBrainProbe,
 )
+from quarterdeck.backend.core.membership.split_brain import cluster_search
 from quarterdeck.backend.core.properties import Settings
 from tests.core.member_state import state_of
 from tests.core.stepped_cluster import SETTINGS, SteppedCluster, address_of, training_settings

@@ -4,13 +4,8 @@ and merge on each member)."""
 import pytest
 
 from quarterdeck.backend.core.cluster_profile import ClusterStanding
-from quarterdeck.backend.core.events import (
-    ListInstalled,
-    MemberMerging,
-    MergeAbandoned,
-)
-from quarterdeck.backend.core.membership.split_brain import cluster_search
-from quarterdeck.backend.core.messages import (
+from quarterdeck.backend.core.events import ListInstalled, MemberMerging, MergeAbandoned
+from quarterdeck.backend.core.membership.messages import (
     JoinRefused,
     JoinRequest,
     MergeClusters,
@@ -20,6 +15,7 @@ from quarterdeck.backend.core.messages import (
     StateLock,
     WhoIsMaster,
 )
+from quarterdeck.backend.core.membership.split_brain import cluster_search
 from tests.core.member_state import state_of
 from tests.core.membership.split_brain.merging_clusters import (
     SLOW_TO_FREEZE,

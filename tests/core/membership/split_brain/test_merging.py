@@ -15,7 +15,7 @@ from quarterdeck.backend.core.events import (
     NotMerging,
 )
 from quarterdeck.backend.core.inputs import Receive
-from quarterdeck.backend.core.messages import (
+from quarterdeck.backend.core.membership.messages import (
     FinalizeJoin,
     JoinRequest,
     LinkProbe,
@@ -24,12 +24,12 @@ from quarterdeck.backend.core.messages import (
     MergeClustersAck,
     MergeOffer,
     MergeReply,
-    Message,
     ProveLinks,
     StateDecision,
     StateLock,
     StateLockAnswer,
 )
+from quarterdeck.backend.core.messages import Message
 from tests.core.member_state import state_of
 from tests.core.membership.split_brain.merging_clusters import (
     WITHOUT_PROOF,

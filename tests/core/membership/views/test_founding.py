@@ -8,7 +8,7 @@ import pytest
 from quarterdeck.backend.core.causes import UnreachableCause
 from quarterdeck.backend.core.events import AddressUnusable, JoinFailed, ListInstalled, NotMerging
 from quarterdeck.backend.core.inputs import PeerUnreachable
-from quarterdeck.backend.core.messages import WhoIsMaster
+from quarterdeck.backend.core.membership.messages import WhoIsMaster
 from tests.core.stepped_cluster import SETTINGS, SteppedCluster, address_of
 
 REASONS: dict[UnreachableCause, str] = {

@@ -8,10 +8,7 @@ from quarterdeck.backend.core.events import (
     MemberRemoved,
     MemberStopped,
 )
-from quarterdeck.backend.core.membership.split_brain import cluster_search
-from quarterdeck.backend.core.membership.views.identity import Member
-from quarterdeck.backend.core.membership.views.member_list import MemberList, first_list
-from quarterdeck.backend.core.messages import (
+from quarterdeck.backend.core.membership.messages import (
     FinalizeJoin,
     FormationVote,
     JoinRefused,
@@ -22,6 +19,9 @@ from quarterdeck.backend.core.messages import (
     SplitBrainAnswer,
     WhoIsMaster,
 )
+from quarterdeck.backend.core.membership.split_brain import cluster_search
+from quarterdeck.backend.core.membership.views.identity import Member
+from quarterdeck.backend.core.membership.views.member_list import MemberList, first_list
 from tests.core.member_state import state_of
 from tests.core.stepped_cluster import SETTINGS, SteppedCluster, address_of, training_settings
 
@@ -79,7 +79,7 @@ def test_the_lowest_address_forms_the_cluster_when_nobody_is_master_yet() -> Non
 
 
 def test_a_vote_is_given_to_one_bidder_only() -> None:
-    from quarterdeck.backend.core.messages import FormationBid
+    from quarterdeck.backend.core.membership.messages import FormationBid
 
     world = SteppedCluster()
     world.born("C", "ABC")

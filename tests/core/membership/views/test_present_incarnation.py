@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quarterdeck.backend.core.events import ClaimStarted, MemberRemoved
-from quarterdeck.backend.core.membership.split_brain import cluster_search
-from quarterdeck.backend.core.messages import (
+from quarterdeck.backend.core.membership.messages import (
     FinalizeJoin,
     FormationBid,
     FormationVote,
@@ -16,11 +15,12 @@ from quarterdeck.backend.core.messages import (
     LinkProbeReply,
     MasterIs,
     MembersUpdate,
-    Message,
     SplitBrainAnswer,
     StateRequest,
     WhoIsMaster,
 )
+from quarterdeck.backend.core.membership.split_brain import cluster_search
+from quarterdeck.backend.core.messages import Message
 from tests.core.member_state import state_of
 from tests.core.stepped_cluster import SteppedCluster, address_of, training_settings
 

@@ -1,6 +1,7 @@
 """The periodic publication of the member list (Cluster Service Consistency Improvements, Membership Update Process)."""
 
-from quarterdeck.backend.core.messages import MembersUpdate, Message
+from quarterdeck.backend.core.membership.messages import MembersUpdate
+from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.core.properties import SECOND_US
 from tests.core.stepped_cluster import SteppedCluster
 

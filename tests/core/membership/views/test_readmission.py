@@ -3,8 +3,7 @@
 import pytest
 
 from quarterdeck.backend.core.events import JoinDelayed, ListInstalled, MemberAdmitted, MemberHeldBack
-from quarterdeck.backend.core.membership.views import publishing, readmission
-from quarterdeck.backend.core.messages import (
+from quarterdeck.backend.core.membership.messages import (
     FinalizeJoin,
     JoinHeld,
     JoinRequest,
@@ -12,6 +11,7 @@ from quarterdeck.backend.core.messages import (
     LinkProbeReply,
     MembersUpdateAck,
 )
+from quarterdeck.backend.core.membership.views import publishing, readmission
 from quarterdeck.backend.core.properties import SECOND_US
 from tests.core.member_state import state_of
 from tests.core.stepped_cluster import SteppedCluster, address_of, name_of, names_of

@@ -25,7 +25,7 @@ from quarterdeck.backend.core.partitions.arrangement.member_groups import (
     per_member,
 )
 from quarterdeck.backend.core.partitions.migration.migration_planner import plan_migrations
-from quarterdeck.backend.core.partitions.table.replica import Row
+from quarterdeck.backend.core.partitions.table.partition_table import Row
 from tests.thoroughness import examples
 
 Members = list[tuple[str, str]]

@@ -14,10 +14,11 @@ from quarterdeck.backend.core.partitions.migration.migration_planner import (
     BadRows,
     MigrationStep,
     Plan,
+    cancelled,
     plan_migrations,
+    why_each_step,
 )
-from quarterdeck.backend.core.partitions.migration.plan_explanation import cancelled, why_each_step
-from quarterdeck.backend.core.partitions.table.replica import Row
+from quarterdeck.backend.core.partitions.table.partition_table import Row
 from tests.thoroughness import examples
 
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from quarterdeck.backend.core.messages import MembersUpdate, StateDecision
+from quarterdeck.backend.core.membership.messages import MembersUpdate, StateDecision
 from quarterdeck.backend.core.partitions.events import (
     MigrationDecided,
     MigrationsCancelled,

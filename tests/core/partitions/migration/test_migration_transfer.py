@@ -13,7 +13,7 @@ from quarterdeck.backend.core.partitions.messages import (
     MigrationRequest,
     TableUpdate,
 )
-from quarterdeck.backend.core.partitions.table.replica import Replica
+from quarterdeck.backend.core.partitions.table.partition_table import Replica
 from tests.core.member_state import state_of
 from tests.core.stepped_cluster import address_of
 from tests.core.stepped_partitions import FakeService, SteppedPartitions

@@ -10,14 +10,14 @@ from random import Random
 import pytest
 
 from quarterdeck.backend.core.events import MemberMerging
-from quarterdeck.backend.core.messages import (
+from quarterdeck.backend.core.membership.messages import (
     Heartbeat,
     LinkProbe,
     LinkProbeReply,
     MasterConfirmation,
     MasterIs,
-    Message,
 )
+from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.core.partitions.events import MigrationDecided, MigrationFinished, TableChanged
 from quarterdeck.backend.core.properties import SECOND_US
 from tests.core.stepped_partitions import SteppedPartitions

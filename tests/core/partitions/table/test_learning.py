@@ -4,7 +4,7 @@ from quarterdeck.backend.core.partitions.events import MigrationFinished, TableC
 from quarterdeck.backend.core.partitions.messages import MigrationCommit, MigrationReport, TableUpdate
 from quarterdeck.backend.core.partitions.migration.migration import CompletedMigration
 from quarterdeck.backend.core.partitions.table.learning import learn
-from quarterdeck.backend.core.partitions.table.replica import Replicas, VersionedRow, packed
+from quarterdeck.backend.core.partitions.table.partition_table import Replicas, VersionedRow, packed
 from tests.core.member_state import state_of
 from tests.core.stepped_partitions import SteppedPartitions
 

@@ -4,8 +4,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quarterdeck.backend.core.address import make_address
-from quarterdeck.backend.core.partitions.table.partition_table import empty_table, table_of
-from quarterdeck.backend.core.partitions.table.replica import Replica, VersionedRow, index_of, packed, unpacked
+from quarterdeck.backend.core.partitions.table.partition_table import (
+    Replica,
+    VersionedRow,
+    empty_table,
+    index_of,
+    packed,
+    table_of,
+    unpacked,
+)
 
 PARTITIONS, WIDTH = 6, 3
 LIVES = [Replica(make_address("10.0.0.1", port), f"life {port}") for port in range(5701, 5706)]

@@ -3,7 +3,7 @@
 import pytest
 
 from quarterdeck.backend.core.commands.commands import ArrangePartitions
-from quarterdeck.backend.core.messages import MembersUpdate
+from quarterdeck.backend.core.membership.messages import MembersUpdate
 from quarterdeck.backend.core.partitions.events import (
     MigrationDecided,
     MigrationFinished,
@@ -23,7 +23,7 @@ from quarterdeck.backend.core.partitions.messages import (
     TableFetch,
     TableUpdate,
 )
-from quarterdeck.backend.core.partitions.table.replica import VersionedRow, packed
+from quarterdeck.backend.core.partitions.table.partition_table import VersionedRow, packed
 from quarterdeck.backend.core.partitions.table.table_publishing import change, publish
 from tests.core.member_state import state_of
 from tests.core.stepped_partitions import SteppedPartitions

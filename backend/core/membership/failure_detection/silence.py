@@ -7,7 +7,7 @@ the same ("not receiving any heartbeats from"), and acts on it as little.
 from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.membership.events import HeartbeatLate
+from quarterdeck.backend.core.membership.events import HeartbeatLate, ObserverPaused
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import Peer
 from quarterdeck.backend.core.membership.state import Membership
 
@@ -27,3 +27,31 @@ def end_lateness(state: Membership, now: int, address: Address, peer: Peer, sile
     """Record that a late heartbeat came after `silence_us`; 0 when this member only does not wait for it as before."""
     peer.late = False
     state.record(now, HeartbeatLate(address, peer.uuid, silence_us, state.settings.max_no_heartbeat_us, True))
+
+
+# Observer
+
+
+def discount_own_pause(state: Membership, now: int) -> None:
+    """If this member has stood still, nobody's silence counts until now, and nobody was late with anything."""
+    pause_us = now - state.last_round_us
+    if pause_us < state.pause_us:
+        return
+    state.last_round_us = now
+    state.record(now, ObserverPaused(pause_us))
+    for peer in state.peers.values():
+        peer.detector.restart(now)
+        if peer.behind_since_us:
+            peer.behind_since_us = now
+    await_confirmations(state, now)
+    claim = state.claim
+    if claim is not None:
+        claim.deadline_us += pause_us
+        for asked in claim.watched.values():
+            asked.detector.restart(now)
+
+
+def await_confirmations(state: Membership, now: int) -> None:
+    """Nobody is late with a master confirmation: this member has just become master, or has stood still itself."""
+    for peer in state.peers.values():
+        peer.confirmed_us = now

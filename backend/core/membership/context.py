@@ -10,7 +10,6 @@ from msgspec import Struct
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.effects import Effect, Transmit
 from quarterdeck.backend.core.membership.facts import Fact
-from quarterdeck.backend.core.partitions.migration.migration_service import MigrationService
 from quarterdeck.backend.core.properties import Settings
 
 Stopwatch = Callable[[], int]
@@ -50,15 +49,12 @@ class Context:
         "facts",
         "heartbeat_round",
         "member_configuration",
-        "services",
         "stopwatch",
     )
 
     def __init__(self, member_configuration: MemberConfiguration, stopwatch: Stopwatch | None = None) -> None:
         self.member_configuration = member_configuration
         self.stopwatch = stopwatch
-        self.services: tuple[MigrationService, ...] = ()
-        """Who keeps data in partitions here."""
         self.effects: list[Effect] = []
         """What the present step wants done; empty between two steps."""
         self.departing_for: Address | None = None
