@@ -163,7 +163,7 @@ class ConsoleState:
 def write_atomically(file: Path, content: bytes) -> None:
     """Replace `file` such that others see either the old or the new content. Raises OSError."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    # Made for its owner alone: what was typed may hold values of maps, which are nobody else's affair.
+    # Readable by its owner alone: what was typed may contain values of maps.
     fresh = tempfile.NamedTemporaryFile(dir=file.parent, prefix=f".{file.name}.", delete=False)
     try:
         with fresh:

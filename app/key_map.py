@@ -205,7 +205,7 @@ def _check_view(view: ViewName, configured: ConfiguredKeys, actions: Iterable[Ac
     for action in actions:
         for key in keys_for(action, configured):
             other = holders.setdefault(key, action)
-            changed = next((one for one in (action, other) if _is_new(one, key, configured)), None)
+            changed = next((candidate for candidate in (action, other) if _is_new(candidate, key, configured)), None)
             if other is not action and changed is not None:
                 rival = other if changed is action else action
                 where = f" in the view {view}" if action.views or other.views else ""

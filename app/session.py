@@ -68,7 +68,7 @@ class ConsoleSession:
         self.arrived: Sequence[Record] = ()
         """The records that the last `poll` folded, whatever moment is shown."""
         self._reported_us, self._reported_epoch = self.playhead.shown_us, self.playhead.jumps
-        """Up to when the last `poll` has told of records, and in which epoch."""
+        """Up to when the last `poll` has returned records, and in which epoch."""
         self._backlog: deque[Record] = deque()
         self._head = self.tape.picture_at(self.tape.end_us).copy()
         self._invariant_monitor: InvariantMonitor | None = None
@@ -77,7 +77,7 @@ class ConsoleSession:
         self._episodes.extend(self.tape.last(EPISODE_RECORDS))
         self._past: _PastEpisodes | None = None
         self.traffic: Traffic | None = None
-        """The last load that somebody put on the cluster here."""
+        """The last load that was started here."""
         self.load_ended: Traffic | None = None
         """The load that was found to be over by the last `poll`."""
 

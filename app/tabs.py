@@ -167,5 +167,5 @@ def leave(app: App[Any], tabs: Iterable[Tab]) -> None:
         if confirmed:
             app.exit()
 
-    told = "; ".join(f"{one_line(tab.title)}: {_members(tab.session)}" for tab in ending)
-    app.push_screen(ConfirmScreen("Leave the console?", f"These members end with it: {told}.", "Leave"), answered)
+    ends = "; ".join(f"{one_line(tab.title)}: {_members(tab.session)}" for tab in ending)
+    app.push_screen(ConfirmScreen("Leave the console?", f"These members end with it: {ends}.", "Leave"), answered)

@@ -171,7 +171,7 @@ ANSI = Theme(
 How well texts contrast depends on the terminal; the cursor is shown by reverse video.
 """
 
-THEMES: dict[str, Theme] = {**{one.name: one.theme() for one in PALETTES}, ANSI.name: ANSI}
+THEMES: dict[str, Theme] = {**{palette.name: palette.theme() for palette in PALETTES}, ANSI.name: ANSI}
 """The themes by name, in the order in which they are offered."""
 
 

@@ -116,7 +116,7 @@ class ReplicaMapView(ScrollView, ComponentStyles, can_focus=True):
 
     @property
     def zooms(self) -> tuple[Zoom, ...]:
-        """The zooms that work here. Without colours of our own, halves cannot be told apart."""
+        """The zooms that work here. Without colours of our own, halves look alike."""
         plain = self.app.no_color and bool(self.app.native_ansi_color)
         return tuple(zoom for zoom in ZOOMS if zoom != "halves" or not plain)
 

@@ -40,21 +40,21 @@ def candidates(
     if not space:
         own = {name: (name, f"your word for: {line}") for name, line in (aliases or {}).items()}
         texts = own | {name: (called.usage, called.meaning) for name, (_, called) in known.items()}
-        return [Suggestion(one, *texts[one]) for one in best(word, tuple(texts))]
+        return [Suggestion(name, *texts[name]) for name in best(word, tuple(texts))]
     if word not in known:
         return []
     called = known[word][1]
     if called.takes in WORD_KINDS:
         follow = called.choices if called.takes == "choice" else (words or {}).get(called.takes, ())
-        return [Suggestion(f"{word} {one}", one) for one in best(rest, follow)]
+        return [Suggestion(f"{word} {name}", name) for name in best(rest, follow)]
     arguments = max((one.typed for one in commands_of_word(word)), key=len, default=())
     dividers = " ,|" if arguments and any(one.kind in LISTS for one in arguments) else " "
     start = max(beginning.rfind(divider) for divider in dividers) + 1
     last, before = beginning[start:], beginning[len(word) + 1 : start]
     named = re.split(r"[ ,|]+", before.strip(" ,|")) if before.strip(" ,|") else []
     follow = _candidates(arguments, len(named), labels) if arguments else _of_request(called.takes, named, labels)
-    found = best(last, [one for one in follow if one not in named])
-    return [Suggestion(beginning[:start] + one, one) for one in found]
+    found = best(last, [name for name in follow if name not in named])
+    return [Suggestion(beginning[:start] + name, name) for name in found]
 
 
 def complete_line(

@@ -67,7 +67,9 @@ class PromptLines:
             return Suggestions(found, word[1].usage if word is not None else str(problem))
         if isinstance(parsed, ConsoleRequest):
             usage, meaning = next(
-                (one.usage, one.meaning) for one in action_called(parsed.action_id).words if one.word == parsed.word
+                (known.usage, known.meaning)
+                for known in action_called(parsed.action_id).words
+                if known.word == parsed.word
             )
             return Suggestions(found, f"{usage}: {meaning}")
         if not self._session().live:

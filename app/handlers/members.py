@@ -118,7 +118,7 @@ class MemberHandlers:
 
     def _stop_all(self) -> None:
         beliefs = self._view().session.picture.members
-        labels = tuple(one for one in beliefs if beliefs[one].status in ("joining", "member", "paused"))
+        labels = tuple(label for label in beliefs if beliefs[label].status in ("joining", "member", "paused"))
         if not labels:
             raise Refusal("no member runs")
         self._console.request("stop-all", [StopMember(label) for label in labels])

@@ -33,14 +33,14 @@ class Copies:
         self._console = console
 
     def open_copy(self, session: ConsoleSession, cluster: SnapshotSource, command: Command | None) -> None:
-        """Open a copy of `cluster` as it is now, and do `command` in it. Whoever watches never waits for the members."""
+        """Open a copy of `cluster` as it is now, and do `command` in it. The console does not wait for the members."""
         self._console.show_message("the members are asked what they know …")
         asked = cluster.snapshot()
-        asked.add_done_callback(lambda told: self._console.call_later(self._told, session, command, told) and None)
+        asked.add_done_callback(lambda done: self._console.call_later(self._copied, session, command, done) and None)
 
-    def _told(self, session: ConsoleSession, command: Command | None, told: Future[ClusterSnapshot]) -> None:
+    def _copied(self, session: ConsoleSession, command: Command | None, done: Future[ClusterSnapshot]) -> None:
         try:
-            snapshot = told.result()
+            snapshot = done.result()
         except (CommandRefused, CancelledError) as refusal:
             self._console.show_message(f"no copy: {refusal}", error=True)
             return
@@ -50,8 +50,8 @@ class Copies:
         copy = CopiedCluster(snapshot, name=f"{snapshot.name}-copy-{snapshot.at_us / SECOND_US:.1f}s")
         starting = copy.execute(command) if command is not None else None
         self._console.open_tab(OpenedCluster(copy, starting), copy.name, past=session.tape.copy_to(snapshot.at_us))
-        _, *told = copy.notes()
-        self._console.show_message(one_line("; ".join(["esc goes back to the real one", *told])))
+        _, *notes = copy.notes()
+        self._console.show_message(one_line("; ".join(["esc goes back to the real one", *notes])))
 
 
 class TimeHandlers:
@@ -158,7 +158,7 @@ class TimeHandlers:
                 f"no violation was found {where} this" if session.monitored else "invariants are not watched here"
             )
             return
-        texts = [one.text for one in session.violations if at_us == max(map(attrgetter("at"), one.witnesses))]
+        texts = [found.text for found in session.violations if at_us == max(map(attrgetter("at"), found.witnesses))]
         self._console.show_message("; ".join(texts), error=True)
 
     # Speed

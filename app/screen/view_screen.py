@@ -46,7 +46,7 @@ class RowDetail(FactSheet):
         self._session = session
         self._row: Hashable = None
         self._about: Hashable = None
-        """For which row, when and at which news it was told last."""
+        """For which row, when and at which news it was updated last."""
         self._asked: tuple[Hashable, Callable[[], Sequence[Fact]]] = None, tuple
 
     def tell(self, row: Hashable, facts: Callable[[], Sequence[Fact]]) -> None:
@@ -97,6 +97,12 @@ COLUMNS_BESIDE_PICTURES = 190
 
 ROWS_FOR_VIEWS = 30
 """The height from which there is a line with the names of the views."""
+
+
+def show_if(widget: Widget, wanted: bool) -> None:
+    """Show or hide a widget. Setting `display` to what it is would cost a layout."""
+    if widget.display != wanted:
+        widget.display = wanted
 
 
 class ViewScreen(Screen[None]):
@@ -308,8 +314,7 @@ class ViewScreen(Screen[None]):
         """Show everything as it is now; what has not changed is not painted again."""
         tabs = self.console.tabs
         self.tabs_line.show(tabs)
-        if self.tabs_line.display != bool(tabs):
-            self.tabs_line.display = bool(tabs)
+        show_if(self.tabs_line, bool(tabs))
         self.header.show(header_parts(self.session, self.connections, self.view))
         self.paint()
         self._say_below()
@@ -332,7 +337,7 @@ class ViewScreen(Screen[None]):
         self.below.display = False
         self._find_hints()
         self.repaint()
-        if not self.prompt.sign:  # else somebody types already
+        if not self.prompt.sign:  # otherwise the operator types already
             self.focus_body()
 
     def on_screen_resume(self) -> None:
@@ -371,8 +376,7 @@ class ViewScreen(Screen[None]):
             self.row_detail.tell(self.row_pointed(), self.row_facts)
         parts = self.sentence() or self._quiet_line()
         self.below.show(parts)
-        if self.below.display != bool(parts):
-            self.below.display = bool(parts)
+        show_if(self.below, bool(parts))
 
     def _find_hints(self) -> None:
         """Find each action that is bound here, with its keys."""

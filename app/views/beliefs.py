@@ -13,7 +13,7 @@ from textual.widget import Widget
 from quarterdeck.app.console_interface import ConsoleInterface
 from quarterdeck.app.screen.columns import ColumnOf, MatrixModel
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
-from quarterdeck.app.screen.view_screen import ViewScreen
+from quarterdeck.app.screen.view_screen import ViewScreen, show_if
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.belief_matrix import (
@@ -238,9 +238,7 @@ class BeliefsScreen(ViewScreen):
         self.detail = FactSheet(id="beliefs-detail")
 
     def body(self) -> Iterable[Widget]:
-        yield self.verdict
-        yield from self.apart
-        yield Vertical(self.matrix, self.detail, id="beliefs-body")
+        return self.verdict, *self.apart, Vertical(self.matrix, self.detail, id="beliefs-body")
 
     @property
     def table(self) -> LineTable:
@@ -290,8 +288,7 @@ class BeliefsScreen(ViewScreen):
                 more = len(sentences) - len(self.apart) if place == len(self.apart) - 1 else 0
                 rest = [TableCell(f"({more} more masters)", "faint")] if more > 0 else []
                 line.show([TableCell("∦", "warning"), TableCell(sentences[place]), *rest])
-            if line.display != wanted:
-                line.display = wanted
+            show_if(line, wanted)
 
     def on_line_table_moved(self, event: LineTable.Moved) -> None:
         super().on_line_table_moved(event)

@@ -37,8 +37,7 @@ class MemberScreen(ViewScreen):
         }
 
     def body(self) -> Iterable[Widget]:
-        yield self.title_line
-        yield self.sheet
+        return self.title_line, self.sheet
 
     @property
     def focused_first(self) -> Widget:

@@ -77,7 +77,7 @@ class MemberBoardRow(NamedTuple):
 
     @property
     def left_us(self) -> int | None:
-        """How long until somebody suspects the member; None while nobody is near it."""
+        """How long until the member is suspected; None while no observer is close to that."""
         return self.member.heartbeat.left_us
 
     @property
@@ -194,8 +194,7 @@ class MembersScreen(ViewScreen):
         self.members = LineTable(SortFilterModel(self._model), id="members")
 
     def body(self) -> Iterable[Widget]:
-        yield self.title_line
-        yield self.members
+        return self.title_line, self.members
 
     @property
     def table(self) -> LineTable:

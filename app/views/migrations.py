@@ -10,7 +10,7 @@ from textual.widget import Widget
 from quarterdeck.app.console_interface import ConsoleInterface
 from quarterdeck.app.screen.columns import BoardModel, ColumnOf
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
-from quarterdeck.app.screen.view_screen import ViewScreen
+from quarterdeck.app.screen.view_screen import ViewScreen, show_if
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.clusters.recorded.log_cluster import LoggedCluster, round_text
 from quarterdeck.backend.picture.boards.migration_board import (
@@ -85,9 +85,7 @@ class MigrationsScreen(ViewScreen):
         self.board = LineTable(SortFilterModel(self._model), id="board")
 
     def body(self) -> Iterable[Widget]:
-        yield self.title_line
-        yield from self.heads
-        yield self.board
+        return self.title_line, *self.heads, self.board
 
     @property
     def table(self) -> LineTable:
@@ -164,5 +162,4 @@ class MigrationsScreen(ViewScreen):
             wanted = place < len(heads)
             if wanted:
                 line.show([TableCell(*heads[place])])
-            if line.display != wanted:
-                line.display = wanted
+            show_if(line, wanted)

@@ -12,7 +12,7 @@ from textual.widget import Widget
 from quarterdeck.app.console_interface import ConsoleInterface, Refusal
 from quarterdeck.app.screen.columns import BoardModel, ColumnOf, told_text
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
-from quarterdeck.app.screen.view_screen import ViewScreen
+from quarterdeck.app.screen.view_screen import ViewScreen, show_if
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.data_board import HEAT, heat_of, partition_rates, partition_text, rate_text
@@ -159,11 +159,7 @@ class PartitionsScreen(ViewScreen):
         }
 
     def body(self) -> Iterable[Widget]:
-        yield self.title_line
-        yield self.census_line
-        yield self.map
-        yield from self.loss_lines
-        yield self.holders
+        return self.title_line, self.census_line, self.map, *self.loss_lines, self.holders
 
     @property
     def table(self) -> LineTable:
@@ -308,8 +304,7 @@ class PartitionsScreen(ViewScreen):
         for line, fact in zip(self.loss_lines, facts, strict=False):
             line.show([TableCell(fact.heading, fact.tone), TableCell(fact.text, fact.tone)])
         for place, line in enumerate(self.loss_lines):
-            if line.display != (place < len(facts)):
-                line.display = place < len(facts)
+            show_if(line, place < len(facts))
 
     def _holder(self, partition: int, index: int) -> str:
         """Return the label of the holder of a replica; empty if there is none that is known."""
@@ -343,7 +338,7 @@ class PartitionsScreen(ViewScreen):
 
     def _zoom(self, zoom: str) -> None:
         zooms = self.map.zooms
-        known = {str(one): one for one in zooms}
+        known = {str(known_zoom): known_zoom for known_zoom in zooms}
         if zoom and zoom not in known:
             raise Refusal(f"there is no zoom {zoom!r}; there are {', '.join(known)}")
         after = zooms[(zooms.index(self.map.zoom) + 1) % len(zooms)]

@@ -28,8 +28,7 @@ class QuestionsScreen(ViewScreen):
         self.sheet = FactSheet(id="detail-sheet")
 
     def body(self) -> Iterable[Widget]:
-        yield self.title_line
-        yield self.sheet
+        return self.title_line, self.sheet
 
     @property
     def focused_first(self) -> Widget:

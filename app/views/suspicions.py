@@ -121,9 +121,7 @@ class SuspicionsScreen(ViewScreen):
         self.handlers |= {"suspicions-whole": self._choose_whom}
 
     def body(self) -> Iterable[Widget]:
-        yield self.title_line
-        yield self.matrix
-        yield self.sheet
+        return self.title_line, self.matrix, self.sheet
 
     @property
     def table(self) -> LineTable:
@@ -175,7 +173,7 @@ class SuspicionsScreen(ViewScreen):
             facts += suspicion_facts(picture, observer, now_us)
         master = self._master_of(observer)
         if master is None:
-            facts.append(Fact("master", "no running member leads here, so nobody decides", "faint"))
+            facts.append(Fact("master", "no running member leads here, so nothing is decided", "faint"))
         else:
             self._reckon(master, now_us)
             facts += decision_facts(picture, master, self._decision, self._timing, now_us, self._changed_us)

@@ -13,7 +13,7 @@ from quarterdeck.app.events.fields import facts_of
 from quarterdeck.app.handlers.time import TimeHandlers, violation_moments
 from quarterdeck.app.screen.columns import BoardModel, ColumnOf
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
-from quarterdeck.app.screen.view_screen import COLUMNS_BESIDE_PICTURES, ViewScreen
+from quarterdeck.app.screen.view_screen import COLUMNS_BESIDE_PICTURES, ViewScreen, show_if
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.clusters.recorded.log_cluster import LoggedCluster
 from quarterdeck.backend.clusters.time_control import StatusNotes, TimeControl
@@ -213,11 +213,7 @@ class TimeScreen(ViewScreen):
         }
 
     def body(self) -> Iterable[Widget]:
-        yield self.title_line
-        yield from self.notes
-        yield self.strip
-        yield self.legend
-        yield self.events
+        return self.title_line, *self.notes, self.strip, self.legend, self.events
 
     @property
     def table(self) -> LineTable:
@@ -302,8 +298,7 @@ class TimeScreen(ViewScreen):
             notes = [*notes[: NOTES_SHOWN - 1], f"{notes[NOTES_SHOWN - 1]}  (and {counted(more, 'line')} more)"]
         for place, line in enumerate(self.notes):
             line.show([TableCell(one_line(notes[place]), "faint")] if place < len(notes) else [])
-            if line.display != (place < len(notes)):
-                line.display = place < len(notes)
+            show_if(line, place < len(notes))
 
     def _marks(self) -> list[Landmark]:
         session = self.session

@@ -101,8 +101,7 @@ class TrafficScreen(ViewScreen):
         self.handlers |= {"traffic-by": self._choose}
 
     def body(self) -> Iterable[Widget]:
-        yield self.title_line
-        yield self.board
+        return self.title_line, self.board
 
     @property
     def table(self) -> LineTable:

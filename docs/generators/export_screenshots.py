@@ -17,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 from textual.pilot import Pilot
 
-from quarterdeck.app.actions.views import VIEW_NAMES
+from quarterdeck.app.actions.views import VIEW_NAMES, VIEWS, View
 from quarterdeck.app.console import Console
 from quarterdeck.app.console_state import ConsoleSettings
 from quarterdeck.app.output.export import Target, export_screen
@@ -75,24 +75,44 @@ def migrating(picture: Picture) -> bool:
     return picture.history.done_count >= 3
 
 
+STORIES: dict[str, tuple[str, Callable[[Picture], bool]]] = {
+    "overview": ("migration", migrating),
+    "member": ("partial", suspected),
+    "suspicions": ("partial", suspected),
+    "partitions": ("migration", migrating),
+    "migrations": ("migration", migrating),
+    "network": ("split", cut),
+    "traffic": ("kill-during-migration", migrating),
+}
+"""Demos, and moments of them, that have more to show in a view than a split has."""
+
+PAGES = {"member": "detail", "traffic": "data"}
+"""Names of pictures that are not the name of their view."""
+
+NOT_DRAWN = ("audit", "questions")
+"""The audit has a run of its own below; the walk shows the questions."""
+
+
+def keys(view: View) -> tuple[str, ...]:
+    """Return the keys that open a view from the first one."""
+    return () if view is VIEWS[0] else (view.key or "i",)
+
+
 SHOTS = (
     Shot("themes/split", "split", two_masters),
     Shot("themes/split-light", "split", two_masters, theme="light"),
     Shot("themes/split-high-contrast", "split", two_masters, theme="high-contrast"),
     Shot("themes/split-80x24", "split", two_masters, size=(80, 24)),
-    Shot("views/overview", "migration", migrating, size=(160, 50)),
-    Shot("views/beliefs", "split", two_masters, ("W",)),
-    Shot("views/detail", "partial", suspected, ("i",)),
-    Shot("views/members", "split", two_masters, ("2",)),
-    Shot("views/suspicions", "partial", suspected, ("3",)),
-    Shot("views/partitions", "migration", migrating, ("4",)),
-    Shot("views/migrations", "migration", migrating, ("5",)),
-    Shot("views/network", "split", cut, ("6",)),
-    Shot("views/join-lists", "split", two_masters, ("7",)),
-    Shot("views/events", "split", two_masters, ("8",)),
-    Shot("views/time", "split", two_masters, ("9",)),
-    Shot("views/data", "kill-during-migration", migrating, ("V",)),
-    Shot("views/demos", "split", two_masters, ("D",)),
+    *(
+        Shot(
+            f"views/{PAGES.get(view.name, view.name)}",
+            *STORIES.get(view.name, ("split", two_masters)),
+            keys(view),
+            size=(160, 50) if view is VIEWS[0] else SIZE,
+        )
+        for view in VIEWS
+        if view.name not in NOT_DRAWN
+    ),
     Shot("views/help", "split", two_masters, ("question_mark",)),
     Shot("views/confirm", "split", two_masters, ("K",)),
 )

@@ -130,10 +130,7 @@ class AuditScreen(ViewScreen):
         self.handlers |= {"audit-run": self._run_or_stop, "audit-jump": lambda _: self._jump()}
 
     def body(self) -> Iterable[Widget]:
-        yield self.title_line
-        yield self.watched_line
-        yield self.audit_line
-        yield self.findings
+        return self.title_line, self.watched_line, self.audit_line, self.findings
 
     @property
     def table(self) -> LineTable:

@@ -35,7 +35,7 @@ class EventCursorScreen(ViewScreen):
         self._chosen: Record | None = None
         """The event that the cursor was put on, which need not be the first one of its row."""
         self._awaited: Pointed | None = None
-        """Where the cursor is to go as soon as that event is told, and whether it is to be explained there."""
+        """The event to which the cursor moves as soon as it arrives, and whether it is then explained."""
         self.tail: TailLog[Entry] = TailLog(
             self._format.entry_line,
             title=HEADINGS[LEVELS[0]],

@@ -55,7 +55,7 @@ class EventsScreen(EventCursorScreen):
         self._zoom_us = 0
         self._subjects: tuple[Subject, ...] = ()
         self._subject_index = 0
-        """Which of the subjects is told."""
+        """Which of the subjects is shown."""
         self._feed = LevelFeed(session, self.tail)
         self.handlers |= {
             "event-fields": lambda _: self._open_pointed(),
@@ -75,9 +75,7 @@ class EventsScreen(EventCursorScreen):
         }
 
     def body(self) -> Iterable[Widget]:
-        yield self.tail
-        yield self.diagram
-        yield self.pane
+        return self.tail, self.diagram, self.pane
 
     # What the console asks
 

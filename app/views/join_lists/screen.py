@@ -10,7 +10,7 @@ from textual.widget import Widget
 from quarterdeck.app.console_interface import ConsoleInterface, Refusal
 from quarterdeck.app.screen.columns import BoardModel, ColumnOf
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
-from quarterdeck.app.screen.view_screen import ViewScreen
+from quarterdeck.app.screen.view_screen import ViewScreen, show_if
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.join_lists.editor import JoinListEditor
 from quarterdeck.backend.core.address import Address
@@ -141,11 +141,7 @@ class JoinListsScreen(ViewScreen):
         }
 
     def body(self) -> Iterable[Widget]:
-        yield self.title_line
-        yield self.pairs
-        yield self.why
-        yield self.spread
-        yield self.lists
+        return self.title_line, self.pairs, self.why, self.spread, self.lists
 
     @property
     def table(self) -> LineTable:
@@ -202,8 +198,7 @@ class JoinListsScreen(ViewScreen):
         self._pairs.update(why_not_merging(picture, now_us))
         there = bool(self._pairs.keys)
         for widget in (self.pairs, self.why):
-            if widget.display != there:
-                widget.display = there
+            show_if(widget, there)
 
     def _explain(self) -> None:
         pair = self._pairs.row(self.pairs.cursor_key)
@@ -263,8 +258,7 @@ class JoinListsScreen(ViewScreen):
             if spread is not None:
                 parts[spread.master] = TableCell(spread.text, "good" if spread.has == spread.members else "plain")
         self.spread.show([TableCell("edited", "strong"), *parts.values()] if parts else [])
-        if self.spread.display != bool(parts):
-            self.spread.display = bool(parts)
+        show_if(self.spread, bool(parts))
 
 
 def pair_facts(pair: Pair) -> Iterator[Fact]:

@@ -11,7 +11,7 @@ from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface, Refusal
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
-from quarterdeck.app.screen.view_screen import COLUMNS_BESIDE_PICTURES, ViewScreen
+from quarterdeck.app.screen.view_screen import COLUMNS_BESIDE_PICTURES, ViewScreen, show_if
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.network.model import FaultModel, LinkModel, fault_facts, undo_text
 from quarterdeck.backend.core.commands.commands import BlockMode
@@ -126,10 +126,7 @@ class NetworkScreen(ViewScreen):
         }
 
     def body(self) -> Iterable[Widget]:
-        yield self.title_line
-        yield Horizontal(self.topology, self.matrix, id="network-body")
-        yield self.plan_sheet
-        yield self.faults
+        return self.title_line, Horizontal(self.topology, self.matrix, id="network-body"), self.plan_sheet, self.faults
 
     @property
     def table(self) -> LineTable:
@@ -167,8 +164,7 @@ class NetworkScreen(ViewScreen):
         self._draw()
         self._fault_model.update(faults, now_us)
         self.faults.show()
-        if self.faults.display != bool(faults):
-            self.faults.display = bool(faults)
+        show_if(self.faults, bool(faults))
         self._predict()
 
     def tick(self, *, news: bool) -> None:
@@ -230,8 +226,7 @@ class NetworkScreen(ViewScreen):
             (self.topology, layout != "matrix" and members <= MOST_DRAWN),
             (self.matrix, layout != "drawing" or members > MOST_DRAWN),
         ):
-            if widget.display != wanted:
-                widget.display = wanted
+            show_if(widget, wanted)
 
     def _draw(self) -> None:
         if not self.topology.display:
@@ -246,8 +241,7 @@ class NetworkScreen(ViewScreen):
 
     def _predict(self) -> None:
         """Simulate what the plan would do, again when the plan, or what it is applied to, has changed."""
-        if self.plan_sheet.display != (self._plan is not None):
-            self.plan_sheet.display = self._plan is not None
+        show_if(self.plan_sheet, self._plan is not None)
         if self._plan is None:
             self._predicted_for = None
             if self._predictor is not None:

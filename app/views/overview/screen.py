@@ -96,9 +96,7 @@ class OverviewScreen(ViewScreen):
         }
 
     def body(self) -> Iterable[Widget]:
-        yield self.verdict
-        yield self.pulses
-        yield self.overview
+        return self.verdict, self.pulses, self.overview
 
     @property
     def table(self) -> LineTable:

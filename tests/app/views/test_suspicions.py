@@ -124,7 +124,7 @@ def test_only_those_with_suspicions_can_be_shown() -> None:
 
 def test_without_a_master_nobody_decides() -> None:
     async def steps(console: Console, pilot: Pilot[None]) -> None:
-        assert "nobody decides" in screen_text(console)
+        assert "so nothing is decided" in screen_text(console)
 
     played(FakeCluster(FIVE), steps)
 
