@@ -47,7 +47,7 @@ PATTERNS: list[LogPattern] = [
     log_pattern("life", " starting at ", rf"[^\n]*\d[^\n]* starting at {ADDRESS}", lambda _: logged.LoggedStart()),
     log_pattern(
         "life", "Resetting local member UUID", rf"Resetting local member UUID\. Previous: ({UUID}), new: ({UUID})",
-        lambda found: logged.LoggedUuidReset(found[1].lower(), found[2].lower()),
+        lambda found: logged.LoggedUuidReset(found[1].lower(), found[2].lower()), ("Resetting ",),
     ),
     log_pattern(
         "life", "Running shutdown hook", r"Running shutdown hook", lambda _: logged.LoggedShutdown("the process was asked to end")
@@ -79,7 +79,7 @@ PATTERNS: list[LogPattern] = [
     log_pattern(
         "membership", "Not updating members because caller",
         rf"Not updating members because caller: ({ADDRESS}) (is not known master: [^\n]*)",
-        lambda found: ListRejected(0, address(found[1]), found[2]),
+        lambda found: ListRejected(0, address(found[1]), found[2]), ("Not updating members",),
     ),
     log_pattern(
         "membership", "Not updating members received",

@@ -48,7 +48,7 @@ def log_pattern(
     meaning: Callable[[re.Match[str]], ParsedMessage],
     signs: tuple[str, ...] = (),
 ) -> LogPattern:
-    """Make a pattern of messages that may make an event. Give `signs` where `needle` is common in other lines."""
+    """Make a pattern of messages that may make an event. Give rarer `signs` for a common needle, or a short one for many."""
     return LogPattern(subject, needle, re.compile(pattern, re.DOTALL), meaning, signs or (needle,))
 
 

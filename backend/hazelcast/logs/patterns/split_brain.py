@@ -84,7 +84,7 @@ PATTERNS: list[LogPattern] = [
     ),
     log_pattern(
         "merge", " is merging [", rf"{ADDRESS} is merging \[[^\]]*\] to ({ADDRESS})",
-        lambda found: logged.LoggedMergeStart(address(found[1])),
+        lambda found: logged.LoggedMergeStart(address(found[1])), ("merging ",),
     ),
     log_pattern(
         "merge", "to FROZEN", r"(Could not change cluster state to FROZEN[^\n]*)",

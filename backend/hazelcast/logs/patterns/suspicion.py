@@ -30,7 +30,7 @@ def _asking(found: re.Match[str]) -> logged.ParsedMessage:
 PATTERNS: list[LogPattern] = [
     log_pattern(
         "suspicion", "is suspected to be dead", rf"({MEMBER}) is suspected to be dead(?: for reason: ([^\n]*))?",
-        lambda found: logged.LoggedSuspicion(mentioned_member(found[1]), found[2] or ""),
+        lambda found: logged.LoggedSuspicion(mentioned_member(found[1]), found[2] or ""), ("uspect",),
     ),
     log_pattern(
         "suspicion", "because it has not sent any heartbeats",
@@ -48,7 +48,7 @@ PATTERNS: list[LogPattern] = [
     ),
     log_pattern(
         "suspicion", "Removed suspicion ", rf"Removed suspicion (?:of|from) ({MEMBER})\. Reason: ([^\n]*)",
-        lambda found: logged.LoggedSuspicionCleared(mentioned_member(found[1]), found[2]),
+        lambda found: logged.LoggedSuspicionCleared(mentioned_member(found[1]), found[2]), ("uspicion",),
     ),
     log_pattern(
         "suspicion", "eceived suspicion request from", rf"Received suspicion request from:? ({MEMBER})",
@@ -62,7 +62,7 @@ PATTERNS: list[LogPattern] = [
     ),
     log_pattern(
         "claim", "Mastership of ", rf"Mastership of ({MEMBER}) is accepted",
-        lambda found: logged.LoggedClaimAcceptance(address(found[1])),
+        lambda found: logged.LoggedClaimAcceptance(address(found[1])), ("astership",),
     ),
     log_pattern(
         "claim", " claims mastership but ", rf"(?:[\w.$]+Exception: )?({MEMBER}) (claims mastership but [^\n!]*)",
@@ -82,7 +82,7 @@ PATTERNS: list[LogPattern] = [
     log_pattern(
         "disconnection", "because it has disconnected from some",
         rf"Removing ({MEMBER}) (because it has disconnected from some of the members)",
-        lambda found: logged.LoggedRemoval(mentioned_member(found[1]), found[0]),
+        lambda found: logged.LoggedRemoval(mentioned_member(found[1]), found[0]), ("because it has ",),
     ),
     known(
         "suspicion",
