@@ -23,11 +23,11 @@ from quarterdeck.backend.picture.text.formatting import (
 )
 
 MOST_EVENTS = 40
-"""Events of an episode that are told beside it."""
+"""How many events of an episode are listed beside it."""
 
 
 def facts_of(record: Record, words: str) -> tuple[Fact, ...]:
-    """What is told of `record` in `words`, the envelope of it and every field of its event."""
+    """Return the words of a record, its envelope and every field of its event."""
     fields = msgspec.to_builtins(record.event, enc_hook=str)
     return (
         Fact("event", words, "strong"),
@@ -42,7 +42,7 @@ def facts_of(record: Record, words: str) -> tuple[Fact, ...]:
 def episode_facts(
     episode: Episode, sentence: Sentence, time_of: Callable[[Record], str], name_of: NameOf
 ) -> tuple[Fact, ...]:
-    """What is told of an episode, and the first of its events."""
+    """Return the sentence of an episode, and the first of its events."""
     events = (
         Fact(
             "" if place else "events",
@@ -66,7 +66,7 @@ def episode_facts(
 
 
 def exported(record: Record) -> dict[str, str]:
-    """A record as a row of a file: the envelope, and the event as JSON."""
+    """Return a record as a row of a file: the envelope, and the event as JSON."""
     return {
         "at_us": str(record.at),
         "utc_us": str(record.utc),

@@ -1,9 +1,8 @@
-"""The levels at which events are told: as episodes, as decisions with a line a second for the rest, or each by itself."""
+"""The levels at which events are listed: as episodes, as decisions with a line a second for the rest, or each by itself."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Literal, get_args
 
 from quarterdeck.app.events.lines import EventLine, LineFormat
@@ -38,42 +37,41 @@ MOST_SEARCHED = 200
 
 
 class EpisodeLine:
-    """A line for an episode; its sentence grows with it."""
+    """The line of an episode; its sentence grows with it."""
 
-    __slots__ = ("_said", "_said_of", "episode")
+    __slots__ = ("_count", "_sentence", "episode")
 
     def __init__(self, episode: Episode) -> None:
         self.episode = episode
-        self._said = Sentence("", "plain", 0)
-        self._said_of = 0
+        self._sentence = Sentence("", "plain", 0)
+        self._count = 0
 
     @property
     def record(self) -> Record:
-        """The event that it began with."""
+        """The record that the episode began with."""
         return self.episode.first
 
     def sentence(self) -> Sentence:
-        """What happened so far."""
-        if self._said_of != self.episode.count:
-            self._said, self._said_of = sentence_of(self.episode), self.episode.count
-        return self._said
+        """Return what happened so far."""
+        if self._count != self.episode.count:
+            self._sentence, self._count = sentence_of(self.episode), self.episode.count
+        return self._sentence
 
     def words(self, name_of: NameOf) -> str:
         return self.sentence().text
 
     def holds(self, record: Record) -> bool:
-        """Whether `record` belongs to it, as far as it remembers."""
+        """Return whether `record` is among those that the episode remembers."""
         wanted = identity(record)
-        return any(identity(one) == wanted for one in self.episode.records)
+        return any(identity(remembered) == wanted for remembered in self.episode.records)
 
-    def matches(self, wanted: EventFilter, name_of: NameOf) -> bool:
-        """Whether a filter selects the sentence, with all whom it tells of, or any event of it."""
+    def matches(self, selection: EventFilter, name_of: NameOf) -> bool:
+        """Return whether a filter selects the sentence, with all members that it is about, or any event of it."""
         episode = self.episode
-        said = " ".join((self.sentence().text, *episode.tellers, *episode.subjects, *sorted(episode.kinds))).casefold()
-        if wanted.accepts(episode.first, lambda: said):
+        words = " ".join((self.sentence().text, *episode.tellers, *episode.subjects, *sorted(episode.kinds))).casefold()
+        if selection.accepts(episode.first, lambda: words):
             return True
-        told = (EventLine(record) for record in episode.records[:MOST_SEARCHED])
-        return any(wanted.accepts(one.record, partial(one.folded, name_of)) for one in told)
+        return any(EventLine(record).matches(selection, name_of) for record in episode.records[:MOST_SEARCHED])
 
 
 class BusyLine:
@@ -88,6 +86,10 @@ class BusyLine:
     def words(self, name_of: NameOf) -> str:
         return self.second.text
 
+    def matches(self, selection: EventFilter, name_of: NameOf) -> bool:
+        """Return whether a filter selects the line."""
+        return selection.accepts(self.record, self.second.text.casefold)
+
 
 Entry = EventLine | EpisodeLine | BusyLine
 
@@ -96,7 +98,7 @@ class LevelFormat(LineFormat):
     """Writes lines of every level in the same columns."""
 
     def entry_line(self, entry: Entry) -> TailLine:
-        """The line of an entry."""
+        """Return the line of an entry."""
         if isinstance(entry, EventLine):
             return self.line(entry)
         if isinstance(entry, BusyLine):
@@ -108,27 +110,9 @@ class LevelFormat(LineFormat):
         events = f"({counted(sentence.events, 'event')})"
         return TailLine(f"{time}  {fit(sentence.text, room)}{events:>{COUNT_WIDTH}}", sentence.tone)
 
-    def entry_matcher(self, text: str) -> EntryMatcher:
-        """Whether an entry is selected by a filter's text."""
-        return EntryMatcher(EventFilter.of(text), self._name_of)
-
-
-class EntryMatcher:
-    """Whether an entry is selected."""
-
-    def __init__(self, wanted: EventFilter, name_of: NameOf) -> None:
-        self._wanted, self._name_of = wanted, name_of
-
-    def __call__(self, entry: Entry) -> bool:
-        if isinstance(entry, EpisodeLine):
-            return entry.matches(self._wanted, self._name_of)
-        if isinstance(entry, BusyLine):
-            return self._wanted.accepts(entry.record, entry.second.text.casefold)
-        return self._wanted.accepts(entry.record, lambda: entry.folded(self._name_of))
-
 
 class LevelFeed:
-    """Gives a tail the lines of the level that is chosen."""
+    """Feeds a tail with the lines of the chosen level."""
 
     def __init__(self, session: ConsoleSession, tail: TailLog[Entry]) -> None:
         self._session, self._tail = session, tail
@@ -136,41 +120,41 @@ class LevelFeed:
         self._decisions = Decisions()
         self._episodes: Episodes | None = None
         self._revision = 0
-        self._told = 0
-        """The number of the latest episode that was given."""
+        self._latest = 0
+        """The number of the latest episode that the tail got."""
 
     def level_named(self, text: str) -> Level | None:
-        """The level of this name, the next one when there is none; None for a name that is none."""
+        """Return the level of this name, the next one for an empty name; None if there is no such level."""
         if not text:
             return LEVELS[(LEVELS.index(self.level) + 1) % len(LEVELS)]
-        return next((one for one in LEVELS if one == text), None)
+        return next((level for level in LEVELS if level == text), None)
 
     def choose(self, level: Level, records: Sequence[Record]) -> None:
-        """Tell everything anew, at another level."""
+        """List everything anew, at another level."""
         self.level = level
         self._tail.set_heading(HEADINGS[level])
         self.restart(records)
 
     def restart(self, records: Sequence[Record]) -> None:
-        """Tell everything anew; `records` are the events that are at hand."""
+        """List everything anew; `records` are those at hand."""
         self._decisions = Decisions()
-        self._episodes, self._told = self._session.episodes, 0
+        self._episodes, self._latest = self._session.episodes, 0
         self._tail.restart(self._new_episodes() if self.level == "episode" else self._lines(records))
 
     def extend(self, records: Sequence[Record]) -> None:
-        """These have come since."""
+        """Add the lines of new records."""
         if self.level != "episode":
             self._tail.extend(self._lines(records))
 
     @property
     def stale(self) -> bool:
-        """Whether there is more to tell of episodes than is told."""
+        """Whether episodes have changed since the tail was last fed."""
         episodes = self._session.episodes
-        told = episodes is self._episodes and episodes.revision == self._revision
-        return self.level != "everything" and not told
+        is_current = episodes is self._episodes and episodes.revision == self._revision
+        return self.level != "everything" and not is_current
 
     def grow(self, records: Sequence[Record]) -> None:
-        """Tell of episodes that are new, and of lines that have grown: a filter may take them now."""
+        """Add episodes that are new, and lines that have grown so that a filter selects them now."""
         episodes = self._session.episodes
         if not self.stale:
             return
@@ -186,18 +170,18 @@ class LevelFeed:
     def _lines(self, records: Sequence[Record]) -> list[Entry]:
         if self.level == "everything":
             return [EventLine(record) for record in records]
-        picked = self._decisions.lines(records)
-        return [BusyLine(one) if isinstance(one, BusySecond) else EventLine(one) for one in picked]
+        shown = self._decisions.lines(records)
+        return [BusyLine(line) if isinstance(line, BusySecond) else EventLine(line) for line in shown]
 
     def _new_episodes(self) -> list[Entry]:
-        fresh = self._session.episodes.after(self._told)
+        fresh = self._session.episodes.after(self._latest)
         if fresh:
-            self._told = fresh[-1].number
-        return [EpisodeLine(one) for one in fresh]
+            self._latest = fresh[-1].number
+        return [EpisodeLine(episode) for episode in fresh]
 
 
 def exported_entry(entry: Entry) -> dict[str, str]:
-    """An entry as a row of a file."""
+    """Return an entry as a row of a file."""
     from quarterdeck.app.events.fields import exported  # not before the first picture is painted
 
     if isinstance(entry, EventLine):

@@ -40,7 +40,7 @@ class EventCursorScreen(ViewScreen):
             self._format.entry_line,
             title=HEADINGS[LEVELS[0]],
             cursor=True,
-            matcher_of=self._format.entry_matcher,
+            matcher_of=self._format.matcher,
             id="events-tail",
         )
         self.diagram = SpaceTimeDiagram(clock_text, self._format.time_width, self._row_words, id="space-time")

@@ -315,7 +315,7 @@ class HappenedPane(OverviewPane):
             title="",
             headed=False,
             cursor=True,
-            matcher_of=self._format.entry_matcher,
+            matcher_of=self._format.matcher,
             id="tail",
         )
         self._feed = LevelFeed(session, self.tail)

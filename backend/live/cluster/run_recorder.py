@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from threading import Lock
 
 from quarterdeck.backend.core.events import FORM, Event, JournalChanged, Record
+from quarterdeck.backend.core.membership.events import ListInstalled, SuspicionCleared, SuspicionRaised
+from quarterdeck.backend.core.membership.views.member_list import MemberList, member_list_text
 from quarterdeck.backend.journal.writer import JournalWriter
-from quarterdeck.backend.live.cluster.member_log import log_record
 from quarterdeck.backend.live.member.run_clock import RunClock
+
+_LOG = logging.getLogger(__name__)
 
 
 class RunRecorder:
@@ -55,3 +59,19 @@ class RunRecorder:
         """Have the journal on disk. Raises `JournalFailed` when it cannot be written."""
         if self._journal is not None:
             self._journal.flush()
+
+
+def log_record(record: Record, *, legacy: bool) -> None:
+    """Write what `record` says into the log, if it belongs there; `legacy` is the list format without a version."""
+    if not _LOG.isEnabledFor(logging.INFO):
+        return
+    match record.event:
+        case ListInstalled(version, lineage, _, members):
+            text = member_list_text(MemberList(version, members, lineage), record.uuid, legacy=legacy)
+            _LOG.info("%s\n\n%s\n", record.member, text)
+        case SuspicionRaised(suspect, uuid, reason):
+            _LOG.warning("%s: %s - %s is suspected to be dead for reason: %s", record.member, suspect, uuid, reason)
+        case SuspicionCleared(suspect, uuid, reason):
+            _LOG.info("%s: removed suspicion of %s - %s. Reason: %s", record.member, suspect, uuid, reason)
+        case _:
+            pass

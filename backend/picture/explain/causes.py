@@ -6,13 +6,20 @@ one thing happened before another is never reason enough.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from quarterdeck.backend.core.causes import RecordId
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.events.catalogue import ROWS
-from quarterdeck.backend.picture.explain.event_index import DirectCause, Effect, EventIndex, identity, message_cause
+from quarterdeck.backend.picture.explain.event_index import (
+    Causes,
+    DirectCause,
+    Effect,
+    EventIndex,
+    identity,
+    message_cause,
+)
 from quarterdeck.backend.picture.explain.healing_causes import HEALING_RULES
 from quarterdeck.backend.picture.explain.membership_causes import MEMBERSHIP_RULES
 from quarterdeck.backend.picture.explain.partition_causes import PARTITION_RULES
@@ -65,10 +72,10 @@ def direct_causes(event_index: EventIndex, record: Record) -> list[DirectCause]:
         return []
     effect, rule = Effect(event_index, place, record), RULES.get(type(record.event))
     found = rule(effect, record.event) if rule is not None else followed(effect)
-    return [one._replace(message=one.message and one.record.member != record.member) for one in found]
+    return [cause._replace(message=cause.message and cause.record.member != record.member) for cause in found]
 
 
-def followed(effect: Effect) -> Iterator[DirectCause]:
+def followed(effect: Effect) -> Causes:
     """Yield what an event follows from by its row alone."""
     for kind, reason, deeper in ROWS[type(effect.record.event)].follows:
         yield from message_cause(effect.own(kind), reason, deeper=deeper)

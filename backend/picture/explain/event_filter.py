@@ -13,7 +13,7 @@ from quarterdeck.backend.picture.events.catalogue import kind_of
 TERM = re.compile(
     r'(?P<turned>!?)(?:(?P<field>kind|member|life):)?(?:/(?P<expression>(?:[^/\\]|\\.)+)/|"(?P<phrase>[^"]*)"?|(?P<word>\S*))'
 )
-"""A term of a selection. A quote that is not closed yet holds the rest: somebody is still typing."""
+"""A term of a selection. A quote that is not closed yet holds the rest: the user is still typing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class FilterTerm:
             case "member":
                 return _one_fits(record.member.casefold(), self.wanted)
             case "life":
-                return any(record.uuid.startswith(one) for one in self.wanted)
+                return any(record.uuid.startswith(beginning) for beginning in self.wanted)
             case _:
                 return self.wanted[0] in words()
 
@@ -62,10 +62,10 @@ def _term(found: re.Match[str]) -> FilterTerm | None:
     if found["expression"] is not None and not found["field"] and _can_be_read(found["expression"]):
         return FilterTerm("expression", (found["expression"],), bool(found["turned"]))
     said = (found["phrase"], found["expression"], found["word"])
-    text = next((one for one in said if one is not None), "")
+    text = next((part for part in said if part is not None), "")
     field = found["field"] or ""
     if field:
-        wanted = tuple(filter(None, (one if field == "life" else one.casefold() for one in text.split(","))))
+        wanted = tuple(filter(None, (name if field == "life" else name.casefold() for name in text.split(","))))
     else:
         wanted = tuple(filter(None, (text.casefold(),)))
     if not wanted or (not field and not found["phrase"] and text == "!"):

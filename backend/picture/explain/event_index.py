@@ -27,7 +27,7 @@ def identity(record: Record) -> RecordId:
 
 
 class EventIndex:
-    """Records in the order in which they were told, no effect before its cause. Grows at the end.
+    """Records in the order in which they were received, no effect before its cause. Grows at the end.
 
     `name_of` knows the labels of members whose start is not among the records.
     """
@@ -40,7 +40,7 @@ class EventIndex:
         self._of_kind: defaultdict[type, list[int]] = defaultdict(list)
         self._of_migration: defaultdict[str, list[int]] = defaultdict(list)
         self._labels: dict[Address, str] = {}
-        self._label_of_life: dict[str, str] = {}
+        self._label_of_incarnation: dict[str, str] = {}
         self.extend(records)
 
     def extend(self, records: Iterable[Record]) -> None:
@@ -53,7 +53,7 @@ class EventIndex:
             self._places[identity(record)] = place
             self._of_member[kind, record.member].append(place)
             self._of_kind[kind].append(place)
-            self._label_of_life[record.uuid] = record.member
+            self._label_of_incarnation[record.uuid] = record.member
             migration_id = getattr(event, "migration_id", None)
             if migration_id is not None:
                 self._of_migration[migration_id].append(place)
@@ -78,7 +78,7 @@ class EventIndex:
 
     def label_of_incarnation(self, uuid: str) -> str:
         """Return the member whose incarnation `uuid` is; empty when nothing was heard of it."""
-        return self._label_of_life.get(uuid, "")
+        return self._label_of_incarnation.get(uuid, "")
 
     def by(self, label: str, kind: type[Event], before: int) -> Iterator[Record]:
         """Yield what `label` did of this kind before the place `before`, the latest first."""
@@ -111,6 +111,9 @@ class DirectCause(NamedTuple):
     deeper: bool = True
 
 
+Causes = Iterator[DirectCause]
+
+
 class Effect(NamedTuple):
     """A record whose causes are looked for."""
 
@@ -126,13 +129,13 @@ class Effect(NamedTuple):
         return next(self.all_own(kind, accepts), None)
 
     def all_own(self, kind: type[Event], accepts: Accepts | None = None) -> Iterator[Record]:
-        """All of this kind that the same incarnation has told before, the latest first."""
+        """Yield all of this kind that the same incarnation recorded before, the latest first."""
         uuid = self.record.uuid
-        for one in self.event_index.by(self.record.member, kind, self.place):
-            if one.uuid != uuid:
+        for record in self.event_index.by(self.record.member, kind, self.place):
+            if record.uuid != uuid:
                 return
-            if accepts is None or accepts(one.event):
-                yield one
+            if accepts is None or accepts(record.event):
+                yield record
 
     def of(self, label: str, kind: type[Event], accepts: Accepts | None = None) -> Record | None:
         """Return the latest of this kind that the member `label` has recorded before."""
@@ -151,8 +154,12 @@ class Effect(NamedTuple):
         return self.event_index.label_of(address)
 
     def is_own(self, address: Address) -> bool:
-        """Whether the member that tells this is the one at `address`."""
+        """Return whether the member that recorded this is the one at `address`."""
         return self.event_index.label_of(address) == self.record.member
+
+
+Rule = Callable[[Effect, Any], Causes]
+"""Yields the direct causes of an event of one class, the most telling first."""
 
 
 def event_of(kind: type[EventType], record: Record) -> EventType:
@@ -167,17 +174,13 @@ def first(records: Iterable[Record], accepts: Accepts | None) -> Record | None:
     return next((record for record in records if accepts is None or accepts(record.event)), None)
 
 
-def local_cause(record: Record | None, reason: str, *, deeper: bool = True) -> Iterator[DirectCause]:
-    """`record`, if there is one, as a cause that needed no message."""
+def local_cause(record: Record | None, reason: str, *, deeper: bool = True) -> Causes:
+    """Yield `record`, if there is one, as a cause that needed no message."""
     if record is not None:
         yield DirectCause(record, reason, False, deeper)
 
 
-def message_cause(record: Record | None, reason: str, *, deeper: bool = True) -> Iterator[DirectCause]:
-    """`record`, if there is one, as a cause that arrived as a message, unless the same member told it."""
+def message_cause(record: Record | None, reason: str, *, deeper: bool = True) -> Causes:
+    """Yield `record`, if there is one, as a cause that arrived as a message, unless the same member recorded it."""
     if record is not None:
         yield DirectCause(record, reason, True, deeper)
-
-
-Rule = Callable[[Effect, Any], Iterator[DirectCause]]
-"""Gives the direct causes of an event of one kind, the most telling first."""

@@ -32,7 +32,7 @@ ABOUT = (
     "destination",
     "source",
 )
-"""Fields that name another member than the one that tells, by address or by label."""
+"""Fields that name another member than the one that records the event, by address or by label."""
 
 
 class Subject(NamedTuple):
@@ -104,7 +104,7 @@ def _migration(event_index: EventIndex, migration_id: str) -> EventTrace:
 def _claim(event_index: EventIndex, begun: Record) -> EventTrace:
     """From the suspicions that made the member claim to the lists that came of it."""
     led = [because.record for because in direct_causes(event_index, begun)]
-    records = [*sorted(led, key=lambda one: event_index.place_of(one) or 0), begun]
+    records = [*sorted(led, key=lambda record: event_index.place_of(record) or 0), begun]
     lineage, ended, outcome = "", False, "its end is not known"
     claimant = begun.member
     for record in _after(event_index, begun):
@@ -138,8 +138,8 @@ def _merge(event_index: EventIndex, begun: Record) -> EventTrace:
     event = event_of(events.MergeStarted, begun)
     movers = {event_index.label_of(address) for address in event.merging}
     verdicts = [because.record for because in direct_causes(event_index, begun)]
-    records = [*sorted(verdicts, key=lambda one: event_index.place_of(one) or 0), begun]
-    lives: set[str] = set()
+    records = [*sorted(verdicts, key=lambda record: event_index.place_of(record) or 0), begun]
+    moved_uuids: set[str] = set()
     arrived: set[str] = set()
     outcome = "not all have arrived"
     for record in _after(event_index, begun):
@@ -149,13 +149,15 @@ def _merge(event_index: EventIndex, begun: Record) -> EventTrace:
             outcome = f"given up: {said.reason}"
             break
         if isinstance(said, events.MemberMerging) and record.member in movers and said.target == event.target:
-            lives.add(said.next_uuid)
+            moved_uuids.add(said.next_uuid)
             records.append(record)
         elif isinstance(said, events.ClusterStateChanged) and record.member in movers and said.state == "FROZEN":
             records.append(record)
-        elif record.uuid in lives and isinstance(said, events.MemberStarted | events.JoinRequested | EntriesMerged):
+        elif record.uuid in moved_uuids and isinstance(
+            said, events.MemberStarted | events.JoinRequested | EntriesMerged
+        ):
             records.append(record)
-        elif record.uuid in lives and isinstance(said, events.ListInstalled) and said.cause == "joined":
+        elif record.uuid in moved_uuids and isinstance(said, events.ListInstalled) and said.cause == "joined":
             records.append(record)
             arrived.add(record.uuid)
         elif (
@@ -185,7 +187,7 @@ def _member(event_index: EventIndex, label: str) -> EventTrace:
 
 def _labels_named(event_index: EventIndex, event: Event) -> list[str]:
     named = (getattr(event, field, None) for field in ABOUT)
-    return list(dict.fromkeys(event_index.label_of(Address(one)) for one in named if isinstance(one, str)))
+    return list(dict.fromkeys(event_index.label_of(Address(name)) for name in named if isinstance(name, str)))
 
 
 def _after(event_index: EventIndex, begun: Record) -> Iterator[Record]:

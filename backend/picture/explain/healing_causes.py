@@ -5,37 +5,30 @@ Partial Member Disconnection Resolution and Split-brain Recovery Improvements; s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.picture.explain.event_index import (
-    DirectCause,
-    Effect,
-    Rule,
-    event_of,
-    local_cause,
-    message_cause,
-)
+from quarterdeck.backend.picture.explain.event_index import Causes, Effect, Rule, event_of, local_cause, message_cause
 
 # Partial disconnections
 
 
-def _held_back(effect: Effect, event: events.MemberHeldBack) -> Iterator[DirectCause]:
+def _held_back(effect: Effect, event: events.MemberHeldBack) -> Causes:
     label = effect.name(event.address)
     settled = effect.own(events.DisconnectionResolved, lambda one: event.address in one.remove)
     yield from local_cause(settled, f"{label} had to go for links that were down")
     yield from message_cause(effect.of(label, events.MasterChanged), f"{label} wants in", deeper=settled is None)
 
 
-def _join_delayed(effect: Effect, event: events.JoinDelayed) -> Iterator[DirectCause]:
+def _join_delayed(effect: Effect, event: events.JoinDelayed) -> Causes:
     held = effect.at(event.master, events.MemberHeldBack, lambda one: effect.is_own(one.address))
     yield from message_cause(held, f"{effect.name(event.master)} holds it back")
 
 
-def _reported(effect: Effect, event: events.DisconnectionReported) -> Iterator[DirectCause]:
+def _reported(effect: Effect, event: events.DisconnectionReported) -> Causes:
     reporter = effect.name(event.reporter)
     for suspect in event.suspects:
         raised = effect.of(reporter, events.SuspicionRaised, partial(_is_about, suspect))
@@ -48,24 +41,24 @@ def _is_about(suspect: Address, raised: events.SuspicionRaised) -> bool:
     return raised.suspect == suspect
 
 
-def _resolved(effect: Effect, event: events.DisconnectionResolved) -> Iterator[DirectCause]:
+def _resolved(effect: Effect, event: events.DisconnectionResolved) -> Causes:
     before = effect.own(events.DisconnectionResolved)
-    told: set[Address] = set()
+    reporters: set[Address] = set()
     for report in effect.all_own(events.DisconnectionReported):
         if before is not None and report.seq < before.seq:
             return
         said = event_of(events.DisconnectionReported, report)
-        if said.reporter not in told and said.suspects:
+        if said.reporter not in reporters and said.suspects:
             concerns = said.reporter in event.remove or any(suspect in event.remove for suspect in said.suspects)
             if concerns:
                 yield from local_cause(report, f"{effect.name(said.reporter)} cannot reach some of them")
-        told.add(said.reporter)
+        reporters.add(said.reporter)
 
 
 # Merges
 
 
-def _verdict(effect: Effect, event: events.MergeVerdict) -> Iterator[DirectCause]:
+def _verdict(effect: Effect, event: events.MergeVerdict) -> Causes:
     theirs = effect.at(event.remote, events.ListInstalled)
     there = _listed(theirs) or {event.remote}
     edited = effect.own(events.JoinListChanged, lambda one: not there.isdisjoint(one.addresses))
@@ -97,7 +90,7 @@ def _healed_between(effect: Effect, here: set[str], there: set[str]) -> Record |
     return effect.anywhere(events.LinkChanged, mended)
 
 
-def _not_merging(effect: Effect, event: events.NotMerging) -> Iterator[DirectCause]:
+def _not_merging(effect: Effect, event: events.NotMerging) -> Causes:
     if event.cause == "verdict":
         verdict = effect.own(events.MergeVerdict, lambda one: one.remote == event.remote)
         yield from local_cause(verdict, "that is what it found")
@@ -112,7 +105,7 @@ def _not_merging(effect: Effect, event: events.NotMerging) -> Iterator[DirectCau
             yield from local_cause(edited, "its join list was edited")
 
 
-def _merge_started(effect: Effect, event: events.MergeStarted) -> Iterator[DirectCause]:
+def _merge_started(effect: Effect, event: events.MergeStarted) -> Causes:
     decided = effect.own(events.MergeVerdict, lambda one: one.remote == event.target and one.decision == "local-merges")
     yield from local_cause(decided, "it is the one that has to go")
     theirs = effect.at(
@@ -121,7 +114,7 @@ def _merge_started(effect: Effect, event: events.MergeStarted) -> Iterator[Direc
     yield from message_cause(theirs, f"{effect.name(event.target)} found the same", deeper=decided is None)
 
 
-def _member_merging(effect: Effect, event: events.MemberMerging) -> Iterator[DirectCause]:
+def _member_merging(effect: Effect, event: events.MemberMerging) -> Causes:
     own = effect.own(events.MergeStarted, lambda one: one.target == event.target)
     yield from local_cause(own, "it leads its cluster there")
     if own is None:
@@ -131,7 +124,7 @@ def _member_merging(effect: Effect, event: events.MemberMerging) -> Iterator[Dir
         yield from message_cause(led, "its master leads its cluster there")
 
 
-def _join_list_changed(effect: Effect, event: events.JoinListChanged) -> Iterator[DirectCause]:
+def _join_list_changed(effect: Effect, event: events.JoinListChanged) -> Causes:
     if effect.is_own(event.author):
         return
     author = effect.name(event.author)
@@ -142,7 +135,7 @@ def _join_list_changed(effect: Effect, event: events.JoinListChanged) -> Iterato
 # The state of the cluster, and what was asked for
 
 
-def _state_changed(effect: Effect, event: events.ClusterStateChanged) -> Iterator[DirectCause]:
+def _state_changed(effect: Effect, event: events.ClusterStateChanged) -> Causes:
     leads = effect.own(events.MasterChanged)
     master = effect.name(event_of(events.MasterChanged, leads).master) if leads is not None else ""
     if master == effect.record.member:
@@ -169,4 +162,4 @@ HEALING_RULES: Mapping[type, Rule] = {
     events.JoinListChanged: _join_list_changed,
     events.ClusterStateChanged: _state_changed,
 }
-"""What follows from what, by kind of event."""
+"""By class of events, what finds the causes of one."""

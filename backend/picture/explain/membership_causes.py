@@ -1,43 +1,36 @@
-"""What the events of membership follow from, kind by kind, as the records tell it; see `causes`.
+"""What the events of membership follow from, kind by kind, as the records show; see `causes`.
 
 See Cluster Service Consistency Improvements and Emergent Leader.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.partitions.events import DrainFinished
-from quarterdeck.backend.picture.explain.event_index import (
-    DirectCause,
-    Effect,
-    Rule,
-    event_of,
-    local_cause,
-    message_cause,
-)
+from quarterdeck.backend.picture.explain.event_index import Causes, Effect, Rule, event_of, local_cause, message_cause
 from quarterdeck.backend.picture.explain.suspicion_causes import causes_of_silence, causes_of_suspicion
 
 # The incarnation of a member, and joining
 
 
-def _started(effect: Effect, event: events.MemberStarted) -> Iterator[DirectCause]:
+def _started(effect: Effect, event: events.MemberStarted) -> Causes:
     if event.merged_from:
         left = effect.of(effect.record.member, events.MemberMerging, lambda one: one.next_uuid == effect.record.uuid)
         yield from local_cause(left, "its life before ended in a merge")
 
 
-def _join_requested(effect: Effect, event: events.JoinRequested) -> Iterator[DirectCause]:
+def _join_requested(effect: Effect, event: events.JoinRequested) -> Causes:
     follows = effect.own(events.MasterChanged, lambda one: one.master == event.master)
     yield from local_cause(follows, f"it takes {effect.name(event.master)} for the master")
     if follows is None:
         yield from local_cause(effect.own(events.MemberStarted), "it looks for its cluster")
 
 
-def _stopped(effect: Effect, event: events.MemberStopped) -> Iterator[DirectCause]:
+def _stopped(effect: Effect, event: events.MemberStopped) -> Causes:
     yield from local_cause(effect.own(events.JoinFailed), "it could not join")
     drained = effect.anywhere(DrainFinished, lambda one: effect.is_own(one.address))
     began = effect.own(events.MemberStarted)
@@ -45,7 +38,7 @@ def _stopped(effect: Effect, event: events.MemberStopped) -> Iterator[DirectCaus
         yield from message_cause(drained, f"{drained.member} lets it go")
 
 
-def _admitted(effect: Effect, event: events.MemberAdmitted) -> Iterator[DirectCause]:
+def _admitted(effect: Effect, event: events.MemberAdmitted) -> Causes:
     label = effect.name(event.address)
     asked = effect.of(label, events.JoinRequested)
     if asked is not None and asked.uuid == event.joined_uuid:
@@ -57,7 +50,7 @@ def _admitted(effect: Effect, event: events.MemberAdmitted) -> Iterator[DirectCa
 # Lists and masters
 
 
-def _list_installed(effect: Effect, event: events.ListInstalled) -> Iterator[DirectCause]:
+def _list_installed(effect: Effect, event: events.ListInstalled) -> Causes:
     if not effect.is_own(event.author):
         yield from _list_received(effect, event)
     elif event.cause == "join":
@@ -76,7 +69,7 @@ def _list_installed(effect: Effect, event: events.ListInstalled) -> Iterator[Dir
         yield from local_cause(effect.own(events.MasterChanged), "it forms a cluster")
 
 
-def _list_received(effect: Effect, event: events.ListInstalled) -> Iterator[DirectCause]:
+def _list_received(effect: Effect, event: events.ListInstalled) -> Causes:
     author = effect.name(event.author)
     admitted = None
     if event.cause == "joined":
@@ -91,9 +84,9 @@ def _list_received(effect: Effect, event: events.ListInstalled) -> Iterator[Dire
         yield from message_cause(effect.of(author, events.ListInstalled, same), f"{author} published it")
 
 
-def _newcomers(effect: Effect, event: events.ListInstalled) -> Iterator[DirectCause]:
+def _newcomers(effect: Effect, event: events.ListInstalled) -> Causes:
     before = effect.own(events.ListInstalled)
-    known = {one.uuid for one in event_of(events.ListInstalled, before).members} if before is not None else set()
+    known = {member.uuid for member in event_of(events.ListInstalled, before).members} if before is not None else set()
     for member in event.members:
         if member.uuid not in known and member.uuid != effect.record.uuid:
             label = effect.name(member.address)
@@ -102,14 +95,14 @@ def _newcomers(effect: Effect, event: events.ListInstalled) -> Iterator[DirectCa
                 yield from message_cause(asked, f"{label} asked to be let in")
 
 
-def _list_rejected(effect: Effect, event: events.ListRejected) -> Iterator[DirectCause]:
+def _list_rejected(effect: Effect, event: events.ListRejected) -> Causes:
     sender = effect.name(event.sender)
     sent = effect.of(sender, events.ListInstalled, lambda one: one.version == event.version)
     yield from message_cause(sent, f"{sender} published it")
     yield from local_cause(effect.own(events.MasterChanged), "it follows another master", deeper=False)
 
 
-def _master_changed(effect: Effect, event: events.MasterChanged) -> Iterator[DirectCause]:
+def _master_changed(effect: Effect, event: events.MasterChanged) -> Causes:
     master = effect.name(event.master)
     if event.cause == "claim-accepted":
         yield from message_cause(effect.of(master, events.ClaimStarted), f"{master} claims mastership")
@@ -120,19 +113,19 @@ def _master_changed(effect: Effect, event: events.MasterChanged) -> Iterator[Dir
         return
     yield from local_cause(effect.own(events.MemberStarted), "it looks for its cluster")
     if event.named_by is not None:
-        told = effect.at(event.named_by, events.MasterChanged, lambda one: one.master == event.master)
+        named = effect.at(event.named_by, events.MasterChanged, lambda one: one.master == event.master)
         says = "said that it leads" if event.named_by == event.master else f"named {master}"
-        yield from message_cause(told, f"{effect.name(event.named_by)} {says}", deeper=False)
+        yield from message_cause(named, f"{effect.name(event.named_by)} {says}", deeper=False)
 
 
-def _suspicions(effect: Effect, wanted: Callable[[Address], bool]) -> Iterator[DirectCause]:
+def _suspicions(effect: Effect, wanted: Callable[[Address], bool]) -> Causes:
     """Yield the suspicions that the member holds, the latest first. No clearance and no list without the suspect ended them."""
     seen: set[Address] = set()
     listed = effect.own(events.ListInstalled)
     living = {member.uuid for member in event_of(events.ListInstalled, listed).members} if listed is not None else set()
     cleared: dict[Address, int] = {}
-    for one in effect.all_own(events.SuspicionCleared):
-        cleared.setdefault(event_of(events.SuspicionCleared, one).suspect, one.seq)
+    for record in effect.all_own(events.SuspicionCleared):
+        cleared.setdefault(event_of(events.SuspicionCleared, record).suspect, record.seq)
     for raised in effect.all_own(events.SuspicionRaised):
         suspicion = event_of(events.SuspicionRaised, raised)
         suspect = suspicion.suspect
@@ -145,7 +138,7 @@ def _suspicions(effect: Effect, wanted: Callable[[Address], bool]) -> Iterator[D
             yield from local_cause(raised, f"it suspects {effect.name(suspect)}")
 
 
-def _remembered(effect: Effect, event: events.AddressesRemembered) -> Iterator[DirectCause]:
+def _remembered(effect: Effect, event: events.AddressesRemembered) -> Causes:
     if event.addresses:
         yield from local_cause(effect.own(events.ListInstalled), "they are on its list no more")
 
@@ -153,11 +146,11 @@ def _remembered(effect: Effect, event: events.AddressesRemembered) -> Iterator[D
 # Suspicion
 
 
-def _removed(effect: Effect, event: events.MemberRemoved) -> Iterator[DirectCause]:
+def _removed(effect: Effect, event: events.MemberRemoved) -> Causes:
     return causes_of_suspicion(effect, event.address, event.removed_uuid, event)
 
 
-def _raised(effect: Effect, event: events.SuspicionRaised) -> Iterator[DirectCause]:
+def _raised(effect: Effect, event: events.SuspicionRaised) -> Causes:
     yield from causes_of_suspicion(effect, event.suspect, event.suspect_uuid, event)
     late = effect.own(
         events.HeartbeatLate, lambda one: one.address == event.suspect and one.late_uuid == event.suspect_uuid
@@ -166,7 +159,7 @@ def _raised(effect: Effect, event: events.SuspicionRaised) -> Iterator[DirectCau
         yield from local_cause(late, "its heartbeat was late already", deeper=False)
 
 
-def _cleared(effect: Effect, event: events.SuspicionCleared) -> Iterator[DirectCause]:
+def _cleared(effect: Effect, event: events.SuspicionCleared) -> Causes:
     label = effect.name(event.suspect)
     if event.cause == "claim-accepted":
         yield from message_cause(effect.of(label, events.ClaimStarted), f"{label} claims mastership")
@@ -178,7 +171,7 @@ def _cleared(effect: Effect, event: events.SuspicionCleared) -> Iterator[DirectC
         yield from local_cause(raised, "it suspected that one until then", deeper=False)
 
 
-def _heard_again(effect: Effect, label: str, noticed: Record | None) -> Iterator[DirectCause]:
+def _heard_again(effect: Effect, label: str, noticed: Record | None) -> Causes:
     """Yield what ended the silence of `label` since it was `noticed`."""
     observer = effect.record.member
     ends = {label, observer}
@@ -189,7 +182,7 @@ def _heard_again(effect: Effect, label: str, noticed: Record | None) -> Iterator
             yield from local_cause(healed, why)
 
 
-def _explicit_sent(effect: Effect, event: events.ExplicitSuspicionSent) -> Iterator[DirectCause]:
+def _explicit_sent(effect: Effect, event: events.ExplicitSuspicionSent) -> Causes:
     label = effect.name(event.to)
     if event.cause == "master-asked":
         follows = effect.own(events.MasterChanged)
@@ -216,12 +209,12 @@ def _explicit_sent(effect: Effect, event: events.ExplicitSuspicionSent) -> Itera
         yield from local_cause(claimed, f"{label} is not on the list that its claim came to")
 
 
-def _explicit_received(effect: Effect, event: events.ExplicitSuspicionReceived) -> Iterator[DirectCause]:
+def _explicit_received(effect: Effect, event: events.ExplicitSuspicionReceived) -> Causes:
     sent = effect.at(event.sender, events.ExplicitSuspicionSent, lambda one: effect.is_own(one.to))
     yield from message_cause(sent, f"{effect.name(event.sender)} told it to")
 
 
-def _complaint(effect: Effect, event: events.ComplaintSent) -> Iterator[DirectCause]:
+def _complaint(effect: Effect, event: events.ComplaintSent) -> Causes:
     stranger, own = effect.name(event.stranger), effect.record.member
 
     def holds_both(one: events.ListInstalled) -> bool:
@@ -233,12 +226,12 @@ def _complaint(effect: Effect, event: events.ComplaintSent) -> Iterator[DirectCa
     yield from local_cause(mine, f"{stranger} is not on the list of {own}", deeper=False)
 
 
-def _observer_paused(effect: Effect, event: events.ObserverPaused) -> Iterator[DirectCause]:
+def _observer_paused(effect: Effect, event: events.ObserverPaused) -> Causes:
     paused = effect.anywhere(events.ProcessPaused, lambda one: one.target == effect.record.member)
     yield from local_cause(paused, "it was frozen")
 
 
-def _late(effect: Effect, event: events.HeartbeatLate) -> Iterator[DirectCause]:
+def _late(effect: Effect, event: events.HeartbeatLate) -> Causes:
     if not event.over:
         label = effect.name(event.address)
         yield from causes_of_silence(effect, label, event.late_uuid, "no-heartbeat", event.silence)
@@ -252,11 +245,11 @@ def _late(effect: Effect, event: events.HeartbeatLate) -> Iterator[DirectCause]:
 # Claims
 
 
-def _claim_started(effect: Effect, event: events.ClaimStarted) -> Iterator[DirectCause]:
+def _claim_started(effect: Effect, event: events.ClaimStarted) -> Causes:
     yield from _suspicions(effect, lambda one: one in event.suspected)
 
 
-def _claim_answered(effect: Effect, event: events.ClaimAnswered) -> Iterator[DirectCause]:
+def _claim_answered(effect: Effect, event: events.ClaimAnswered) -> Causes:
     own = effect.record.member
     if event.answer == "accepted":
         follows = effect.at(event.by, events.MasterChanged, lambda one: effect.name(one.master) == own)
@@ -265,7 +258,7 @@ def _claim_answered(effect: Effect, event: events.ClaimAnswered) -> Iterator[Dir
         yield from local_cause(effect.own(events.ClaimStarted), "it claims mastership and asked")
 
 
-def _claim_finished(effect: Effect, event: events.ClaimFinished) -> Iterator[DirectCause]:
+def _claim_finished(effect: Effect, event: events.ClaimFinished) -> Causes:
     started = effect.own(events.ClaimStarted)
     yield from local_cause(started, "it claims mastership")
     if started is not None:
@@ -275,7 +268,7 @@ def _claim_finished(effect: Effect, event: events.ClaimFinished) -> Iterator[Dir
                 yield from local_cause(answer, f"{effect.name(said.by)} accepts it")
 
 
-def _claim_abandoned(effect: Effect, event: events.ClaimAbandoned) -> Iterator[DirectCause]:
+def _claim_abandoned(effect: Effect, event: events.ClaimAbandoned) -> Causes:
     yield from local_cause(effect.own(events.ClaimStarted), "it had claimed mastership")
     if event.cause == "merging":
         yield from local_cause(effect.own(events.MergeStarted), "it merges")
@@ -303,4 +296,4 @@ MEMBERSHIP_RULES: Mapping[type, Rule] = {
     events.ClaimFinished: _claim_finished,
     events.ClaimAbandoned: _claim_abandoned,
 }
-"""What follows from what, by kind of event. Kinds that are not here begin a story: somebody outside did them."""
+"""By class of events, what finds the causes of one; see also `follows` and `external` in the rows of events."""

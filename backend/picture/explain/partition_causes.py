@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from quarterdeck.backend.core import events
-from quarterdeck.backend.core.data.events import (
-    BackupInStep,
-    BackupOutOfStep,
-    CallFinished,
-    CallStarted,
-)
+from quarterdeck.backend.core.data import events as data_events
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.partitions import events as partition_events
 from quarterdeck.backend.picture.explain.event_index import (
-    DirectCause,
+    Causes,
     Effect,
     Rule,
     event_of,
@@ -28,16 +23,16 @@ from quarterdeck.backend.picture.explain.suspicion_causes import causes_of_silen
 # The table
 
 
-def _table_changed(effect: Effect, event: partition_events.TableChanged) -> Iterator[DirectCause]:
+def _table_changed(effect: Effect, event: partition_events.TableChanged) -> Causes:
     if event.cause == "published":
         yield from _table_received(effect, event)
     elif event.cause == "migration":
         partitions = {row[0] for row in event.rows}
         learnt = effect.own(partition_events.MigrationFinished, lambda one: one.partition in partitions)
         decided = effect.own(partition_events.MigrationDecided, lambda one: one.partition in partitions)
-        known = [one for one in (learnt, decided) if one is not None]
+        known = [record for record in (learnt, decided) if record is not None]
         if known:
-            yield from local_cause(max(known, key=lambda one: one.seq), "that migration has ended so")
+            yield from local_cause(max(known, key=lambda record: record.seq), "that migration has ended so")
     elif event.cause == "repaired":
         yield from local_cause(effect.own(events.ListInstalled), "those who left hold nothing any more")
     elif event.cause == "recovered":
@@ -50,7 +45,7 @@ def _table_changed(effect: Effect, event: partition_events.TableChanged) -> Iter
         )
 
 
-def _table_received(effect: Effect, event: partition_events.TableChanged) -> Iterator[DirectCause]:
+def _table_received(effect: Effect, event: partition_events.TableChanged) -> Causes:
     author = effect.event_index.label_of_incarnation(event.author)
     if not author:
         return
@@ -64,15 +59,15 @@ def _table_received(effect: Effect, event: partition_events.TableChanged) -> Ite
 # Plans
 
 
-def _planned(effect: Effect, event: partition_events.MigrationsPlanned) -> Iterator[DirectCause]:
+def _planned(effect: Effect, event: partition_events.MigrationsPlanned) -> Causes:
     return _what_the_plan_is_for(effect, event.cause)
 
 
-def _cancelled(effect: Effect, event: partition_events.MigrationsCancelled) -> Iterator[DirectCause]:
+def _cancelled(effect: Effect, event: partition_events.MigrationsCancelled) -> Causes:
     return _what_the_plan_is_for(effect, event.cause)
 
 
-def _what_the_plan_is_for(effect: Effect, cause: partition_events.PlanCause) -> Iterator[DirectCause]:
+def _what_the_plan_is_for(effect: Effect, cause: partition_events.PlanCause) -> Causes:
     if cause == "member-leaves":
         yield from local_cause(effect.own(partition_events.DrainStarted), "a member wants to leave")
     elif cause == "new-master":
@@ -93,7 +88,7 @@ def _what_the_plan_is_for(effect: Effect, cause: partition_events.PlanCause) -> 
         yield from local_cause(effect.own(events.ListInstalled), "other members hold data now")
 
 
-def _drain_finished(effect: Effect, event: partition_events.DrainFinished) -> Iterator[DirectCause]:
+def _drain_finished(effect: Effect, event: partition_events.DrainFinished) -> Causes:
     yield from local_cause(
         effect.own(partition_events.DrainStarted, lambda one: one.address == event.address), "it wanted to leave"
     )
@@ -102,7 +97,7 @@ def _drain_finished(effect: Effect, event: partition_events.DrainFinished) -> It
 # One migration
 
 
-def _started(effect: Effect, event: partition_events.MigrationStarted) -> Iterator[DirectCause]:
+def _started(effect: Effect, event: partition_events.MigrationStarted) -> Causes:
     yield from local_cause(
         effect.own(partition_events.MigrationsPlanned, lambda one: bool(one.planned)), "it is part of the plan"
     )
@@ -116,17 +111,17 @@ def _step(effect: Effect, event: Any, kind: type, accepts: Callable[[Any], bool]
     return first(said, accepts)
 
 
-def _migration(effect: Effect, event: Any, kind: type, reason: str) -> Iterator[DirectCause]:
+def _migration(effect: Effect, event: Any, kind: type, reason: str) -> Causes:
     yield from message_cause(_step(effect, event, kind), reason)
 
 
 def _taken_part(
     effect: Effect, event: partition_events.MigrationAccepted | partition_events.MigrationRejected
-) -> Iterator[DirectCause]:
+) -> Causes:
     return _migration(effect, event, partition_events.MigrationStarted, "the master began it")
 
 
-def _copied(effect: Effect, event: partition_events.MigrationCopied) -> Iterator[DirectCause]:
+def _copied(effect: Effect, event: partition_events.MigrationCopied) -> Causes:
     for accepted in effect.event_index.of_migration(event.migration_id, effect.place):
         said = accepted.event
         if isinstance(said, partition_events.MigrationAccepted) and said.endpoint == "destination":
@@ -135,11 +130,11 @@ def _copied(effect: Effect, event: partition_events.MigrationCopied) -> Iterator
     yield from _migration(effect, event, partition_events.MigrationStarted, "the master began it")
 
 
-def _committing(effect: Effect, event: partition_events.MigrationCommitting) -> Iterator[DirectCause]:
+def _committing(effect: Effect, event: partition_events.MigrationCommitting) -> Causes:
     return _migration(effect, event, partition_events.MigrationCopied, "the destination has all the data")
 
 
-def _decided(effect: Effect, event: partition_events.MigrationDecided) -> Iterator[DirectCause]:
+def _decided(effect: Effect, event: partition_events.MigrationDecided) -> Causes:
     if event.committed:
         done = _step(effect, event, partition_events.MigrationFinished, lambda one: one.endpoint == "destination")
         if done is not None:
@@ -159,7 +154,7 @@ def _decided(effect: Effect, event: partition_events.MigrationDecided) -> Iterat
         yield from local_cause(begun, "it had begun")
 
 
-def _finished(effect: Effect, event: partition_events.MigrationFinished) -> Iterator[DirectCause]:
+def _finished(effect: Effect, event: partition_events.MigrationFinished) -> Causes:
     decided = _step(effect, event, partition_events.MigrationDecided)
     if decided is not None:
         yield from message_cause(decided, "the master decided so")
@@ -175,7 +170,7 @@ def _finished(effect: Effect, event: partition_events.MigrationFinished) -> Iter
     yield from _migration(effect, event, partition_events.MigrationCommitting, "the master asked it to commit")
 
 
-def _evicted(effect: Effect, event: partition_events.CompletedEvicted) -> Iterator[DirectCause]:
+def _evicted(effect: Effect, event: partition_events.CompletedEvicted) -> Causes:
     wanted = set(event.migration_ids)
     yield from local_cause(
         effect.own(partition_events.MigrationDecided, lambda one: one.migration_id in wanted), "that had ended"
@@ -185,8 +180,10 @@ def _evicted(effect: Effect, event: partition_events.CompletedEvicted) -> Iterat
 # Data
 
 
-def _call_finished(effect: Effect, event: CallFinished) -> Iterator[DirectCause]:
-    yield from local_cause(effect.own(CallStarted, lambda one: one.call == event.call), "a client asked for it")
+def _call_finished(effect: Effect, event: data_events.CallFinished) -> Causes:
+    yield from local_cause(
+        effect.own(data_events.CallStarted, lambda one: one.call == event.call), "a client asked for it"
+    )
     if event.problem:
         protection = effect.own(events.ProtectionChanged)
         if protection is not None and not event_of(events.ProtectionChanged, protection).operating:
@@ -195,16 +192,16 @@ def _call_finished(effect: Effect, event: CallFinished) -> Iterator[DirectCause]
         yield from _lost_write(effect, event)
 
 
-def _lost_write(effect: Effect, event: CallFinished) -> Iterator[DirectCause]:
+def _lost_write(effect: Effect, event: data_events.CallFinished) -> Causes:
     """Yield what was written under the key, if that was not taken out again, and the loss of its partition."""
 
-    def same_key(one: CallFinished) -> bool:
+    def same_key(one: data_events.CallFinished) -> bool:
         same = (one.map, one.key) == (event.map, event.key)
         return same and one.operation in ("put", "remove") and not one.problem
 
-    written = effect.anywhere(CallFinished, same_key)
+    written = effect.anywhere(data_events.CallFinished, same_key)
     lost = effect.anywhere(partition_events.PartitionLost, lambda one: one.partition == event.partition)
-    if written is not None and event_of(CallFinished, written).operation == "remove":
+    if written is not None and event_of(data_events.CallFinished, written).operation == "remove":
         yield from local_cause(written, "the key was taken out")
         return
     if lost is not None and (written is None or lost.at >= written.at):
@@ -212,16 +209,16 @@ def _lost_write(effect: Effect, event: CallFinished) -> Iterator[DirectCause]:
     yield from local_cause(written, "the key had been written", deeper=False)
 
 
-def _out_of_step(effect: Effect, event: BackupOutOfStep) -> Iterator[DirectCause]:
+def _out_of_step(effect: Effect, event: data_events.BackupOutOfStep) -> Causes:
     yield from causes_of_silence(effect, effect.name(event.owner), "", "unknown")
     partition = event.partition
     changed = effect.own(partition_events.TableChanged, lambda one: any(row[0] == partition for row in one.rows))
     yield from local_cause(changed, "the partition has other holders", deeper=False)
 
 
-def _in_step(effect: Effect, event: BackupInStep) -> Iterator[DirectCause]:
+def _in_step(effect: Effect, event: data_events.BackupInStep) -> Causes:
     yield from local_cause(
-        effect.own(BackupOutOfStep, lambda one: one.partition == event.partition), "it had asked for it"
+        effect.own(data_events.BackupOutOfStep, lambda one: one.partition == event.partition), "it had asked for it"
     )
 
 
@@ -238,8 +235,8 @@ PARTITION_RULES: Mapping[type, Rule] = {
     partition_events.MigrationDecided: _decided,
     partition_events.MigrationFinished: _finished,
     partition_events.CompletedEvicted: _evicted,
-    CallFinished: _call_finished,
-    BackupOutOfStep: _out_of_step,
-    BackupInStep: _in_step,
+    data_events.CallFinished: _call_finished,
+    data_events.BackupOutOfStep: _out_of_step,
+    data_events.BackupInStep: _in_step,
 }
-"""What follows from what, by kind of event."""
+"""By class of events, what finds the causes of one."""

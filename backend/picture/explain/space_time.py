@@ -1,6 +1,6 @@
 """The space–time diagram: members side by side as lanes, time downward, and arrows for the messages between them.
 
-An arrow is a cause (see `causes`) that came as a message, drawn at the row where it arrived. Messages that no member tells of,
+An arrow is a cause (see `causes`) that came as a message, drawn at the row where it arrived. Messages that are not recorded,
 such as heartbeats, are not in it.
 """
 
@@ -155,7 +155,7 @@ class SpaceTime:
         )
 
     def _mark(self, lane: int, records: list[Record]) -> Mark:
-        """The mark of the weightiest of `records`, the last one among equals."""
+        """Return the mark of the weightiest of `records`, the last one among equals."""
         weightiest = max(enumerate(records), key=lambda placed: (ROWS[type(placed[1].event)].mark_weight, placed[0]))[1]
         text, tone = self._mark_of(weightiest)
         return Mark(lane, one_line(text), tone, len(records) - 1)

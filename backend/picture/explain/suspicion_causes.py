@@ -2,44 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
+from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import SuspicionCause
-from quarterdeck.backend.core.events import (
-    DisconnectionResolved,
-    ExplicitSuspicionReceived,
-    LinkChanged,
-    MasterChanged,
-    MemberRemoved,
-    MemberStarted,
-    MemberStopped,
-    ProcessKilled,
-    ProcessPaused,
-    ProcessResumed,
-    Record,
-    SuspicionRaised,
-)
+from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.links import conditions_for
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.picture.explain.event_index import DirectCause, Effect, local_cause, message_cause
+from quarterdeck.backend.picture.explain.event_index import Causes, Effect, local_cause, message_cause
 
-MISSING_KINDS: dict[SuspicionCause, str] = {
-    "no-heartbeat": "heartbeat",
-    "no-confirmation": "master-confirmation",
-}
+MISSING_KINDS: dict[SuspicionCause, str] = {"no-heartbeat": "heartbeat", "no-confirmation": "master-confirmation"}
 """Which kind of message is missing; a link that drops only other kinds does not explain it."""
 
 
 def causes_of_suspicion(
-    effect: Effect, address: Address, uuid: str, event: SuspicionRaised | MemberRemoved
-) -> Iterator[DirectCause]:
-    """Why the member that tells `effect`, whose event is `event`, holds the incarnation `uuid` at `address` for dead."""
+    effect: Effect, address: Address, uuid: str, event: events.SuspicionRaised | events.MemberRemoved
+) -> Causes:
+    """Yield why the member that recorded `event` suspects the incarnation `uuid` at `address`."""
     label = effect.name(address)
     if event.reporter is not None:
         reporter = effect.name(event.reporter)
         noticed = effect.at(
-            event.reporter, SuspicionRaised, lambda one: one.suspect == address and one.suspect_uuid == uuid
+            event.reporter, events.SuspicionRaised, lambda one: one.suspect == address and one.suspect_uuid == uuid
         )
         yield from message_cause(noticed, f"{reporter} watches {label} and reported it")
         if noticed is None:
@@ -47,19 +30,19 @@ def causes_of_suspicion(
         return
     match event.cause:
         case "disconnected":
-            settled = effect.own(DisconnectionResolved, lambda one: address in one.remove)
+            settled = effect.own(events.DisconnectionResolved, lambda one: address in one.remove)
             yield from local_cause(settled, f"it decided that {label} has to go")
         case "new-incarnation":
-            newer = effect.at(address, MemberStarted)
+            newer = effect.at(address, events.MemberStarted)
             if newer is not None and newer.uuid != uuid:
                 yield from message_cause(newer, f"{label} lives anew at the same address, so the life before is over")
         case "asked":
-            asked = effect.own(ExplicitSuspicionReceived, lambda one: one.sender == address and one.heeded)
+            asked = effect.own(events.ExplicitSuspicionReceived, lambda one: one.sender == address and one.heeded)
             yield from local_cause(asked, f"{label} asked for it")
         case "goodbye":
             yield from message_cause(_end_of(effect, label, uuid), f"{label} said goodbye")
         case "leads-another-cluster":
-            yield from message_cause(effect.at(address, MasterChanged), f"{label} leads a cluster of its own")
+            yield from message_cause(effect.at(address, events.MasterChanged), f"{label} leads a cluster of its own")
         case "ordered":
             return
         case _:
@@ -68,20 +51,20 @@ def causes_of_suspicion(
 
 def causes_of_silence(
     effect: Effect, label: str, uuid: str, cause: SuspicionCause, silence_us: int | None = None, observer: str = ""
-) -> Iterator[DirectCause]:
+) -> Causes:
     """Why `observer` does not hear `label`: its end, its pause, or the link between the two.
 
-    `observer` is the one that tells `effect` unless given. Only what lasted into the silence counts.
+    `observer` is the member that recorded the effect unless given. Only what lasted into the silence counts.
     """
     observer = observer or effect.record.member
     begun_us = effect.record.at - (silence_us or 0) - SECOND_US // 10
     ended = _end_of(effect, label, uuid)
     if ended is not None:
         yield from local_cause(
-            ended, f"{label} {'was killed' if isinstance(ended.event, ProcessKilled) else 'had stopped'}"
+            ended, f"{label} {'was killed' if isinstance(ended.event, events.ProcessKilled) else 'had stopped'}"
         )
         return
-    paused = effect.anywhere(ProcessPaused, lambda one: one.target == label)
+    paused = effect.anywhere(events.ProcessPaused, lambda one: one.target == label)
     if paused is not None and _lasted(effect, paused, begun_us):
         yield from local_cause(paused, f"{label} was frozen")
         return
@@ -94,42 +77,44 @@ def causes_of_silence(
 
 def _end_of(effect: Effect, label: str, uuid: str) -> Record | None:
     """Return what ended the incarnation `uuid` of `label`, if it is over."""
-    goodbye = effect.of(label, MemberStopped)
+    goodbye = effect.of(label, events.MemberStopped)
     if goodbye is not None and goodbye.uuid == uuid:
         return goodbye
-    killed = effect.anywhere(ProcessKilled, lambda one: one.target == label)
+    killed = effect.anywhere(events.ProcessKilled, lambda one: one.target == label)
     if killed is None:
         return None
-    born = next((one for one in effect.event_index.by(label, MemberStarted, effect.place) if one.uuid == uuid), None)
+    born = next(
+        (one for one in effect.event_index.by(label, events.MemberStarted, effect.place) if one.uuid == uuid), None
+    )
     return killed if born is None or _comes_before(effect, born, killed) else None
 
 
 def _lasted(effect: Effect, paused: Record, begun_us: int) -> bool:
     """Whether the pause was still on when the silence began, or began in it."""
-    target = paused.event.target if isinstance(paused.event, ProcessPaused) else ""
-    resumed = effect.anywhere(ProcessResumed, lambda one: one.target == target)
+    target = paused.event.target if isinstance(paused.event, events.ProcessPaused) else ""
+    resumed = effect.anywhere(events.ProcessResumed, lambda one: one.target == target)
     return resumed is None or _comes_before(effect, resumed, paused) or resumed.at >= begun_us
 
 
 def _bad_link(effect: Effect, source: str, target: str, begun_us: int, wanted: str) -> Record | None:
     """Return what made the one-way link bad in the time from `begun_us` on."""
-    for one in effect.event_index.all_of(LinkChanged, effect.place):
-        link = one.event
-        if not isinstance(link, LinkChanged) or (link.source, link.target) != (source, target):
+    for record in effect.event_index.all_of(events.LinkChanged, effect.place):
+        link = record.event
+        if not isinstance(link, events.LinkChanged) or (link.source, link.target) != (source, target):
             continue
-        if link.is_plain and one.at < begun_us:
+        if link.is_plain and record.at < begun_us:
             return None
         if not link.is_plain and _explains(link, wanted):
-            return one
+            return record
     return None
 
 
-def _explains(link: LinkChanged, wanted: str) -> bool:
+def _explains(link: events.LinkChanged, wanted: str) -> bool:
     if link.blocked or (wanted != "" and wanted in link.dropped_kinds):
         return True
-    return any(one.loss or one.delay or one.delay_up_to or one.held for one in conditions_for(link, wanted))
+    return any(known.loss or known.delay or known.delay_up_to or known.held for known in conditions_for(link, wanted))
 
 
-def _comes_before(effect: Effect, one: Record, other: Record) -> bool:
-    first_place, second_place = effect.event_index.place_of(one), effect.event_index.place_of(other)
+def _comes_before(effect: Effect, first: Record, second: Record) -> bool:
+    first_place, second_place = effect.event_index.place_of(first), effect.event_index.place_of(second)
     return first_place is not None and second_place is not None and first_place < second_place

@@ -16,7 +16,7 @@ from quarterdeck.backend.picture.replay.tape import Tape
 from quarterdeck.backend.picture.text.fact import Tone
 
 MOST_LANDMARKS = 2_000
-"""So many of the latest are remembered."""
+"""How many of the latest are remembered."""
 
 RECORDS_AT_ONCE = 50_000
 
@@ -39,17 +39,17 @@ class Landmarks:
         self.marks: deque[Landmark] = deque(maxlen=MOST_LANDMARKS)
         """In order of time."""
         self.taken = 0
-        """How many records since the beginning of the run it has taken in."""
+        """How many records since the beginning of the run it has followed."""
         self._addresses: dict[str, Address] = {}
         self._masters: set[str] = set()
-        """Labels of those who lead in their own belief."""
+        """Labels of the members that lead in their own belief."""
         self._frozen: set[str] = set()
-        """Labels of those who are paused."""
+        """Labels of the paused members."""
         self._logged: set[str] = set()
         """Incarnations that are known from logs alone."""
 
     def follow(self, tape: Tape) -> None:
-        """Take in what the tape has got since; of very much only a part, and the rest at the next calls."""
+        """Follow what is new on the tape; of very much only a part, and the rest at the next calls."""
         if self.taken < tape.forgotten:
             self._begin_at(tape)
         fresh = tape.since(self.taken, RECORDS_AT_ONCE)
@@ -84,7 +84,7 @@ class Landmarks:
             self.marks.append(Landmark(record.at, lane, letter, tone, text))
 
     def _change(self, record: Record, label: str, *, leads: bool | None = None, frozen: bool | None = None) -> None:
-        """One leads or leads no more, is frozen or runs on; two masters that run are a split, and one of them left is its end."""
+        """Note which members lead and are frozen. Two masters that run are a split; it ends when one of them is left."""
         before = len(self._masters - self._frozen)
         for which, labels in ((leads, self._masters), (frozen, self._frozen)):
             if which is not None:

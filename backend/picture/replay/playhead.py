@@ -24,7 +24,7 @@ class BadSpeed(ValueError):
 
 
 def checked_speed(speed: float) -> float:
-    """`speed`, in seconds of the run in one second. Raises `BadSpeed`."""
+    """Return `speed`, in seconds of the run in one second. Raises `BadSpeed`."""
     if not 0 < speed <= GREATEST_SPEED:
         raise BadSpeed(f"speed {speed:g}: more than 0 and at most {GREATEST_SPEED:g} seconds of the run in one second")
     return speed
@@ -94,7 +94,7 @@ class Playhead:
         self._follow()
 
     def wait_for(self, at_us: int) -> None:
-        """Stand still at a moment once it has come, if nobody has moved the playhead before."""
+        """Stand still at a moment once it has come, unless the playhead was moved before."""
         self._awaited_us = at_us
 
     def pause(self) -> None:

@@ -15,7 +15,7 @@ class ReorderBuffer:
     """
 
     def __init__(self, most: int) -> None:
-        """`most` records are held when nobody asks for them; the oldest are dropped."""
+        """`most` records are held until they are drained; the oldest are dropped."""
         self._most = most
         self._held: list[Record] = []
         self._latest_us = -1

@@ -17,7 +17,7 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.fold.picture import Picture
 
 CAPACITY = 200_000
-"""Records remembered when nobody says otherwise: at 50 events a second more than an hour."""
+"""How many records are remembered by default: more than an hour at 50 events a second."""
 
 SPACING = 5_000
 """At least so many records lie between two checkpoints, and what is folded for a moment is seldom more."""
@@ -30,7 +30,7 @@ HOLD_US = 100_000
 
 
 class Bookmark(NamedTuple):
-    """A moment that somebody gave a name."""
+    """A moment that was given a name."""
 
     name: str
     at_us: int
@@ -166,8 +166,8 @@ class Tape:
         """Give a moment a name, or one that is not taken yet; a name that is taken moves to this moment."""
         taken = {mark.name for mark in self.bookmarks}
         free = (f"mark-{number}" for number in range(1, len(taken) + 2))
-        mark = Bookmark(name or next(one for one in free if one not in taken), at_us)
-        others = (one for one in self.bookmarks if one.name != mark.name)
+        mark = Bookmark(name or next(unused for unused in free if unused not in taken), at_us)
+        others = (other for other in self.bookmarks if other.name != mark.name)
         self.bookmarks = tuple(sorted((*others, mark), key=attrgetter("at_us")))
         return mark
 

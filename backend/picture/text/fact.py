@@ -20,9 +20,9 @@ class Fact:
     """Whether the line stands by itself, as it is, and is not wrapped."""
 
 
-def fact_rows(facts: Iterable[Fact], about: str, told: str) -> Iterator[dict[str, str]]:
-    """Facts as rows for an export, each with the heading that it stands under; `about` and `told` are the columns."""
+def fact_rows(facts: Iterable[Fact], about: str, content: str) -> Iterator[dict[str, str]]:
+    """Yield facts as rows of an export, each with its heading; `about` and `content` name the columns."""
     heading = ""
     for fact in facts:
         heading = fact.heading or heading
-        yield {about: heading, told: fact.text}
+        yield {about: heading, content: fact.text}

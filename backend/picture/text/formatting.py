@@ -106,11 +106,11 @@ def told_apart(names: Sequence[str], width: int) -> Sequence[str]:
     ports = {found[0] if (found := PORT.search(name)) else "" for name in names}
     if len(ports) == 1:
         names = [PORT.sub("", name) for name in names]
-    names_told = set(names)
+    distinct_names = set(names)
     for ends, cut in ((str.startswith, slice(0, width - 1)), (str.endswith, slice(1 - width, None))):
         parts = [name[cut] if len(name) > width else name for name in names]
         if all(
-            part == name or sum(ends(one, part) for one in names_told) == 1
+            part == name or sum(ends(other, part) for other in distinct_names) == 1
             for part, name in zip(parts, names, strict=True)
         ):
             return [_cut(name, part, front=cut.start != 0) for part, name in zip(parts, names, strict=True)]

@@ -1,4 +1,4 @@
-"""What is said where something of a member is not known: that it is not told, and what would tell it. Never none, never well."""
+"""What is shown where something about a member is not known, and what would make it known. It is never shown as none or well."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NOT_TOLD = "not told"
 
 LOGS_TELL: frozenset[Aspect] = frozenset(("suspicions", "claims", "merge-verdicts", "losses", "cluster-state"))
 CLIENTS_ARE_TOLD: frozenset[Aspect] = frozenset(("owners", "migration-ends", "losses", "cluster-state", "join-list"))
-"""What logs tell of a member of Hazelcast, and what it tells its clients. Everything else it keeps to itself."""
+"""What the log of a member of Hazelcast contains, and what it sends to its clients. Everything else only the member knows."""
 
 
 def what_would_tell(aspect: Aspect, sources: Collection[Source]) -> str:

@@ -9,12 +9,12 @@ from collections.abc import Callable
 def text_filter(text: str) -> Callable[[str], bool]:
     """Whether a text is selected by ``words``, ``!words`` or ``/expression/``, also ``!/expression/``. Case does not matter.
 
-    An expression that is not closed yet, or that cannot be read, is looked for as it stands: somebody is still typing.
+    An expression that is not closed yet, or that cannot be read, is looked for as it stands: the user is still typing.
     """
     negated = text.startswith("!") and len(text) > 1
     wanted = text[1:] if negated else text
     finds = _expression(wanted) or _holding(wanted)
-    return (lambda one: not finds(one)) if negated else finds
+    return (lambda text: not finds(text)) if negated else finds
 
 
 def _expression(wanted: str) -> Callable[[str], bool] | None:

@@ -9,7 +9,7 @@ import pytest
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import ListInstalled, MemberStarted, Record, SuspicionRaised
 from quarterdeck.backend.core.membership.views.identity import Member
-from quarterdeck.backend.live.cluster.member_log import log_record
+from quarterdeck.backend.live.cluster.run_recorder import log_record
 
 A, B = Address("127.0.0.1:5701"), Address("127.0.0.1:5702")
 LIST = ListInstalled(3, "a/1", A, (Member(A, "aaa", 1), Member(B, "bbb", 2)), A, "join")

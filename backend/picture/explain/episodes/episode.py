@@ -1,4 +1,4 @@
-"""An episode: something that happened, with all that came of it, as one line would tell it."""
+"""An episode: something that happened, with all that came of it, as one line would report it."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ EpisodeKind = Literal[
     "connection",
     "other",
 ]
-"""What an episode began with. ``watch``: somebody outside begins to tell of members that keep no journal; ``connection``: how
-that one reaches them. ``late`` are heartbeats that are missed; a ``suspicion`` goes on to a removal or to a claim of
+"""What an episode began with. ``watch``: a witness begins to observe members that keep no journal; ``connection``: how
+the witness reaches them. ``late`` are heartbeats that are missed; a ``suspicion`` goes on to a removal or to a claim of
 mastership; ``table`` are migrations that are a matter of their own."""
 
-MOST_TOLD = 1_000
+MOST_RECORDS = 1_000
 """Records that an episode keeps, to be unfolded."""
 
 MOST_FREQUENT = 500
@@ -76,48 +76,48 @@ class Episode:
     """Counts from 1; what it is known by."""
     kind: EpisodeKind
     first: Record
-    """What it began with."""
+    """The record that it began with."""
     at_us: int
     utc_us: int
     note: str = ""
-    """Words of its own, where the kind does not say enough."""
+    """Further words, where the kind does not say enough."""
     end_us: int = 0
     count: int = 0
     """Records that belong to it."""
     records: list[Record] = field(default_factory=list)
-    """The first of them, decisions before all others; see `MOST_TOLD`."""
+    """The first of them, decisions before all others; see `MOST_RECORDS`."""
     forgets: bool = False
-    """Whether it keeps its records no more."""
+    """Whether its records were dropped."""
     tellers: dict[str, None] = field(default_factory=dict)
-    """Whose records they are."""
+    """Labels of the members that recorded them."""
     kinds: set[str] = field(default_factory=set)
-    """Which kinds of events they are."""
+    """Kinds of these events."""
     subjects: dict[str, None] = field(default_factory=dict)
-    """Whom it befalls."""
+    """The members that it befalls."""
 
     # What came of it
     observers: dict[str, int] = field(default_factory=dict)
-    """Who suspects any of the subjects, and since when."""
+    """The members that suspect any of the subjects, and since when."""
     late_at: dict[str, int] = field(default_factory=dict)
-    """Who misses heartbeats of any of the subjects, and since when."""
+    """The members that miss heartbeats of any of the subjects, and since when."""
     trusted_by: dict[str, None] = field(default_factory=dict)
-    """Who has heard any of them again."""
+    """The members that have heard any of them again."""
     evidence: str = ""
     """The first reason for a suspicion or a removal."""
     remover: str = ""
     removed: dict[str, int] = field(default_factory=dict)
-    """Whom the remover took off its list, and when."""
+    """The members that the remover took off its list, and when."""
     claimant: str = ""
     claim_ended: Literal["", "leads", "abandoned"] = ""
     lists: dict[str, tuple[int, int]] = field(default_factory=dict)
     """By master, the version and the size of the latest list that came of it."""
     arrived: dict[str, None] = field(default_factory=dict)
-    """Who was let in."""
+    """The members that were admitted."""
     held_back: dict[str, None] = field(default_factory=dict)
     target: str = ""
-    """Whose cluster others merge into; the state that the cluster is brought into; what becomes of links; who edits a list."""
+    """The winner of a merge; the wanted state of the cluster; the condition of links; the author of a join list."""
     failure: str = ""
-    """Why it came to nothing."""
+    """Why it failed."""
     progress: MigrationProgress = field(default_factory=MigrationProgress)
     lost: int = 0
     """Partitions of which no replica is left."""
@@ -127,7 +127,7 @@ class Episode:
     """Partitions with a backup that is not as its owner."""
     in_step: int = 0
     refusing: dict[str, None] = field(default_factory=dict)
-    """Who refuses operations, for it sees too few members."""
+    """The members that refuse operations because they see too few others."""
     calls: int = 0
     failed_calls: int = 0
     offered: int = 0
@@ -137,21 +137,21 @@ class Episode:
     places: dict[str, int] = field(default_factory=dict)
     """The members at the ends of the links, by their bit in the rows."""
     again: bool = False
-    """Whether those who start had run before."""
+    """Whether the members that start had run before."""
     since_us: int | None = None
-    """When that began which this episode ends."""
+    """When the state began that this episode ends."""
 
     def growing(self, now_us: int) -> bool:
         """Whether more is likely to come of it."""
         return now_us - self.end_us <= GROWING_US * (60 if self.progress.running > 0 else 1)
 
     def add(self, record: Record, kind: str, *, frequent: bool) -> bool:
-        """Take in a record; whether it is kept."""
+        """Add a record. Return whether it is kept."""
         self.count += 1
         self.end_us = max(self.end_us, record.at)
         self.tellers[record.member] = None
         self.kinds.add(kind)
-        if self.forgets or len(self.records) >= (MOST_FREQUENT if frequent else MOST_TOLD):
+        if self.forgets or len(self.records) >= (MOST_FREQUENT if frequent else MOST_RECORDS):
             return False
         self.records.append(record)
         return True

@@ -78,5 +78,5 @@ class Episodes:
         found = known.cause_of(record) or known.touched.get(record.member)
         if found is not None and (background or record.at - found.end_us <= MOMENT_US):
             return found
-        told = one_line(with_names(describe_event(record.event, known.label_of), known.label_of))
-        return known.begin("other", record, note=f"{one_line(record.member)} {told}")
+        words = one_line(with_names(describe_event(record.event, known.label_of), known.label_of))
+        return known.begin("other", record, note=f"{one_line(record.member)} {words}")

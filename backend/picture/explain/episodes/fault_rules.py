@@ -1,4 +1,4 @@
-"""Which episode a record of a fault, of a request or of a setting belongs to: what people do to a cluster."""
+"""Which episode a record of a fault, a request or a setting belongs to: what operators do to a cluster."""
 
 from __future__ import annotations
 
@@ -8,12 +8,7 @@ from quarterdeck.backend.core import events
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.events.faults import condition_text, journal_text, request_text
 from quarterdeck.backend.picture.explain.episodes.episode import Episode
-from quarterdeck.backend.picture.explain.episodes.open_episodes import (
-    FORGIVEN_US,
-    MOMENT_US,
-    OpenEpisodes,
-)
-from quarterdeck.backend.picture.explain.episodes.rule import Rule
+from quarterdeck.backend.picture.explain.episodes.open_episodes import FORGIVEN_US, MOMENT_US, OpenEpisodes, Rule
 
 
 def _killed(known: OpenEpisodes, record: Record, event: events.ProcessKilled) -> Episode:
@@ -42,7 +37,7 @@ def _link_changed(known: OpenEpisodes, record: Record, event: events.LinkChanged
     if episode is None or episode.target != condition:
         episode = known.begin("links", record)
         episode.target = condition
-    source, target = (episode.places.setdefault(one, len(episode.places)) for one in (event.source, event.target))
+    source, target = (episode.places.setdefault(label, len(episode.places)) for label in (event.source, event.target))
     episode.links[source] = episode.links.get(source, 0) | 1 << target
     return episode
 

@@ -1,4 +1,4 @@
-"""Which episode a record of a member's life and of its list belongs to, and what it adds to it."""
+"""Which episode a record of an incarnation or of a member list belongs to, and what it adds to it."""
 
 from __future__ import annotations
 
@@ -9,22 +9,16 @@ from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.explain.episodes.episode import Episode
-from quarterdeck.backend.picture.explain.episodes.open_episodes import (
-    MOMENT_US,
-    QUIET_US,
-    START_US,
-    OpenEpisodes,
-)
-from quarterdeck.backend.picture.explain.episodes.rule import Rule
+from quarterdeck.backend.picture.explain.episodes.open_episodes import MOMENT_US, QUIET_US, START_US, OpenEpisodes, Rule
 from quarterdeck.backend.picture.explain.episodes.suspicion_rules import suspicion_of
 
-# A member's life
+# Incarnations
 
 
 def _started(known: OpenEpisodes, record: Record, event: events.MemberStarted) -> Episode:
     label = record.member
-    again = known.lives.get(label, record.uuid) != record.uuid
-    known.lives[label] = record.uuid
+    again = known.incarnations.get(label, record.uuid) != record.uuid
+    known.incarnations[label] = record.uuid
     known.call(event.address, label)
     known.list_of.pop(label, None)
     merging = known.cause_of(record) or (known.arriving.get(label) if event.merged_from else None)
@@ -102,7 +96,7 @@ def _of_change(
 ) -> Episode:
     """Return the episode of a list that no member has had before, by who came and who went."""
     if earlier is not None:
-        gone = sorted(known.label_of(one) for one in earlier - members)
+        gone = sorted(known.label_of(address) for address in earlier - members)
         for label in gone:
             episode = known.befalling(label, record.member)
             if episode is not None and record.at - episode.end_us <= QUIET_US:

@@ -8,12 +8,7 @@ from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.explain.episodes.episode import Episode
-from quarterdeck.backend.picture.explain.episodes.open_episodes import (
-    FORGIVEN_US,
-    QUIET_US,
-    OpenEpisodes,
-)
-from quarterdeck.backend.picture.explain.episodes.rule import Rule
+from quarterdeck.backend.picture.explain.episodes.open_episodes import FORGIVEN_US, QUIET_US, OpenEpisodes, Rule
 
 
 def _merge_of(known: OpenEpisodes, record: Record, remote: Address) -> Episode:

@@ -3,42 +3,70 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, TypeVar
 
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import RecordId
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.picture.explain.episodes.bounded_map import BoundedMap
 from quarterdeck.backend.picture.explain.episodes.episode import Episode, EpisodeKind
 from quarterdeck.backend.picture.text.formatting import NameOf, duration_text, with_names
 
 MOST_EPISODES = 2_000
-"""So many of the latest are remembered."""
+"""How many of the latest are remembered."""
 
 MOST_RECORDS = 50_000
-"""Records that all episodes keep together; the oldest episodes give up theirs first."""
+"""How many records all episodes keep together; the oldest episodes drop theirs first."""
 
 REMEMBERED = 20_000
-"""Records, lists and migrations of which is known where they belong."""
+"""For how many records, lists and migrations the episode is known."""
 
 MOMENT_US = 1_000_000
-"""What is done within so much of one another is one thing that was done."""
+"""Things that are done within this time of each other are one thing."""
 
 START_US = 3_000_000
-"""The same for members that start: each takes a while."""
+"""The same for starts of members, each of which takes a while."""
 
 QUIET_US = 10_000_000
-"""An episode of what goes on by itself, such as calls of clients, is over after so long a silence."""
+"""An episode of what goes on by itself, such as calls of clients, is over after a silence of this length."""
 
 FORGIVEN_US = 60_000_000
-"""A suspicion that nothing came of for so long has nothing to do with one that comes now."""
+"""A suspicion that led to nothing for this time has nothing to do with a new one."""
 
 MOST_LETTERS = 60
-"""A reason that is longer is told in fewer words."""
+"""A reason that is longer is put in fewer words."""
 
 ListKey = tuple[str, int]
 """A list: its lineage and version."""
+
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class BoundedMap(Generic[Key, Value]):
+    """Knows at least the latest `size` entries that were put in, and at most twice as many."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._young: dict[Key, Value] = {}
+        self._old: dict[Key, Value] = {}
+
+    def __setitem__(self, key: Key, value: Value) -> None:
+        if len(self._young) >= self._size:
+            self._young, self._old = {}, self._young
+        self._young[key] = value
+
+    def get(self, key: Key) -> Value | None:
+        """Return what was put in under `key`; None when nothing was, or when it is forgotten."""
+        found = self._young.get(key)
+        return found if found is not None else self._old.get(key)
+
+    def pop(self, key: Key) -> Value | None:
+        """Remove and return what was put in under `key`, or None."""
+        found, older = self._young.pop(key, None), self._old.pop(key, None)
+        return found if found is not None else older
 
 
 class OpenEpisodes:
@@ -53,12 +81,12 @@ class OpenEpisodes:
         self.about: dict[str, list[Episode]] = {}
         """By member, the episodes that may still be going on and that befall it."""
         self.watching: dict[str, Episode] = {}
-        """By member, the latest episode in which it missed or suspected somebody."""
+        """By member, the latest episode in which it missed or suspected another one."""
         self.arriving: dict[str, Episode] = {}
         """By member, the start or the merge with which it came."""
         self.claims: dict[str, Episode] = {}
-        """By claimant, where its latest claim is told."""
-        self.lives: dict[str, str] = {}
+        """By claimant, the episode of its latest claim."""
+        self.incarnations: dict[str, str] = {}
         """By member, its latest incarnation."""
         self.touched: dict[str, Episode] = {}
         """By member, the episode that its latest record belongs to."""
@@ -90,7 +118,7 @@ class OpenEpisodes:
         return self._labels.get(address) or self._name_of(address)
 
     def evidence(self, event: events.SuspicionRaised | events.MemberRemoved) -> str:
-        """Why somebody is suspected or removed: the member's own words if they are few."""
+        """Return why a member is suspected or removed, in the words of the record if they are few."""
         if len(event.reason) <= MOST_LETTERS:
             return self.words(event.reason)
         if event.cause == "unknown":
@@ -175,3 +203,7 @@ class OpenEpisodes:
     def _let_go(self, episode: Episode) -> None:
         if self._stripped and self._stripped[0] is episode:
             self._strip(self._stripped.popleft())
+
+
+Rule = Callable[[OpenEpisodes, Record, Any], Episode | None]
+"""Returns the episode that a record belongs to; None for that of its cause, or of the latest record of its member."""

@@ -8,8 +8,7 @@ from quarterdeck.backend.core.data.events import BackupInStep, BackupOutOfStep, 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.partitions import events
 from quarterdeck.backend.picture.explain.episodes.episode import Episode
-from quarterdeck.backend.picture.explain.episodes.open_episodes import QUIET_US, OpenEpisodes
-from quarterdeck.backend.picture.explain.episodes.rule import Rule
+from quarterdeck.backend.picture.explain.episodes.open_episodes import QUIET_US, OpenEpisodes, Rule
 
 
 def _table_changed(known: OpenEpisodes, record: Record, event: events.TableChanged) -> Episode | None:
@@ -40,7 +39,7 @@ def _planned(known: OpenEpisodes, record: Record, event: events.MigrationsPlanne
         episode = known.begin("table", record, note=f"{record.member} moves replicas: {known.words(event.why)}")
         known.work[record.uuid] = episode
     known.plans[record.uuid] = episode
-    to_do = sum(one.type != "CLEAR" for one in event.planned)
+    to_do = sum(planned.type != "CLEAR" for planned in event.planned)
     episode.progress.planned = episode.progress.begun + to_do
     return episode
 
@@ -93,7 +92,7 @@ def _end(known: OpenEpisodes, record: Record, migration_id: str, *, committed: b
 
 
 def _recovered(known: OpenEpisodes, record: Record, event: events.TableRecovered) -> Episode | None:
-    """Migrations of the master before end with its successor."""
+    """End the migrations of the former master as its successor settled them."""
     for ids, committed in ((event.committed_ids, True), (event.rolled_back_ids, False)):
         for migration_id in ids:
             _end(known, record, migration_id, committed=committed)
@@ -105,12 +104,12 @@ def _recovery_started(known: OpenEpisodes, record: Record, event: events.TableRe
 
 
 def _evicted(known: OpenEpisodes, record: Record, event: events.CompletedEvicted) -> Episode | None:
-    found = [known.keyed.pop(("migration", one)) for one in event.migration_ids]
+    found = [known.keyed.pop(("migration", migration_id)) for migration_id in event.migration_ids]
     return next(filter(None, found), None) or known.work.get(record.uuid)
 
 
 def _loose(known: OpenEpisodes, record: Record) -> Episode:
-    """Migrations of which the beginning is not known."""
+    """Return the episode of migrations of which the beginning is not known."""
     found = known.named(record, QUIET_US, "loose migrations")
     if found is None:
         found = known.begin("table", record, note="migrations that began before go on")

@@ -18,7 +18,7 @@ NAMES_SHOWN = 6
 SHAPES_SHOWN = 3
 
 BESIDE_US = 100_000
-"""What comes so soon after is not told to come after."""
+"""A removal that comes so soon is not said to come after."""
 
 
 class Sentence(NamedTuple):
@@ -71,10 +71,10 @@ def _suspicion(episode: Episode) -> str:
 def _links(episode: Episode) -> str:
     link, labels = event_of(LinkChanged, episode.first), list(episode.places)
     shapes, left = shapes_of(episode.links, episode.links, many_sides=True)
-    told = [_shape(shape, labels) for shape in shapes[:SHAPES_SHOWN]]
+    described = [_shape(shape, labels) for shape in shapes[:SHAPES_SHOWN]]
     if left or len(shapes) > SHAPES_SHOWN:
-        told.append("more")
-    where, count = " and ".join(told), links_in(episode.links)
+        described.append("more")
+    where, count = " and ".join(described), links_in(episode.links)
     if link.is_plain:
         return f"heal {where}: {counted(count, 'link')}"
     if link.blocked:
@@ -127,30 +127,31 @@ def _resume(episode: Episode) -> str:
 
 HEADS: Mapping[EpisodeKind, Callable[[Episode], str]] = {
     "start": _start,
-    "watch": lambda one: f"watch {names(one.subjects)} by {one.target}",
-    "join": lambda one: f"{names(one.subjects)} {_verb(one.subjects, 'joins', 'join')}",
-    "stop": lambda one: f"stop {names(one.subjects)}",
-    "kill": lambda one: f"kill {names(one.subjects)}",
-    "pause": lambda one: f"freeze {names(one.subjects)}",
+    "watch": lambda episode: f"watch {names(episode.subjects)} by {episode.target}",
+    "join": lambda episode: f"{names(episode.subjects)} {_verb(episode.subjects, 'joins', 'join')}",
+    "stop": lambda episode: f"stop {names(episode.subjects)}",
+    "kill": lambda episode: f"kill {names(episode.subjects)}",
+    "pause": lambda episode: f"freeze {names(episode.subjects)}",
     "resume": _resume,
     "late": _late,
     "suspicion": _suspicion,
-    "disconnection": lambda one: (
-        f"{one.remover} settles a partial disconnection: {names(one.subjects)} {_verb(one.subjects, 'goes', 'go')}"
+    "disconnection": lambda episode: (
+        f"{episode.remover} settles a partial disconnection: "
+        f"{names(episode.subjects)} {_verb(episode.subjects, 'goes', 'go')}"
     ),
     "links": _links,
     "merge": _merge,
     "not-merging": _not_merging,
     "state": _state,
-    "table": lambda one: one.note,
+    "table": lambda episode: episode.note,
     "calls": _calls,
     "backups": _backups,
-    "join-list": lambda one: f"{one.target} edits the join list of {names(one.tellers)}: {one.note}",
-    "settings": lambda one: f"settings of {names(one.tellers)}: {one.note}",
-    "request": lambda one: f"{one.note} at {names(one.tellers)}",
-    "refusal": lambda one: f"{names(one.tellers)} refuses {names(one.subjects)}: {one.note}",
-    "connection": lambda one: f"{names(one.subjects)} {one.note}",
-    "other": lambda one: one.note,
+    "join-list": lambda episode: f"{episode.target} edits the join list of {names(episode.tellers)}: {episode.note}",
+    "settings": lambda episode: f"settings of {names(episode.tellers)}: {episode.note}",
+    "request": lambda episode: f"{episode.note} at {names(episode.tellers)}",
+    "refusal": lambda episode: f"{names(episode.tellers)} refuses {names(episode.subjects)}: {episode.note}",
+    "connection": lambda episode: f"{names(episode.subjects)} {episode.note}",
+    "other": lambda episode: episode.note,
 }
 
 

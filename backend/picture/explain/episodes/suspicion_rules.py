@@ -7,12 +7,7 @@ from collections.abc import Mapping
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.explain.episodes.episode import Episode, EpisodeKind
-from quarterdeck.backend.picture.explain.episodes.open_episodes import (
-    MOMENT_US,
-    QUIET_US,
-    OpenEpisodes,
-)
-from quarterdeck.backend.picture.explain.episodes.rule import Rule
+from quarterdeck.backend.picture.explain.episodes.open_episodes import MOMENT_US, QUIET_US, OpenEpisodes, Rule
 
 
 def suspicion_of(
@@ -36,7 +31,7 @@ def suspicion_of(
 
 
 def _is_over(episode: Episode, record: Record, kind: EpisodeKind) -> bool:
-    """Whether what comes now is to be told by itself: long after the rest it would stand far up, where nobody looks."""
+    """Return whether this is another episode: so long after the rest it would stand too far up to be seen."""
     if episode.kind == "late":
         return kind != "late" or episode.late_at.keys() <= episode.trusted_by.keys()
     if episode.kind == "suspicion" and not episode.lists and episode.observers:
@@ -115,7 +110,7 @@ def _resolved(known: OpenEpisodes, record: Record, event: events.DisconnectionRe
 
 
 def _claim_started(known: OpenEpisodes, record: Record, event: events.ClaimStarted) -> Episode:
-    suspected = [known.label_of(one) for one in event.suspected]
+    suspected = [known.label_of(address) for address in event.suspected]
     episode = known.cause_of(record)
     for label in suspected:
         episode = episode or known.befalling(label, record.member)

@@ -1,4 +1,4 @@
-"""Which episode a record belongs to that a witness tells of a member which keeps no journal."""
+"""Which episode a record of a witness belongs to."""
 
 from __future__ import annotations
 
@@ -14,18 +14,17 @@ from quarterdeck.backend.core.witnessed.events import (
 )
 from quarterdeck.backend.picture.events.witnessed import connection_text
 from quarterdeck.backend.picture.explain.episodes.episode import Episode, EpisodeKind
-from quarterdeck.backend.picture.explain.episodes.open_episodes import MOMENT_US, QUIET_US, START_US, OpenEpisodes
-from quarterdeck.backend.picture.explain.episodes.rule import Rule
+from quarterdeck.backend.picture.explain.episodes.open_episodes import MOMENT_US, QUIET_US, START_US, OpenEpisodes, Rule
 
 SOURCES: dict[Source, str] = {"logs": "their logs", "client-protocol": "what they tell their clients"}
 
 
 def _witnessed(known: OpenEpisodes, record: Record, event: MemberWitnessed) -> Episode | None:
     label = record.member
-    if known.lives.get(label) == record.uuid:
+    if known.incarnations.get(label) == record.uuid:
         return known.touched.get(label)
-    again = label in known.lives
-    known.lives[label] = record.uuid
+    again = label in known.incarnations
+    known.incarnations[label] = record.uuid
     known.list_of.pop(label, None)
     known.forget(label)
     episode = known.arriving.get(label)
