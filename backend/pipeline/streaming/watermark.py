@@ -54,8 +54,9 @@ class ArrivalWatermark:
         return min((head.at for head in heads if head.run == run), default=inf)
 
     def stalled(self, now_s: float, *, at_once: bool = False) -> list[Path]:
-        """Return the open files that will not be finished soon and have grown since the last call; with `at_once` all
-        open files.
+        """Return the open files that will not be finished soon and have grown since the last call.
+
+        With `at_once`, all open files that have grown are returned.
         """
         listed = self._open()
         self._forget_all_but(listed)
