@@ -77,7 +77,14 @@ DATA = (
         tone="warning",
         level=DEBUG,
     ),
-    EventRow(kind=events.BackupInStep, words=_in_step, tone="good", level=DEBUG, part="detail"),
+    EventRow(
+        kind=events.BackupInStep,
+        words=_in_step,
+        tone="good",
+        level=DEBUG,
+        part="detail",
+        follows=(Follows(events.BackupOutOfStep, "it had asked for it", same="partition"),),
+    ),
     EventRow(
         kind=events.EntriesMerged,
         words=_merged,

@@ -40,6 +40,8 @@ class Follows(NamedTuple):
     reason: str
     deeper: bool = True
     """Whether the causes of that event belong to the answer too."""
+    same: str = ""
+    """The field in which both events agree. A `migration_id` is looked for at all members, as migrations have several."""
 
 
 EpisodePart = Literal["decision", "detail", "frequent", "background", "measurement"]

@@ -128,6 +128,7 @@ TABLE = (
         words=lambda event, name_of: f"lets {name_of(event.address)} leave: {event.reason or 'nothing is left on it'}",
         tone="good",
         mark=lambda event, letter: (f"free {letter(event.address)}", "good"),
+        follows=(Follows(events.DrainStarted, "it wanted to leave", same="address"),),
     ),
 )
 
@@ -159,6 +160,7 @@ MIGRATIONS = (
         level=DEBUG,
         mark=lambda event, letter: (f"· p{event.partition}", "faint"),
         part="frequent",
+        follows=(Follows(events.MigrationStarted, "the master began it", same="migration_id"),),
     ),
     EventRow(
         kind=events.MigrationRejected,
@@ -167,6 +169,7 @@ MIGRATIONS = (
         level=DEBUG,
         mark=lambda event, letter: (f"✗ p{event.partition}", "warning"),
         part="frequent",
+        follows=(Follows(events.MigrationStarted, "the master began it", same="migration_id"),),
     ),
     EventRow(
         kind=events.MigrationCopied,
@@ -184,6 +187,7 @@ MIGRATIONS = (
         level=DEBUG,
         mark=lambda event, letter: (f"◇ p{event.partition}", "plain"),
         part="frequent",
+        follows=(Follows(events.MigrationCopied, "the destination has all the data", same="migration_id"),),
     ),
     EventRow(
         kind=events.MigrationDecided,

@@ -77,5 +77,11 @@ def direct_causes(event_index: EventIndex, record: Record) -> list[DirectCause]:
 
 def followed(effect: Effect) -> Causes:
     """Yield what an event follows from by its row alone."""
-    for kind, reason, deeper in ROWS[type(effect.record.event)].follows:
-        yield from message_cause(effect.own(kind), reason, deeper=deeper)
+    event = effect.record.event
+    for kind, reason, deeper, same in ROWS[type(event)].follows:
+        if same == "migration_id":
+            found = effect.step(kind)
+        else:
+            agrees = (lambda earlier, same=same: getattr(earlier, same) == getattr(event, same)) if same else None
+            found = effect.own(kind, agrees)
+        yield from message_cause(found, reason, deeper=deeper)

@@ -137,6 +137,11 @@ class Effect(NamedTuple):
             if accepts is None or accepts(record.event):
                 yield record
 
+    def step(self, kind: type[Event], accepts: Accepts | None = None) -> Record | None:
+        """Return the latest of this kind that any member recorded before of the same migration."""
+        steps = self.event_index.of_migration(self.record.event.migration_id, self.place)  # type: ignore[union-attr]
+        return first((step for step in steps if isinstance(step.event, kind)), accepts)
+
     def of(self, label: str, kind: type[Event], accepts: Accepts | None = None) -> Record | None:
         """Return the latest of this kind that the member `label` has recorded before."""
         return first(self.event_index.by(label, kind, self.place), accepts)

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.data import events as data_events
-from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.partitions import events as partition_events
-from quarterdeck.backend.picture.explain.event_index import (
-    Causes,
-    Effect,
-    Rule,
-    event_of,
-    first,
-    local_cause,
-    message_cause,
-)
+from quarterdeck.backend.picture.explain.event_index import Causes, Effect, Rule, event_of, local_cause, message_cause
 from quarterdeck.backend.picture.explain.suspicion_causes import causes_of_silence
 
 # The table
@@ -88,12 +78,6 @@ def _what_the_plan_is_for(effect: Effect, cause: partition_events.PlanCause) -> 
         yield from local_cause(effect.own(events.ListInstalled), "other members hold data now")
 
 
-def _drain_finished(effect: Effect, event: partition_events.DrainFinished) -> Causes:
-    yield from local_cause(
-        effect.own(partition_events.DrainStarted, lambda one: one.address == event.address), "it wanted to leave"
-    )
-
-
 # One migration
 
 
@@ -103,49 +87,25 @@ def _started(effect: Effect, event: partition_events.MigrationStarted) -> Causes
     )
 
 
-def _step(effect: Effect, event: Any, kind: type, accepts: Callable[[Any], bool] | None = None) -> Record | None:
-    """Return what was recorded before of the same migration, of a certain kind."""
-    said = (
-        one for one in effect.event_index.of_migration(event.migration_id, effect.place) if isinstance(one.event, kind)
-    )
-    return first(said, accepts)
-
-
-def _migration(effect: Effect, event: Any, kind: type, reason: str) -> Causes:
-    yield from message_cause(_step(effect, event, kind), reason)
-
-
-def _taken_part(
-    effect: Effect, event: partition_events.MigrationAccepted | partition_events.MigrationRejected
-) -> Causes:
-    return _migration(effect, event, partition_events.MigrationStarted, "the master began it")
-
-
 def _copied(effect: Effect, event: partition_events.MigrationCopied) -> Causes:
-    for accepted in effect.event_index.of_migration(event.migration_id, effect.place):
-        said = accepted.event
-        if isinstance(said, partition_events.MigrationAccepted) and said.endpoint == "destination":
-            yield from message_cause(accepted, "the destination waits for the data")
-            return
-    yield from _migration(effect, event, partition_events.MigrationStarted, "the master began it")
-
-
-def _committing(effect: Effect, event: partition_events.MigrationCommitting) -> Causes:
-    return _migration(effect, event, partition_events.MigrationCopied, "the destination has all the data")
+    accepted = effect.step(partition_events.MigrationAccepted, lambda one: one.endpoint == "destination")
+    yield from message_cause(accepted, "the destination waits for the data")
+    if accepted is None:
+        yield from message_cause(effect.step(partition_events.MigrationStarted), "the master began it")
 
 
 def _decided(effect: Effect, event: partition_events.MigrationDecided) -> Causes:
     if event.committed:
-        done = _step(effect, event, partition_events.MigrationFinished, lambda one: one.endpoint == "destination")
+        done = effect.step(partition_events.MigrationFinished, lambda one: one.endpoint == "destination")
         if done is not None:
             yield from message_cause(done, "the destination has committed")
             return
-        yield from _migration(
-            effect, event, partition_events.MigrationCommitting, "the destination was asked to commit"
+        yield from message_cause(
+            effect.step(partition_events.MigrationCommitting), "the destination was asked to commit"
         )
         return
-    yield from _migration(effect, event, partition_events.MigrationRejected, "it could not take part")
-    begun = _step(effect, event, partition_events.MigrationStarted)
+    yield from message_cause(effect.step(partition_events.MigrationRejected), "it could not take part")
+    begun = effect.step(partition_events.MigrationStarted)
     if begun is not None and isinstance(begun.event, partition_events.MigrationStarted):
         parties = {begun.event.destination, begun.event.owner}
         gone = effect.own(events.MemberRemoved, lambda one: one.address in parties)
@@ -155,7 +115,7 @@ def _decided(effect: Effect, event: partition_events.MigrationDecided) -> Causes
 
 
 def _finished(effect: Effect, event: partition_events.MigrationFinished) -> Causes:
-    decided = _step(effect, event, partition_events.MigrationDecided)
+    decided = effect.step(partition_events.MigrationDecided)
     if decided is not None:
         yield from message_cause(decided, "the master decided so")
         return
@@ -167,7 +127,7 @@ def _finished(effect: Effect, event: partition_events.MigrationFinished) -> Caus
     if recovered is not None:
         yield from message_cause(recovered, "the new master settled it")
         return
-    yield from _migration(effect, event, partition_events.MigrationCommitting, "the master asked it to commit")
+    yield from message_cause(effect.step(partition_events.MigrationCommitting), "the master asked it to commit")
 
 
 def _evicted(effect: Effect, event: partition_events.CompletedEvicted) -> Causes:
@@ -216,27 +176,16 @@ def _out_of_step(effect: Effect, event: data_events.BackupOutOfStep) -> Causes:
     yield from local_cause(changed, "the partition has other holders", deeper=False)
 
 
-def _in_step(effect: Effect, event: data_events.BackupInStep) -> Causes:
-    yield from local_cause(
-        effect.own(data_events.BackupOutOfStep, lambda one: one.partition == event.partition), "it had asked for it"
-    )
-
-
 PARTITION_RULES: Mapping[type, Rule] = {
     partition_events.TableChanged: _table_changed,
     partition_events.MigrationsPlanned: _planned,
     partition_events.MigrationsCancelled: _cancelled,
-    partition_events.DrainFinished: _drain_finished,
     partition_events.MigrationStarted: _started,
-    partition_events.MigrationAccepted: _taken_part,
-    partition_events.MigrationRejected: _taken_part,
     partition_events.MigrationCopied: _copied,
-    partition_events.MigrationCommitting: _committing,
     partition_events.MigrationDecided: _decided,
     partition_events.MigrationFinished: _finished,
     partition_events.CompletedEvicted: _evicted,
     data_events.CallFinished: _call_finished,
     data_events.BackupOutOfStep: _out_of_step,
-    data_events.BackupInStep: _in_step,
 }
 """By class of events, what finds the causes of one."""
