@@ -49,12 +49,6 @@ class OperatorAsked(Struct, frozen=True, tag_field="kind", tag="operator-asked")
     reason: str
 
 
-class SettingsChanged(Struct, frozen=True, tag_field="kind", tag="settings-changed"):
-    """Properties of this member have new values, as text by name."""
-
-    properties: dict[str, str]
-
-
 class StrangerRefused(Struct, frozen=True, tag_field="kind", tag="stranger-refused"):
     """The member refused a peer on its port that is not a member of its cluster."""
 
@@ -74,20 +68,13 @@ class JournalChanged(Struct, frozen=True, tag_field="kind", tag="journal-changed
     lost: int
 
 
-Event = (
-    MembershipEvent
-    | PartitionEvent
-    | DataEvent
-    | WitnessEvent
-    | ProcessKilled
-    | ProcessPaused
-    | ProcessResumed
-    | LinkChanged
-    | StrangerRefused
-    | OperatorAsked
-    | SettingsChanged
-    | JournalChanged
+ClusterEvent = (
+    ProcessKilled | ProcessPaused | ProcessResumed | LinkChanged | StrangerRefused | OperatorAsked | JournalChanged
 )
+CLUSTER_EVENTS: frozenset[type] = frozenset(get_args(ClusterEvent))
+"""What is recorded under the name of the cluster: the label of such a record is not that of a member."""
+
+Event = MembershipEvent | PartitionEvent | DataEvent | WitnessEvent | ClusterEvent
 
 EVENT_KINDS: dict[str, type[Event]] = {str(kind.__struct_config__.tag): kind for kind in get_args(Event)}
 """Every kind of event by the name that it has in journals and in scenario files."""

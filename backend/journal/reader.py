@@ -11,23 +11,9 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from quarterdeck.backend.core import events
-from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.events import CLUSTER_EVENTS, Record
 from quarterdeck.backend.journal.files import RUN_PREFIX, current_path, journal_files
 from quarterdeck.backend.journal.old_form import upgraded
-
-FROM_OUTSIDE: frozenset[type] = frozenset(
-    {
-        events.ProcessKilled,
-        events.ProcessPaused,
-        events.ProcessResumed,
-        events.LinkChanged,
-        events.StrangerRefused,
-        events.OperatorAsked,
-        events.JournalChanged,
-    }
-)
-"""Events that are recorded under the name of the cluster, which is no member."""
 
 _DECODER = msgspec.json.Decoder(Record)
 
@@ -141,7 +127,7 @@ class _Tally:
 
     def count(self, record: Record) -> None:
         self.records += 1
-        if type(record.event) not in FROM_OUTSIDE:  # those stand under the cluster's name
+        if type(record.event) not in CLUSTER_EVENTS:
             self.members[record.member] = None
         lowest, highest, count = self.numbers.get(record.uuid, (record.seq, record.seq, 0))
         self.numbers[record.uuid] = (min(lowest, record.seq), max(highest, record.seq), count + 1)

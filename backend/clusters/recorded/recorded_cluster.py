@@ -13,9 +13,9 @@ from sys import intern
 import msgspec
 
 from quarterdeck.backend.clusters.recorded.past_run import PastRun
-from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.events import CLUSTER_EVENTS, Record
 from quarterdeck.backend.journal.files import RUN_PREFIX, NoJournal, journal_files, run_of_file, sealed_name
-from quarterdeck.backend.journal.reader import FROM_OUTSIDE, JournalProblem, read_files, run_zero_us
+from quarterdeck.backend.journal.reader import JournalProblem, read_files, run_zero_us
 from quarterdeck.backend.picture.text.formatting import bytes_text, counted
 
 RECORDS_A_DRAIN = 4_000
@@ -131,7 +131,7 @@ class RecordedCluster(PastRun):
                 self._others += 1
             elif record.seq > self._highest.get(record.uuid, 0):
                 self._highest[record.uuid] = record.seq
-                if type(record.event) not in FROM_OUTSIDE:  # such stands under the cluster's name
+                if type(record.event) not in CLUSTER_EVENTS:
                     self._labels[record.member] = None
                 if zero_us is None:
                     zero_us = run_zero_us(record)

@@ -321,6 +321,12 @@ class ProtectionChanged(Struct, frozen=True, tag_field="kind", tag="protection-c
     operating: bool
 
 
+class SettingsChanged(Struct, frozen=True, tag_field="kind", tag="settings-changed"):
+    """Properties of this member have new values, as text by name."""
+
+    properties: dict[str, str]
+
+
 # Mastership claims
 
 
@@ -390,6 +396,7 @@ MembershipEvent = (
     | ClusterStateChanged
     | ClusterStateRefused
     | ProtectionChanged
+    | SettingsChanged
     | ClaimStarted
     | ClaimAnswered
     | ClaimFinished
