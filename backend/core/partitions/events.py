@@ -48,11 +48,21 @@ ALL_LOST = 6
 class PartitionLost(Struct, frozen=True, tag_field="kind", tag="partition-lost"):
     """Replicas up to index `lost_backups` are gone: 0, the owner only; 6, all, and the partition begins empty.
 
-    See Hazelcast: lost partitions.
+    Whether data went depends on how many backups a map has (Hazelcast: lost partitions). A member of ours knows: only where no
+    replica is left. A witness of other members judges it by their configuration.
     """
 
     partition: int
     lost_backups: int
+    data_lost: bool | None = None
+    """Whether entries went, as a witness judges; None where the member itself knows."""
+    lost_maps: tuple[str, ...] = ()
+    """The maps, by name or pattern, that have no more backups than were lost, where their configuration is known."""
+
+    @property
+    def loses_data(self) -> bool:
+        """Whether entries of at least one map went."""
+        return self.lost_backups >= ALL_LOST if self.data_lost is None else self.data_lost
 
 
 class TableRecoveryStarted(Struct, frozen=True, tag_field="kind", tag="table-recovery-started"):

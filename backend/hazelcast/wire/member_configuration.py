@@ -27,6 +27,9 @@ class ReportedConfiguration(Struct, frozen=True):
     rest_groups: tuple[str, ...] = ()
     """The groups of REST endpoints that are enabled."""
 
+    map_backups: dict[str, int] = {}
+    """How many backups each map has, synchronous and asynchronous, by its name or pattern."""
+
     @property
     def uses_join_list(self) -> bool:
         """Whether it looks for others at the addresses of a list."""
@@ -61,7 +64,14 @@ def read_configuration(xml: str) -> ReportedConfiguration | None:
         int(port) if port.isdecimal() else DEFAULT_PORT,
         rest is not None and _is_enabled(rest),
         tuple(group for group in groups if group),
+        {item.get("name", ""): _backups(item) for item in root.findall("map")},
     )
+
+
+def _backups(item: ElementTree.Element) -> int:
+    """Return the backups of a map; the product gives one where nothing is said."""
+    counts = (item.findtext("backup-count") or "1", item.findtext("async-backup-count") or "0")
+    return sum(int(count) for count in counts if count.strip().isdecimal())
 
 
 def _is_enabled(element: ElementTree.Element) -> bool:

@@ -9,7 +9,6 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
 from quarterdeck.backend.core.events import Event
 from quarterdeck.backend.core.membership.views.identity import Member
-from quarterdeck.backend.core.partitions.events import PartitionLost
 from quarterdeck.backend.core.witnessed.events import Aspect, Source
 from quarterdeck.backend.hazelcast.wire import messages
 from quarterdeck.backend.hazelcast.wire.member_configuration import ReportedConfiguration, read_configuration
@@ -125,7 +124,7 @@ class ClusterWitness:
             case messages.ReplicaMigrationEvent():
                 yield from member.apply(lambda incarnation: incarnation.migration_ended(message))
             case messages.PartitionLostEvent(partition, lost_backups):
-                yield from member.apply(lambda _: [PartitionLost(partition, lost_backups)])
+                yield from member.apply(lambda incarnation: incarnation.partition_lost(partition, lost_backups))
             case messages.ClusterMetadata(state):
                 known = next((known for known in CLUSTER_STATES if known == state), None)
                 if known is not None:

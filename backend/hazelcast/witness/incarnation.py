@@ -9,7 +9,7 @@ from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import ClusterState
 from quarterdeck.backend.core.membership.views.identity import Member
-from quarterdeck.backend.core.partitions.events import Holder
+from quarterdeck.backend.core.partitions.events import Holder, PartitionLost
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import (
     ASPECTS,
@@ -58,6 +58,7 @@ class WitnessedIncarnation:
         self._state: ClusterState | None = None
         self._join_list: tuple[Address, ...] | None = None
         self._edits = 0
+        self._map_backups: dict[str, int] = {}
         self._system_properties: dict[str, str] = {}
         self._settings: dict[str, str] | None = None
         self._addresses: dict[str, Address] = {}
@@ -138,6 +139,7 @@ class WitnessedIncarnation:
 
         The first join list is edition 0: how often it was edited before is unknown.
         """
+        self._map_backups = configuration.map_backups
         if configuration.uses_join_list:
             yield from self.now_reports("join-list", "settings")
             if configuration.join_list != self._join_list:
@@ -194,6 +196,15 @@ class WitnessedIncarnation:
             end.partition, end.replica_index, source, destination, end.succeeded, end.took_ms * 1_000,
             end.state.planned, end.state.done,
         )  # fmt: skip
+
+    def partition_lost(self, partition: int, lost_backups: int) -> Iterator[events.Event]:
+        """Record a lost partition. Data went where a map has no more backups than were lost.
+
+        Where no configuration of maps is known, each is taken to have a backup, as it has by default.
+        """
+        least = self._map_backups or {"default": 1}
+        maps = tuple(sorted(name for name, backups in self._map_backups.items() if backups <= lost_backups))
+        yield PartitionLost(partition, lost_backups, min(least.values()) <= lost_backups, maps)
 
     def _address_of(self, uuid: str | None) -> Address | None:
         return None if uuid is None else self._addresses.get(uuid, Address(uuid))

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Literal, NamedTuple
 
-from quarterdeck.backend.core.partitions.events import MigrationStarted, PlannedMigration
+from quarterdeck.backend.core.partitions.events import ALL_LOST, MigrationStarted, PlannedMigration
 from quarterdeck.backend.picture.boards.migration_progress import plan_text
-from quarterdeck.backend.picture.events.partitions import NOBODY_TEXT, migration_path_text
+from quarterdeck.backend.picture.events.partitions import MAPS_NAMED, NOBODY_TEXT, migration_path_text
 from quarterdeck.backend.picture.fold.belief import MemberBelief
+from quarterdeck.backend.picture.fold.losses import SideLoss
 from quarterdeck.backend.picture.fold.migrations import CopiedData, EndedMigration, PartitionLoss, SeenMigration
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import Fact, Tone
@@ -22,6 +23,7 @@ from quarterdeck.backend.picture.text.formatting import (
     bytes_text,
     counted,
     duration_text,
+    listed,
     names_text,
     one_line,
     with_names,
@@ -154,7 +156,8 @@ def migration_board(picture: Picture, now_us: int) -> MigrationBoard:
     ]
     history = picture.history
     if losses := lost_text(picture):
-        heads.append(Head(f"{losses} with all replicas", "bad"))
+        certain = all(side.at_most >= ALL_LOST for side in picture.losses.standing(picture.members.values()))
+        heads.append(Head(f"{losses} with all replicas" if certain else losses, "bad"))
     if history.failed:
         failed = history.failed[-1]
         told = f"✕ last failed, {age_text(now_us - failed.at_us)} ago: p{failed.begun.partition}, {failed.reason}"
@@ -204,16 +207,21 @@ def led_by(picture: Picture, master: MemberBelief, now_us: int) -> list[Head]:
 
 
 def lost_text(picture: Picture) -> str:
-    """Return what has lost partitions for good, with its side where there are several; empty when no member lives with a loss."""
+    """Return what has lost data for good, with its side where there are several; empty when no member lives with a loss."""
     sides = picture.losses.standing(picture.members.values())
     several = len(picture.masters()) > 1
-    texts = (
-        counted(len(side.partitions), "partition")
-        + " lost"
-        + (f" on the side of {one_line(side.side)}" if several else "")
-        for side in sides
-    )
+    texts = (loss_text(side) + (f" on the side of {one_line(side.side)}" if several else "") for side in sides)
     return "".join(f"∅ {text}" if not place else f", {text}" for place, text in enumerate(texts))
+
+
+def loss_text(side: SideLoss) -> str:
+    """Return which partitions one side has lost, and of which maps."""
+    lost = f"{counted(len(side.partitions), 'partition')} lost"
+    if side.maps:
+        return f"{lost} of {one_line(listed(side.maps, MAPS_NAMED))}"
+    if side.at_most < ALL_LOST:
+        return f"{lost} for maps with at most {counted(side.at_most, 'backup')}"
+    return lost
 
 
 def progress_text(picture: Picture) -> str:

@@ -13,7 +13,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.picture.boards.migration_board import progress_text
+from quarterdeck.backend.picture.boards.migration_board import loss_text, progress_text
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.merging.why_not_merging import TONES, why_not_merging
@@ -34,6 +34,7 @@ def operator_questions(picture: Picture, recent: Sequence[Record], now_us: int) 
         *_why_apart(picture, now_us),
         *_removed(picture, recent, now_us),
         *_same_table(picture),
+        *_lost_data(picture, now_us),
         *_migrating(picture, now_us),
         *_misleading(picture),
         Fact("which member owns a key", "type :owner MAP KEY", "faint"),
@@ -137,6 +138,21 @@ def _same_table(picture: Picture) -> Iterator[Fact]:
 
 def _table(digest: str, stamp: int | None) -> str:
     return f"table {digest[:6]}" + (f", state stamp {stamp}" if stamp is not None else "")
+
+
+def _lost_data(picture: Picture, now_us: int) -> Iterator[Fact]:
+    """Answer from what masters record of lost partitions, judged against the backups of maps."""
+    heading = "which data was lost"
+    unknown = picture.nobody_tells("losses")
+    sides = picture.losses.standing(picture.members.values())
+    answers: list[tuple[str, Tone]] = [
+        (f"{loss_text(side)}, {age_text(max(now_us - side.since_us, 0))} ago, says {side.side}", "bad")
+        for side in sides
+    ]
+    if not answers and unknown is not None and unknown.witnessed_by:
+        yield Fact(heading, not_told("losses", unknown.witnessed_by), "faint")
+    else:
+        yield from _under(heading, answers or [("none that was recorded here", "good")])
 
 
 def _migrating(picture: Picture, now_us: int) -> Iterator[Fact]:

@@ -25,6 +25,9 @@ ENDED_KEPT = 100
 BEGUN_KEPT = 1_000
 """Migrations whose end was not told; more than that have lost their master without a word of it."""
 
+SAME_LOSS_US = 10_000_000
+"""A partition that is lost again within this time is the same loss, reported by another member."""
+
 Phase = Literal["copying", "committing"]
 
 
@@ -66,7 +69,7 @@ class WitnessedMigration(NamedTuple):
 
 
 class PartitionLoss(NamedTuple):
-    """A partition that lost all its replicas, when, and who told it."""
+    """A partition that lost data, when, and which member recorded it."""
 
     partition: int
     at_us: int
@@ -175,9 +178,16 @@ class MigrationHistory:
             case ReplicaMigrated() as migrated:
                 self.witnessed.append(WitnessedMigration(migrated, record.at, record.member))
                 self._count(record.at, migrated.succeeded)
-            case partition_events.PartitionLost(partition, lost_backups) if lost_backups >= partition_events.ALL_LOST:
-                self.lost.append(PartitionLoss(partition, record.at, record.member))
-                self.lost_count += 1
+            case partition_events.PartitionLost(partition) as loss if loss.loses_data:
+                self._lose(PartitionLoss(partition, record.at, record.member), loss.data_lost is not None)
+
+    def _lose(self, loss: PartitionLoss, witnessed: bool) -> None:
+        """Count a loss; one that is `witnessed` only once, for every member of Hazelcast reports it."""
+        same = (loss.partition, loss.leader)
+        known = (earlier for earlier in reversed(self.lost) if (earlier.partition, earlier.leader) == same)
+        if not witnessed or all(loss.at_us - earlier.at_us > SAME_LOSS_US for earlier in known):
+            self.lost.append(loss)
+            self.lost_count += 1
 
     def _end(self, migration_id: str, record: Record, committed: bool, reason: str) -> None:
         """Nothing is known of one whose beginning was not seen, or whose end was told before."""

@@ -14,7 +14,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import LinkChanged, Record
 from quarterdeck.backend.core.links import set_condition
 from quarterdeck.backend.core.membership.views.identity import Member
-from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
+from quarterdeck.backend.core.partitions.events import PartitionLost
 from quarterdeck.backend.core.witnessed.events import Aspect, ConnectionChanged
 from quarterdeck.backend.picture.fold.belief import BelievedSuspicion, MemberBelief, Silence, Status
 from quarterdeck.backend.picture.fold.healing import RECOVERY_FOLDS, inherit, settle_with_list
@@ -97,8 +97,8 @@ class Picture:
             if isinstance(event, events.ListInstalled):
                 self._install(belief, event, record.at)
             elif isinstance(event, PartitionLost):
-                if event.lost_backups >= ALL_LOST:
-                    self.losses.take(belief.lineage, event.partition)
+                if event.loses_data:
+                    self.losses.take(belief.lineage, event, record.at)
             elif kind in FOLDS:  # the rest is told in the event tail and changes no belief
                 FOLDS[kind](belief, event, record.at)
 

@@ -43,6 +43,7 @@ from quarterdeck.backend.hazelcast.wire.messages import (
     ViewMember,
 )
 from quarterdeck.backend.hazelcast.witness.cluster_witness import ClusterWitness, HeardEvent
+from quarterdeck.backend.picture.boards.migration_board import lost_text
 from quarterdeck.backend.picture.fold.picture import Picture
 
 A, B, C = (Address(f"10.0.0.{number}:5701") for number in (1, 2, 3))
@@ -301,7 +302,28 @@ def test_the_end_of_a_migration_names_members_by_address() -> None:
     watched.answers(A, "a", view(3, (A, "a"), (B, "b")))
     end = ReplicaMigrationEvent(7, 1, "a", "b", True, 12, MigrationState(0, 54, 31, 400))
     assert watched.says(A, "a", end) == [ReplicaMigrated(7, 1, A, B, True, 12_000, 54, 31)]
-    assert watched.says(A, "a", PartitionLostEvent(7, 6, "a")) == [PartitionLost(7, 6)]
+    assert watched.says(A, "a", PartitionLostEvent(7, 6, "a")) == [PartitionLost(7, 6, data_lost=True)]
+
+
+MAPS = """<hazelcast xmlns="http://www.hazelcast.com/schema/config"><map name="default"/>
+<map name="orders"><backup-count>1</backup-count><async-backup-count>1</async-backup-count></map>
+<map name="cache*"><backup-count>0</backup-count></map></hazelcast>"""
+
+
+def test_a_loss_is_judged_against_the_backups_of_maps() -> None:
+    """Two of five members were killed at once, and a map with one backup lost 1,785 entries: `lost_backups` was 1."""
+    watched = Watched()
+    watched.answers(A, "a", view(3, (A, "a"), (B, "b")))
+    assert watched.says(A, "a", PartitionLostEvent(7, 0, "a")) == [PartitionLost(7, 0, data_lost=False)]
+    assert watched.says(A, "a", PartitionLostEvent(7, 1, "a")) == [PartitionLost(7, 1, data_lost=True)]
+    watched.says(A, "a", MemberConfig(MAPS))
+    assert watched.says(A, "a", PartitionLostEvent(8, 0, "a")) == [PartitionLost(8, 0, True, ("cache*",))]
+    assert watched.says(A, "a", PartitionLostEvent(8, 1, "a")) == [PartitionLost(8, 1, True, ("cache*", "default"))]
+    (lost,) = watched.says(A, "a", PartitionLostEvent(9, 2, "a"))
+    assert lost == PartitionLost(9, 2, True, ("cache*", "default", "orders"))
+    picture = watched.picture()
+    assert lost_text(picture) == "∅ 3 partitions lost of cache*, default, orders"
+    assert picture.history.lost_count == 3, "each partition once, although several members report it"
 
 
 def test_what_a_member_refuses_is_not_told() -> None:

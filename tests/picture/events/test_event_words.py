@@ -157,7 +157,16 @@ def test_addresses_within_reasons_go_by_name_too() -> None:
         (witnessed.ConnectionChanged("gone", "refused"), "cannot be reached: refused"),
         (partitions.PartitionLost(3, 6), "loses p3: no replica is left, it begins empty"),
         (partitions.PartitionLost(3, 0), "p3 has lost its owner"),
-        (partitions.PartitionLost(3, 1), "p3 has lost its owner and backups up to 1"),
+        (partitions.PartitionLost(3, 0, False), "p3 has lost its owner: no data is lost, a backup takes over"),
+        (
+            partitions.PartitionLost(3, 1, True),
+            "p3 has lost its owner and 1 backup: maps with at most 1 backup have lost its entries",
+        ),
+        (
+            partitions.PartitionLost(3, 1, True, ("orders",)),
+            "p3 has lost its owner and 1 backup: its entries of orders are gone",
+        ),
+        (partitions.PartitionLost(3, 1), "p3 has lost its owner and 1 backup"),
         (
             partitions.TableRecovered(12, {A: 11}, ("m1",), ("m2", "m3")),
             "has recovered the table, v12, from answers of n1 v11; of migrations under way 1 committed, 2 rolled back",

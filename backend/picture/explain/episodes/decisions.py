@@ -68,9 +68,8 @@ class BusySecond:
                 self.committed += event.committed
                 self.rolled_back += not event.committed
             case partition_events.PartitionLost():
-                gone = event.lost_backups >= partition_events.ALL_LOST
-                self.lost += gone
-                self.promoted += not gone
+                self.lost += event.loses_data
+                self.promoted += not event.loses_data
             case ReplicaMigrated():
                 self.begun += 1
                 self.committed += event.succeeded

@@ -22,7 +22,7 @@ def _table_changed(known: OpenEpisodes, record: Record, event: events.TableChang
 def _partition_lost(known: OpenEpisodes, record: Record, event: events.PartitionLost) -> Episode | None:
     episode = known.work.get(record.uuid) or known.touched.get(record.member)
     if episode is not None:
-        if event.lost_backups >= events.ALL_LOST:
+        if event.loses_data:
             episode.lost += 1
         else:
             episode.promoted += 1
