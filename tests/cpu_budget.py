@@ -1,0 +1,67 @@
+"""The CPU that all quick tests may take together: a suite that grows past it fails, and says by how much.
+
+Only a run of everything is judged. A slower machine has more time: a loop of known length shows how slow it is.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from typing import Any
+
+import pytest
+
+BUDGET_SECONDS = 560
+"""CPU of user and system for the whole quick suite, of all its processes, on the machine of `LOOP_SECONDS`."""
+
+TOLERANCE = 1.2
+
+LOOP_COUNT = 5_000_000
+LOOP_SECONDS = 0.1
+"""What `LOOP_COUNT` additions take where the budget was measured."""
+
+FEWEST_TESTS = 5_000
+"""Fewer are a part of the suite."""
+
+
+class CpuBudget:
+    """A plugin of pytest for the process that shares the tests out. It adds up what all processes have used."""
+
+    def __init__(self) -> None:
+        self._of_workers = 0.0
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any, error: object) -> None:
+        self._of_workers += getattr(node, "workeroutput", {}).get("cpu_seconds", 0.0)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if session.config.option.markexpr != "not long" or session.testscollected < FEWEST_TESTS:
+            return
+        used = self._of_workers + cpu_seconds()
+        slowness = max(loop_seconds() / LOOP_SECONDS, 1.0)
+        allowed = BUDGET_SECONDS * TOLERANCE * slowness
+        reporter: pytest.TerminalReporter = session.config.pluginmanager.getplugin("terminalreporter")
+        reporter.write_line("")
+        reporter.write_line(f"the tests took {used:.0f} s of CPU, of {allowed:.0f} s allowed here", red=used > allowed)
+        if used > allowed:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def cpu_seconds() -> float:
+    """Return the CPU that this process and its ended children have used."""
+    usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+def loop_seconds() -> float:
+    """Return the CPU that a loop of known length takes here, the quickest of three times."""
+    return min(_timed_loop() for _ in range(3))
+
+
+def _timed_loop() -> float:
+    began = time.process_time()
+    total = 0
+    for number in range(LOOP_COUNT):
+        total += number
+    return time.process_time() - began
