@@ -81,9 +81,7 @@ class ListRejected(Struct, frozen=True, tag_field="kind", tag="list-rejected"):
 
 
 class MasterChanged(Struct, frozen=True, tag_field="kind", tag="master-changed"):
-    """The member now follows `master`, possibly before it installs a list of that master; `named_by` is the member
-    that named it.
-    """
+    """The member now follows `master`, which `named_by` named to it. A list of that master may come later."""
 
     master: Address
     reason: str
@@ -92,9 +90,7 @@ class MasterChanged(Struct, frozen=True, tag_field="kind", tag="master-changed")
 
 
 class MemberAdmitted(Struct, frozen=True, tag_field="kind", tag="member-admitted"):
-    """The master answered a join request. By then `acknowledged` of the `expected` other members had acknowledged the
-    new list.
-    """
+    """The master answered a join request. `acknowledged` of the `expected` other members had the new list by then."""
 
     address: Address
     joined_uuid: str
@@ -195,9 +191,7 @@ class DisconnectionReported(Struct, frozen=True, tag_field="kind", tag="disconne
 
 
 class DisconnectionResolved(Struct, frozen=True, tag_field="kind", tag="disconnection-resolved"):
-    """The master decided which members stay. `exact` is false when the search was cut short and this is the best that
-    it found.
-    """
+    """The master decided which members stay. `exact` is false when the search was cut short: this is the best that it found."""
 
     keep: tuple[Address, ...]
     remove: tuple[Address, ...]

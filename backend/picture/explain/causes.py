@@ -44,7 +44,7 @@ class Cause(NamedTuple):
 
 
 def causes(records: Iterable[Record] | EventIndex, record: Record, name_of: NameOf = str) -> tuple[Cause, ...]:
-    """All that led to `record`, as far as `records` reach: each cause stands behind what it explains, and only once.
+    """Return all that led to `record`, as far as `records` reach: each cause once, after what it explains.
 
     Empty when nothing that was recorded brought it about, or when `record` is not among the records.
     """
@@ -76,7 +76,7 @@ def direct_causes(event_index: EventIndex, record: Record) -> list[DirectCause]:
 
 
 def followed(effect: Effect) -> Causes:
-    """Yield what an event follows from by its row alone."""
+    """Yield what an event follows from according to its row."""
     event = effect.record.event
     for kind, reason, deeper, same in ROWS[type(event)].follows:
         if same == "migration_id":

@@ -25,7 +25,7 @@ class FilterTerm:
     negated: bool
 
     def accepts(self, record: Record, words: Callable[[], str]) -> bool:
-        """Whether `record`, whose line reads `words`, meets the condition."""
+        """Return whether `record`, whose line reads `words`, meets the condition."""
         return self._meets(record, words) is not self.negated
 
     def _meets(self, record: Record, words: Callable[[], str]) -> bool:
@@ -54,7 +54,7 @@ class EventFilter:
         return cls(tuple(filter(None, map(_term, TERM.finditer(text)))))
 
     def accepts(self, record: Record, words: Callable[[], str]) -> bool:
-        """Whether `record` is selected; `words` gives its line in lower case, and is called only when that is needed."""
+        """Return whether `record` is selected. `words` returns its line in lower case, and is called only when that is needed."""
         return all(term.accepts(record, words) for term in self.terms)
 
 

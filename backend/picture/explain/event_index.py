@@ -44,7 +44,7 @@ class EventIndex:
         self.extend(records)
 
     def extend(self, records: Iterable[Record]) -> None:
-        """Take in `records`, which come after those that are here."""
+        """Append `records`, which come after those that are here."""
         for record in records:
             place = len(self.records)
             self.records.append(record)
@@ -64,7 +64,7 @@ class EventIndex:
         return len(self.records)
 
     def place_of(self, record: Record) -> int | None:
-        """Where `record` stands; None when it is not here."""
+        """Return the place of `record`; None when it is not here."""
         return self._places.get(identity(record))
 
     def find(self, record_id: RecordId | None) -> Record | None:

@@ -102,7 +102,7 @@ def _migration(event_index: EventIndex, migration_id: str) -> EventTrace:
 
 
 def _claim(event_index: EventIndex, begun: Record) -> EventTrace:
-    """From the suspicions that made the member claim to the lists that came of it."""
+    """Return the story from the suspicions that made the member claim to the lists that the claim led to."""
     led = [because.record for because in direct_causes(event_index, begun)]
     records = [*sorted(led, key=lambda record: event_index.place_of(record) or 0), begun]
     lineage, ended, outcome = "", False, "its end is not known"
@@ -134,7 +134,7 @@ def _version(begun: Record, records: list[Record]) -> int:
 
 
 def _merge(event_index: EventIndex, begun: Record) -> EventTrace:
-    """From the verdicts of both masters to the arrival of the last member."""
+    """Return the story from the verdicts of both masters to the arrival of the last member."""
     event = event_of(events.MergeStarted, begun)
     movers = {event_index.label_of(address) for address in event.merging}
     verdicts = [because.record for because in direct_causes(event_index, begun)]

@@ -1,4 +1,4 @@
-"""Why a member is distrusted: what the operator or the network did to it, or what was said to the one that distrusts it."""
+"""Why a member is suspected: what the operator or the network did to it, or what the one that suspects it was sent."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def causes_of_suspicion(
 def causes_of_silence(
     effect: Effect, label: str, uuid: str, cause: SuspicionCause, silence_us: int | None = None, observer: str = ""
 ) -> Causes:
-    """Why `observer` does not hear `label`: its end, its pause, or the link between the two.
+    """Yield why `observer` does not hear `label`: its end, its pause, or the link between the two.
 
     `observer` is the member that recorded the effect unless given. Only what lasted into the silence counts.
     """
@@ -76,7 +76,7 @@ def causes_of_silence(
 
 
 def _end_of(effect: Effect, label: str, uuid: str) -> Record | None:
-    """Return what ended the incarnation `uuid` of `label`, if it is over."""
+    """Return the record that ended the incarnation `uuid` of `label`, if it is over."""
     goodbye = effect.of(label, events.MemberStopped)
     if goodbye is not None and goodbye.uuid == uuid:
         return goodbye
@@ -90,7 +90,7 @@ def _end_of(effect: Effect, label: str, uuid: str) -> Record | None:
 
 
 def _lasted(effect: Effect, paused: Record, begun_us: int) -> bool:
-    """Whether the pause was still on when the silence began, or began in it."""
+    """Return whether the pause was still on when the silence began, or began in it."""
     target = paused.event.target if isinstance(paused.event, events.ProcessPaused) else ""
     resumed = effect.anywhere(events.ProcessResumed, lambda one: one.target == target)
     return resumed is None or _comes_before(effect, resumed, paused) or resumed.at >= begun_us

@@ -24,7 +24,7 @@ class EventName(NamedTuple):
 
 
 class BadMoment(ValueError):
-    """What names no moment. The message has a hint."""
+    """A text that names no moment. The message has a hint."""
 
 
 def moment_of(text: str, tape: Tape, playhead: Playhead) -> int:
@@ -66,7 +66,7 @@ def named_event(text: str) -> EventName | None:
 
 
 def _moment_of_event(event: EventName, tape: Tape) -> int:
-    """Of several incarnations the latest one that had so many events."""
+    """Return when it happened; of several incarnations in the latest one that had so many events."""
     for record in reversed(tape.last(len(tape))):
         if record.seq == event.seq and event.member in (record.member, record.uuid):
             return record.at

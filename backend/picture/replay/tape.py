@@ -127,7 +127,7 @@ class Tape:
         return self._records[start : start + most]
 
     def counts(self, edges_us: Sequence[int]) -> list[int]:
-        """How many records lie between each two of these moments in order, the earlier one included, the later one not."""
+        """Return how many records lie between each two of these moments in order, the earlier one included, the later one not."""
         places = [bisect_left(self._times, edge_us) for edge_us in edges_us]
         return [after - before for before, after in pairwise(places)]
 

@@ -27,7 +27,7 @@ def clock_text(at_us: int) -> str:
 
 
 def age_text(length_us: int) -> str:
-    """How long something has lasted, in whole seconds, minutes or hours: the longest unit with two of it or more."""
+    """Return how long something has lasted, in whole seconds, minutes or hours: the longest unit of which it has two or more."""
     seconds = max(length_us, 0) // SECOND_US
     for size, unit in ((3_600, "h"), (60, "min")):
         if seconds >= 2 * size:

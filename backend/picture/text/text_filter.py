@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 def text_filter(text: str) -> Callable[[str], bool]:
-    """Whether a text is selected by ``words``, ``!words`` or ``/expression/``, also ``!/expression/``. Case does not matter.
+    """Return the test for ``words``, ``!words`` or ``/expression/``, also ``!/expression/``. Case does not matter.
 
     An expression that is not closed yet, or that cannot be read, is looked for as it stands: the user is still typing.
     """

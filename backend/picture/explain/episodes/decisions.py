@@ -35,7 +35,7 @@ def deciding_record(episode: Episode) -> Record:
 
 @dataclass(slots=True)
 class BusySecond:
-    """What came by the thousand in one second. It changes until the second is over."""
+    """What came by the thousand in one second. It grows until the second is over."""
 
     first: Record
     begun: int = 0
@@ -54,11 +54,11 @@ class BusySecond:
 
     @property
     def utc_us(self) -> int:
-        """The same in UTC."""
+        """When the first of it came, in UTC."""
         return self.first.utc
 
     def count(self, event: events.Event) -> bool:
-        """Count an event; whether there is a word for it."""
+        """Count an event. Return whether there is a word for it."""
         match event:
             case partition_events.MigrationStarted():
                 self.begun += 1
@@ -84,7 +84,7 @@ class BusySecond:
 
     @property
     def text(self) -> str:
-        """All of it as one line."""
+        """The second as one line."""
         migrations = self.begun or self.committed or self.rolled_back or self.bytes
         return ", ".join(
             (

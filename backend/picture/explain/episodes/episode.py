@@ -142,7 +142,7 @@ class Episode:
     """When the state began that this episode ends."""
 
     def growing(self, now_us: int) -> bool:
-        """Whether more is likely to come of it."""
+        """Return whether more is likely to come of it."""
         return now_us - self.end_us <= GROWING_US * (60 if self.progress.running > 0 else 1)
 
     def add(self, record: Record, kind: str, *, frequent: bool) -> bool:

@@ -41,7 +41,7 @@ class Episodes:
         """How many records were taken in."""
 
     def extend(self, records: Iterable[Record]) -> None:
-        """Take in `records`, which come after all that were taken in before."""
+        """Add `records`, which come after all that were added before."""
         known = self._known
         for record in records:
             kind = type(record.event)
@@ -65,7 +65,7 @@ class Episodes:
         return list(islice(found, max(0, len(found) - most), None))
 
     def after(self, number: int) -> list[Episode]:
-        """Those that began after the one of this number, oldest first."""
+        """Return those that began after the one of this number, oldest first."""
         return self.latest(max(0, self._known.begun - number))
 
     @property

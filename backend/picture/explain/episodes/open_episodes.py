@@ -1,4 +1,4 @@
-"""The episodes of a run, and what is known to find the one that a record belongs to."""
+"""The episodes of a run, and what finds the one that a record belongs to."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class OpenEpisodes:
     # Names
 
     def call(self, address: Address, label: str) -> None:
-        """From now on the member at `address` is called `label`."""
+        """Label the member at `address` from now on."""
         self._labels[address] = label
 
     def label_of(self, address: Address) -> str:
@@ -127,7 +127,7 @@ class OpenEpisodes:
         return f"{event.cause.replace('-', ' ')}{silence}"
 
     def words(self, text: str) -> str:
-        """`text` with names in place of addresses."""
+        """Return `text` with names in place of addresses."""
         return with_names(text, self.label_of)
 
     # Episodes
@@ -181,7 +181,7 @@ class OpenEpisodes:
         self.watching.pop(label, None)
 
     def keep(self, episode: Episode, record: Record, kind: str, *, frequent: bool) -> None:
-        """`record` belongs to `episode`."""
+        """Add `record` to `episode`."""
         if not frequent:
             self._by_record[record.uuid, record.seq] = episode
             self.touched[record.member] = episode
