@@ -23,8 +23,9 @@ Clock = Literal["run", "utc"]
 
 @dataclass(frozen=True)
 class ConsoleSettings:
-    """The section ``console:`` of the configuration file, checked: the theme exists, and no keys clash
-    (`app.key_map.check_keys`).
+    """The section ``console:`` of the configuration file, checked.
+
+    The theme exists, and no keys clash (`app.key_map.check_keys`).
     """
 
     theme: str = DEFAULT_THEME

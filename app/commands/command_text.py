@@ -51,9 +51,7 @@ ARGUMENT_TEXTS: dict[ArgumentKind, Callable[[Any], str]] = {
 
 
 def argument_text(argument: Argument, value: object) -> str:
-    """Return an argument as the prompt writes it; empty for a flag that is not set, and for an optional argument
-    without a value.
-    """
+    """Return an argument as the prompt writes it; empty for a flag that is not set, and for one without a value."""
     if not value and argument.usage.startswith("["):
         return ""
     if argument.kind == "flag":

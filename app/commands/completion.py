@@ -79,9 +79,7 @@ def complete_line(
 
 
 def best(typed: str, names: Sequence[str]) -> list[str]:
-    """Return the names that `typed` may mean, without `typed` itself: by beginning, then by a part, then by letters
-    in their order.
-    """
+    """Return the names that `typed` may mean, without itself: by beginning, by a part, by letters in their order."""
     if not typed:
         return list(names)
     wanted = typed.casefold()

@@ -143,9 +143,7 @@ class MigrationsScreen(ViewScreen):
         return "nothing has migrated yet" if unknown is None else f"single migrations are {NOT_TOLD}"
 
     def _rounds(self) -> tuple[Head, ...]:
-        """Return the rounds that logs report, up to the moment that is shown, the latest first: single migrations are
-        not logged.
-        """
+        """Return the rounds that logs report, the latest first, up to the moment shown. Single migrations are not logged."""
         cluster, now_us = self.session.cluster, self.session.now_us()
         if not isinstance(cluster, LoggedCluster):
             return ()

@@ -100,8 +100,9 @@ class HoldersTable(LineTable):
         """The selection has changed."""
 
     def _style(self, tone: str, outlier: bool = False, cursor: bool = False, selected: bool = False) -> Style:
-        """Return the style; a colour of the map stays under the cursor, because its black letter is readable on no
-        other ground.
+        """Return the style.
+
+        A colour of the map stays under the cursor, because its black letter is readable on no other ground.
         """
         if not tone.startswith("hue"):
             return super()._style(tone, outlier, cursor, selected)

@@ -292,8 +292,9 @@ class EventsScreen(EventCursorScreen):
             self._pane_shown()
 
     def _tell_story(self, member: str) -> None:
-        """Show the story of the named member, or of the event under the cursor: each time of the next subject that it
-        belongs to.
+        """Show the story of the named member, or of the event under the cursor.
+
+        Each time it is the story of the next subject that the event belongs to.
         """
         if member and member not in self.session.cluster.labels:
             raise Refusal(f"there is no member {member!r}")

@@ -285,8 +285,9 @@ class DetailPane(OverviewPane):
         """Do nothing: the overview calls `say`."""
 
     def say(self, label: str, links: Sequence[Fact]) -> None:
-        """Show the facts about this member, in a large cluster at most once a second; `links` are those about the
-        connection to it.
+        """Show the facts about this member, in a large cluster at most once a second.
+
+        `links` are those about the connection to it.
         """
         now_us = self.session.now_us()
         picture = self.session.picture

@@ -40,10 +40,8 @@ def member_detail(
 ) -> tuple[Fact, ...]:
     """Return what `label` believes at `now_us` on the run's clock.
 
-    Args:
-        legacy: Choose the older text of the member list.
-        recent: Records up to then, in order of time, of which those of the member are shown.
-        listing: Whether the member list, a line for each member, is shown.
+    `legacy` chooses the older text of the member list; without `listing` that list, a line for each member, is left out. `recent`
+    are records up to then, in order of time, of which those of the member are shown.
     """
     belief = picture.members.get(label)
     if belief is None:
