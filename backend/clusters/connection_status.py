@@ -1,10 +1,14 @@
-"""Whom a remote cluster hears, and since when not: what a watcher has to know beside the records."""
+"""Clusters whose members run elsewhere: how each member is reached, and what its process reports besides its records."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
+
+from quarterdeck.backend.clusters.cluster import Cluster
+from quarterdeck.backend.core.events import Record
 
 Contact = Literal["connecting", "connected", "stale"]
 
@@ -23,9 +27,23 @@ class ConnectionStatus:
     refused: bool = False
     """It does answer, but turns us away."""
     state: str = ""
-    """How it stands with a member of Hazelcast, in a word of `ConnectionState`; empty for others, and before it is known."""
+    """The `ConnectionState` of a member of Hazelcast; empty for other members, and before it is known."""
     incomplete: str = ""
     """What is missing of its history; empty when nothing is."""
+
+
+class ProcessFacts(NamedTuple):
+    """What a member's process reports of itself besides its records; None for what it does not report."""
+
+    cluster_name: str
+    version: str | None = None
+    """The version of its software."""
+    node_state: str | None = None
+    """How far its process is, in the operators' words."""
+    clock_ahead_us: int | None = None
+    """By how much its clock shows more than this machine's."""
+    allow_faults: bool = False
+    read_only: bool | None = None
 
 
 @runtime_checkable
@@ -39,4 +57,34 @@ class ConnectionStatusSource(Protocol):
 
     def connection_status(self) -> Mapping[str, ConnectionStatus]:
         """How each of the `labels` is reached now."""
+        ...
+
+
+class WatchedCluster(Cluster, ConnectionStatusSource, Protocol):
+    """A cluster whose members run elsewhere, of whatever kind they are."""
+
+    started: Future[None]
+    """Done when a member is reached for the first time."""
+
+    @property
+    def met(self) -> bool:
+        """Whether a member has said who it is."""
+        ...
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether every known member has reported a first full state, or is known not to be reached."""
+        ...
+
+    def process_facts(self) -> Mapping[str, ProcessFacts]:
+        """Return what the process of each member that was met reports, by label."""
+        ...
+
+    def present_state(self, *, tables: bool = False) -> Future[Sequence[Record]]:
+        """Ask connected members for what records alone may not show, and return it as records.
+
+        It is the list, join list, state and table of each member whose history does not come or is incomplete. With `tables` the
+        rows of the tables are included. Such records have no numbers of their own: they are for a picture, not for a journal.
+        The future fails with `CommandRefused` when a member refuses.
+        """
         ...

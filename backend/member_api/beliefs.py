@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from itertools import starmap
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -10,7 +11,12 @@ from msgspec import Meta, Struct
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import ClusterState
 from quarterdeck.backend.core.membership.split_brain.merge_decision import MergeDirection
-from quarterdeck.backend.picture.fold.belief import Status
+from quarterdeck.backend.picture.fold.belief import MemberBelief, Resolved, Status, WaitsForLinks
+from quarterdeck.backend.picture.merging.join_list_board import unusable_text
+
+NO_LIST = "it has no member list yet: it is still looking for a cluster"
+KNOWS_NO_OTHER = "every address that it knows is a member already; edit the join list to name others"
+MEETS_NO_OTHER = "it has met no other cluster; nothing on its join list or among those it remembers has answered as one"
 
 NodeState = Literal["STARTING", "ACTIVE", "PASSIVE", "SHUT_DOWN"]
 """How far a member's process is, in the operators' words."""
@@ -123,24 +129,6 @@ class VerdictOn(Struct, frozen=True):
     since_us: int
 
 
-class WaitsForLinks(Struct, frozen=True):
-    """The master keeps this member waiting until its links to `missing` are proven."""
-
-    master: Address
-    missing: tuple[Address, ...]
-    until_us: int
-
-
-class Resolved(Struct, frozen=True):
-    """How this master settled a partial disconnection last."""
-
-    keep: tuple[Address, ...]
-    remove: tuple[Address, ...]
-    exact: bool
-    why: str
-    at_us: int
-
-
 class TableSummary(Struct, frozen=True):
     """Which partition table this member has, and what changed it last."""
 
@@ -205,3 +193,59 @@ class WhyNotMerging(Struct, frozen=True):
     held_back: tuple[HeldBack, ...]
     join_list: tuple[Address, ...]
     remembered: tuple[Address, ...]
+
+
+def suspicions_of(belief: MemberBelief) -> Suspicions:
+    """Return the members that a member suspects, what was reported to it, and those it holds back."""
+    uuids = {member.address: member.uuid for member in belief.members}
+    return Suspicions(
+        suspicions=tuple(
+            Suspected(address, uuids.get(address, ""), *suspicion) for address, suspicion in belief.suspicions.items()
+        ),
+        reports=tuple(starmap(Report, belief.reports.items())),
+        held_back=tuple(starmap(HeldBack, belief.held_back.items())),
+    )
+
+
+def obstacles_of(belief: MemberBelief) -> tuple[Obstacle, ...]:
+    """Return why a master is not merging, with each cluster that it met."""
+    return tuple(Obstacle(remote, obstacle.reason) for remote, obstacle in belief.obstacles.items())
+
+
+def verdicts_of(belief: MemberBelief) -> tuple[VerdictOn, ...]:
+    """Return what a master found about each cluster that it met."""
+    return tuple(VerdictOn(remote, *verdict) for remote, verdict in belief.verdicts.items())
+
+
+def remembered_by(belief: MemberBelief) -> tuple[Address, ...]:
+    """Return the addresses that were on a list of this member once, and are not on its present one."""
+    return tuple(sorted(belief.ever_listed - belief.listed - {belief.address}))
+
+
+def why_not_merging_of(belief: MemberBelief) -> WhyNotMerging:
+    """Return what keeps a member's cluster from merging with another one, as the member has it."""
+    return WhyNotMerging(
+        sentence=_why(belief),
+        master=belief.master,
+        is_master=belief.leads,
+        merging=belief.merging,
+        obstacles=obstacles_of(belief),
+        verdicts=verdicts_of(belief),
+        delay=belief.delay,
+        held_back=suspicions_of(belief).held_back,
+        join_list=belief.join_list,
+        remembered=remembered_by(belief),
+    )
+
+
+def _why(belief: MemberBelief) -> str:
+    if belief.delay is not None:
+        return f"{belief.delay.master} lets it in when its links to {', '.join(belief.delay.missing)} are proven"
+    if not belief.version:
+        unusable = unusable_text(belief)
+        return f"{NO_LIST}; {unusable}" if unusable else NO_LIST
+    if not belief.leads:
+        return f"it follows {belief.master}, and only a master merges; ask that one"
+    if belief.merging:
+        return f"it is merging into the cluster of {belief.merging}"
+    return belief.not_merging or (MEETS_NO_OTHER if belief.search_addresses else KNOWS_NO_OTHER)

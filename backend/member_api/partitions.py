@@ -10,7 +10,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.partitions.events import Holder
 from quarterdeck.backend.core.partitions.migration.migration import Endpoint
 from quarterdeck.backend.core.partitions.migration.migration_steps import Kind
-from quarterdeck.backend.picture.fold.migrations import Phase
+from quarterdeck.backend.picture.fold.migrations import Phase, Recovery
 
 
 class Table(Struct, frozen=True):
@@ -93,13 +93,6 @@ class Draining(Struct, frozen=True):
     """A member that gives its data away before it leaves."""
 
     address: Address
-    since_us: int
-
-
-class Recovery(Struct, frozen=True):
-    """The search of a new master for the latest table."""
-
-    asked: tuple[Address, ...]
     since_us: int
 
 

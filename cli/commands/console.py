@@ -139,10 +139,9 @@ def open_running_cluster(connection: ConnectionTarget, *, write: bool, theme: st
         )
     from quarterdeck.app.run import run_console
     from quarterdeck.cli.configuration.cluster_opener import ProfileClusterOpener
-    from quarterdeck.cli.configuration.hazelcast_connection import open_watched
 
     looks = console_settings(theme)
-    cluster = open_watched(connection, write=write)
+    cluster = connection.open(write=write)
     try:
         connection.meet(cluster)
         run_console(

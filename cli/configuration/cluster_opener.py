@@ -31,10 +31,8 @@ class ProfileClusterOpener:
             return ()  # told when one of them is opened
 
     def open(self, name: str) -> OpenedCluster:
-        from quarterdeck.cli.configuration.hazelcast_connection import open_watched
-
         try:
             connection = profile_of(name)
-            return OpenedCluster(open_watched(connection, write=self._write and not connection.read_only))
+            return OpenedCluster(connection.open(write=self._write and not connection.read_only))
         except CommandFailed as failed:
             raise ClusterUnavailable(str(failed)) from failed

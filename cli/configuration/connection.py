@@ -21,9 +21,7 @@ from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 from quarterdeck.cli.output import say
 
 if TYPE_CHECKING:
-    from quarterdeck.backend.clusters.hazelcast.hazelcast_cluster import HazelcastCluster
-    from quarterdeck.backend.clusters.remote.access import MemberCredentials
-    from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
+    from quarterdeck.backend.clusters.connection_status import WatchedCluster
 
 CONNECT_TIMEOUT_SECONDS = 10.0
 MEETING_POLL_SECONDS = 0.01
@@ -61,11 +59,6 @@ class ConnectionTarget:
         """Whether it is for unchanged members of Hazelcast."""
         return bool(self.urls) and self.urls[0].startswith(SCHEME)
 
-    def access(self) -> MemberCredentials:
-        from quarterdeck.backend.clusters.remote.access import MemberCredentials
-
-        return MemberCredentials(self.user, self.password, self.token, self.authority, self.certificate, self.key)
-
     def require_named(self) -> ConnectionTarget:
         """Itself. Raises `CommandFailed` when no cluster was named."""
         if not self.urls:
@@ -86,46 +79,55 @@ class ConnectionTarget:
             )
         return self
 
-    def open(self, *, write: bool = False, records: bool = True) -> RemoteCluster:
-        """Open the cluster, with or without what its members record; the caller closes it.
+    def open(self, *, write: bool = False, records: bool = True) -> WatchedCluster:
+        """Open the cluster, whichever kind it is; the caller closes it.
+
+        Members of ours report what they record only with `records`; those of Hazelcast report all that they report.
 
         Raises:
             CommandFailed: It cannot be opened.
         """
-        self.require_ours()
-        from quarterdeck.backend.clusters.remote.access import is_unencrypted
+        if self.is_hazelcast:
+            from quarterdeck.cli.configuration.hazelcast_connection import open_hazelcast
+
+            return open_hazelcast(self, write=write)
+        from quarterdeck.backend.clusters.remote.access import MemberCredentials, is_unencrypted
         from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
 
         if self.password or self.token:
             for url in filter(is_unencrypted, self.urls):
                 say(f"{url}: who you are crosses the net in the clear; use https:// where members offer it")
+        access = MemberCredentials(self.user, self.password, self.token, self.authority, self.certificate, self.key)
         with failing_as(ExitCode.BAD_INPUT, OSError, about="the certificates cannot be used"):
             return RemoteCluster(
-                self.urls,
-                access=self.access(),
-                name=self.label,
-                environment=self.environment,
-                write=write,
-                records=records,
+                self.urls, access=access, name=self.label, environment=self.environment, write=write, records=records
             )
 
-    def meet(self, cluster: RemoteCluster | HazelcastCluster) -> None:
+    def meet(self, cluster: WatchedCluster) -> None:
         """Return when a member says who it is, or none has said anything yet. Raises `CommandFailed` when all have failed."""
         until = time.monotonic() + CONNECT_TIMEOUT_SECONDS
         while not cluster.met and time.monotonic() < until:
-            status = cluster.connection_status().values()
-            if all(one.why for one in status):
-                code = ExitCode.REFUSED if all(one.refused for one in status) else ExitCode.UNREACHABLE
-                raise CommandFailed(code, "; ".join(one.why for one in status))
+            if all(status.why for status in cluster.connection_status().values()):
+                raise unreached(cluster)
             time.sleep(MEETING_POLL_SECONDS)
 
-    def wait_for(self, cluster: RemoteCluster | HazelcastCluster) -> None:
+    def wait_for(self, cluster: WatchedCluster) -> None:
         """Return when a member is reached. Raises `CommandFailed` when that does not happen in a while."""
         try:
             cluster.started.result(CONNECT_TIMEOUT_SECONDS)
         except TimeoutError as silent:
-            why = "; ".join(one.why for one in cluster.connection_status().values() if one.why) or "no answer yet"
-            raise CommandFailed(ExitCode.UNREACHABLE, why) from silent
+            raise unreached(cluster) from silent
+
+
+def unreached(cluster: WatchedCluster) -> CommandFailed:
+    """Return the failure of a command whose cluster has no member that is reached."""
+    connections = cluster.connection_status().values()
+    refused = any(status.refused for status in connections)
+    why = "; ".join(
+        status.why if status.url in status.why else f"{status.url}: {status.why or 'no answer'}"
+        for status in connections
+    )
+    return CommandFailed(ExitCode.REFUSED if refused else ExitCode.UNREACHABLE, why)
 
 
 def connection_of(

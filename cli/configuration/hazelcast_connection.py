@@ -17,16 +17,6 @@ from quarterdeck.cli.output import say
 
 if TYPE_CHECKING:
     from quarterdeck.backend.clusters.hazelcast.hazelcast_cluster import HazelcastCluster
-    from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
-
-
-def open_watched(connection: ConnectionTarget, *, write: bool = False) -> RemoteCluster | HazelcastCluster:
-    """Open the cluster that is meant, whichever kind it is; the caller closes it.
-
-    Raises:
-        CommandFailed: It cannot be opened.
-    """
-    return open_hazelcast(connection, write=write) if connection.is_hazelcast else connection.open(write=write)
 
 
 def open_hazelcast(connection: ConnectionTarget, *, write: bool = False, run: str = "") -> HazelcastCluster:

@@ -149,7 +149,7 @@ def run(line: str) -> None:
 class Session:
     """What a command line asks of the cluster that it has reached."""
 
-    discovered_members = dict.fromkeys(LABELS)
+    connections = dict.fromkeys(LABELS)
 
     def member(self, wanted: str, what: str) -> str:
         return wanted

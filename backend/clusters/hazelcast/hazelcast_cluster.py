@@ -17,7 +17,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from quarterdeck.backend.clusters.connection_status import ConnectionStatus, Contact
+from quarterdeck.backend.clusters.connection_status import ConnectionStatus, Contact, ProcessFacts
 from quarterdeck.backend.clusters.hazelcast.log_following import HOLD_US, LogFollowing
 from quarterdeck.backend.clusters.hazelcast.log_tail import LogSource
 from quarterdeck.backend.clusters.hazelcast.operator_actions import CAN_DO, OperatorActions
@@ -153,13 +153,27 @@ class HazelcastCluster:
         """Return what a member's configuration says, as far as it was reported."""
         return self._witness.configurations.get(address)
 
-    def untold(self) -> Mapping[str, Mapping[str, str]]:
-        """By member what it refuses to tell, and in which words."""
+    @property
+    def is_settled(self) -> bool:
+        """Whether every known member has answered what it is asked first, or is known not to be reached."""
         with self._lock:
-            return {
-                address: {str(topic): why for topic, why in topics.items()}
-                for address, topics in self._witness.refused.items()
-            }
+            known = {address: self._status_of(address) for address in self._known()}
+            incarnations = {address: member.incarnation for address, member in self._witness.members.items()}
+        return bool(known) and all(
+            status.state if status.contact != "connected" else (it := incarnations.get(address)) and it.is_settled
+            for address, status in known.items()
+        )
+
+    def process_facts(self) -> Mapping[str, ProcessFacts]:
+        """Return the name of the cluster: members report nothing else of their processes."""
+        with self._lock:
+            return dict.fromkeys(self._heard, ProcessFacts(self._settings.cluster_name))
+
+    def present_state(self, *, tables: bool = False) -> Future[Sequence[Record]]:
+        """Return nothing: the watching begins with the present state of every member."""
+        done: Future[Sequence[Record]] = Future()
+        done.set_result(())
+        return done
 
     def notes(self) -> Sequence[str]:
         """Return what is to be said of the watching itself."""

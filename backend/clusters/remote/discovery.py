@@ -1,89 +1,40 @@
-"""One look at all members of a cluster that can be found from some of them, over HTTP."""
+"""What a member says of itself over HTTP, and the other members that it knows."""
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterable
+from typing import NamedTuple
 
-from quarterdeck.backend.clusters.remote.access import address_in, url_of_other
-from quarterdeck.backend.clusters.remote.member_client import MemberClient, RequestRefused
-from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands.commands import CommandRefused
+from msgspec import convert
+
+from quarterdeck.backend.clusters.remote.access import url_of_other
+from quarterdeck.backend.clusters.remote.member_client import MemberClient
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.events import Event, Record
+from quarterdeck.backend.core.membership.views.identity import Member
+from quarterdeck.backend.core.partitions.events import TableChanged
 from quarterdeck.backend.member_api.beliefs import ThisMember
-
-MAX_PROBED = 1_000
-"""However many a list names: no more are asked."""
+from quarterdeck.backend.member_api.partitions import Table
 
 
-@dataclass(frozen=True)
-class DiscoveredMember:
-    """A member that was looked for: what it says of itself, or `why` it says nothing."""
+class ProbedMember(NamedTuple):
+    """What a member says of itself, and by how much its clock shows more than this machine's."""
 
-    url: str
-    facts: ThisMember | None = None
-    why: str = ""
-    refused: bool = False
-    """It did answer, but does not tell us."""
-    clock_ahead_us: int = 0
-    """By how much its clock shows more than this machine's."""
-
-    @property
-    def address(self) -> Address:
-        return self.facts.address if self.facts is not None else address_in(self.url)
-
-    @property
-    def label(self) -> str:
-        return self.facts.label if self.facts is not None else self.address
+    facts: ThisMember
+    clock_ahead_us: int
 
 
-async def probe_member(client: MemberClient, url: str) -> DiscoveredMember:
-    """Ask one member who it is. Raises nothing but what cancels it."""
-    before_us = time.time_ns() // 1_000
-    try:
-        facts = await client.facts(url)
-    except CommandRefused as problem:
-        return DiscoveredMember(url, why=str(problem), refused=isinstance(problem, RequestRefused))
-    middle_us = (before_us + time.time_ns() // 1_000) // 2
-    return DiscoveredMember(url, facts, clock_ahead_us=facts.utc_us - middle_us)
+async def probe_member(client: MemberClient, url: str) -> ProbedMember:
+    """Ask one member who it is.
 
-
-async def discover(client: MemberClient, urls: Sequence[str]) -> list[DiscoveredMember]:
-    """All members at `urls`, those on their lists, and those of the same cluster that they only know of, such as another half.
-
-    Who is on a list and does not answer is there with the reason; of those who are only known of nothing is said then.
+    Raises:
+        CommandRefused: It does not say.
     """
-    found: dict[Address, DiscoveredMember] = {}
-    asked: set[str] = set()
-    frontier = list(dict.fromkeys(urls))
-    expected = set(frontier)
-    while frontier:
-        asked.update(frontier)
-        discovered_members = await asyncio.gather(*(probe_member(client, url) for url in frontier))
-        frontier = []
-        names = {
-            one.facts.cluster_name
-            for one in (*found.values(), *discovered_members)
-            if one.facts and one.url in expected
-        }
-        for discovered_member in discovered_members:
-            is_ours = discovered_member.facts is not None and discovered_member.facts.cluster_name in names
-            if discovered_member.url not in expected and not is_ours:
-                continue
-            if discovered_member.facts is not None or discovered_member.address not in found:
-                found[discovered_member.address] = discovered_member
-            if discovered_member.facts is None:
-                continue
-            listed = [
-                url_of_other(member.address, discovered_member.url, discovered_member.address)
-                for member in discovered_member.facts.members
-            ]
-            expected.update(listed)
-            frontier += [*listed, *urls_known_of(discovered_member.facts, discovered_member.url)]
-        frontier = [url for url in dict.fromkeys(frontier) if url not in asked and address_in(url) not in found]
-        del frontier[max(MAX_PROBED - len(asked), 0) :]
-    return list(found.values())
+    before_us = time.time_ns() // 1_000
+    facts = await client.facts(url)
+    middle_us = (before_us + time.time_ns() // 1_000) // 2
+    return ProbedMember(facts, facts.utc_us - middle_us)
 
 
 def urls_known_of(facts: ThisMember, url: str) -> Iterable[str]:
@@ -91,3 +42,46 @@ def urls_known_of(facts: ThisMember, url: str) -> Iterable[str]:
     listed = {member.address for member in facts.members}
     known_of = dict.fromkeys((*facts.join_list, *facts.remembered))
     return [url_of_other(address, url, facts.address) for address in known_of if address not in listed]
+
+
+async def present_state(client: MemberClient, url: str, *, started: bool, rows: bool) -> list[Record]:
+    """Ask the member at `url` for its state now, and return it as records.
+
+    With `started` they begin with the start of its incarnation, for a reader that knows nothing of it. Without `rows` its table
+    is a version and a digest.
+
+    Raises:
+        CommandRefused: It does not answer.
+    """
+    facts = await client.facts(url)
+    found: list[Event] = []
+    if started:
+        lite = any(member.lite for member in facts.members if member.uuid == facts.uuid)
+        found.append(events.MemberStarted(facts.address, lite, facts.join_list))
+    if facts.members and facts.master is not None:
+        listed = tuple(convert(member, Member, from_attributes=True) for member in facts.members)
+        found.append(
+            events.ListInstalled(facts.list_version, facts.lineage, facts.master, listed, facts.master, "unknown")
+        )
+    elif facts.master is not None:
+        found.append(events.MasterChanged(facts.master, ""))
+    if facts.master == facts.address and not facts.is_master:
+        found.append(events.ClaimStarted(facts.list_version, (), ()))
+    found += (
+        events.JoinListChanged(facts.join_list, 0, facts.address),
+        events.ClusterStateChanged(facts.cluster_state, ""),
+    )
+    if facts.table_version and rows:
+        found += [table async for table in _table(client, url, facts.uuid)]
+    elif facts.table_version:
+        found.append(TableChanged(facts.table_version, facts.table_digest, 0, (), (), facts.uuid, "published"))
+    return [Record(facts.run, facts.label, facts.uuid, 0, facts.now_us, facts.utc_us, event) for event in found]
+
+
+async def _table(client: MemberClient, url: str, uuid: str) -> AsyncIterator[TableChanged]:
+    """Yield the rows of the member's table, a page at a time."""
+    start: int | None = 0
+    while start is not None:
+        page = await client.get(url, f"/table?from={start}", Table)
+        yield TableChanged(page.table_version, page.digest, page.partitions, page.holders, page.rows, uuid, "published")
+        start = page.next

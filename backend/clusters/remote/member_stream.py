@@ -15,12 +15,12 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
 from quarterdeck.backend.clusters.remote.connection_failures import connection_failure_text
+from quarterdeck.backend.clusters.remote.discovery import ProbedMember, probe_member
 from quarterdeck.backend.clusters.remote.member_client import MemberClient, RequestRefused, decoded
 from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.witnessed.events import ConnectionState
 from quarterdeck.backend.member_api.answers import ROOT, Gap, Hello, Records, StreamMessage
-from quarterdeck.backend.member_api.beliefs import ThisMember
 
 PAGE_RECORDS = 2_000
 REFUSED_STATUSES = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS)
@@ -64,7 +64,7 @@ class StreamBackoff:
 class StreamObserver(Protocol):
     """Who is told what a stream receives, in the event loop of the stream."""
 
-    def identified(self, stream: MemberStream, facts: ThisMember) -> bool:
+    def identified(self, stream: MemberStream, probed: ProbedMember) -> bool:
         """Note who the member is. Return whether to go on following it."""
 
     def history_begins(self, stream: MemberStream) -> None:
@@ -123,10 +123,10 @@ class MemberStream:
 
     async def _once(self) -> bool:
         """One connection from beginning to end, which is always an error; False when it is not wanted."""
-        facts = await self._client.facts(self.url)
-        if not self._observer.identified(self, facts):
+        probed = await probe_member(self._client, self.url)
+        if not self._observer.identified(self, probed):
             return False
-        process = (facts.run, facts.started_utc)
+        process = (probed.facts.run, probed.facts.started_utc)
         if process != self._process:  # it knows nothing of what the one before has told
             self._process, self._last = process, None
         if not self._records:

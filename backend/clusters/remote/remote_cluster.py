@@ -18,12 +18,12 @@ from random import Random
 from typing import Any, Literal, TypeVar
 from uuid import uuid4
 
-from quarterdeck.backend.clusters.connection_status import ConnectionStatus, Contact
+from quarterdeck.backend.clusters.connection_status import ConnectionStatus, Contact, ProcessFacts
 from quarterdeck.backend.clusters.limits import NOT_REMOTE
 from quarterdeck.backend.clusters.remote.access import MemberCredentials, address_in, member_url, url_of_other
-from quarterdeck.backend.clusters.remote.discovery import probe_member, urls_known_of
+from quarterdeck.backend.clusters.remote.discovery import ProbedMember, present_state, urls_known_of
 from quarterdeck.backend.clusters.remote.map_calls import call_map
-from quarterdeck.backend.clusters.remote.member_client import MemberClient
+from quarterdeck.backend.clusters.remote.member_client import MemberClient, Unreachable
 from quarterdeck.backend.clusters.remote.member_stream import MemberStream, StreamTimings
 from quarterdeck.backend.clusters.remote.record_merge import RecordMerge
 from quarterdeck.backend.clusters.remote.remote_commands import CommandTarget, execute_command
@@ -65,6 +65,7 @@ class _FollowedMember:
     refused: bool = False
     incomplete: str = ""
     facts: ThisMember | None = None
+    clock_ahead_us: int = 0
     label: str = ""
     """Empty until the member has said who it is."""
 
@@ -170,6 +171,53 @@ class RemoteCluster:
                 for one in self._followed.values()
             }
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether every known member has reported its history, or is known not to be reached."""
+        with self._lock:
+            return not self._candidates and all(
+                one.contact == "connected" or one.why for one in self._followed.values()
+            )
+
+    def process_facts(self) -> Mapping[str, ProcessFacts]:
+        """Return what the process of each member that was met says of itself, by label."""
+        with self._lock:
+            return {
+                followed.label: ProcessFacts(
+                    facts.cluster_name,
+                    facts.version,
+                    facts.node_state,
+                    followed.clock_ahead_us,
+                    facts.allow_faults,
+                    facts.read_only,
+                )
+                for followed in self._followed.values()
+                if (facts := followed.facts) is not None
+            }
+
+    def present_state(self, *, tables: bool = False) -> Future[Sequence[Record]]:
+        """Ask the members whose history does not come, or is incomplete, for their present state."""
+        return self._hand_over(lambda: self._present_state(tables))
+
+    async def _present_state(self, tables: bool) -> Sequence[Record]:
+        asked = [
+            followed
+            for followed in self._followed.values()
+            if followed.contact == "connected" and (followed.incomplete or not self._records)
+        ]
+        started = not self._records
+        answers = await asyncio.gather(
+            *(present_state(self._client, followed.url, started=started, rows=tables) for followed in asked),
+            return_exceptions=True,
+        )
+        records: list[Record] = []
+        for followed, answer in zip(asked, answers, strict=True):
+            if isinstance(answer, list):
+                records += (self._with_own_clock_and_label(record, followed) for record in answer)
+            elif not isinstance(answer, Unreachable):
+                raise answer
+        return records
+
     def execute(self, command: Command) -> Future[None]:
         """Ask the members that `command` concerns.
 
@@ -243,9 +291,10 @@ class RemoteCluster:
         while True:
             await asyncio.sleep(LOOK_AROUND_SECONDS)
             connected = [one.url for one in self._followed.values() if one.contact == "connected"]
-            for discovered in await asyncio.gather(*(probe_member(self._client, url) for url in connected)):
-                if discovered.facts is not None:
-                    self._follow_known_members(discovered.facts, discovered.url)
+            asked = (self._client.facts(url) for url in connected)
+            for url, facts in zip(connected, await asyncio.gather(*asked, return_exceptions=True), strict=True):
+                if isinstance(facts, ThisMember):
+                    self._follow_known_members(facts, url)
 
     def _follow_known_members(self, facts: ThisMember, url: str) -> None:
         for member in facts.members:
@@ -260,17 +309,22 @@ class RemoteCluster:
             self._background.spawn(self._follow_if_same_cluster(url, cluster_name))
 
     async def _follow_if_same_cluster(self, url: str, cluster_name: str) -> None:
-        discovered = await probe_member(self._client, url)
-        self._candidates.discard(url)
-        if discovered.facts is not None and discovered.facts.cluster_name == cluster_name:
-            if all(one.address != discovered.facts.address for one in self._followed.values()):
+        try:
+            facts = await self._client.facts(url)
+        except CommandRefused:
+            pass  # nothing is said of an address that a member only knows of
+        else:
+            known = any(one.address == facts.address for one in self._followed.values())
+            if facts.cluster_name == cluster_name and not known:
                 self._follow(url)
+        finally:
+            self._candidates.discard(url)
 
     # As the observer of the streams (`member_stream.StreamObserver`)
 
-    def identified(self, stream: MemberStream, facts: ThisMember) -> bool:
+    def identified(self, stream: MemberStream, probed: ProbedMember) -> bool:
         """Note who the member is. Return False when it is followed already under another URL."""
-        followed = self._followed[stream.url]
+        followed, facts = self._followed[stream.url], probed.facts
         twin = next((one for one in self._followed.values() if one.facts and one.address == facts.address), followed)
         if twin is not followed:  # two URLs of one member
             with self._lock:
@@ -286,6 +340,7 @@ class RemoteCluster:
             self._name, self._given_name = facts.cluster_name, True
         with self._lock:
             followed.facts, followed.heard_us, followed.label = facts, now_us, self._label_for(facts)
+            followed.clock_ahead_us = probed.clock_ahead_us
         self._show_labels()
         self._follow_known_members(facts, stream.url)
         return True

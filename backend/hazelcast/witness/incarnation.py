@@ -68,6 +68,11 @@ class WitnessedIncarnation:
         self._recorded_us = -OWNERS_INTERVAL_US
         self._is_table_due = False
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether it has reported a list, and has answered, refused or ignored what it is asked first."""
+        return self._version > 0 and not self._begins
+
     def witnessed(self) -> MemberWitnessed:
         """Return its sources, and the aspects that are known."""
         self._declared = self._reported

@@ -107,9 +107,10 @@ def _obstacles(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[
     for heading, (_, obstacle) in _under("not merging", belief.obstacles):
         yield Fact(heading, with_names(obstacle.reason, picture.label_of), tone)
     if belief.delay is not None:
-        master, missing, until_us = belief.delay
-        again = f"; tries again in {age_text(until_us - now_us)}" if until_us > now_us else ""
-        text = f"{_names(picture, [master])} lets it in when its links to {_names(picture, missing)} are proven{again}"
+        delayed_by, links_to = _names(picture, [belief.delay.master]), _names(picture, belief.delay.missing)
+        left_us = belief.delay.until_us - now_us
+        again = f"; tries again in {age_text(left_us)}" if left_us > 0 else ""
+        text = f"{delayed_by} lets it in when its links to {links_to} are proven{again}"
         yield Fact("waits", text, "warning")
     for heading, (address, missing) in _under("holds back", belief.held_back):
         whom = f"its links to {_names(picture, missing)}" if missing else "all its links"
@@ -133,11 +134,11 @@ def _disconnections(picture: Picture, belief: MemberBelief, now_us: int) -> Iter
         text = f"{_names(picture, [reporter])} cannot reach {_names(picture, suspects)}; not settled yet"
         yield Fact(heading, text, "warning")
     if belief.resolution is not None:
-        keep, remove, exact, why, at_us = belief.resolution
-        proven = "" if exact else ", the best found in time"
+        settled = belief.resolution
+        proven = "" if settled.exact else ", the best found in time"
         text = (
-            f"{age_text(now_us - at_us)} ago{proven}: kept {_names(picture, keep)}; removed {_names(picture, remove)}: "
-            f"{with_names(why, picture.label_of)}"
+            f"{age_text(now_us - settled.at_us)} ago{proven}: kept {_names(picture, settled.keep)}; "
+            f"removed {_names(picture, settled.remove)}: {with_names(settled.why, picture.label_of)}"
         )
         yield Fact("settled", text)
 

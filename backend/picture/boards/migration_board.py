@@ -180,9 +180,10 @@ def led_by(picture: Picture, master: MemberBelief, now_us: int) -> list[Head]:
     leading, name_of = master.leading, picture.label_of
     heads: list[Head] = []
     if leading.recovering is not None:
-        asked, since_us = leading.recovering
-        since = age_text(now_us - since_us)
-        heads.append(Head(f"asks {names_text(asked, name_of)} for the latest table since {since}", "warning"))
+        since = age_text(now_us - leading.recovering.since_us)
+        heads.append(
+            Head(f"asks {names_text(leading.recovering.asked, name_of)} for the latest table since {since}", "warning")
+        )
     for address, since_us in leading.draining.items():
         since = age_text(now_us - since_us)
         heads.append(Head(f"moves all data off {name_of(address)} since {since}, so that it may leave", "warning"))

@@ -7,6 +7,8 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from msgspec import Struct
+
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import ObstacleCause, UnreachableCause
 from quarterdeck.backend.core.cluster_profile import ClusterState
@@ -35,16 +37,16 @@ class Silence(NamedTuple):
     timeout_us: int
 
 
-class JoinDelay(NamedTuple):
-    """A joiner that its `master` holds back: it proves its links to `missing`, and tries the next time at `until_us`."""
+class WaitsForLinks(Struct, frozen=True):
+    """The master keeps this member waiting until its links to `missing` are proven."""
 
     master: Address
     missing: tuple[Address, ...]
     until_us: int
 
 
-class Resolution(NamedTuple):
-    """How a master settled a partial disconnection, and when. `exact` is false when it is only the best found in time."""
+class Resolved(Struct, frozen=True):
+    """How this master settled a partial disconnection last."""
 
     keep: tuple[Address, ...]
     remove: tuple[Address, ...]
@@ -154,11 +156,11 @@ class MemberBelief:
     """How many members that takes; 0 as long as it was never said."""
     reports: dict[Address, tuple[Address, ...]] = field(default_factory=dict)
     """On a master: whom each slave reports to be out of its reach, until that is settled or withdrawn."""
-    resolution: Resolution | None = None
+    resolution: Resolved | None = None
     """The last partial disconnection that it settled as a master."""
     held_back: dict[Address, tuple[Address, ...]] = field(default_factory=dict)
     """On a master: who has to prove its links before it is let in again, and to whom they are missing as far as that is known."""
-    delay: JoinDelay | None = None
+    delay: WaitsForLinks | None = None
     """Why it is not let in, while it waits for that."""
     verdicts: dict[Address, Verdict] = field(default_factory=dict)
     """On a master: what it last found about each other master that it met."""
@@ -228,5 +230,10 @@ class MemberBelief:
 
     @property
     def is_master(self) -> bool:
-        """Whether it leads, in its own belief."""
+        """Whether it leads or claims to, in its own belief."""
         return self.master is not None and self.master == self.address
+
+    @property
+    def leads(self) -> bool:
+        """Whether it is master with full powers: not while its own mastership claim is running."""
+        return self.is_master and not self.claiming

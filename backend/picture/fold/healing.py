@@ -7,13 +7,13 @@ from typing import Any
 
 from quarterdeck.backend.core import events
 from quarterdeck.backend.picture.fold.belief import (
-    JoinDelay,
     MemberBelief,
     MergeObstacle,
-    Resolution,
+    Resolved,
     SearchPlan,
     Unusable,
     Verdict,
+    WaitsForLinks,
 )
 from quarterdeck.backend.picture.fold.partitions import settle_leading
 
@@ -28,7 +28,7 @@ def on_disconnection_reported(belief: MemberBelief, event: events.DisconnectionR
 
 def on_disconnection_resolved(belief: MemberBelief, event: events.DisconnectionResolved, at: int) -> None:
     """Those removed have to prove their links before they come back; to whom they are missing is told when they ask."""
-    belief.resolution = Resolution(event.keep, event.remove, event.exact, event.why, at)
+    belief.resolution = Resolved(event.keep, event.remove, event.exact, event.why, at)
     belief.reports.clear()
     for address in event.remove:
         belief.held_back.setdefault(address, ())
@@ -41,7 +41,7 @@ def on_member_held_back(belief: MemberBelief, event: events.MemberHeldBack, at: 
 
 def on_join_delayed(belief: MemberBelief, event: events.JoinDelayed, at: int) -> None:
     """Note that a member that wants to join has to prove its links first."""
-    belief.delay = JoinDelay(event.master, event.missing, at + event.wait)
+    belief.delay = WaitsForLinks(event.master, event.missing, at + event.wait)
 
 
 def on_merge_verdict(belief: MemberBelief, event: events.MergeVerdict, at: int) -> None:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Literal, NamedTuple
 
+from msgspec import Struct
+
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
@@ -76,8 +78,8 @@ class PartitionLoss(NamedTuple):
     leader: str
 
 
-class SeenRecovery(NamedTuple):
-    """The search of a new master for the latest table, and since when."""
+class Recovery(Struct, frozen=True):
+    """The search of a new master for the latest table."""
 
     asked: tuple[Address, ...]
     since_us: int
@@ -106,7 +108,7 @@ class MigrationsLed:
     done: int = 0
     failed: int = 0
     """How many were committed and rolled back in this incarnation."""
-    recovering: SeenRecovery | None = None
+    recovering: Recovery | None = None
     draining: dict[Address, int] = field(default_factory=dict)
     """Members that wait to leave, and since when."""
 
@@ -257,7 +259,7 @@ def on_migration_decided(leading: MigrationsLed, event: partition_events.Migrati
 
 def on_table_recovery_started(leading: MigrationsLed, event: partition_events.TableRecoveryStarted, at: int) -> None:
     """Note that a new master asks all members for their tables."""
-    leading.recovering = SeenRecovery(event.asked, at)
+    leading.recovering = Recovery(event.asked, at)
 
 
 def on_table_recovered(leading: MigrationsLed, event: partition_events.TableRecovered, at: int) -> None:

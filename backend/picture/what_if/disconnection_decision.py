@@ -210,11 +210,11 @@ def _unreported_suspicions(picture: Picture, master: MemberBelief, timing: Timin
 
 def _settled_before(picture: Picture, master: MemberBelief, now_us: int) -> Iterator[Fact]:
     if master.resolution is not None:
-        keep, remove, _, _, at_us = master.resolution
-        name_of = picture.label_of
+        settled, name_of = master.resolution, picture.label_of
         yield Fact(
             "settled",
-            f"{age_text(now_us - at_us)} ago: kept {names_text(keep, name_of)}; removed {names_text(remove, name_of)}",
+            f"{age_text(now_us - settled.at_us)} ago: kept {names_text(settled.keep, name_of)}; "
+            f"removed {names_text(settled.remove, name_of)}",
             "faint",
         )
 

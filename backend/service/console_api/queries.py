@@ -11,7 +11,15 @@ from starlette.responses import Response
 
 from quarterdeck.backend.core.properties import FIXED_AT_START
 from quarterdeck.backend.member_api.answers import JoinList, Properties, RecordPage, StateIs
-from quarterdeck.backend.member_api.beliefs import Belief, Members, Suspicions, ThisMember, WhyNotMerging
+from quarterdeck.backend.member_api.beliefs import (
+    Belief,
+    Members,
+    Suspicions,
+    ThisMember,
+    WhyNotMerging,
+    suspicions_of,
+    why_not_merging_of,
+)
 from quarterdeck.backend.member_api.partitions import Migrations, Table
 from quarterdeck.backend.service.console_api import query_results
 from quarterdeck.backend.service.console_api.event_stream import encoded
@@ -51,7 +59,7 @@ async def members(face: FaceDependency) -> Members:
 @router.get("/suspicions")
 async def suspicions(face: FaceDependency) -> Suspicions:
     """Return the members that this one suspects; on a master also what slaves reported and which members are held back."""
-    return query_results.suspicions_of(own_belief(face))
+    return suspicions_of(own_belief(face))
 
 
 @router.get("/table")
@@ -73,7 +81,7 @@ async def migrations(face: FaceDependency) -> Migrations:
 @router.get("/why-not-merging")
 async def why_not_merging(face: FaceDependency) -> WhyNotMerging:
     """Return why the clusters that this member could meet do not become one."""
-    return query_results.why_not_merging(face)
+    return why_not_merging_of(own_belief(face))
 
 
 @router.get("/join-list")

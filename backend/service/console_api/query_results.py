@@ -13,14 +13,11 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import asdict
 
-from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import Holder, MigrationStarted
 from quarterdeck.backend.core.partitions.table.partition_table import packed
 from quarterdeck.backend.member_api import beliefs, partitions
-from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.migrations import EndedMigration
-from quarterdeck.backend.picture.merging.join_list_board import unusable_text
 from quarterdeck.backend.service.http.face import Face, own_belief, utc_now_us
 from quarterdeck.backend.service.member_log import software_version
 
@@ -29,9 +26,6 @@ PLANNED_SHOWN = 100
 ENDED_SHOWN = 50
 MOST_ROWS = 5_000
 """Rows of the table in one answer."""
-NO_LIST = "it has no member list yet: it is still looking for a cluster"
-KNOWS_NOBODY = "every address that it knows is a member already; edit the join list to name others"
-MEETS_NOBODY = "it has met no other cluster; nothing on its join list or among those it remembers has answered as one"
 
 
 def process_started_utc() -> datetime:
@@ -66,18 +60,12 @@ def this_member(face: Face, started_utc: datetime) -> beliefs.ThisMember:
         lineage=members.lineage if members else "",
         members=_entries(members.members if members else ()),
         join_list=member.join_list,
-        remembered=remembered(face),
+        remembered=beliefs.remembered_by(own_belief(face)),
         table_version=table.version if table else 0,
         table_digest=f"{table.digest:016x}" if table else "",
         allow_faults=configuration.allow_faults,
         read_only=configuration.read_only,
     )
-
-
-def remembered(face: Face) -> tuple[Address, ...]:
-    """Return addresses that were on a list of this member once, and are on none now."""
-    belief = own_belief(face)
-    return tuple(sorted(belief.ever_listed - belief.listed - {face.address}))
 
 
 def members(face: Face) -> beliefs.Members:
@@ -105,7 +93,7 @@ def members(face: Face) -> beliefs.Members:
 def whole_belief(face: Face) -> beliefs.Belief:
     """Return everything that this member believes of its cluster."""
     belief = own_belief(face)
-    suspicions = suspicions_of(belief)
+    suspicions = beliefs.suspicions_of(belief)
     return beliefs.Belief(
         label=belief.label,
         address=belief.address,
@@ -127,46 +115,16 @@ def whole_belief(face: Face) -> beliefs.Belief:
         suspicions=suspicions.suspicions,
         claiming=belief.claiming,
         merging=belief.merging,
-        not_merging=_obstacles(belief),
-        verdicts=_verdicts(belief),
-        delay=_delay(belief),
+        not_merging=beliefs.obstacles_of(belief),
+        verdicts=beliefs.verdicts_of(belief),
+        delay=belief.delay,
         held_back=suspicions.held_back,
         reports=suspicions.reports,
-        resolution=beliefs.Resolved(*belief.resolution) if belief.resolution else None,
+        resolution=belief.resolution,
         table=_as(beliefs.TableSummary, belief.table) if belief.table else None,
         out_of_step=tuple(
             beliefs.BackupBehind(partition, *why) for partition, why in sorted(belief.out_of_step.items())
         ),
-    )
-
-
-def suspicions_of(belief: MemberBelief) -> beliefs.Suspicions:
-    """Return the members that a member suspects, what was reported to it, and those it holds back."""
-    uuids = {member.address: member.uuid for member in belief.members}
-    return beliefs.Suspicions(
-        suspicions=tuple(
-            beliefs.Suspected(address, uuids.get(address, ""), *suspicion)
-            for address, suspicion in belief.suspicions.items()
-        ),
-        reports=tuple(starmap(beliefs.Report, belief.reports.items())),
-        held_back=tuple(starmap(beliefs.HeldBack, belief.held_back.items())),
-    )
-
-
-def why_not_merging(face: Face) -> beliefs.WhyNotMerging:
-    """Return what keeps this member's cluster from merging with another one."""
-    belief, member = own_belief(face), face.member
-    return beliefs.WhyNotMerging(
-        sentence=_why(face, belief),
-        master=member.master,
-        is_master=member.is_master,
-        merging=belief.merging,
-        obstacles=_obstacles(belief),
-        verdicts=_verdicts(belief),
-        delay=_delay(belief),
-        held_back=suspicions_of(belief).held_back,
-        join_list=member.join_list,
-        remembered=remembered(face),
     )
 
 
@@ -198,7 +156,7 @@ def migrations(face: Face) -> partitions.Migrations:
     ended = sorted(chain(history.done, history.failed), key=lambda migration: -migration.at_us)
     return partitions.Migrations(
         leading=belief.is_master,
-        recovering=partitions.Recovery(*leading.recovering) if leading.recovering else None,
+        recovering=leading.recovering,
         draining=tuple(starmap(partitions.Draining, leading.draining.items())),
         moves=leading.moves,
         lower_bound=leading.lower_bound,
@@ -244,29 +202,3 @@ def _finished(ended: EndedMigration) -> partitions.Finished:
 
 def _entries(listed: Iterable[Member]) -> tuple[beliefs.MemberEntry, ...]:
     return tuple(_as(beliefs.MemberEntry, member) for member in listed)
-
-
-def _obstacles(belief: MemberBelief) -> tuple[beliefs.Obstacle, ...]:
-    return tuple(beliefs.Obstacle(remote, obstacle.reason) for remote, obstacle in belief.obstacles.items())
-
-
-def _verdicts(belief: MemberBelief) -> tuple[beliefs.VerdictOn, ...]:
-    return tuple(beliefs.VerdictOn(remote, *verdict) for remote, verdict in belief.verdicts.items())
-
-
-def _delay(belief: MemberBelief) -> beliefs.WaitsForLinks | None:
-    return beliefs.WaitsForLinks(*belief.delay) if belief.delay else None
-
-
-def _why(face: Face, belief: MemberBelief) -> str:
-    member = face.member
-    if belief.delay is not None:
-        return f"{belief.delay.master} lets it in when its links to {', '.join(belief.delay.missing)} are proven"
-    if member.members is None:
-        unusable = unusable_text(belief)
-        return f"{NO_LIST}; {unusable}" if unusable else NO_LIST
-    if not member.is_master:
-        return f"it follows {member.master}, and only a master merges; ask that one"
-    if belief.merging:
-        return f"it is merging into the cluster of {belief.merging}"
-    return belief.not_merging or (MEETS_NOBODY if belief.search_addresses else KNOWS_NOBODY)

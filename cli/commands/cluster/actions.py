@@ -6,19 +6,19 @@ What takes the name of the cluster at the console takes it here too: typed at a 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Annotated, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from quarterdeck.backend.core.commands.catalogue import CATALOGUE, description_of
+from quarterdeck.cli.commands.cluster.observation import ObservedCluster, answer_of, observe
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.exits import CommandFailed, ExitCode
 from quarterdeck.cli.output import Format, FormatOption, say, write_rows
 
 if TYPE_CHECKING:
     from quarterdeck.backend.core.commands.commands import Command
-    from quarterdeck.cli.commands.cluster.session import ClusterSession
 
 MemberOption = Annotated[
     str | None,
@@ -32,19 +32,6 @@ STATE_COLUMNS = ("member", "cluster_state", "node_state")
 FAULT_WORDS = tuple(dict.fromkeys(one.word for one in CATALOGUE if one.role == "fault" and one.http is not None))
 
 
-class ActingSession(Protocol):
-    """A cluster that is reached, whatever kind it is."""
-
-    @property
-    def discovered_members(self) -> Mapping[str, object]:
-        """By label."""
-        ...
-
-    def member(self, wanted: str | None, what: str) -> str:
-        """Return the member to ask for `what`."""
-        ...
-
-
 join_lists = typer.Typer(help="The join lists of the members.", rich_markup_mode=None)
 
 
@@ -52,24 +39,16 @@ join_lists = typer.Typer(help="The join lists of the members.", rich_markup_mode
 @with_connection
 def get_join_list(connection: ConnectionTarget, output: FormatOption = Format.TABLE) -> None:
     """Print where every member looks for its cluster."""
-    if connection.is_hazelcast:
-        from quarterdeck.cli.commands.cluster import hazelcast_answers as answers
-
-        write_rows(answers.join_list_rows(answers.visit(connection)), JOIN_LIST_COLUMNS, output)
-        return
-    from quarterdeck.cli.commands.cluster.session import run_session
-
-    async def collect(session: ClusterSession) -> list[dict[str, object]]:
-        return [
+    with observe(connection) as seen:
+        rows = (
             {
                 "member": label,
-                "join_list": [session.name_of(address) for address in facts.join_list],
-                "addresses": facts.join_list,
+                "join_list": list(map(seen.name_of, belief.join_list)) if belief.tells("join-list") else None,
+                "addresses": belief.join_list if belief.tells("join-list") else None,
             }
-            for label, facts in session.present.items()
-        ]
-
-    write_rows(run_session(connection, collect), JOIN_LIST_COLUMNS, output)
+            for label, belief in seen.present.items()
+        )
+        write_rows(rows, JOIN_LIST_COLUMNS, output)
 
 
 @join_lists.command("set")
@@ -83,7 +62,7 @@ def set_join_list(
     from quarterdeck.backend.core.commands.commands import SetJoinList
 
     words = tuple(word for entry in entries for word in entry.split(",") if word)
-    _do(connection, lambda session: SetJoinList(session.member(member, "the join list"), words))
+    _do(connection, lambda seen: SetJoinList(seen.member(member, "the join list"), words))
 
 
 @with_connection
@@ -96,7 +75,6 @@ def state(
     """Print the state of the cluster as every member holds it, or ask for a NEW one."""
     from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
     from quarterdeck.backend.core.commands.commands import ChangeState
-    from quarterdeck.cli.commands.cluster.session import run_session
 
     if new is not None:
         wanted = next((one for one in CLUSTER_STATES if one == new.upper()), None)
@@ -104,21 +82,18 @@ def state(
             raise CommandFailed(
                 ExitCode.BAD_INPUT, f"NEW: there is no state {new!r}; write one of {', '.join(CLUSTER_STATES)}"
             )
-        _do(connection, lambda session: ChangeState(session.member(member, "the state"), wanted))
+        _do(connection, lambda seen: ChangeState(seen.member(member, "the state"), wanted))
         return
-    if connection.is_hazelcast:
-        from quarterdeck.cli.commands.cluster import hazelcast_answers as answers
-
-        write_rows(answers.state_rows(answers.visit(connection)), STATE_COLUMNS, output)
-        return
-
-    async def collect(session: ClusterSession) -> list[dict[str, object]]:
-        return [
-            {"member": label, "cluster_state": facts.cluster_state, "node_state": facts.node_state}
-            for label, facts in session.present.items()
-        ]
-
-    write_rows(run_session(connection, collect), STATE_COLUMNS, output)
+    with observe(connection) as seen:
+        rows = (
+            {
+                "member": label,
+                "cluster_state": belief.cluster_state if belief.tells("cluster-state") else None,
+                "node_state": seen.facts[label].node_state,
+            }
+            for label, belief in seen.present.items()
+        )
+        write_rows(rows, STATE_COLUMNS, output)
 
 
 @with_connection
@@ -134,7 +109,7 @@ def fault(
 
         hint = did_you_mean(words[0], FAULT_WORDS)
         raise CommandFailed(ExitCode.BAD_INPUT, f"there is no fault {words[0]!r}; {hint}")
-    _do(connection, lambda session: _command_of(session, " ".join(words)))
+    _do(connection, lambda seen: _command_of(seen, " ".join(words)))
 
 
 @with_connection
@@ -149,13 +124,13 @@ def do(
     ] = "",
 ) -> None:
     """Run a command of the console's prompt: stop athens; search athens; arrange athens."""
-    _do(connection, lambda session: _command_of(session, " ".join(words)), confirm)
+    _do(connection, lambda seen: _command_of(seen, " ".join(words)), confirm)
 
 
 @with_connection
 def kill(connection: ConnectionTarget, name: Annotated[str, typer.Argument(help="The member's label.")]) -> None:
     """End a member's process without a goodbye."""
-    _do(connection, lambda session: _command_of(session, f"kill {name}"))
+    _do(connection, lambda seen: _command_of(seen, f"kill {name}"))
 
 
 def register(group: typer.Typer) -> None:
@@ -166,7 +141,7 @@ def register(group: typer.Typer) -> None:
     group.command()(kill)
 
 
-def _command_of(session: ActingSession, line: str) -> Command:
+def _command_of(seen: ObservedCluster, line: str) -> Command:
     """Return the command that `line` of the prompt stands for.
 
     Raises:
@@ -176,7 +151,7 @@ def _command_of(session: ActingSession, line: str) -> Command:
     from quarterdeck.app.commands.grammar import BadLine, ConsoleRequest, parse_line
 
     try:
-        parsed = parse_line(line, tuple(session.discovered_members), allowed=EVERYTHING)
+        parsed = parse_line(line, tuple(seen.connections), allowed=EVERYTHING)
     except BadLine as problem:
         raise CommandFailed(ExitCode.BAD_INPUT, str(problem)) from problem
     if isinstance(parsed, ConsoleRequest):
@@ -199,19 +174,9 @@ def require_name(command: Command, name: str, confirmed: str) -> None:
         raise CommandFailed(ExitCode.BAD_INPUT, f"nothing was done: the cluster is {name}, not {confirmed.strip()}")
 
 
-def _do(connection: ConnectionTarget, command_for: Callable[[ActingSession], Command], confirmed: str = "") -> None:
-    if connection.is_hazelcast:
-        from quarterdeck.cli.commands.cluster.hazelcast_answers import act as act_on_hazelcast
-
-        act_on_hazelcast(connection, command_for, lambda command, name: require_name(command, name, confirmed))
-        say("done")
-        return
-    from quarterdeck.cli.commands.cluster.session import run_session
-
-    async def act(session: ClusterSession) -> None:
-        command = command_for(session)
-        require_name(command, connection.label or next(iter(session.present.values())).cluster_name, confirmed)
-        await session.do(command)
-
-    run_session(connection.require_writable(), act)
+def _do(connection: ConnectionTarget, command_for: Callable[[ObservedCluster], Command], confirmed: str = "") -> None:
+    with observe(connection.require_writable(), write=True) as seen:
+        command = command_for(seen)
+        require_name(command, connection.label or next(iter(seen.facts.values())).cluster_name, confirmed)
+        answer_of(seen.cluster.execute(command))
     say("done")

@@ -10,19 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from quarterdeck.cli.commands.cluster.observation import MERGE_SECONDS, settled_records
 from quarterdeck.cli.commands.run_options import new_run, recording
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say, write_document
 
 if TYPE_CHECKING:
-    from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
     from quarterdeck.backend.core.events import Record
 
-POLL_SECONDS = 0.1
-QUIET_SECONDS = 1.0
-"""When nothing has come for so long, the history is told."""
-LONGEST_MEETING_SECONDS = 8.0
 LONGEST_HISTORY_SECONDS = 30.0
 SNAPSHOT_SECONDS = 30.0
 
@@ -39,22 +35,25 @@ def fork(
     give their state only to users who may change them. Members that do not answer are listed, and are silent in the copy.
     """
     from quarterdeck.backend.clusters.simulated.copied_run import write_copy
+    from quarterdeck.backend.clusters.snapshot_source import SnapshotSource
     from quarterdeck.backend.core.commands.commands import CommandRefused
     from quarterdeck.backend.core.witnessed.events import ConnectionChanged
 
     if out.exists():
         raise CommandFailed(ExitCode.BAD_INPUT, f"--out {out}: exists already; name a new folder")
-    cluster = connection.require_named().require_writable().open(write=True)
+    cluster = connection.require_named().require_ours().require_writable().open(write=True)
     try:
+        assert isinstance(cluster, SnapshotSource)  # members of ours are
         connection.wait_for(cluster)
-        records = drained(cluster)
+        records = settled_records(cluster, longest_seconds=LONGEST_HISTORY_SECONDS)
         try:
             snapshot = cluster.snapshot().result(SNAPSHOT_SECONDS)
         except FutureTimeout as silence:
             raise CommandFailed(ExitCode.UNREACHABLE, "the members did not give their state in time") from silence
         except CommandRefused as refusal:
             raise CommandFailed(ExitCode.REFUSED, str(refusal)) from refusal
-        records += drained(cluster)
+        time.sleep(MERGE_SECONDS)
+        records += cluster.drain()
     finally:
         cluster.close()
     own = (
@@ -78,20 +77,6 @@ def fork(
 
 def register(group: typer.Typer) -> None:
     group.command()(fork)
-
-
-def drained(cluster: RemoteCluster) -> list[Record]:
-    """Return what the members have recorded so far, when all that are known were met, or have not answered for long."""
-    records: list[Record] = []
-    began = heard = time.monotonic()
-    while (now := time.monotonic()) - heard < QUIET_SECONDS and now - began < LONGEST_HISTORY_SECONDS:
-        fresh = cluster.drain()
-        unmet = any(one.contact == "connecting" for one in cluster.connection_status().values())
-        if fresh or (unmet and now - began < LONGEST_MEETING_SECONDS):
-            records += fresh
-            heard = now
-        time.sleep(POLL_SECONDS)
-    return records
 
 
 def write_past(out: Path, name: str, records: list[Record]) -> str:

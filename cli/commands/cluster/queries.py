@@ -1,22 +1,28 @@
-"""`quarterdeck cluster`: look at a running cluster and act on it, over its members' HTTP faces."""
+"""The commands of `quarterdeck cluster` that look: each opens the cluster, and prints what its members believe.
+
+What a member does not report is null in JSON and empty in a table.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from quarterdeck.cli.commands.cluster import actions, fork, watch
+from quarterdeck.cli.commands.cluster.observation import ObservedCluster, observe
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
-from quarterdeck.cli.exits import ExitCode, failing_as
+from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
 
 if TYPE_CHECKING:
-    from quarterdeck.backend.member_api.beliefs import Suspicions
-    from quarterdeck.backend.member_api.partitions import Migration, Migrations, Planned, Table
-    from quarterdeck.cli.commands.cluster.session import ClusterSession
+    from quarterdeck.backend.core.address import Address
+    from quarterdeck.backend.picture.fold.belief import MemberBelief
+
+Row = dict[str, object]
 
 MemberOption = Annotated[
     str | None,
@@ -33,11 +39,11 @@ OWNER_COLUMNS = ("master", "partition", "owner")
 TABLE_COLUMNS = ("partition", "version", "replicas")
 MIGRATION_COLUMNS = ("leader", "state", "partition", "type", "destination", "source", "reason")
 WHY_COLUMNS = ("member", "sentence")
+NOT_REPORTED_BY_CLIENTS = ("merging", "obstacles", "verdicts", "delay", "held_back", "join_list", "remembered")
+PLANNED_SHOWN = 100
+ENDED_SHOWN = 50
 
-group = typer.Typer(help="Look at a running cluster, and act on it.", rich_markup_mode=None)
 
-
-@group.command()
 @with_connection
 def status(
     connection: ConnectionTarget,
@@ -48,72 +54,45 @@ def status(
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Print whether the members agree: which lists and tables there are, and who holds them."""
-    if connection.is_hazelcast:
-        from quarterdeck.cli.commands.cluster import hazelcast_answers as answers
-
-        found = answers.status_document(answers.visit(connection), connection.cluster_name)
-    else:
-        from quarterdeck.cli.commands.cluster.session import run_session
-
-        async def collect(session: ClusterSession) -> dict[str, object]:
-            return summary(session)
-
-        found = run_session(connection, collect)
+    with observe(connection) as seen:
+        found = summary(seen)
     write_document({"environment": connection.environment, **found} if connection.environment else found, output)
     if check and not found["agreed"]:
         raise typer.Exit(ExitCode.CHECK_FAILED)
 
 
-@group.command()
 @with_connection
 def members(connection: ConnectionTarget, output: FormatOption = Format.TABLE) -> None:
     """Print a row for every member: what it believes, or why it is not reached."""
-    if connection.is_hazelcast:
-        from quarterdeck.cli.commands.cluster import hazelcast_answers as answers
-
-        rows = answers.member_rows(answers.visit(connection), connection.cluster_name)
-        write_rows(rows, MEMBER_COLUMNS, output)
-        return
-    from quarterdeck.cli.commands.cluster.session import run_session
-
-    async def collect(session: ClusterSession) -> list[dict[str, object]]:
-        return list(member_rows(session))
-
-    write_rows(run_session(connection, collect), MEMBER_COLUMNS, output)
+    with observe(connection) as seen:
+        write_rows(member_rows(seen), MEMBER_COLUMNS, output)
 
 
-@group.command()
 @with_connection
 def lists(connection: ConnectionTarget, output: FormatOption = Format.TABLE) -> None:
     """Print the member list of every member side by side."""
-    if connection.is_hazelcast:
-        from quarterdeck.cli.commands.cluster import hazelcast_answers as answers
+    with observe(connection) as seen:
+        rows = (
+            {
+                "member": label,
+                "list_version": belief.version,
+                "lineage": belief.lineage,
+                "master": seen.name_of(belief.master),
+                "members": [seen.name_of(member.address) for member in belief.members],
+            }
+            for label, belief in seen.present.items()
+        )
+        write_rows(rows, LIST_COLUMNS, output)
 
-        write_rows(answers.list_rows(answers.visit(connection)), LIST_COLUMNS, output)
-        return
-    from quarterdeck.cli.commands.cluster.session import run_session
 
-    async def collect(session: ClusterSession) -> list[dict[str, object]]:
-        return [{name: row.get(name) for name in LIST_COLUMNS} for row in member_rows(session) if row["reached"]]
-
-    write_rows(run_session(connection, collect), LIST_COLUMNS, output)
-
-
-@group.command()
 @with_connection
 def suspicions(connection: ConnectionTarget, output: FormatOption = Format.TABLE) -> None:
     """Print who suspects whom and why, who reports whom to its master, and which members masters hold back."""
-    from quarterdeck.backend.member_api.beliefs import Suspicions
-    from quarterdeck.cli.commands.cluster.session import run_session
-
-    async def collect(session: ClusterSession) -> list[dict[str, object]]:
-        answers = await session.get_all(tuple(session.present), "/suspicions", Suspicions)
-        return [row for label, answer in answers.items() for row in suspicion_rows(session, label, answer)]
-
-    write_rows(run_session(connection, collect), SUSPICION_COLUMNS, output)
+    with observe(connection, history=True) as seen:
+        rows = chain.from_iterable(suspicion_rows(seen, belief) for belief in seen.present.values())
+        write_rows(rows, SUSPICION_COLUMNS, output)
 
 
-@group.command()
 @with_connection
 def table(
     connection: ConnectionTarget,
@@ -123,35 +102,19 @@ def table(
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Print one member's partition table: who holds which replica."""
-    if connection.is_hazelcast:
-        from quarterdeck.cli.commands.cluster import hazelcast_answers as answers
-
-        seen = answers.visit(connection)
-        chosen = seen.member(member, "its table")
-        say(f"as {chosen} tells it: owners only, for backups and versions are told to nobody")
-        write_rows(answers.table_rows(seen, chosen, first, last), TABLE_COLUMNS, output)
-        return
-    from quarterdeck.backend.member_api.partitions import Table
-    from quarterdeck.cli.commands.cluster.session import run_session
-
-    async def collect(session: ClusterSession) -> list[dict[str, object]]:
-        asked = session.member(member, "its table")
-        rows: list[dict[str, object]] = []
-        start: int | None = first
-        while start is not None:
-            end = "" if last is None else f"&to={last}"
-            answer = await session.get(asked, f"/table?from={start}{end}", Table)
-            rows += table_rows(session, answer)
-            start = answer.next
-            if last is not None and start is not None and start > last:
-                break
-        say(f"as {asked} has it: table version {answer.table_version}, digest {answer.digest or 'none'}")
-        return rows
-
-    write_rows(run_session(connection, collect), TABLE_COLUMNS, output)
+    if last is not None and last < first:
+        raise CommandFailed(ExitCode.BAD_INPUT, f"--to {last}: is before --from {first}")
+    with observe(connection, tables=True) as seen:
+        asked = seen.member(member, "its table")
+        belief = seen.present[asked]
+        if belief.tells("backups"):
+            version, digest = (belief.table.version, belief.table.digest) if belief.table is not None else (0, "")
+            say(f"as {asked} has it: table version {version}, digest {digest or 'none'}")
+        else:
+            say(f"as {asked} reports it: owners only; it reports no backups and no versions")
+        write_rows(table_rows(seen, belief, first, last), TABLE_COLUMNS, output)
 
 
-@group.command()
 @with_connection
 def owner(
     connection: ConnectionTarget,
@@ -164,213 +127,228 @@ def owner(
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Print which member owns a key of a map, as each master has it."""
-    from quarterdeck.backend.clusters.key_owner import KeyOwner, key_owners, map_key
+    from quarterdeck.backend.clusters.key_owner import key_owners, map_key
 
     with failing_as(ExitCode.BAD_INPUT, ValueError):
         wanted = map_key(map_name, key, key_type)
-    if connection.is_hazelcast:
-        from quarterdeck.cli.commands.cluster import hazelcast_answers as answers
-
+    with observe(connection, tables=True) as seen:
         with failing_as(ExitCode.BAD_INPUT, ValueError):
-            owners = list(key_owners(answers.visit(connection).picture, wanted, hazelcast=True))
+            owners = list(key_owners(seen.picture, wanted, hazelcast=seen.cluster.source == "hazelcast"))
         if not owners:
-            say("no master tells a table, so its owner is not known")
-        write_rows(({"map": map_name, "key": key, **one._asdict()} for one in owners), OWNER_COLUMNS, output)
-        return
-    from quarterdeck.backend.member_api.partitions import Table
-    from quarterdeck.cli.commands.cluster.session import run_session
-
-    async def collect(session: ClusterSession) -> list[dict[str, object]]:
-        found = []
-        for label in session.masters:
-            count = (await session.get(label, "/table?to=0", Table)).partitions
-            if not count:
-                continue
-            partition = wanted.partition(count, hazelcast=False)
-            answer = await session.get(label, f"/table?from={partition}&to={partition}", Table)
-            place = next((places[0] for _, _, *places in answer.rows if places), -1)
-            owner = None if place < 0 else session.name_of(answer.holders[place].address)
-            found.append({"map": map_name, "key": key, **KeyOwner(label, partition, owner)._asdict()})
-        return found
-
-    write_rows(run_session(connection, collect), OWNER_COLUMNS, output)
+            say("no master reports a table, so the owner is not known")
+        write_rows(({"map": map_name, "key": key, **found._asdict()} for found in owners), OWNER_COLUMNS, output)
 
 
-@group.command()
 @with_connection
 def migrations(connection: ConnectionTarget, member: MemberOption = None, output: FormatOption = Format.TABLE) -> None:
     """Print what the masters migrate: running, planned, and how the latest ended."""
-    from quarterdeck.backend.member_api.partitions import Migrations
-    from quarterdeck.cli.commands.cluster.session import run_session
+    from quarterdeck.backend.picture.boards.migration_board import migration_board
 
-    async def collect(session: ClusterSession) -> list[dict[str, object]]:
-        asked = (session.member(member, "its migrations"),) if member else session.masters
-        answers = await session.get_all(asked, "/migrations", Migrations)
-        for label, answer in answers.items():
-            counts = f"{answer.running_count} running, {answer.queued} planned, {answer.done} done"
-            say(f"{label}: {counts}, {answer.failed} failed, {answer.lost} partitions lost")
-        return [row for label, answer in answers.items() for row in migration_rows(session, label, answer)]
-
-    write_rows(run_session(connection, collect), MIGRATION_COLUMNS, output)
+    with observe(connection, history=True) as seen:
+        leaders = [seen.member(member, "its migrations")] if member else seen.masters
+        for head in migration_board(seen.picture, seen.now_us).heads:
+            say(head.text)
+        write_rows(migration_rows(seen, leaders, everywhere=member is None), MIGRATION_COLUMNS, output)
 
 
-@group.command("why-not-merging")
-@group.command()
 @with_connection
 def why(connection: ConnectionTarget, member: MemberOption = None, output: FormatOption = Format.TABLE) -> None:
     """Print for every master why its cluster does not merge with the others."""
-    if connection.is_hazelcast:
-        from quarterdeck.cli.commands.cluster import hazelcast_answers as answers
-
-        write_rows(answers.why_rows(answers.visit(connection)), WHY_COLUMNS, output)
-        return
-    import msgspec
-
-    from quarterdeck.backend.member_api.beliefs import WhyNotMerging
-    from quarterdeck.cli.commands.cluster.session import run_session
-
-    async def collect(session: ClusterSession) -> list[dict[str, object]]:
-        asked = (session.member(member, "its reasons"),) if member else session.masters or tuple(session.present)
-        answers = await session.get_all(asked, "/why-not-merging", WhyNotMerging)
-        return [
-            {"member": label, **with_labels(session, msgspec.to_builtins(answer))} for label, answer in answers.items()
-        ]
-
-    write_rows(run_session(connection, collect), WHY_COLUMNS, output)
+    with observe(connection, history=True) as seen:
+        asked = [seen.member(member, "its reasons")] if member else seen.masters or list(seen.present)
+        write_rows(why_rows(seen, asked), WHY_COLUMNS, output)
 
 
-actions.register(group)
-watch.register(group)
-fork.register(group)
-
-
-def register(app: typer.Typer) -> None:
-    app.add_typer(group, name="cluster")
-
-
-def summary(session: ClusterSession) -> dict[str, object]:
-    """Where the members stand. They agree when all are reached and hold one list and one table."""
-    present = session.present
+def summary(seen: ObservedCluster) -> Row:
+    """Return where the members stand. They agree when all are reached and hold one list and one table."""
+    present = seen.present
     lists: dict[tuple[str, int, tuple[str, ...]], list[str]] = {}
-    tables: dict[tuple[int, str], list[str]] = {}
-    for label, facts in present.items():
-        lists.setdefault(
-            (facts.lineage, facts.list_version, tuple(member.uuid for member in facts.members)), []
-        ).append(label)
-        tables.setdefault((facts.table_version, facts.table_digest), []).append(label)
-    unreached = [label for label in session.discovered_members if label not in present]
-    most_first = sorted(lists.values(), key=len, reverse=True)
+    tables: dict[tuple[int | None, str], list[str]] = {}
+    for label, belief in present.items():
+        uuids = tuple(member.uuid for member in belief.members)
+        lists.setdefault((belief.lineage, belief.version, uuids), []).append(label)
+        versioned = belief.tells("table-version")
+        if belief.table is not None:
+            version = belief.table.version if versioned else None
+            tables.setdefault((version, belief.table.digest), []).append(label)
+        elif versioned:
+            tables.setdefault((0, ""), []).append(label)
+    states = (_state(belief) for belief in present.values())
     return {
-        "clusters": list(dict.fromkeys(facts.cluster_name for facts in present.values())),
-        "agreed": len(lists) == len(tables) == 1 and not unreached,
+        "clusters": list(dict.fromkeys(seen.facts[label].cluster_name for label in present)),
+        "agreed": len(lists) == 1 and len(tables) <= 1 and not seen.unreached,
         "reached": list(present),
-        "unreached": unreached,
-        "masters": list(session.masters),
+        "unreached": seen.unreached,
+        "masters": seen.masters,
         "lists": [
             {
-                "version": present[holders[0]].list_version,
-                "master": session.name_of(present[holders[0]].master),
-                "members": [session.name_of(member.address) for member in present[holders[0]].members],
+                "version": present[holders[0]].version,
+                "master": seen.name_of(present[holders[0]].master),
+                "members": [seen.name_of(member.address) for member in present[holders[0]].members],
                 "held_by": holders,
             }
-            for holders in most_first
+            for holders in sorted(lists.values(), key=len, reverse=True)
         ],
-        "states": dict(Counter(facts.cluster_state for facts in present.values())),
+        "states": dict(Counter(state for state in states if state is not None)),
         "tables": [
             {"version": version, "digest": digest, "held_by": holders} for (version, digest), holders in tables.items()
         ],
     }
 
 
-def member_rows(session: ClusterSession) -> Iterator[dict[str, object]]:
-    """Yield a row for each member that was looked for, also for those that do not answer."""
-    for label, discovered in session.discovered_members.items():
-        row: dict[str, object] = {
+def member_rows(seen: ObservedCluster) -> Iterator[Row]:
+    """Yield a row for each member that was looked for; those that do not answer come last."""
+    for label in (*seen.present, *seen.unreached):
+        status, belief = seen.connections[label], seen.present.get(label)
+        row: Row = {
             "member": label,
-            "address": discovered.address,
-            "reached": discovered.facts is not None,
+            "address": seen.picture.address_of(label) or label,
+            "reached": status.contact == "connected",
         }
-        if (facts := discovered.facts) is not None:
+        if belief is not None:
+            facts, table, versioned = seen.facts[label], belief.table, belief.tells("table-version")
+            software = belief.connection.reason if belief.connection is not None else None
             row |= {
-                "uuid": facts.uuid,
+                "uuid": belief.uuid,
                 "node_state": facts.node_state,
-                "is_master": facts.is_master,
-                "master": session.name_of(facts.master),
-                "list_version": facts.list_version,
-                "list_size": len(facts.members),
-                "members": [session.name_of(member.address) for member in facts.members],
-                "lineage": facts.lineage,
+                "is_master": belief.leads,
+                "master": seen.name_of(belief.master),
+                "list_version": belief.version,
+                "list_size": len(belief.members),
+                "members": [seen.name_of(member.address) for member in belief.members],
+                "lineage": belief.lineage,
                 "cluster": facts.cluster_name,
-                "cluster_state": facts.cluster_state,
-                "table_version": facts.table_version,
-                "table_digest": facts.table_digest,
-                "clock_ahead_ms": round(discovered.clock_ahead_us / 1_000),
+                "cluster_state": _state(belief),
+                "table_version": None if not versioned else table.version if table is not None else 0,
+                "table_digest": table.digest if table is not None else "" if versioned else None,
+                "clock_ahead_ms": None if facts.clock_ahead_us is None else round(facts.clock_ahead_us / 1_000),
                 "allow_faults": facts.allow_faults,
                 "read_only": facts.read_only,
-                "version": facts.version,
+                "version": facts.version or software,
             }
-        yield row | {"url": discovered.url, "why": discovered.why}
+        missing = status.state if status.contact != "connected" else ""
+        yield row | {"url": status.url, "why": status.why or missing}
 
 
-def suspicion_rows(session: ClusterSession, observer: str, answer: Suspicions) -> Iterator[dict[str, object]]:
-    """Yield a row for each suspicion, report and member that is held back."""
-    now_us = session.present[observer].now_us
-    for suspicion in answer.suspicions:
-        yield {
-            "observer": observer,
-            "kind": "suspects",
-            "about": session.name_of(suspicion.suspect),
-            "since_seconds": round(max(now_us - suspicion.since_us, 0) / 1e6, 1),
-            "reason": session.named(suspicion.reason),
+def suspicion_rows(seen: ObservedCluster, belief: MemberBelief) -> Iterator[Row]:
+    """Yield a row for each suspicion, report and member that is held back, or one that says why none is reported."""
+    from quarterdeck.backend.picture.text.not_told import not_told
+
+    def row(kind: str | None, about: Address | None, reason: str, since_us: int | None = None) -> Row:
+        since = {} if since_us is None else {"since_seconds": round(max(seen.now_us - since_us, 0) / 1e6, 1)}
+        return {
+            "observer": belief.label,
+            "kind": kind,
+            "about": None if about is None else seen.name_of(about),
+            **since,
+            "reason": reason,
         }
-    for report in answer.reports:
-        reason = f"cannot reach {', '.join(map(session.name_of, report.suspects))}"
-        yield {"observer": observer, "kind": "was told by", "about": session.name_of(report.reporter), "reason": reason}
-    for joiner in answer.held_back:
-        missing = ", ".join(map(session.name_of, joiner.missing)) or "all"
-        reason = f"until its links to {missing} are proven"
-        yield {"observer": observer, "kind": "holds back", "about": session.name_of(joiner.address), "reason": reason}
+
+    if not belief.tells("suspicions"):
+        yield row(None, None, not_told("suspicions", belief.witnessed_by))
+    for suspect, suspicion in belief.suspicions.items():
+        yield row("suspects", suspect, seen.named(suspicion.reason), suspicion.since_us)
+    for reporter, suspects in belief.reports.items():
+        yield row("was told by", reporter, f"cannot reach {', '.join(map(seen.name_of, suspects))}")
+    for joiner, missing in belief.held_back.items():
+        links = ", ".join(map(seen.name_of, missing)) or "all"
+        yield row("holds back", joiner, f"until its links to {links} are proven")
 
 
-def table_rows(session: ClusterSession, answer: Table) -> Iterator[dict[str, object]]:
+def table_rows(seen: ObservedCluster, belief: MemberBelief, first: int, last: int | None) -> Iterator[Row]:
     """Yield a row for each partition: its version, and its replicas by name."""
-    holders = [session.name_of(holder.address) for holder in answer.holders]
-    for partition, version, *places in answer.rows:
-        replicas = [None if place < 0 else holders[place] for place in places]
-        yield {"partition": partition, "version": version, "replicas": replicas}
+    table = belief.table
+    if table is None:
+        return
+    for partition in range(first, table.partitions if last is None else min(table.partitions, last + 1)):
+        replicas = [None if holder is None else seen.name_of(holder.address) for holder in table.row(partition)]
+        if belief.tells("backups"):
+            version = next(iter(table.rows.get(partition, ())), 0)
+            yield {"partition": partition, "version": version, "replicas": replicas}
+        else:
+            yield {"partition": partition, "version": None, "replicas": replicas, "backups": None}
 
 
-def migration_rows(session: ClusterSession, leader: str, answer: Migrations) -> Iterator[dict[str, object]]:
-    """Yield a row for each migration that `leader` reports: running, then planned, then ended."""
-    for running in answer.running:
-        yield _migration_row(session, leader, running.phase, running)
-    for planned in answer.planned:
-        yield _migration_row(session, leader, "planned", planned)
-    for ended in answer.ended:
-        yield _migration_row(session, leader, "done" if ended.committed else "failed", ended, ended.reason)
+def migration_rows(seen: ObservedCluster, leaders: list[str], *, everywhere: bool) -> Iterator[Row]:
+    """Yield a row for each migration that `leaders` lead, running then planned, then for those that ended.
+
+    With `everywhere` what other members led and ended is included.
+    """
+    from quarterdeck.backend.picture.text.not_told import not_told
+
+    def row(leader: str, state: str | None, migration: Any, reason: str = "") -> Row:
+        return {
+            "leader": leader,
+            "state": state,
+            "partition": migration and migration.partition,
+            "type": getattr(migration, "type", None),
+            "destination": migration and seen.name_of(migration.destination),
+            "source": migration and seen.name_of(migration.source),
+            "reason": seen.named(reason),
+        }
+
+    for leader in leaders:
+        belief = seen.present[leader]
+        if not belief.tells("migration-queue"):
+            yield row(leader, None, None, not_told("migration-queue", belief.witnessed_by))
+        for running in islice(belief.leading.running.values(), PLANNED_SHOWN):
+            yield row(leader, running.phase, running.begun)
+        for planned in islice(belief.leading.queue(), PLANNED_SHOWN):
+            yield row(leader, "planned", planned)
+    history = seen.picture.history
+    ended = [
+        *((end.at_us, end.leader, end.committed, end.begun, end.reason) for end in (*history.done, *history.failed)),
+        *((end.at_us, end.teller, end.migrated.succeeded, end.migrated, "") for end in history.witnessed),
+    ]
+    shown = (end for end in sorted(ended, key=lambda end: -end[0]) if everywhere or end[1] in leaders)
+    for _, leader, succeeded, migration, reason in islice(shown, ENDED_SHOWN):
+        yield row(leader, "done" if succeeded else "failed", migration, reason)
 
 
-def _migration_row(
-    session: ClusterSession, leader: str, state: str, one: Planned | Migration, reason: str = ""
-) -> dict[str, object]:
-    return {
-        "leader": leader,
-        "state": state,
-        "partition": one.partition,
-        "type": one.type,
-        "destination": session.name_of(one.destination),
-        "source": session.name_of(one.source),
-        "reason": session.named(reason),
-    }
+def why_rows(seen: ObservedCluster, asked: list[str]) -> Iterator[Row]:
+    """Yield a row for each member of `asked`: why its cluster does not become one with the others, and what would help."""
+    import msgspec
+
+    from quarterdeck.backend.member_api.beliefs import why_not_merging_of
+    from quarterdeck.backend.picture.merging.why_not_merging import why_not_merging
+
+    pairs = why_not_merging(seen.picture, seen.now_us)
+    for label in asked:
+        belief = seen.present[label]
+        reported: dict[str, Any] = with_labels(seen, msgspec.to_builtins(why_not_merging_of(belief)))
+        if belief.witnessed_by:  # a client learns none of this, unless logs show it
+            shown = {"join_list": belief.tells("join-list")} | dict.fromkeys(
+                ("obstacles", "verdicts"), belief.tells("merge-verdicts")
+            )
+            reported |= {name: None for name in NOT_REPORTED_BY_CLIENTS if not shown.get(name)}
+            reported["sentence"] = (
+                "there is one cluster" if len(seen.masters) == 1 else "nothing is known of another cluster"
+            )
+        found = [pair for pair in pairs if label in (pair.smaller, pair.greater)]
+        if found:
+            reported["sentence"] = "; ".join(pair.sentence for pair in found)
+        remedies = [pair.unblock.text for pair in found if pair.unblock is not None]
+        yield {"member": label, **reported, "remedy": "; ".join(remedies) or None}
 
 
-def with_labels(session: ClusterSession, value: Any) -> Any:
-    """`value` with names in place of addresses, wherever in it they stand."""
-    match value:
-        case str():
-            return session.named(value)
-        case list():
-            return [with_labels(session, one) for one in value]
-        case dict():
-            return {name: with_labels(session, one) for name, one in value.items()}
-    return value
+def with_labels(seen: ObservedCluster, value: Any) -> Any:
+    """Return a text, or the texts of a mapping, with names in place of addresses."""
+    if isinstance(value, dict):
+        return {name: with_labels(seen, element) for name, element in value.items()}
+    return seen.named(value) if isinstance(value, str) else value
+
+
+def _state(belief: MemberBelief) -> str | None:
+    return belief.cluster_state if belief.tells("cluster-state") else None
+
+
+group = typer.Typer(help="Look at a running cluster, and act on it.", rich_markup_mode=None)
+for query in (status, members, lists, suspicions, table, owner, migrations, why):
+    group.command()(query)
+group.command("why-not-merging")(why)
+for chapter in (actions, watch, fork):
+    chapter.register(group)
+
+
+def register(app: typer.Typer) -> None:
+    app.add_typer(group, name="cluster")

@@ -15,9 +15,7 @@ from quarterdeck.cli.configuration.connection import ConnectionTarget, with_conn
 from quarterdeck.cli.output import Format, FormatOption, say, write_rows
 
 if TYPE_CHECKING:
-    from quarterdeck.backend.clusters.connection_status import ConnectionStatus
-    from quarterdeck.backend.clusters.hazelcast.hazelcast_cluster import HazelcastCluster
-    from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
+    from quarterdeck.backend.clusters.connection_status import ConnectionStatus, WatchedCluster
     from quarterdeck.backend.core.events import Record
 
 POLL_SECONDS = 0.1
@@ -39,9 +37,7 @@ def watch(
 
     Members that fall silent or come back are reported on stderr. Exits with 3 when no member is reached at the start.
     """
-    from quarterdeck.cli.configuration.hazelcast_connection import open_watched
-
-    cluster = open_watched(connection.require_named())
+    cluster = connection.require_named().open()
     try:
         connection.wait_for(cluster)
         stream = RecordStream(cluster, 0 if not new else time.time_ns() // 1_000)
@@ -61,7 +57,7 @@ def register(group: typer.Typer) -> None:
 class RecordStream:
     """What a remote cluster tells; who is reached and who is not is said on stderr meanwhile."""
 
-    def __init__(self, cluster: RemoteCluster | HazelcastCluster, since_utc_us: int) -> None:
+    def __init__(self, cluster: WatchedCluster, since_utc_us: int) -> None:
         from quarterdeck.backend.picture.fold.picture import Picture
 
         self._cluster, self._since_utc_us = cluster, since_utc_us

@@ -169,7 +169,7 @@ def _remote_session(connection: ConnectionTarget) -> Iterator[MapSession]:
     from quarterdeck.backend.clusters.remote.member_client import BadResponse, Unreachable
     from quarterdeck.backend.core.commands.commands import CommandRefused
 
-    cluster = connection.open(write=not connection.read_only, records=False)
+    cluster = connection.require_ours().open(write=not connection.read_only, records=False)
     try:
         connection.wait_for(cluster)
         with failing_as(ExitCode.REFUSED, CommandRefused), failing_as(ExitCode.UNREACHABLE, Unreachable, BadResponse):

@@ -105,7 +105,7 @@ def test_what_a_member_refuses_to_tell_is_not_told() -> None:
     with fake_cluster(1) as members:
         members.members[0].answers[GetClusterMetadata] = DENIED
         with watching(*members.addresses) as seen:
-            seen.until(lambda: seen.cluster.untold())
+            seen.until(lambda: seen.cluster.is_settled)
             seen.until(lambda: members.addresses[0] in seen.picture.members)
             assert not seen.picture.members[members.addresses[0]].tells("cluster-state")
 

@@ -8,7 +8,7 @@ from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.boards.belief_matrix import cell, observer_facts, summarize_beliefs
-from quarterdeck.backend.picture.fold.belief import JoinDelay, Resolution, Verdict
+from quarterdeck.backend.picture.fold.belief import Resolved, Verdict, WaitsForLinks
 from quarterdeck.backend.picture.fold.picture import Picture
 from tests.app.fakes.fake_cluster import FakeCluster
 
@@ -45,7 +45,7 @@ def test_reports_stand_until_they_are_withdrawn_or_settled() -> None:
     cluster.happen("n1", events.DisconnectionResolved((n3, n4), (n2,), True, "they reach one another"))
     fold(cluster, picture)
     assert not belief.reports
-    assert belief.resolution == Resolution((n3, n4), (n2,), True, "they reach one another", picture.at)
+    assert belief.resolution == Resolved((n3, n4), (n2,), True, "they reach one another", picture.at)
     assert belief.held_back == {n2: ()}
 
 
@@ -85,7 +85,7 @@ def test_a_joiner_that_waits_knows_for_whom_and_until_when() -> None:
     cluster.start("n2", life=2)
     cluster.happen("n2", events.JoinDelayed(n1, (n3,), 2_000_000), life=2)
     fold(cluster, picture)
-    assert picture.members["n2"].delay == JoinDelay(n1, (n3,), picture.at + 2_000_000)
+    assert picture.members["n2"].delay == WaitsForLinks(n1, (n3,), picture.at + 2_000_000)
     assert observer_facts(picture, "n2").list_version == "held back"
     cluster.install("n2", 7, FIVE, life=2)
     assert fold(cluster, picture).members["n2"].delay is None

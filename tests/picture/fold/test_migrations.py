@@ -12,7 +12,7 @@ from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused
 from quarterdeck.backend.core.partitions import events as partition_events
 from quarterdeck.backend.core.partitions.events import PlannedMigration
 from quarterdeck.backend.picture.boards.migration_board import PLANNED_SHOWN, migration_board, progress_text
-from quarterdeck.backend.picture.fold.migrations import BEGUN_KEPT, ENDED_KEPT, MigrationsLed
+from quarterdeck.backend.picture.fold.migrations import BEGUN_KEPT, ENDED_KEPT, MigrationsLed, Recovery
 from quarterdeck.backend.picture.fold.picture import Picture
 from tests.app.fakes.fake_cluster import FakeCluster
 
@@ -147,7 +147,7 @@ def test_the_next_master_tells_how_it_ended() -> None:
     cluster.install("n2", 4, ["n2", "n3"])
     cluster.happen("n2", partition_events.TableRecoveryStarted((cluster.address("n3"),)))
     picture = fold(cluster)
-    assert leading(picture, "n2").recovering == ((cluster.address("n3"),), picture.at)
+    assert leading(picture, "n2").recovering == Recovery((cluster.address("n3"),), picture.at)
     assert progress_text(picture) == "searching the latest table"
     cluster.happen("n2", partition_events.TableRecovered(7, {cluster.address("n3"): 7}, ("m1",), ("m0", "unknown")))
     fold(cluster, picture)

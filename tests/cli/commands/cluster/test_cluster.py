@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from quarterdeck.backend.core import events
-from quarterdeck.backend.core.partitions.events import Holder
-from quarterdeck.backend.member_api.beliefs import Suspected, Suspicions, WhyNotMerging
-from quarterdeck.backend.member_api.partitions import Migrations, Running, Table
+from quarterdeck.backend.core.partitions.events import Holder, MigrationStarted
+from quarterdeck.backend.member_api.partitions import Table
 from tests.cli.conftest import Quarterdeck
 from tests.clusters.remote.fake_members import FakeMember, form, serving
 
@@ -163,7 +162,7 @@ def test_join_lists_are_read_and_set(quarterdeck: Quarterdeck, cities: tuple[Fak
     done = quarterdeck("cluster", "join-list", "set", "athens", "10.0.0.1:5701", "--connect", byzantium.url)
     assert done.returncode == 0, done.stderr
     assert athens.asked == [("PUT", "/join-list", {"addresses": [athens.address, "10.0.0.1:5701"]})]
-    byzantium.is_master = True
+    byzantium.install(3, (byzantium,))
     done = quarterdeck("cluster", "join-list", "set", "athens", "--connect", athens.url)
     assert done.returncode == 2
     assert "several clusters, led by athens, byzantium" in done.stderr
@@ -187,10 +186,12 @@ def test_states_and_faults(quarterdeck: Quarterdeck, cities: tuple[FakeMember, .
     assert (done.returncode, done.stdout) == (4, "")
     assert "without --allow-faults" in done.stderr
     assert quarterdeck("cluster", "fault", "resume", "byzantium", "--url", athens.url).returncode == 0
-    athens.replies["GET", "/table"] = (400, {"message": "to: is before from\x1b[2J", "hint": ""})
-    done = quarterdeck("cluster", "table", "--from", "3", "--to", "1", "--url", athens.url)
+    athens.replies["GET", "/table"] = (400, {"message": "from: is no number\x1b[2J", "hint": ""})
+    done = quarterdeck("cluster", "table", "--url", athens.url)
     assert done.returncode == 2
-    assert "to: is before from\N{REPLACEMENT CHARACTER}[2J" in done.stderr
+    assert "from: is no number\N{REPLACEMENT CHARACTER}[2J" in done.stderr
+    done = quarterdeck("cluster", "table", "--from", "3", "--to", "1", "--url", athens.url)
+    assert (done.returncode, done.stderr) == (2, "quarterdeck: --to 1: is before --from 3\n")
     done = quarterdeck("cluster", "fault", "cut", "athens", "sparta", "--url", athens.url)
     assert done.returncode == 2
     assert "there is no member 'sparta'" in done.stderr
@@ -201,33 +202,40 @@ def test_tables_suspicions_migrations_and_reasons_have_names(
 ) -> None:
     athens, byzantium = cities
     holders = tuple(Holder(one.address, one.uuid) for one in cities)
-    athens.replies["GET", "/table"] = (200, Table(7, "ab", 3, 2, holders, ((0, 1, 0, 1), (1, 1, 1, -1)), None))
+    content = Table(7, "ab", 3, 2, holders, ((0, 1, 0, 1), (1, 1, 1, -1), (2, 1, 0, -1)), None)
+    athens.replies["GET", "/table"] = byzantium.replies["GET", "/table"] = (200, content)
     told = rows(quarterdeck("cluster", "table", "--connect", athens.url, "-o", "json"))
     assert told[1] == {"partition": 1, "version": 1, "replicas": ["byzantium", None]}
-    suspected = Suspected(byzantium.address, "u", f"no heartbeat of {byzantium.address}", since_us=0)
-    byzantium.replies["GET", "/suspicions"] = (200, Suspicions((), (), ()))
-    athens.replies["GET", "/suspicions"] = (200, Suspicions((suspected,), (), ()))
+    (row,) = rows(quarterdeck("cluster", "owner", "orders", "17", "--connect", athens.url, "-o", "json"))
+    assert (row["master"], row["owner"]) == ("athens", told[row["partition"]]["replicas"][0])
+    reason = f"no heartbeat of {byzantium.address}"
+    athens.happen(events.SuspicionRaised(byzantium.address, byzantium.uuid, reason))
     (row,) = rows(quarterdeck("cluster", "suspicions", "--connect", athens.url, "-o", "json"))
     assert (row["observer"], row["about"], row["reason"]) == ("athens", "byzantium", "no heartbeat of byzantium")
     places = (byzantium.address, 0, -1, athens.address, -1, 0, byzantium.address)
-    running = Running("m1", 3, "MOVE", *places, unavoidable=False, phase="copying", since_us=0)
-    athens.replies["GET", "/migrations"] = (200, migrations_of(running))
+    athens.happen(MigrationStarted("m1", 3, "MOVE", 1, *places, available=2, replicas_wanted=2, unavoidable=False))
     (row,) = rows(quarterdeck("cluster", "migrations", "--connect", athens.url, "-o", "json"))
     assert (row["state"], row["source"], row["destination"]) == ("copying", "byzantium", "athens")
-    why = WhyNotMerging(f"{byzantium.address} is silent", athens.address, True, None, (), (), None, (), (), ())
-    athens.replies["GET", "/why-not-merging"] = (200, why)
+    athens.happen(events.NotMerging(f"{byzantium.address} is silent"))
     (row,) = rows(quarterdeck("cluster", "why", "--connect", athens.url, "-o", "json"))
-    assert (row["member"], row["sentence"], row["obstacles"]) == ("athens", "byzantium is silent", [])
-    assert row["master"] == "athens" and row["delay"] is None
+    assert (row["member"], row["sentence"], row["remedy"]) == ("athens", "byzantium is silent", None)
+    assert (row["obstacles"], row["master"]) == (
+        [{"remote": None, "reason": f"{byzantium.address} is silent"}],
+        "athens",
+    )
+    assert row["verdicts"] == [] and row["delay"] is None
 
 
-def migrations_of(running: Running) -> Migrations:
-    """A master that leads one migration, and no other."""
-    return Migrations(
-        leading=True, recovering=None, draining=(), moves=1, lower_bound=1, why="", cancelled=0, queued=0,
-        running_count=1, done=0, failed=0, lost=0, planned=(), running=(running,), taking_part=(), ended=(),
-        lost_partitions=(),
-    )  # fmt: skip
+def test_a_member_that_has_lost_its_beginning_still_says_where_it_stands(
+    quarterdeck: Quarterdeck, cities: tuple[FakeMember, ...]
+) -> None:
+    athens, byzantium = cities
+    athens.happen(events.SuspicionRaised(byzantium.address, byzantium.uuid, "no heartbeat"))
+    athens.lost_before = 2
+    (row,) = rows(quarterdeck("cluster", "why", "--connect", athens.url, "-o", "json"))
+    assert (row["member"], row["is_master"], row["join_list"]) == ("athens", True, athens.join_list)
+    (row,) = rows(quarterdeck("cluster", "suspicions", "--connect", athens.url, "-o", "json"))
+    assert (row["observer"], row["about"]) == ("athens", "byzantium")
 
 
 def test_watch_prints_records_of_all_members(quarterdeck: Quarterdeck, cities: tuple[FakeMember, ...]) -> None:

@@ -44,8 +44,11 @@ def test_questions_are_answered_as_by_members_of_ours(capsys: pytest.CaptureFixt
         with pytest.raises(CommandFailed) as refused:
             run(members, "cluster", "status", "--cluster-name", "other")
         assert refused.value.exit_code == ExitCode.REFUSED
+        assert {row["reason"] for row in told(capsys, members, "suspicions")} == {"not told: give logs with --logs"}
+        (row,) = told(capsys, members, "migrations")
+        assert (row["leader"], row["state"], row["partition"]) == (a, None, None)
         with pytest.raises(CommandFailed, match="cannot be asked this"):
-            run(members, "cluster", "suspicions")
+            run(members, "cluster", "fork", "--out", "copy")
 
 
 def test_a_state_is_changed(capsys: pytest.CaptureFixture[str]) -> None:

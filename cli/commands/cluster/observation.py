@@ -1,0 +1,156 @@
+"""A running cluster as it is now: a picture of its records, made once every member is reached or known not to be."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from http import HTTPStatus
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from quarterdeck.cli.configuration.connection import CONNECT_TIMEOUT_SECONDS, ConnectionTarget, unreached
+from quarterdeck.cli.exits import CommandFailed, ExitCode
+
+if TYPE_CHECKING:
+    from quarterdeck.backend.clusters.connection_status import ConnectionStatus, ProcessFacts, WatchedCluster
+    from quarterdeck.backend.core.address import Address
+    from quarterdeck.backend.core.events import Record
+    from quarterdeck.backend.picture.fold.belief import MemberBelief
+    from quarterdeck.backend.picture.fold.picture import Picture
+
+Answer = TypeVar("Answer")
+
+BAD_INPUT_STATUSES = (HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNPROCESSABLE_ENTITY)
+POLL_SECONDS = 0.02
+MERGE_SECONDS = 0.2
+"""How long records of several members are held back, so that they come in order."""
+
+
+@dataclass(frozen=True)
+class ObservedCluster:
+    """What the members believe at one moment, and how each is reached."""
+
+    cluster: WatchedCluster
+    picture: Picture
+    connections: Mapping[str, ConnectionStatus]
+    """By label, or by the address of a member that does not answer."""
+    facts: Mapping[str, ProcessFacts]
+    now_us: int
+
+    @cached_property
+    def present(self) -> dict[str, MemberBelief]:
+        """What the members that are reached believe, by label."""
+        return {
+            label: self.picture.members[label]
+            for label, status in self.connections.items()
+            if status.contact == "connected" and label in self.picture.members
+        }
+
+    @property
+    def unreached(self) -> list[str]:
+        return [label for label in self.connections if label not in self.present]
+
+    @property
+    def masters(self) -> list[str]:
+        return [label for label, belief in self.present.items() if belief.leads]
+
+    def name_of(self, address: Address | None) -> str:
+        """Return the label of the member at `address`, the address where no member was met, or nothing for none."""
+        return self.picture.label_of(address) if address else ""
+
+    def named(self, text: str) -> str:
+        """Return `text` with names in place of addresses."""
+        from quarterdeck.backend.picture.text.formatting import with_names
+
+        return with_names(text, self.name_of)
+
+    def member(self, wanted: str | None, what: str) -> str:
+        """Return the member to ask for `what`: the one that is wanted, else the only master.
+
+        Raises:
+            CommandFailed: There is no such member, or several lead.
+        """
+        if wanted is not None:
+            label = wanted if wanted in self.present else self.name_of(cast("Address", wanted))
+            if label not in self.present:
+                known = ", ".join(self.present)
+                raise CommandFailed(ExitCode.BAD_INPUT, f"--member {wanted}: no such member answers; there are {known}")
+            return label
+        if len(self.masters) == 1:
+            return self.masters[0]
+        if not self.masters:
+            raise CommandFailed(ExitCode.BAD_INPUT, f"no master was found; say with --member who is asked for {what}")
+        names = ", ".join(self.masters)
+        raise CommandFailed(
+            ExitCode.BAD_INPUT, f"there are several clusters, led by {names}; say with --member which one {what} is for"
+        )
+
+
+@contextmanager
+def observe(
+    connection: ConnectionTarget, *, history: bool = False, tables: bool = False, write: bool = False
+) -> Iterator[ObservedCluster]:
+    """Open the cluster that `connection` names, and yield it as it is now.
+
+    With `history` the members report all that they have recorded, else only their present state. With `tables` that includes the
+    rows of their partition tables.
+
+    Raises:
+        CommandFailed: It cannot be opened, or no member is reached.
+    """
+    from quarterdeck.backend.picture.fold.picture import Picture
+
+    cluster = connection.require_named().open(write=write, records=history)
+    try:
+        picture = Picture()
+        for record in settled_records(cluster, MERGE_SECONDS if history or connection.logs else 0):
+            picture.apply(record)
+        if not any(status.contact == "connected" for status in cluster.connection_status().values()):
+            raise unreached(cluster)
+        for record in answer_of(cluster.present_state(tables=tables)):
+            picture.apply(record)
+        yield ObservedCluster(cluster, picture, cluster.connection_status(), cluster.process_facts(), cluster.now_us())
+    finally:
+        cluster.close()
+
+
+def settled_records(
+    cluster: WatchedCluster, merge_seconds: float = MERGE_SECONDS, longest_seconds: float = CONNECT_TIMEOUT_SECONDS
+) -> list[Record]:
+    """Return the records up to the moment at which every member is reached or known not to be; not after `longest_seconds`."""
+    records: list[Record] = []
+    now = time.monotonic()
+    end = latest = now + longest_seconds
+    while now < end:
+        time.sleep(POLL_SECONDS)
+        now = time.monotonic()
+        if not cluster.is_settled:
+            end = latest
+        elif end == latest:
+            end = min(now + merge_seconds, latest)
+        records += cluster.drain()
+    return records
+
+
+def answer_of(asked: Future[Answer]) -> Answer:
+    """Wait for what the members answer.
+
+    Raises:
+        CommandFailed: They refuse, or do not answer.
+    """
+    from quarterdeck.backend.clusters.remote.member_client import BadResponse, RequestRefused, Unreachable
+    from quarterdeck.backend.clusters.remote.remote_commands import PartiallyDone
+    from quarterdeck.backend.core.commands.commands import CommandRefused
+
+    try:
+        return asked.result()
+    except RequestRefused as refusal:
+        code = ExitCode.BAD_INPUT if refusal.status in BAD_INPUT_STATUSES else ExitCode.REFUSED
+        raise CommandFailed(code, str(refusal)) from refusal
+    except (Unreachable, BadResponse) as problem:
+        raise CommandFailed(ExitCode.UNREACHABLE, str(problem)) from problem
+    except (CommandRefused, PartiallyDone) as refusal:
+        raise CommandFailed(ExitCode.REFUSED, str(refusal)) from refusal
