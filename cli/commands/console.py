@@ -138,12 +138,12 @@ def open_running_cluster(connection: ConnectionTarget, *, write: bool, theme: st
             ExitCode.BAD_INPUT, "no terminal here; see `quarterdeck cluster watch` and `cluster status`"
         )
     from quarterdeck.app.run import run_console
-    from quarterdeck.cli.configuration.cluster_opener import ProfileClusterOpener
+    from quarterdeck.cli.configuration.opening import ProfileClusterOpener, open_cluster, wait_until_met
 
     looks = console_settings(theme)
-    cluster = connection.open(write=write)
+    cluster = open_cluster(connection, write=write)
     try:
-        connection.meet(cluster)
+        wait_until_met(cluster)
         run_console(
             cluster,
             cluster.started,
@@ -174,7 +174,7 @@ def open_run(
             ExitCode.BAD_INPUT, "no terminal here; see `quarterdeck journal cat` and `quarterdeck simulate`"
         )
     from quarterdeck.app.run import run_console
-    from quarterdeck.cli.configuration.cluster_opener import ProfileClusterOpener
+    from quarterdeck.cli.configuration.opening import ProfileClusterOpener
 
     looks, cluster_opener, state = console_settings(theme), ProfileClusterOpener(write=False), console_state_file()
     if replayed is not None:

@@ -40,7 +40,7 @@ def open_new_cluster(
     """Open the console on a new cluster in this process, or with `processes` in some of its own; recorded, if `wanted`."""
     from quarterdeck.app.run import run_console
     from quarterdeck.backend.clusters.starting_cluster import StartingCluster
-    from quarterdeck.cli.configuration.cluster_opener import ProfileClusterOpener
+    from quarterdeck.cli.configuration.opening import ProfileClusterOpener
 
     with recording(journal, new_run(CLUSTER_NAME) if wanted else "", wanted=wanted) as writer:
 

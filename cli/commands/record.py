@@ -39,7 +39,7 @@ def record(
 ) -> None:
     """Record what members of Hazelcast tell, until Ctrl-C or SIGTERM. Members that are lost are tried again for ever."""
     from quarterdeck.backend.journal.writer import JournalWriter
-    from quarterdeck.cli.configuration.hazelcast_connection import open_hazelcast
+    from quarterdeck.cli.configuration.opening import open_hazelcast
 
     if not connection.require_named().is_hazelcast:
         problem = "members of ours keep their own journals; this is for hazelcast://HOST[:PORT][,…]"

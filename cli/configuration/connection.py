@@ -8,23 +8,15 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from quarterdeck.backend.hazelcast import SCHEME
 from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
-from quarterdeck.cli.output import say
-
-if TYPE_CHECKING:
-    from quarterdeck.backend.clusters.connection_status import WatchedCluster
-
-CONNECT_TIMEOUT_SECONDS = 10.0
-MEETING_POLL_SECONDS = 0.01
 
 PASSWORD_VARIABLE = "QUARTERDECK_PASSWORD"
 TOKEN_VARIABLE = "QUARTERDECK_TOKEN"
@@ -78,56 +70,6 @@ class ConnectionTarget:
                 ExitCode.BAD_INPUT, "members of Hazelcast cannot be asked this; see docs/operators/hazelcast.md"
             )
         return self
-
-    def open(self, *, write: bool = False, records: bool = True) -> WatchedCluster:
-        """Open the cluster, whichever kind it is; the caller closes it.
-
-        Members of ours report what they record only with `records`; those of Hazelcast report all that they report.
-
-        Raises:
-            CommandFailed: It cannot be opened.
-        """
-        if self.is_hazelcast:
-            from quarterdeck.cli.configuration.hazelcast_connection import open_hazelcast
-
-            return open_hazelcast(self, write=write)
-        from quarterdeck.backend.clusters.remote.access import MemberCredentials, is_unencrypted
-        from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
-
-        if self.password or self.token:
-            for url in filter(is_unencrypted, self.urls):
-                say(f"{url}: who you are crosses the net in the clear; use https:// where members offer it")
-        access = MemberCredentials(self.user, self.password, self.token, self.authority, self.certificate, self.key)
-        with failing_as(ExitCode.BAD_INPUT, OSError, about="the certificates cannot be used"):
-            return RemoteCluster(
-                self.urls, access=access, name=self.label, environment=self.environment, write=write, records=records
-            )
-
-    def meet(self, cluster: WatchedCluster) -> None:
-        """Return when a member says who it is, or none has said anything yet. Raises `CommandFailed` when all have failed."""
-        until = time.monotonic() + CONNECT_TIMEOUT_SECONDS
-        while not cluster.met and time.monotonic() < until:
-            if all(status.why for status in cluster.connection_status().values()):
-                raise unreached(cluster)
-            time.sleep(MEETING_POLL_SECONDS)
-
-    def wait_for(self, cluster: WatchedCluster) -> None:
-        """Return when a member is reached. Raises `CommandFailed` when that does not happen in a while."""
-        try:
-            cluster.started.result(CONNECT_TIMEOUT_SECONDS)
-        except TimeoutError as silent:
-            raise unreached(cluster) from silent
-
-
-def unreached(cluster: WatchedCluster) -> CommandFailed:
-    """Return the failure of a command whose cluster has no member that is reached."""
-    connections = cluster.connection_status().values()
-    refused = any(status.refused for status in connections)
-    why = "; ".join(
-        status.why if status.url in status.why else f"{status.url}: {status.why or 'no answer'}"
-        for status in connections
-    )
-    return CommandFailed(ExitCode.REFUSED if refused else ExitCode.UNREACHABLE, why)
 
 
 def connection_of(

@@ -13,6 +13,7 @@ import typer
 from quarterdeck.cli.commands.cluster.observation import MERGE_SECONDS, settled_records
 from quarterdeck.cli.commands.run_options import new_run, recording
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
+from quarterdeck.cli.configuration.opening import open_cluster, wait_until_started
 from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say, write_document
 
@@ -41,10 +42,10 @@ def fork(
 
     if out.exists():
         raise CommandFailed(ExitCode.BAD_INPUT, f"--out {out}: exists already; name a new folder")
-    cluster = connection.require_named().require_ours().require_writable().open(write=True)
+    cluster = open_cluster(connection.require_named().require_ours().require_writable(), write=True)
     try:
         assert isinstance(cluster, SnapshotSource)  # members of ours are
-        connection.wait_for(cluster)
+        wait_until_started(cluster)
         records = settled_records(cluster, longest_seconds=LONGEST_HISTORY_SECONDS)
         try:
             snapshot = cluster.snapshot().result(SNAPSHOT_SECONDS)

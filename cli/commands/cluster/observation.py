@@ -11,7 +11,8 @@ from functools import cached_property
 from http import HTTPStatus
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from quarterdeck.cli.configuration.connection import CONNECT_TIMEOUT_SECONDS, ConnectionTarget, unreached
+from quarterdeck.cli.configuration.connection import ConnectionTarget
+from quarterdeck.cli.configuration.opening import CONNECT_TIMEOUT_SECONDS, open_cluster, unreached
 from quarterdeck.cli.exits import CommandFailed, ExitCode
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def observe(
     """
     from quarterdeck.backend.picture.fold.picture import Picture
 
-    cluster = connection.require_named().open(write=write, records=history)
+    cluster = open_cluster(connection.require_named(), write=write, records=history)
     try:
         picture = Picture()
         for record in settled_records(cluster, MERGE_SECONDS if history or connection.logs else 0):

@@ -12,6 +12,7 @@ import typer
 
 from quarterdeck.cli.commands.journal import RECORD_COLUMNS, record_row
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
+from quarterdeck.cli.configuration.opening import open_cluster, wait_until_started
 from quarterdeck.cli.output import Format, FormatOption, say, write_rows
 
 if TYPE_CHECKING:
@@ -37,9 +38,9 @@ def watch(
 
     Members that fall silent or come back are reported on stderr. Exits with 3 when no member is reached at the start.
     """
-    cluster = connection.require_named().open()
+    cluster = open_cluster(connection.require_named())
     try:
-        connection.wait_for(cluster)
+        wait_until_started(cluster)
         stream = RecordStream(cluster, 0 if not new else time.time_ns() // 1_000)
         records = islice(stream.records(None if seconds is None else time.monotonic() + seconds), limit)
         if output is Format.TABLE:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from quarterdeck.cli.commands.run_options import new_run, recording, stopping
 from quarterdeck.cli.configuration.connection import ConnectionTarget
+from quarterdeck.cli.configuration.opening import open_cluster, wait_until_started
 from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 
 if TYPE_CHECKING:
@@ -169,9 +170,9 @@ def _remote_session(connection: ConnectionTarget) -> Iterator[MapSession]:
     from quarterdeck.backend.clusters.remote.member_client import BadResponse, Unreachable
     from quarterdeck.backend.core.commands.commands import CommandRefused
 
-    cluster = connection.require_ours().open(write=not connection.read_only, records=False)
+    cluster = open_cluster(connection.require_ours(), write=not connection.read_only, records=False)
     try:
-        connection.wait_for(cluster)
+        wait_until_started(cluster)
         with failing_as(ExitCode.REFUSED, CommandRefused), failing_as(ExitCode.UNREACHABLE, Unreachable, BadResponse):
             yield MapSession(cluster, connected(cluster))
     finally:

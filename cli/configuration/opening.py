@@ -1,0 +1,187 @@
+"""From a connection to an open cluster, whichever kind its members are. What opens one is imported when it is needed."""
+
+from __future__ import annotations
+
+import getpass
+import socket
+import time
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from quarterdeck.backend.hazelcast import SCHEME
+from quarterdeck.cli.configuration.connection import ConnectionTarget, profile_of
+from quarterdeck.cli.configuration.paths import configuration_file
+from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.output import say
+
+if TYPE_CHECKING:
+    from quarterdeck.app.console_interface import OpenedCluster
+    from quarterdeck.backend.clusters.connection_status import WatchedCluster
+    from quarterdeck.backend.clusters.hazelcast.hazelcast_cluster import HazelcastCluster
+    from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
+
+CONNECT_TIMEOUT_SECONDS = 10.0
+MEETING_POLL_SECONDS = 0.01
+
+
+def open_cluster(connection: ConnectionTarget, *, write: bool = False, records: bool = True) -> WatchedCluster:
+    """Open the cluster that `connection` names; the caller closes it.
+
+    Members of ours report what they record only with `records`; members of Hazelcast report everything in any case.
+
+    Raises:
+        CommandFailed: It cannot be opened.
+    """
+    if connection.is_hazelcast:
+        return open_hazelcast(connection, write=write)
+    from quarterdeck.backend.clusters.remote.access import MemberCredentials, is_unencrypted
+    from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
+
+    if connection.password or connection.token:
+        for url in filter(is_unencrypted, connection.urls):
+            say(f"{url}: who you are crosses the net in the clear; use https:// where members offer it")
+    access = MemberCredentials(
+        connection.user,
+        connection.password,
+        connection.token,
+        connection.authority,
+        connection.certificate,
+        connection.key,
+    )
+    with failing_as(ExitCode.BAD_INPUT, OSError, about="the certificates cannot be used"):
+        return RemoteCluster(
+            connection.urls,
+            access=access,
+            name=connection.label,
+            environment=connection.environment,
+            write=write,
+            records=records,
+        )
+
+
+def open_hazelcast(connection: ConnectionTarget, *, write: bool = False, run: str = "") -> HazelcastCluster:
+    """Open a cluster of members of Hazelcast, which are followed from now on. `run` names the records.
+
+    Raises:
+        CommandFailed: It cannot be opened.
+    """
+    from quarterdeck.backend.clusters.hazelcast.hazelcast_cluster import HazelcastCluster
+    from quarterdeck.backend.clusters.hazelcast.log_tail import log_sources
+    from quarterdeck.backend.hazelcast.wire.requests import NameOnly
+    from quarterdeck.backend.journal.files import usable_name
+
+    settings = _watch_settings(connection)
+    with failing_as(ExitCode.BAD_INPUT, ValueError):
+        sources = log_sources(connection.logs)
+    if settings.tls is None and not isinstance(settings.credentials, NameOnly):
+        say("who you are crosses the net in the clear; give --tls where members offer it")
+    with failing_as(ExitCode.BAD_INPUT, OSError, ValueError, about="the certificates cannot be used"):
+        return HazelcastCluster(
+            settings,
+            run=run or usable_name(connection.cluster_name),
+            name=connection.label,
+            environment=connection.environment,
+            write=write,
+            operator=_operator(),
+            logs=sources,
+        )
+
+
+def wait_until_met(cluster: WatchedCluster) -> None:
+    """Return when a member says who it is, or none has said anything for a while.
+
+    Raises:
+        CommandFailed: No member is reached.
+    """
+    until = time.monotonic() + CONNECT_TIMEOUT_SECONDS
+    while not cluster.met and time.monotonic() < until:
+        if all(status.why for status in cluster.connection_status().values()):
+            raise unreached(cluster)
+        time.sleep(MEETING_POLL_SECONDS)
+
+
+def wait_until_started(cluster: WatchedCluster) -> None:
+    """Return when a member is reached.
+
+    Raises:
+        CommandFailed: That does not happen in a while.
+    """
+    try:
+        cluster.started.result(CONNECT_TIMEOUT_SECONDS)
+    except TimeoutError as silent:
+        raise unreached(cluster) from silent
+
+
+def unreached(cluster: WatchedCluster) -> CommandFailed:
+    """Return the failure of a command whose cluster has no member that is reached."""
+    connections = cluster.connection_status().values()
+    refused = any(status.refused for status in connections)
+    why = "; ".join(
+        status.why if status.url in status.why else f"{status.url}: {status.why or 'no answer'}"
+        for status in connections
+    )
+    return CommandFailed(ExitCode.REFUSED if refused else ExitCode.UNREACHABLE, why)
+
+
+class ProfileClusterOpener:
+    """Opens the clusters that have a profile: for changes if the console was started with `write` and the profile allows it."""
+
+    def __init__(self, *, write: bool) -> None:
+        self._write = write
+
+    @cached_property
+    def names(self) -> Sequence[str]:
+        """The clusters in the configuration, read once: completion asks at every letter."""
+        if not configuration_file().exists():
+            return ()
+        from quarterdeck.backend.documents.yaml_document import BadDocument
+        from quarterdeck.cli.configuration.user_configuration import UserConfiguration
+
+        try:
+            return tuple(UserConfiguration().profiles)
+        except BadDocument:
+            return ()  # reported when one of them is opened
+
+    def open(self, name: str) -> OpenedCluster:
+        from quarterdeck.app.console_interface import ClusterUnavailable, OpenedCluster
+
+        try:
+            connection = profile_of(name)
+            return OpenedCluster(open_cluster(connection, write=self._write and not connection.read_only))
+        except CommandFailed as failed:
+            raise ClusterUnavailable(str(failed)) from failed
+
+
+def _watch_settings(connection: ConnectionTarget) -> WatchSettings:
+    from quarterdeck.backend.core.address import BadAddress, parse_address
+    from quarterdeck.backend.core.join_list import DEFAULT_PORT
+    from quarterdeck.backend.hazelcast.wire.requests import Credentials, NameOnly, RequestToken, UserAndPassword
+    from quarterdeck.backend.hazelcast.wire.settings import TlsOptions, WatchSettings
+
+    with failing_as(ExitCode.BAD_INPUT, BadAddress, about="--address-map"):
+        mapped = {
+            parse_address(named, DEFAULT_PORT): parse_address(reached, DEFAULT_PORT)
+            for named, reached in connection.address_map
+        }
+    credentials: Credentials = NameOnly()
+    if connection.token:
+        credentials = RequestToken(connection.token.encode())
+    elif connection.user:
+        credentials = UserAndPassword(connection.user, connection.password)
+    files = (connection.authority, connection.certificate, connection.key)
+    return WatchSettings(
+        tuple(parse_address(url.removeprefix(SCHEME)) for url in connection.urls),
+        connection.cluster_name,
+        credentials,
+        TlsOptions(*files) if connection.tls or any(files) else None,
+        mapped,
+    )
+
+
+def _operator() -> str:
+    """Return who acts, for the record of it."""
+    try:
+        return f"{getpass.getuser()}@{socket.gethostname()}"
+    except (OSError, KeyError):  # in a container a user need not have a name
+        return socket.gethostname()
