@@ -154,8 +154,7 @@ class ProfileClusterOpener:
 
 
 def _watch_settings(connection: ConnectionTarget) -> WatchSettings:
-    from quarterdeck.backend.core.address import BadAddress, parse_address
-    from quarterdeck.backend.core.join_list import DEFAULT_PORT
+    from quarterdeck.backend.core.address import DEFAULT_PORT, BadAddress, parse_address
     from quarterdeck.backend.hazelcast.wire.requests import Credentials, NameOnly, RequestToken, UserAndPassword
     from quarterdeck.backend.hazelcast.wire.settings import TlsOptions, WatchSettings
 

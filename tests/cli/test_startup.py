@@ -59,7 +59,7 @@ def test_the_first_picture_is_not_kept_waiting_by_what_it_does_not_show() -> Non
     child = run_child(
         "import sys\n"
         "import quarterdeck.cli.commands.console, quarterdeck.app.run\n"
-        "import quarterdeck.backend.clusters.starting_cluster, quarterdeck.cli.configuration.cluster_opener\n"
+        "import quarterdeck.backend.clusters.starting_cluster, quarterdeck.cli.configuration.opening\n"
         "print(*sys.modules)"
     )
     loaded = set(child.stdout.split())
