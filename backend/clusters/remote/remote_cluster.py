@@ -13,15 +13,15 @@ import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal, TypeVar
 from uuid import uuid4
 
-from quarterdeck.backend.clusters.connection_status import ConnectionStatus, Contact, ProcessFacts
+from quarterdeck.backend.clusters.connection_status import ConnectionStatus, ProcessFacts
 from quarterdeck.backend.clusters.limits import NOT_REMOTE
 from quarterdeck.backend.clusters.remote.access import MemberCredentials, address_in, member_url, url_of_other
 from quarterdeck.backend.clusters.remote.discovery import ProbedMember, present_state, urls_known_of
+from quarterdeck.backend.clusters.remote.followed_member import FollowedMember
 from quarterdeck.backend.clusters.remote.map_calls import call_map
 from quarterdeck.backend.clusters.remote.member_client import MemberClient, Unreachable
 from quarterdeck.backend.clusters.remote.member_stream import MemberStream, StreamTimings
@@ -51,31 +51,6 @@ MINUTE_US = 60 * SECOND_US
 
 LOOK_AROUND_SECONDS = 5.0
 """How often members are asked again whom else they know of."""
-
-
-@dataclass
-class _FollowedMember:
-    """One member that is followed, and how it is reached. Times are UTC by this machine's clock, in microseconds."""
-
-    stream: MemberStream
-    since_us: int
-    contact: Contact = "connecting"
-    heard_us: int = 0
-    why: str = ""
-    refused: bool = False
-    incomplete: str = ""
-    facts: ThisMember | None = None
-    clock_ahead_us: int = 0
-    label: str = ""
-    """Empty until the member has said who it is."""
-
-    @property
-    def url(self) -> str:
-        return self.stream.url
-
-    @property
-    def address(self) -> Address:
-        return self.facts.address if self.facts is not None else address_in(self.url)
 
 
 class RemoteCluster:
@@ -116,7 +91,7 @@ class RemoteCluster:
         self._labels: tuple[str, ...] = ()
         self._addresses_by_label: dict[str, Address] = {}
         """Labels of members that have said who they are, in order of first appearance, and where each was."""
-        self._followed: dict[str, _FollowedMember] = {}
+        self._followed: dict[str, FollowedMember] = {}
         """By URL."""
         self._candidates: set[str] = set()
         """URLs that are being asked whether they belong to us."""
@@ -160,15 +135,8 @@ class RemoteCluster:
         """How each member is reached now, by label."""
         with self._lock:
             return {
-                one.label or one.address: ConnectionStatus(
-                    url=one.url,
-                    contact=one.contact,
-                    since_us=self._on_our_clock(one.heard_us if one.contact == "stale" else one.since_us),
-                    why=one.why,
-                    refused=one.refused,
-                    incomplete=one.incomplete,
-                )
-                for one in self._followed.values()
+                followed.label or followed.address: followed.connection_status(self._on_our_clock)
+                for followed in self._followed.values()
             }
 
     @property
@@ -183,16 +151,9 @@ class RemoteCluster:
         """Return what the process of each member that was met says of itself, by label."""
         with self._lock:
             return {
-                followed.label: ProcessFacts(
-                    facts.cluster_name,
-                    facts.version,
-                    facts.node_state,
-                    followed.clock_ahead_us,
-                    facts.allow_faults,
-                    facts.read_only,
-                )
+                followed.label: followed.process_facts(followed.facts)
                 for followed in self._followed.values()
-                if (facts := followed.facts) is not None
+                if followed.facts is not None
             }
 
     def present_state(self, *, tables: bool = False) -> Future[Sequence[Record]]:
@@ -275,7 +236,7 @@ class RemoteCluster:
             return
         stream = MemberStream(url, self._client, self, self._randomness, self._timings, records=self._records)
         with self._lock:
-            self._followed[url] = _FollowedMember(stream, _utc_us())
+            self._followed[url] = FollowedMember(stream, _utc_us())
         self._show_labels()
         self._background.spawn(self._keep_following(stream))
 
@@ -398,7 +359,7 @@ class RemoteCluster:
             followed.contact, followed.why = ("stale" if followed.facts else "connecting"), why
             followed.refused = state == "refused"
 
-    def _record_connection(self, followed: _FollowedMember, event: ConnectionChanged) -> None:
+    def _record_connection(self, followed: FollowedMember, event: ConnectionChanged) -> None:
         """Record what this watcher has found out about a member, numbered as what a watcher records."""
         assert followed.facts is not None
         self._own_records += 1
@@ -428,7 +389,7 @@ class RemoteCluster:
         unmet = [one.address for one in self._followed.values() if not one.label]
         self._labels = (*self._addresses_by_label, *unmet)
 
-    def _with_own_clock_and_label(self, record: Record, followed: _FollowedMember) -> Record:
+    def _with_own_clock_and_label(self, record: Record, followed: FollowedMember) -> Record:
         """Return the record on the clock of this cluster, under the label by which its member goes here."""
         assert followed.facts is not None
         label = followed.label if record.member == followed.facts.label else record.member
