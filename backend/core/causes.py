@@ -31,14 +31,8 @@ MasterCause = Literal["forms-cluster", "named", "merges", "suspects-older", "cla
 """``named``: another member names that master; ``merges``: the cluster merges into that master's."""
 
 UnreachableCause = Literal[
-    "no-answer",
-    "unresolvable",
-    "other-cluster",
-    "no-member",
-    "rejected",
-    "rejected-by-cluster",
-    "itself",
-]
+    "no-answer", "unresolvable", "other-cluster", "no-member", "rejected", "rejected-by-cluster", "itself",
+]  # fmt: skip
 """Why the transport does not reach an address: nobody is there, or the connection is lost; its host has no address; a member
 of a cluster of another name is there; whoever is there is no member, as far as it shows; the member there and this one do
 not accept one another, for a secret, a certificate or TLS; the same, and it says that it is in a cluster; it is the member's
@@ -48,50 +42,25 @@ REFUSALS: tuple[UnreachableCause, ...] = ("no-member", "rejected", "rejected-by-
 """Those that may be told of one address by turns, the one that says least first."""
 
 RefusalCause = Literal[
-    "secret",
-    "certificate",
-    "tls",
-    "other-cluster",
-    "other-version",
-    "itself",
-    "no-member",
-    "too-slow",
-    "too-many",
+    "secret", "certificate", "tls", "other-cluster", "other-version", "itself", "no-member", "too-slow", "too-many",
     "unknown",
-]
+]  # fmt: skip
 """Why a member refuses somebody on its port: no proof of the secret of the cluster; no certificate that it accepts; TLS on one
 side only, or none agreed on; a cluster of another name; another version of the protocol; this member's own address; nothing that
 members say; nothing in time; too many at a time that had not said who they are."""
 
 SuspicionCause = Literal[
-    "no-heartbeat",
-    "no-confirmation",
-    "no-connection",
-    "goodbye",
-    "asked",
-    "new-incarnation",
-    "leads-another-cluster",
-    "disconnected",
-    "no-list-confirmed",
-    "ordered",
-    "unknown",
-]
+    "no-heartbeat", "no-confirmation", "no-connection", "goodbye", "asked", "new-incarnation",
+    "leads-another-cluster", "disconnected", "no-list-confirmed", "ordered", "unknown",
+]  # fmt: skip
 """The evidence for a suspicion, and for a removal by the master."""
 
 ClearanceCause = Literal["heartbeat", "probe-reply", "claim-accepted", "list-received", "report-withdrawn", "unknown"]
 
 SeparationCause = Literal[
-    "heartbeat-for-earlier-incarnation",
-    "heartbeat-of-stranger",
-    "complaint",
-    "master-asked",
-    "confirmed-as-master",
-    "confirmation-of-stranger",
-    "foreign-list",
-    "foreign-join-answer",
-    "leads-another-cluster",
-    "unknown",
-]
+    "heartbeat-for-earlier-incarnation", "heartbeat-of-stranger", "complaint", "master-asked", "confirmed-as-master",
+    "confirmation-of-stranger", "foreign-list", "foreign-join-answer", "leads-another-cluster", "unknown",
+]  # fmt: skip
 """Why a member tells another one to suspect it."""
 
 SEPARATION_TEXT: dict[SeparationCause, str] = {
@@ -116,32 +85,14 @@ StateCause = Literal["decided", "list", "joined", "claim-answer", "merge-died", 
 """Why a member holds the cluster to be in another state: who told it so, or that the merge died for which it was frozen."""
 
 StateRefusalCause = Literal[
-    "no-master",
-    "not-in-time",
-    "master-refused",
-    "changing-already",
-    "merging",
-    "is-so-already",
-    "member-refused",
-    "no-answer",
-    "merge-given-up",
-    "unknown",
-]
+    "no-master", "not-in-time", "master-refused", "changing-already", "merging", "is-so-already", "member-refused",
+    "no-answer", "merge-given-up", "unknown",
+]  # fmt: skip
 
 ObstacleCause = Literal[
-    "",
-    "state",
-    "state-changes",
-    "somebody-joins",
-    "nobody-known",
-    "nobody-answers",
-    "verdict",
-    "links-missing",
-    "not-frozen",
-    "refused",
-    "no-answer",
-    "unknown",
-]
+    "", "state", "state-changes", "somebody-joins", "nobody-known", "nobody-answers", "verdict", "links-missing",
+    "not-frozen", "refused", "no-answer", "unknown",
+]  # fmt: skip
 """What keeps a master from merging, empty for nothing. From ``links-missing`` on it had decided to merge, and gave up."""
 
 C = TypeVar("C", bound=str)

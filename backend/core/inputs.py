@@ -9,17 +9,7 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import UnreachableCause
-from quarterdeck.backend.core.commands.commands import (
-    ArrangePartitions,
-    ChangeState,
-    Operate,
-    SearchClusters,
-    SetJoinList,
-    SetProperties,
-    StopCluster,
-    StopMember,
-    SuspectMember,
-)
+from quarterdeck.backend.core.commands import commands
 from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.core.operations import Operation
 
@@ -74,16 +64,9 @@ class PeersHeardSince(Struct, frozen=True, gc=False):
 
 
 MemberOrder = (
-    StopMember
-    | StopCluster
-    | SuspectMember
-    | SetJoinList
-    | ChangeState
-    | SetProperties
-    | SearchClusters
-    | Operate
-    | ArrangePartitions
-)
+    commands.StopMember | commands.StopCluster | commands.SuspectMember | commands.SetJoinList | commands.ChangeState |
+    commands.SetProperties | commands.SearchClusters | commands.Operate | commands.ArrangePartitions
+)  # fmt: skip
 """The commands that a member carries out itself. They name other members by addresses only, not by labels."""
 
 Input = Start | Receive | PeerUnreachable | Tick | Call | HeartbeatsElided | PeersHeardSince | MemberOrder

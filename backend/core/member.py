@@ -12,20 +12,8 @@ from typing import Any
 from quarterdeck.backend.core import snapshots
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Evidence, Reason, UnreachableCause
-from quarterdeck.backend.core.commands.commands import (
-    ArrangePartitions,
-    ChangeState,
-    CommandRefused,
-    Operate,
-    SearchClusters,
-    SetJoinList,
-    SetProperties,
-    StopCluster,
-    StopMember,
-    SuspectMember,
-)
-from quarterdeck.backend.core.data import merging_entries
-from quarterdeck.backend.core.data.calls import map_calls
+from quarterdeck.backend.core.commands import commands
+from quarterdeck.backend.core.data import map_calls, merging_entries
 from quarterdeck.backend.core.data.handlers import (
     DATA_MESSAGE_HANDLERS,
     DATA_TIMER_HANDLERS,
@@ -49,7 +37,6 @@ from quarterdeck.backend.core.inputs import (
 )
 from quarterdeck.backend.core.inspection import Inspection
 from quarterdeck.backend.core.membership import cluster_state, mastership_claim
-from quarterdeck.backend.core.membership.context import MemberConfiguration, Stopwatch
 from quarterdeck.backend.core.membership.events import MemberStarted, MemberStopped
 from quarterdeck.backend.core.membership.facts import EvidenceFound
 from quarterdeck.backend.core.membership.failure_detection import connection_loss, heartbeats
@@ -67,6 +54,7 @@ from quarterdeck.backend.core.membership.split_brain import (
     remembered_addresses,
     runtime_join_list,
 )
+from quarterdeck.backend.core.membership.state import MemberConfiguration, Stopwatch
 from quarterdeck.backend.core.membership.undertakings import Doing, Leading
 from quarterdeck.backend.core.membership.views import joining
 from quarterdeck.backend.core.membership.views.identity import Randomness
@@ -266,11 +254,7 @@ def _on_tick(state: MemberState, now: int, _: Tick) -> None:
                     settle(state, now)
 
 
-def _on_call(state: MemberState, now: int, input: Call) -> None:
-    map_calls.call(state, now, input.number, input.operation, input.watched)
-
-
-def _on_stop(state: MemberState, now: int, _: StopMember) -> None:
+def _on_stop(state: MemberState, now: int, _: commands.StopMember) -> None:
     """Let the others first take over what only this member may hold; asked a second time, do not wait.
 
     See Hazelcast: graceful shutdown.
@@ -281,67 +265,57 @@ def _on_stop(state: MemberState, now: int, _: StopMember) -> None:
         _leave(state, now)
 
 
-def _on_stop_cluster(state: MemberState, now: int, _: StopCluster) -> None:
+def _on_stop_cluster(state: MemberState, now: int, _: commands.StopCluster) -> None:
     state.partitions.cluster_stops = True
     _leave(state, now)
 
 
-def _on_suspect_member(state: MemberState, now: int, input: SuspectMember) -> None:
+def _on_suspect_member(state: MemberState, now: int, input: commands.SuspectMember) -> None:
     label, address = state.member_configuration.label, Address(input.suspect)
     if address not in state.peers:
-        raise CommandRefused(f"{label} has no other member {address} on its list")
+        raise commands.CommandRefused(f"{label} has no other member {address} on its list")
     state.report(EvidenceFound({address: Evidence("ordered", "an operator said so")}))
 
 
-def _on_set_join_list(state: MemberState, now: int, input: SetJoinList) -> None:
-    runtime_join_list.edit(state, now, tuple(map(Address, input.addresses)))
-
-
-def _on_change_state(state: MemberState, now: int, input: ChangeState) -> None:
-    cluster_state.request(state, now, input.state)
-
-
-def _on_search_clusters(state: MemberState, now: int, _: SearchClusters) -> None:
+def _on_search_clusters(state: MemberState, now: int, _: commands.SearchClusters) -> None:
     if not isinstance(state.doing, Leading):
         master = state.master or "another member"
-        raise CommandRefused(f"{state.member_configuration.label} is no master; ask {master}")
+        raise commands.CommandRefused(f"{state.member_configuration.label} is no master; ask {master}")
     cluster_search.search(state, state.doing, now)
 
 
-def _on_set_properties(state: MemberState, now: int, input: SetProperties) -> None:
+def _on_set_properties(state: MemberState, now: int, input: commands.SetProperties) -> None:
     """Change settings. What is under way goes on as it began, and timers keep their times, but for those of heartbeats."""
     try:
         settings = state.settings.changed_at_runtime(input.properties)
     except BadProperty as problem:
-        raise CommandRefused(str(problem)) from problem
+        raise commands.CommandRefused(str(problem)) from problem
     state.record(now, SettingsChanged({name: str(value) for name, value in input.properties.items()}))
     heartbeats.apply_settings(state, now, settings)
-
-
-def _on_arrange_partitions(state: MemberState, now: int, _: ArrangePartitions) -> None:
-    repartitioning.ask_for_arrangement(state, now)
 
 
 INPUT_HANDLERS: dict[type, Callable[[MemberState, int, Any], None]] = {
     Start: _on_start,
     PeerUnreachable: _on_peer_unreachable,
     Tick: _on_tick,
-    Call: _on_call,
-    StopMember: _on_stop,
-    StopCluster: _on_stop_cluster,
-    SuspectMember: _on_suspect_member,
-    SetJoinList: _on_set_join_list,
-    ChangeState: _on_change_state,
-    SearchClusters: _on_search_clusters,
-    SetProperties: _on_set_properties,
-    ArrangePartitions: _on_arrange_partitions,
+    Call: lambda state, now, input: map_calls.call(state, now, input.number, input.operation, input.watched),
+    commands.StopMember: _on_stop,
+    commands.StopCluster: _on_stop_cluster,
+    commands.SuspectMember: _on_suspect_member,
+    commands.SetJoinList: lambda state, now, input: runtime_join_list.edit(
+        state, now, tuple(map(Address, input.addresses))
+    ),
+    commands.ChangeState: lambda state, now, input: cluster_state.request(state, now, input.state),
+    commands.SearchClusters: _on_search_clusters,
+    commands.SetProperties: _on_set_properties,
+    commands.ArrangePartitions: lambda state, now, _: repartitioning.ask_for_arrangement(state, now),
 }
 """Which handler answers which input. Messages have tables of their own."""
 
 
-def _on_operate(state: MemberState, _: Operate) -> None:
+def _on_operate(state: MemberState, _: commands.Operate) -> None:
     if refusal := cluster_state.why_not_operating(state):
-        raise CommandRefused(refusal)
+        raise commands.CommandRefused(refusal)
 
 
 def _on_heartbeats_elided(state: MemberState, input: HeartbeatsElided) -> None:
@@ -356,7 +330,7 @@ def _on_peers_heard_since(state: MemberState, input: PeersHeardSince) -> None:
 
 
 INERT_INPUT_HANDLERS: dict[type, Callable[[MemberState, Any], None]] = {
-    Operate: _on_operate,
+    commands.Operate: _on_operate,
     HeartbeatsElided: _on_heartbeats_elided,
     PeersHeardSince: _on_peers_heard_since,
 }

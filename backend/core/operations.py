@@ -1,4 +1,4 @@
-"""What a client may ask of a distributed map, and what it is answered."""
+"""The operations that a client may ask of a distributed map, and their answers."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ class Put(Struct, frozen=True, tag="put", array_like=True):
 
 
 class Get(Struct, frozen=True, tag="get", array_like=True):
-    """The answer has the value under `key`, or none."""
+    """Return the value under `key`, or none, in the answer."""
 
     map: str
     key: str
 
 
 class Remove(Struct, frozen=True, tag="remove", array_like=True):
-    """Take `key` out; the answer has the value that was there."""
+    """Remove `key`; the answer has the value that was there."""
 
     map: str
     key: str
@@ -35,13 +35,13 @@ class PutAll(Struct, frozen=True, tag="put-all", array_like=True):
 
 
 class Size(Struct, frozen=True, tag="size", array_like=True):
-    """How many entries the map has, each partition counted at a moment of its own."""
+    """Count the entries of the map, each partition at a moment of its own."""
 
     map: str
 
 
 class Keys(Struct, frozen=True, tag="keys", array_like=True):
-    """All keys of the map, sorted, each partition looked at in a moment of its own."""
+    """List all keys of the map, sorted, each partition looked at at a moment of its own."""
 
     map: str
 

@@ -8,8 +8,7 @@ from msgspec import Meta, Struct
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.partitions.events import Holder
-from quarterdeck.backend.core.partitions.migration.migration import Endpoint
-from quarterdeck.backend.core.partitions.migration.migration_steps import Kind
+from quarterdeck.backend.core.partitions.migration.migration import Endpoint, Kind
 from quarterdeck.backend.picture.fold.migrations import Phase, Recovery
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
-from quarterdeck.backend.core.data import handlers
-from quarterdeck.backend.core.data.calls import map_calls
+from quarterdeck.backend.core.data import handlers, map_calls
 from quarterdeck.backend.core.data.map_service import MapService, entries_of
 from quarterdeck.backend.core.data.state import MemberState
 from quarterdeck.backend.core.effects import Happened, OperationAnswered, Transmit
 from quarterdeck.backend.core.events import Event
-from quarterdeck.backend.core.membership.context import MemberConfiguration
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import DeadlineDetector, Peer
+from quarterdeck.backend.core.membership.state import MemberConfiguration
 from quarterdeck.backend.core.membership.undertakings import Following, Leading
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.membership.views.member_list import MemberList

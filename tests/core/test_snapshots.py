@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from quarterdeck.backend.core.data.state import MemberState
 from quarterdeck.backend.core.member import MemberMachine
-from quarterdeck.backend.core.membership.context import MemberConfiguration
+from quarterdeck.backend.core.membership.state import MemberConfiguration
 from quarterdeck.backend.core.partitions.state import PartitionContext
 from quarterdeck.backend.core.properties import MILLISECOND_US, Settings
 from quarterdeck.backend.core.snapshots import KEPT, BadSnapshot, canonical, freeze, thaw

@@ -23,7 +23,7 @@ from quarterdeck.backend.core.commands.commands import (
     StartMember,
     StopMember,
 )
-from quarterdeck.backend.core.data.calls import map_owner
+from quarterdeck.backend.core.data import map_owner
 from quarterdeck.backend.core.data.map_service import MapService
 from quarterdeck.backend.core.data.replication import backups
 from quarterdeck.backend.core.data.state import MemberState
@@ -193,7 +193,7 @@ def acknowledgements_are_taken_for_granted(patch: Patch) -> None:
     def on_ack(state: MemberState, now: int, sender: Any, ack: TableAck) -> None:
         if state.partitions.master_role is not None:
             for follower in state.partitions.master_role.followers.values():
-                follower.acknowledged = follower.told
+                follower.acknowledged = follower.sent
         sound(state, now, sender, ack)
 
     sound = member.MESSAGE_HANDLERS[TableAck]
@@ -206,7 +206,7 @@ def owners_answer_before_their_backups_have_it(patch: Patch) -> None:
         "answer_when_safe",
         lambda state, now, partition, to, answer: backups.reply(state, now, to, answer),
     )
-    patch.setattr(map_owner.backups, "_backups", lambda state, row: iter(()))
+    patch.setattr(MemberState, "counted_backups", lambda state, row: iter(()))
 
 
 def a_destination_takes_nothing_over(patch: Patch) -> None:

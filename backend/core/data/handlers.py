@@ -1,4 +1,4 @@
-"""The rules of data by message and by timer, and what the rest of the member tells the chapters of data."""
+"""Which chapter of data handles which message and which timer, and how data follows lists, tables and incarnations."""
 
 from __future__ import annotations
 
@@ -6,32 +6,20 @@ from collections.abc import Callable
 from typing import Any
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.data import measure_reports, measuring, merging_entries
-from quarterdeck.backend.core.data.calls import call_results, map_calls, map_owner
-from quarterdeck.backend.core.data.messages import (
-    BackupAck,
-    BackupCheck,
-    BackupStale,
-    BackupWrite,
-    MapAnswer,
-    MapCall,
-    SyncAck,
-    SyncChunk,
-    SyncRequest,
-)
+from quarterdeck.backend.core.data import call_results, map_calls, map_owner, measuring, merging_entries, messages
 from quarterdeck.backend.core.data.replication import anti_entropy, backups, replica_sending, replica_sync
 from quarterdeck.backend.core.data.state import MERGING, MemberState
 
 DATA_MESSAGE_HANDLERS: dict[type, Callable[[MemberState, int, Address, Any], None]] = {
-    MapCall: map_owner.on_map_call,
-    MapAnswer: call_results.on_map_answer,
-    BackupWrite: backups.on_backup_write,
-    BackupCheck: backups.on_backup_check,
-    BackupAck: backups.on_backup_ack,
-    BackupStale: backups.on_backup_stale,
-    SyncRequest: replica_sending.on_sync_request,
-    SyncChunk: replica_sync.on_sync_chunk,
-    SyncAck: replica_sending.on_sync_ack,
+    messages.MapCall: map_owner.on_map_call,
+    messages.MapAnswer: call_results.on_map_answer,
+    messages.BackupWrite: backups.on_backup_write,
+    messages.BackupCheck: backups.on_backup_check,
+    messages.BackupAck: backups.on_backup_ack,
+    messages.BackupStale: backups.on_backup_stale,
+    messages.SyncRequest: replica_sending.on_sync_request,
+    messages.SyncChunk: replica_sync.on_sync_chunk,
+    messages.SyncAck: replica_sending.on_sync_ack,
 }
 """Which handler answers which message."""
 
@@ -43,7 +31,7 @@ DATA_TIMER_HANDLERS: dict[str, tuple[Callable[[MemberState, int], None], ...]] =
     replica_sending.SENDING: (replica_sending.on_sending_timer,),
     anti_entropy.ANTI_ENTROPY: (anti_entropy.on_anti_entropy_timer,),
     MERGING: (merging_entries.on_merging_timer,),
-    measuring.MEASURING: (measure_reports.on_measuring_timer,),
+    measuring.MEASURING: (measuring.on_measuring_timer,),
 }
 """Which handler answers which timer."""
 
@@ -67,7 +55,7 @@ def on_list_changed(state: MemberState, now: int) -> None:
 
 
 def on_incarnation_end(state: MemberState, now: int, reason: str, *, for_good: bool) -> None:
-    """End all calls with a problem: this incarnation is about to end, `for_good` unless it merges into another cluster."""
+    """End all calls with a problem, since this incarnation is about to end, `for_good` unless it merges into another cluster."""
     map_calls.end_all(state, now, reason)
     if for_good:
         merging_entries.give_up(state, now, reason)

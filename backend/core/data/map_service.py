@@ -70,7 +70,7 @@ class MapService:
         self._state.data.staged.pop(event.partition, None)
 
     def placed(self, now: int, partition: int, before: int, index: int) -> None:
-        """Hold an empty store if there is none yet, drop it when it is not held any more, begin or end ownership."""
+        """Create, keep or drop the store for the new replica index, and begin or end ownership."""
         state, data = self._state, self._state.data
         measuring.note_change(state, now, partition)
         if before == 0:

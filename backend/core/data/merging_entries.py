@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 
-from quarterdeck.backend.core.data.calls import map_calls
-from quarterdeck.backend.core.data.calls.call_results import partition_count
+from quarterdeck.backend.core.data import map_calls
+from quarterdeck.backend.core.data.call_results import partition_count
 from quarterdeck.backend.core.data.events import EntriesMerged
 from quarterdeck.backend.core.data.messages import MergeBatch
 from quarterdeck.backend.core.data.partition_store import StoredEntry, partition_of
@@ -20,8 +20,8 @@ MOST_BYTES = 64 * 1024
 def collect(state: MemberState) -> MergeEntries | None:
     """Return what this incarnation, which is about to end, has to bring along.
 
-    That are its partitions, and what it has itself brought and not placed. A partition whose owner is not on the list any more is
-    brought by the first in its row that is.
+    That is its partitions, and what it has itself brought and not placed. A partition whose owner is off the list is brought by
+    the first member in its row that is on it.
     """
     stores = [
         store
@@ -70,7 +70,7 @@ def give_up(state: MemberState, now: int, reason: str) -> None:
 
 
 def on_merging_timer(state: MemberState, now: int) -> None:
-    """Offer the next batches; say so when all is done."""
+    """Offer the next batches; record when all is done."""
     merge_entries = state.data.merge_entries
     if merge_entries is None or state.partitions.table is None:
         return

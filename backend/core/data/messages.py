@@ -51,7 +51,7 @@ class BackupWrite(Struct, frozen=True, tag="backup-write", array_like=True):
     """The owner's next change of a partition, to every backup: what entries are now, and keys that are gone.
 
     It fits only on a replica with the stamp `previous`, which then has `stamp`. The call that was done and its answers come
-    along, so that whoever owns the partition later knows that it is done.
+    along, so that the next owner of the partition knows that it is done.
     """
 
     partition: int
@@ -65,7 +65,7 @@ class BackupWrite(Struct, frozen=True, tag="backup-write", array_like=True):
 
 
 class CheckedReplica(Struct, frozen=True, gc=False, array_like=True):
-    """What the owner's replica of a partition is like."""
+    """The stamp and the digest of the owner's replica of a partition."""
 
     partition: int
     stamp: Stamp
@@ -88,7 +88,7 @@ class BackupAck(Struct, frozen=True, tag="backup-ack", array_like=True):
 
 
 class BackupStale(Struct, frozen=True, tag="backup-stale", array_like=True):
-    """The owner tells a backup that what it has, `position`, is nothing that the owner could go on from."""
+    """The owner cannot go on from what a backup has, `position`: it needs a whole copy."""
 
     owner: str
     partition: int
@@ -113,7 +113,7 @@ class SyncChunk(Struct, frozen=True, tag="sync-chunk", array_like=True):
 
 
 class SyncAck(Struct, frozen=True, tag="sync-ack", array_like=True):
-    """All chunks up to `number` are taken in; `done` when nothing more is needed."""
+    """All chunks up to `number` are received; `done` when nothing more is needed."""
 
     partition: int
     token: str

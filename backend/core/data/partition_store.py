@@ -63,7 +63,7 @@ class PartitionStore:
         return None if entries is None else entries.get(key)
 
     def size(self, map: str) -> int:
-        """How many entries `map` has here."""
+        """Return how many entries `map` has here."""
         return len(self.maps.get(map, ()))
 
     def put(self, map: str, key: str, entry: StoredEntry) -> None:
@@ -82,11 +82,11 @@ class PartitionStore:
         entries[key] = entry
 
     def touch(self, map: str, key: str, entry: StoredEntry) -> None:
-        """Set what is known of an entry's use; the value is the one that is there."""
+        """Set the use of an entry; its value is the present one."""
         self.maps[map][key] = entry
 
     def remove(self, map: str, key: str) -> None:
-        """Take an entry out, if it is there."""
+        """Remove an entry, if it is there."""
         entries = self.maps.get(map)
         before = None if entries is None else entries.pop(key, None)
         if entries is None or before is None:
@@ -101,7 +101,7 @@ class PartitionStore:
 
 
 def entry_bytes(key: str, entry: StoredEntry) -> int:
-    """How much memory an entry counts for."""
+    """Return how many bytes an entry counts for."""
     return len(key) + len(entry.value)
 
 
@@ -119,7 +119,7 @@ def partition_of(map: str, key: str, partitions: int) -> int:
 
 
 def merged(policy: str, existing: StoredEntry | None, incoming: StoredEntry) -> StoredEntry | None:
-    """Return the entry to store in place of `existing`; None when that is to stay as it is.
+    """Return the entry to store in place of `existing` when clusters merge; None when that is to stay as it is.
 
     An entry that is stored keeps its times and hits, and has a version above both. Of two that are equal the existing one stays,
     so an offer that comes twice changes nothing, except under pass-through. `policy` is a value of `quarterdeck.merge.policy`.

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_profile import allows_promotions
 from quarterdeck.backend.core.data.messages import BackupWrite, MapAnswer, MergeBatch, OwnerOperation
 from quarterdeck.backend.core.data.partition_store import UNWRITTEN, PartitionStore, Stamp, StoredEntry
 from quarterdeck.backend.core.data.replication.store_transfer import Staging
@@ -51,7 +53,7 @@ class InFlightCall:
     number: int
     sub_operations: list[SubOperation]
     silence_us: int
-    """How long to wait for a word."""
+    """How long to wait for an answer."""
     sent_to: Replica | None = None
     refused: bool = False
     """The answer was to ask again."""
@@ -91,7 +93,7 @@ class OwnerState:
     waiting: deque[tuple[int, Address, MapAnswer]] = field(default_factory=deque)
     """Answers that wait until the stamp of this number is safe, and for whom."""
     delivered: dict[str, int] = field(default_factory=dict)
-    """By the life of a caller, the last number that waits in `waiting`; no call waits twice."""
+    """By the incarnation of a caller, the last number that waits in `waiting`; no call waits twice."""
 
 
 @dataclass(slots=True)
@@ -159,19 +161,22 @@ class OperationCount:
 
 @dataclass(slots=True)
 class Measurements:
-    """What was asked of this owner since it told that last, and what it has told (chapter `measuring`). It decides nothing."""
+    """What was asked of this owner since its last report, and what it has reported (chapter `measuring`).
+
+    No decision depends on it.
+    """
 
     since_us: Instant = 0
     """When counting began."""
     partitions: dict[int, OperationCount] = field(default_factory=dict)
     maps: dict[str, OperationCount] = field(default_factory=dict)
     backup_writes: int = 0
-    told_count: int = 0
-    """How often it has told."""
-    told_totals: tuple[int, ...] = ()
-    told_partitions: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    told_maps: dict[str, tuple[int, int]] = field(default_factory=dict)
-    told_lagging: tuple[tuple[str, int, int, int], ...] = ()
+    report_count: int = 0
+    """How many reports it has made."""
+    reported_totals: tuple[int, ...] = ()
+    reported_partitions: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    reported_maps: dict[str, tuple[int, int]] = field(default_factory=dict)
+    reported_lagging: tuple[tuple[str, int, int, int], ...] = ()
 
 
 @dataclass(slots=True)
@@ -179,7 +184,7 @@ class Data:
     """One incarnation's data, calls and duties."""
 
     table_version: int = 0
-    """The version of the partition table that the chapters of data were told of last."""
+    """The version of the partition table that the chapters of data last reacted to."""
     stores: dict[int, PartitionStore] = field(default_factory=dict)
     """By partition, for every replica that this member holds."""
     staged: dict[int, Staging] = field(default_factory=dict)
@@ -211,13 +216,13 @@ class Data:
     out_of_step: dict[int, None] = field(default_factory=dict)
     """Partitions of which this backup is known to lack something, until it is known to have all (chapter `replica_sync`)."""
     stale: dict[int, None] = field(default_factory=dict)
-    """Partitions of which this backup wants a whole copy; the first come are the first served."""
+    """Partitions of which this backup wants a whole copy, in the order in which they are served."""
     incoming: dict[int, Incoming] = field(default_factory=dict)
     """The copies of whole partitions that are coming in, by partition."""
     incarnations: frozenset[str] = frozenset()
     """Those on the list when it was last looked at."""
     gone: dict[str, Instant] = field(default_factory=dict)
-    """Lives that left the list, and when; their sessions go some time later."""
+    """Incarnations that left the list, and when; their sessions are dropped some time later."""
     merge_entries: MergeEntries | None = None
     measurements: Measurements = field(default_factory=Measurements)
 
@@ -244,3 +249,15 @@ class MemberState(PartitionedMember):
     def brings_entries(self) -> bool:
         """Whether entries that this incarnation brought along from another cluster are not all placed yet."""
         return self.data.merge_entries is not None
+
+    def counted_backups(self, row: Replicas) -> Iterator[Replica]:
+        """Return the backups in `row` whose confirmations an owner waits for.
+
+        While the state of the cluster keeps the names of those who left in the rows, incarnations off the list are not waited
+        for: they never come back, and no backup is promoted meanwhile. Otherwise the row alone counts, for the list may come
+        later than the row.
+        """
+        backups = (replica for replica in row[1:] if replica is not None)
+        if allows_promotions(self.standing.state):
+            return backups
+        return (backup for backup in backups if self.is_listed(backup.address, backup.uuid))

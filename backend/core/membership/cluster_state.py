@@ -1,8 +1,11 @@
 """The state of the cluster: ACTIVE, NO_MIGRATION, FROZEN or PASSIVE, changed by the master in two phases.
 
-First everybody holds still and says whether it can, then everybody is told what holds. A change that is not decided within its
-lease is void: nobody waits for a master that is gone. While no joins are allowed, members that leave are missing rather than
-gone, and only they may come back (Hazelcast: missing members and start of a merge).
+First all members hold still and answer whether they can, then the master sends them what holds. A change that is not decided
+within its lease is void: no member waits for a master that is gone. While no joins are allowed, members that leave are missing
+rather than gone, and only they may come back (Hazelcast: missing members and start of a merge).
+
+The last section refuses operations while too few members are on the list (Emergent Leader, Split Brain Situation; Decisions:
+Minimum cluster size). This keeps one side of a split from serving clients, but not before the split is detected.
 """
 
 from __future__ import annotations
@@ -88,7 +91,7 @@ def begin_change(state: Membership, leading: Leading, now: int, wanted: ClusterS
 
 
 def is_changing(state: Membership, now: int) -> bool:
-    """Whether this member holds still for a change."""
+    """Return whether this member holds still for a change."""
     change, locked = state.state_change, state.state_locked
     return (change is not None and not change.decided) or (locked is not None and now < locked.until_us)
 
@@ -102,7 +105,7 @@ def adopt(
     *,
     new_lineage: bool = False,
 ) -> None:
-    """Take over what the master says holds, unless something later is known already."""
+    """Install the state that the master sends, unless a later one is known already."""
     if standing.edition <= state.standing.edition and not new_lineage:
         return
     before, state.standing = state.standing, standing
@@ -115,14 +118,14 @@ def adopt(
 
 
 def thaw_after_claim(state: Membership, now: int) -> None:
-    """Let a cluster live again that was frozen for a merge and has lost the master that led it."""
+    """Restore the state of a cluster that was frozen for a merge and has lost the master that led it."""
     if state.standing.thawed is not None:
         thawed = ClusterStanding(state.standing.thawed, state.standing.edition + 1)
         adopt(state, now, thawed, "merge-died", "the merge it was frozen for died with its master")
 
 
 def on_removed(state: Membership, now: int, fact: Removed) -> None:
-    """Those who left need not answer any more."""
+    """Wait no longer for the answers of members that left."""
     leading = state.doing
     if not isinstance(leading, Leading) or leading.state_change is None:
         return
@@ -133,7 +136,7 @@ def on_removed(state: Membership, now: int, fact: Removed) -> None:
 
 
 def on_request(state: Membership, leading: Leading, now: int, sender: Address, message: StateRequest) -> None:
-    """Begin the change that a slave passes on from an operator, maybe once more."""
+    """Begin the change that a slave passes on from an operator. It may ask again."""
     if not state.is_by(message.token, sender):
         return
     change, wanted = leading.state_change, ClusterStanding(message.wanted)
@@ -147,7 +150,7 @@ def on_request(state: Membership, leading: Leading, now: int, sender: Address, m
 
 
 def on_lock(state: Membership, following: Following, now: int, sender: Address, lock: StateLock) -> None:
-    """First phase, at a slave. A master leads one change at a time, so a new one ends the one before."""
+    """Hold still, in the first phase at a slave. A master leads one change at a time, so a new one ends the one before."""
     if sender != state.master or state.members is None or not state.is_by(lock.token, sender):
         return
     if lock.token == state.state_decided:
@@ -161,7 +164,7 @@ def on_lock(state: Membership, following: Following, now: int, sender: Address, 
 
 
 def on_lock_answer(state: Membership, leading: Leading, now: int, sender: Address, answer: StateLockAnswer) -> None:
-    """First phase, at the master: one refusal ends it."""
+    """Count an answer, in the first phase at the master: one refusal ends the change."""
     change = leading.state_change
     if change is None or change.decided or change.token != answer.token:
         return
@@ -173,7 +176,7 @@ def on_lock_answer(state: Membership, leading: Leading, now: int, sender: Addres
 
 
 def on_decision(state: Membership, following: Following, now: int, sender: Address, decision: StateDecision) -> None:
-    """Second phase, at a slave."""
+    """Install what was decided, in the second phase at a slave."""
     if sender != state.master or not state.is_by(decision.token, sender):
         return
     state.state_decided = decision.token
@@ -184,7 +187,7 @@ def on_decision(state: Membership, following: Following, now: int, sender: Addre
 
 
 def on_decision_ack(state: Membership, leading: Leading, now: int, sender: Address, ack: StateDecisionAck) -> None:
-    """Second phase, at the master: done when all know."""
+    """Count an acknowledgement, in the second phase at the master: the change ends when all members know it."""
     change = leading.state_change
     if change is not None and change.decided and change.token == ack.token:
         change.waiting.discard(sender)
@@ -200,7 +203,7 @@ def on_state_timer(state: Membership, now: int) -> None:
     if now < change.deadline_us:
         _ask(state, now, change)
     elif change.decided:
-        leading.state_change = None  # whoever has not heard of it learns it with the next list
+        leading.state_change = None  # the others learn it with the next list
     else:
         _give_up(state, leading, now, change, "no-answer", f"no answer from {', '.join(sorted(change.waiting))}")
 
@@ -229,7 +232,7 @@ def _obstacle(state: Membership, leading: Leading, wanted: ClusterStanding) -> R
 
 
 def _proceed(state: Membership, leading: Leading, now: int, change: StateChange) -> None:
-    """Ask whoever has not answered; when nobody is left, go on to the next phase."""
+    """Ask the members that have not answered; when all have, go on to the next phase."""
     if change.waiting:
         if not state.timers.is_set(STATE):
             _ask(state, now, change)
@@ -270,7 +273,7 @@ def _give_up(
     state.report(StateChangeEnded(reason))
 
 
-# Protection
+# Minimum cluster size
 
 
 def why_not_operating(state: Membership) -> str:
@@ -283,7 +286,7 @@ def why_not_operating(state: Membership) -> str:
 
 
 def on_installed(state: Membership, now: int, fact: Installed) -> None:
-    """After a change of the list: say so when operations begin or cease to be served."""
+    """Record after a change of the list when operations begin or cease to be served."""
     assert state.members is not None
     size, needed = len(state.members.members), state.settings.minimum_cluster_size
     operating = size >= needed

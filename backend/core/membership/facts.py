@@ -1,7 +1,7 @@
-"""What chapters of membership tell one another: facts, not calls.
+"""What chapters of membership report to one another: facts, not calls.
 
-A chapter changes what is its own and says what has come about. Which chapters react to it, and in which order, stands in
-`reactions`; the chapter that tells it knows none of them.
+A chapter changes only its own state and reports what has come about. Which chapters react to it, and in which order, is
+declared in `handlers`; the chapter that reports it knows none of them.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from quarterdeck.backend.core.membership.views.identity import Member
 
 
 class Installed(Struct, frozen=True):
-    """Another list is believed in now. A new incarnation at an old address is gone and new at once."""
+    """Another list is in force now. An address with a new incarnation is in both fields."""
 
     gone: tuple[Address, ...]
     newcomers: tuple[Member, ...]
 
 
 class ListReceived(Struct, frozen=True):
-    """A joiner that has just come in has had a list of its master before the answer to its request."""
+    """A joiner that has just been admitted had got a list of its master before the answer to its request."""
 
     sender: Address
     update: MembersUpdate
@@ -38,7 +38,7 @@ class BecameMaster(Struct, frozen=True):
 
 
 class EvidenceFound(Struct, frozen=True):
-    """These members seem to be dead. What follows from it is one suspicion of all, or one removal."""
+    """These members seem to be dead. One suspicion of all follows, or one removal."""
 
     evidence: dict[Address, Evidence]
 
@@ -63,7 +63,7 @@ class Removed(Struct, frozen=True):
 
 
 class LostInMerge(Struct, frozen=True):
-    """There is evidence against members of a cluster that dissolves, where nobody is removed any more."""
+    """There is evidence against members of a cluster that dissolves, from whose list no member is removed any more."""
 
     gone: frozenset[Address]
 
@@ -88,14 +88,14 @@ class LinksReported(Struct, frozen=True):
 
 
 class AliveConfirmed(Struct, frozen=True):
-    """The incarnation that asked to join lives at its address."""
+    """The incarnation that asked to join is alive at its address."""
 
     address: Address
     request: JoinRequest
 
 
 class AdmissionEnded(Struct, frozen=True):
-    """Those who came in have been answered; others may have asked meanwhile."""
+    """The admitted members have been answered; others may have asked meanwhile."""
 
 
 class MergeDecided(Struct, frozen=True):
@@ -117,21 +117,7 @@ class StateChangeEnded(Struct, frozen=True):
 
 
 Fact = (
-    Installed
-    | ListReceived
-    | Joined
-    | BecameMaster
-    | EvidenceFound
-    | SuspectedFact
-    | SuspicionEnded
-    | Removed
-    | LostInMerge
-    | LinkProven
-    | HeldLinksProven
-    | LinksReported
-    | AliveConfirmed
-    | AdmissionEnded
-    | MergeDecided
-    | Departing
-    | StateChangeEnded
-)
+    Installed | ListReceived | Joined | BecameMaster | EvidenceFound | SuspectedFact | SuspicionEnded | Removed |
+    LostInMerge | LinkProven | HeldLinksProven | LinksReported | AliveConfirmed | AdmissionEnded | MergeDecided |
+    Departing | StateChangeEnded
+)  # fmt: skip

@@ -1,4 +1,9 @@
-"""Which chapter of membership answers which message and which timer."""
+"""Which chapter of membership handles which message, which timer and which fact, in which order.
+
+Facts are handled in the order in which they were reported, each by all its chapters. What these report follows at once, before
+what was reported earlier and waits. So a chapter never sees the state in the midst of another one's work, and no second list is
+installed before every chapter has reacted to the first.
+"""
 
 from __future__ import annotations
 
@@ -6,26 +11,7 @@ from collections.abc import Callable
 from typing import Any, get_args
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.membership import cluster_state, mastership_claim
-from quarterdeck.backend.core.membership.facts import (
-    AdmissionEnded,
-    AliveConfirmed,
-    BecameMaster,
-    Departing,
-    EvidenceFound,
-    HeldLinksProven,
-    Installed,
-    Joined,
-    LinkProven,
-    LinksReported,
-    ListReceived,
-    LostInMerge,
-    MergeDecided,
-    Removed,
-    StateChangeEnded,
-    SuspectedFact,
-    SuspicionEnded,
-)
+from quarterdeck.backend.core.membership import cluster_state, facts, mastership_claim, messages
 from quarterdeck.backend.core.membership.failure_detection import (
     connection_loss,
     explicit_suspicion,
@@ -34,45 +20,6 @@ from quarterdeck.backend.core.membership.failure_detection import (
     link_probes,
     master_confirmation,
     suspicion,
-)
-from quarterdeck.backend.core.membership.messages import (
-    ClaimAccepted,
-    ClaimRefused,
-    ExplicitSuspicion,
-    FailureReport,
-    FinalizeJoin,
-    FormationBid,
-    FormationVote,
-    Heartbeat,
-    HeartbeatComplaint,
-    JoinHeld,
-    JoinListUpdate,
-    JoinListUpdateAck,
-    JoinRefused,
-    JoinRequest,
-    LinkProbe,
-    LinkProbeReply,
-    LinksReport,
-    MasterConfirmation,
-    MasterIs,
-    MastershipClaim,
-    MembersUpdate,
-    MembersUpdateAck,
-    MergeClusters,
-    MergeClustersAck,
-    MergeOffer,
-    MergeReply,
-    ProveLinks,
-    SplitBrainAnswer,
-    SplitBrainProbe,
-    StateDecision,
-    StateDecisionAck,
-    StateLock,
-    StateLockAnswer,
-    StateRefusal,
-    StateRequest,
-    TriggerExplicitSuspicion,
-    WhoIsMaster,
 )
 from quarterdeck.backend.core.membership.partial_disconnection import disconnection_reports
 from quarterdeck.backend.core.membership.split_brain import (
@@ -106,7 +53,7 @@ def ignore(state: Membership, doing: Doing, now: int, sender: Address, message: 
 
 
 Rule = Callable[[Membership, Any, int, Address, Any], None]
-"""What a member that is doing something, which is handed to the rule, does with a message."""
+"""What a member does with a message; the rule gets what the member is doing."""
 
 
 def _joined(rule: Rule) -> dict[type[Doing], Rule]:
@@ -124,65 +71,65 @@ def _always(rule: Rule) -> dict[type[Doing], Rule]:
 
 MESSAGE_RULES = _all_rules(
     {
-        WhoIsMaster: {
+        messages.WhoIsMaster: {
             JoinSearch: joining.on_question_of_joiner,
             Following: joining.on_who_is_master,
             Leading: joining.on_who_is_master,
         },
-        MasterIs: {
+        messages.MasterIs: {
             JoinSearch: joining.on_master_is,
             Following: cluster_search.on_master_named_to_slave,
             Claim: cluster_search.on_master_named_to_slave,
             Leading: cluster_search.on_master_named,
         },
-        FormationBid: {
+        messages.FormationBid: {
             JoinSearch: joining.on_formation_bid,
             Following: joining.on_late_bid,
             Leading: joining.on_late_bid,
         },
-        FormationVote: {JoinSearch: joining.on_formation_vote},
-        JoinRequest: {Following: admission.on_request_to_slave, Leading: admission.on_join_request},
-        JoinRefused: {JoinSearch: joining.on_join_refused},
-        JoinHeld: {JoinSearch: readmission.on_join_held},
-        FinalizeJoin: _joined(joining.on_foreign_join_answer) | {JoinSearch: joining.on_finalize_join},
-        MembersUpdate: {
+        messages.FormationVote: {JoinSearch: joining.on_formation_vote},
+        messages.JoinRequest: {Following: admission.on_request_to_slave, Leading: admission.on_join_request},
+        messages.JoinRefused: {JoinSearch: joining.on_join_refused},
+        messages.JoinHeld: {JoinSearch: readmission.on_join_held},
+        messages.FinalizeJoin: _joined(joining.on_foreign_join_answer) | {JoinSearch: joining.on_finalize_join},
+        messages.MembersUpdate: {
             JoinSearch: list_updates.on_early_update,
             Following: list_updates.on_members_update,
             Claim: list_updates.on_list_for_claimant,
             Leading: list_updates.on_foreign_list,
         },
-        MembersUpdateAck: {Leading: admission.on_acknowledgement},
-        Heartbeat: {JoinSearch: explicit_suspicion.on_heartbeat_for_joiner} | _joined(heartbeats.on_heartbeat),
-        HeartbeatComplaint: {Leading: explicit_suspicion.on_complaint},
-        ExplicitSuspicion: _joined(explicit_suspicion.on_explicit_suspicion),
-        TriggerExplicitSuspicion: {Following: explicit_suspicion.on_trigger},
-        MastershipClaim: _always(mastership_claim.on_claim),
-        ClaimAccepted: {Claim: mastership_claim.on_claim_accepted},
-        ClaimRefused: {Claim: mastership_claim.on_claim_refused},
-        MasterConfirmation: {
+        messages.MembersUpdateAck: {Leading: admission.on_acknowledgement},
+        messages.Heartbeat: {JoinSearch: explicit_suspicion.on_heartbeat_for_joiner} | _joined(heartbeats.on_heartbeat),
+        messages.HeartbeatComplaint: {Leading: explicit_suspicion.on_complaint},
+        messages.ExplicitSuspicion: _joined(explicit_suspicion.on_explicit_suspicion),
+        messages.TriggerExplicitSuspicion: {Following: explicit_suspicion.on_trigger},
+        messages.MastershipClaim: _always(mastership_claim.on_claim),
+        messages.ClaimAccepted: {Claim: mastership_claim.on_claim_accepted},
+        messages.ClaimRefused: {Claim: mastership_claim.on_claim_refused},
+        messages.MasterConfirmation: {
             Following: master_confirmation.on_confirmation_of_slave,
             Claim: master_confirmation.on_confirmation,
             Leading: master_confirmation.on_confirmation,
         },
-        FailureReport: _joined(heartbeat_ring.on_failure_report),
-        LinkProbe: _always(link_probes.on_probe),
-        LinkProbeReply: _always(link_probes.on_reply),
-        SplitBrainProbe: {Following: cluster_search.on_probe_of_slave, Leading: cluster_search.on_probe},
-        SplitBrainAnswer: {Leading: cluster_search.on_answer},
-        ProveLinks: {Following: link_probes.on_prove_links},
-        LinksReport: {Leading: merging.on_links_report},
-        MergeOffer: {Following: merging.on_offer_to_slave, Leading: merging.on_offer},
-        MergeReply: {Leading: merging.on_reply},
-        MergeClusters: _always(merging.on_merge_clusters),
-        MergeClustersAck: {Leading: merging.on_merge_clusters_ack},
-        JoinListUpdate: _joined(runtime_join_list.on_update),
-        JoinListUpdateAck: _always(runtime_join_list.on_acknowledgement),
-        StateRequest: {Leading: cluster_state.on_request},
-        StateRefusal: {Following: cluster_state.on_refusal},
-        StateLock: {Following: cluster_state.on_lock},
-        StateLockAnswer: {Leading: cluster_state.on_lock_answer},
-        StateDecision: {Following: cluster_state.on_decision},
-        StateDecisionAck: {Leading: cluster_state.on_decision_ack},
+        messages.FailureReport: _joined(heartbeat_ring.on_failure_report),
+        messages.LinkProbe: _always(link_probes.on_probe),
+        messages.LinkProbeReply: _always(link_probes.on_reply),
+        messages.SplitBrainProbe: {Following: cluster_search.on_probe_of_slave, Leading: cluster_search.on_probe},
+        messages.SplitBrainAnswer: {Leading: cluster_search.on_answer},
+        messages.ProveLinks: {Following: link_probes.on_prove_links},
+        messages.LinksReport: {Leading: merging.on_links_report},
+        messages.MergeOffer: {Following: merging.on_offer_to_slave, Leading: merging.on_offer},
+        messages.MergeReply: {Leading: merging.on_reply},
+        messages.MergeClusters: _always(merging.on_merge_clusters),
+        messages.MergeClustersAck: {Leading: merging.on_merge_clusters_ack},
+        messages.JoinListUpdate: _joined(runtime_join_list.on_update),
+        messages.JoinListUpdateAck: _always(runtime_join_list.on_acknowledgement),
+        messages.StateRequest: {Leading: cluster_state.on_request},
+        messages.StateRefusal: {Following: cluster_state.on_refusal},
+        messages.StateLock: {Following: cluster_state.on_lock},
+        messages.StateLockAnswer: {Leading: cluster_state.on_lock_answer},
+        messages.StateDecision: {Following: cluster_state.on_decision},
+        messages.StateDecisionAck: {Leading: cluster_state.on_decision_ack},
     }
 )
 """What a member does with each message, by what it is doing. It ignores what is not here."""
@@ -209,7 +156,7 @@ MEMBERSHIP_TIMER_HANDLERS: dict[str, tuple[Callable[[Membership, int], None], ..
     cluster_state.STATE_REQUEST: (cluster_state.on_request_timer,),
     runtime_join_list.SPREAD: (runtime_join_list.on_spread_timer,),
 }
-"""Which handlers answer which timer, in order: what a handler has told is settled before the next one."""
+"""Which handlers answer which timer, in order: the facts that a handler reports are settled before the next one."""
 
 ADDRESS_TIMER_HANDLERS: dict[str, Callable[[Membership, int, Address], None]] = {
     connection_loss.CONNECTION: connection_loss.on_connection_timer,
@@ -223,7 +170,7 @@ ADDRESS_TIMER_HANDLERS: dict[str, Callable[[Membership, int, Address], None]] = 
 Reaction = Callable[[Membership, int, Any], None]
 
 REACTIONS: dict[type, tuple[Reaction, ...]] = {
-    Installed: (
+    facts.Installed: (
         heartbeat_ring.on_installed,
         connection_loss.on_installed,
         cluster_search.on_installed,
@@ -231,38 +178,38 @@ REACTIONS: dict[type, tuple[Reaction, ...]] = {
         remembered_addresses.on_installed,
         cluster_state.on_installed,
     ),
-    Joined: (heartbeats.on_joined, master_confirmation.on_joined),
-    BecameMaster: (publishing.on_mastership, cluster_search.on_mastership),
-    ListReceived: (list_updates.on_list_received,),
-    EvidenceFound: (suspicion.on_evidence,),
-    SuspectedFact: (link_probes.on_suspected, mastership_claim.on_suspected),
-    SuspicionEnded: (heartbeat_ring.on_suspicion_ended, mastership_claim.on_suspicion_ended),
-    Removed: (
+    facts.Joined: (heartbeats.on_joined, master_confirmation.on_joined),
+    facts.BecameMaster: (publishing.on_mastership, cluster_search.on_mastership),
+    facts.ListReceived: (list_updates.on_list_received,),
+    facts.EvidenceFound: (suspicion.on_evidence,),
+    facts.SuspectedFact: (link_probes.on_suspected, mastership_claim.on_suspected),
+    facts.SuspicionEnded: (heartbeat_ring.on_suspicion_ended, mastership_claim.on_suspicion_ended),
+    facts.Removed: (
         disconnection_reports.on_removed,
         admission.on_removed,
         cluster_state.on_removed,
         merging.on_removed,
     ),
-    LostInMerge: (merging.on_removed,),
-    LinkProven: (
+    facts.LostInMerge: (merging.on_removed,),
+    facts.LinkProven: (
         present_incarnation.on_link_proven,
         readmission.on_link_proven,
         heartbeat_ring.on_link_proven,
         suspicion.on_link_proven,
     ),
-    HeldLinksProven: (joining.on_held_links_proven,),
-    LinksReported: (merging.on_own_links_reported,),
-    AliveConfirmed: (admission.on_alive_confirmed,),
-    AdmissionEnded: (admission.on_admission_ended,),
-    MergeDecided: (merging.on_merge_decided,),
-    Departing: (merging.on_departing,),
-    StateChangeEnded: (merging.on_state_change_ended,),
+    facts.HeldLinksProven: (joining.on_held_links_proven,),
+    facts.LinksReported: (merging.on_own_links_reported,),
+    facts.AliveConfirmed: (admission.on_alive_confirmed,),
+    facts.AdmissionEnded: (admission.on_admission_ended,),
+    facts.MergeDecided: (merging.on_merge_decided,),
+    facts.Departing: (merging.on_departing,),
+    facts.StateChangeEnded: (merging.on_state_change_ended,),
 }
 """The chapters for each fact, in order."""
 
 
 def settle(state: Membership, now: int) -> None:
-    """Hand on all that was told, until nothing follows from it any more."""
+    """Let chapters react to all facts reported, until no further fact follows."""
     context = state.context
     waiting = context.facts
     while waiting:

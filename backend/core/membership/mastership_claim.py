@@ -1,9 +1,9 @@
 """The mastership claim (Cluster Service Consistency Improvements, Mastership Claim Process; Hazelcast: mastership claim).
 
 A slave that suspects every member older than itself becomes the claimant: it asks all it does not suspect for their lists, asks
-also those it learns of in newer lists, and makes of the answers a list newer than any it has seen. A request or an answer that
-gets lost costs nobody its place: the claimant asks again until it is answered, refused, or out of time. Meanwhile it sends
-heartbeats to those who have accepted, on its list or not, and watches all whom it asked.
+also those it learns of in newer lists, and makes of the answers a list newer than any it has seen. No member loses its place
+because a request or an answer gets lost: the claimant asks again until it is answered, refused, or out of time. Meanwhile it
+sends heartbeats to those that have accepted, on its list or not, and watches all that it asked.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ CLAIM = "claim"
 
 FIRST_ASK_AGAIN_US = 100 * MILLISECOND_US
 ASK_AGAIN_US = 1 * SECOND_US
-"""How often: whoever does not suspect the old master yet will soon, so the first times follow one another quickly."""
+"""The longest delay between two requests. The first ones follow one another quickly, since the others will soon suspect the old
+master, too.
+"""
 
 
 def on_suspected(state: Membership, now: int, fact: SuspectedFact) -> None:
@@ -48,7 +50,6 @@ def on_suspicion_ended(state: Membership, now: int, fact: SuspicionEnded) -> Non
 
 
 def _start_if_due(state: Membership, now: int) -> None:
-    """Claim mastership if every older member is suspected and no claim is running."""
     members = state.members
     if members is None or not isinstance(state.doing, Following):
         return
@@ -104,7 +105,7 @@ def on_claim(state: Membership, doing: Doing, now: int, sender: Address, request
 
 
 def on_claim_accepted(state: Membership, claim: Claim, now: int, sender: Address, answer: ClaimAccepted) -> None:
-    """Count a follower: its list may be newer, and may name members that this one has not heard of yet."""
+    """Count a follower: its list may be newer, and may name members that this one does not know yet."""
     if not _is_awaited(claim, sender, answer):
         return
     claim.accepted.add(sender)
@@ -141,12 +142,12 @@ def heard_of_asked(state: Membership, now: int, sender: Address, uuid: str) -> b
 
 
 def followers_off_the_list(claim: Claim) -> Iterator[tuple[Address, Peer]]:
-    """Those who have accepted and are not on the claimant's own list: they hear of it by heartbeats like all others."""
+    """Return the members that have accepted and are not on the claimant's own list: they need its heartbeats, too."""
     return ((address, peer) for address, peer in claim.watched.items() if address in claim.accepted)
 
 
 def look_at_asked(state: Membership, now: int) -> None:
-    """Wait no longer for those off the claimant's own list who are silent; those on it are watched like any member."""
+    """Give up silent members off the claimant's own list; those on it are watched like any member."""
     claim = state.doing
     if type(claim) is not Claim:
         return
@@ -163,7 +164,7 @@ def look_at_asked(state: Membership, now: int) -> None:
 
 
 def conclude_when_settled(state: Membership, now: int) -> None:
-    """Finish the claim as soon as nobody's answer is outstanding."""
+    """Finish the claim as soon as no answer is outstanding."""
     claim = state.claim
     if claim is not None and not _outstanding(state, claim):
         _conclude(state, now, claim)
@@ -203,7 +204,10 @@ def _refusal(request: MastershipClaim, reason: str, *, retry: bool = False) -> C
 
 
 def _is_awaited(claim: Claim, sender: Address, answer: ClaimAccepted | ClaimRefused) -> bool:
-    """Whether the claim waits for this answer, of this very incarnation; not when it is late, or was for an earlier claimant."""
+    """Return whether the claim waits for this answer of this incarnation.
+
+    It does not if the answer is late, or to an earlier claimant.
+    """
     is_answer = answer.token == claim.token and claim.asked.get(sender) == answer.asked_uuid
     return is_answer and sender not in claim.accepted
 

@@ -17,7 +17,7 @@ from quarterdeck.backend.core.membership.views.member_list import MemberList
 
 
 class WhoIsMaster(Struct, frozen=True, tag="who-is-master", array_like=True):
-    """A joiner asks whoever it can reach for the master. `token` names its search, here and in its other questions."""
+    """A joiner asks every address it knows for the master. `token` names its search, here and in its other questions."""
 
     uuid: str
     token: str = ""
@@ -34,9 +34,9 @@ class MasterIs(Struct, frozen=True, tag="master-is", array_like=True):
 
 
 class FormationBid(Struct, frozen=True, tag="formation-bid", array_like=True):
-    """Nobody is master yet: the lowest address asks the others to let it form the cluster (Hazelcast: first start).
+    """There is no master yet: the lowest address asks the others to let it form the cluster (Hazelcast: first start).
 
-    `number` tells the bids of one search from one another.
+    `number` counts the bids of one search.
     """
 
     uuid: str
@@ -53,12 +53,12 @@ class FormationVote(Struct, frozen=True, tag="formation-vote", array_like=True):
 
 
 class JoinRequest(Struct, frozen=True, tag="join-request", array_like=True):
-    """A joiner asks the master to be let in; sent again every second until answered.
+    """A joiner asks the master to admit it; sent again every second until answered.
 
-    `partitioning` says how many partitions and backups there are to be, and in what groups: all members must mean the same;
-    empty: it does not matter. `proven` are the incarnations to which the joiner has lately proven its link both ways,
-    when the master asked for that. A process that merges has seen `seen_version` in the incarnation before this one: no
-    list that it installs may have a lesser one.
+    `partitioning` says how many partitions and backups there are to be, and in what groups; all members must agree. Empty: it
+    does not matter. `proven` are the incarnations to which the joiner has lately proven its link both ways, when the master
+    asked for that. A process that merges has seen `seen_version` in its last incarnation: no list that it installs may have a
+    lesser one.
     """
 
     uuid: str
@@ -71,14 +71,14 @@ class JoinRequest(Struct, frozen=True, tag="join-request", array_like=True):
 
 
 class JoinRefused(Struct, frozen=True, tag="join-refused", array_like=True):
-    """The master will not let this joiner in, and says why. `token` is that of the request."""
+    """The master will not admit this joiner, and says why. `token` is that of the request."""
 
     reason: str
     token: str = ""
 
 
 class JoinHeld(Struct, frozen=True, tag="join-held", array_like=True):
-    """The master lets this joiner in only when its links to `missing` are proven both ways (Decisions: Readmission)."""
+    """The master admits this joiner only when its links to `missing` are proven both ways (Decisions: Readmission)."""
 
     missing: tuple[tuple[Address, str], ...]
     """Address and uuid of each."""
@@ -87,7 +87,7 @@ class JoinHeld(Struct, frozen=True, tag="join-held", array_like=True):
 
 
 class FinalizeJoin(Struct, frozen=True, tag="finalize-join", array_like=True):
-    """The joiner is in: the list that holds it, and the state of the cluster."""
+    """The joiner is admitted: the list that holds it, and the state of the cluster."""
 
     to_uuid: str
     members: MemberList
@@ -95,11 +95,11 @@ class FinalizeJoin(Struct, frozen=True, tag="finalize-join", array_like=True):
 
 
 class Leave(Struct, frozen=True, tag="leave", array_like=True):
-    """A member that stops gracefully says goodbye, so that nobody has to wait for a timeout."""
+    """A member that stops gracefully says goodbye, so that no member has to wait for a timeout."""
 
     uuid: str
     all_stop: bool = False
-    """An operator stops the whole cluster: who hears this stops as well."""
+    """An operator stops the whole cluster: a member that gets this stops as well."""
 
 
 # Publishing (Cluster Service Consistency Improvements, Membership Update Process; Emergent Leader, results collector)
@@ -108,7 +108,7 @@ class Leave(Struct, frozen=True, tag="leave", array_like=True):
 class MembersUpdate(Struct, frozen=True, tag="members-update", array_like=True):
     """The master's list. `wants_ack` while a join response waits for the others.
 
-    `held_back` are those who have to prove their links before they come back: the next master goes on asking for that.
+    `held_back` are members that have to prove their links before they come back: the next master goes on asking for that.
     """
 
     members: MemberList
@@ -141,14 +141,14 @@ class Heartbeat(Struct, frozen=True, tag="heartbeat", array_like=True):
 
 
 class MasterConfirmation(Struct, frozen=True, tag="master-confirmation", array_like=True):
-    """A slave tells its master that it still follows it (Cluster Service Consistency Improvements, Terminology)."""
+    """A slave confirms to its master that it still follows it (Cluster Service Consistency Improvements, Terminology)."""
 
     about: ListMetadata
     to_uuid: str
 
 
 class FailureReport(Struct, frozen=True, tag="failure-report", array_like=True):
-    """Only in the ring topology: a watcher tells everybody whom it has come to suspect, or suspects no more (Emergent Leader)."""
+    """Only in the ring topology: a watcher reports to all others that it suspects a member, or does no more (Emergent Leader)."""
 
     suspect: Address
     suspect_uuid: str
@@ -162,7 +162,7 @@ class FailureReport(Struct, frozen=True, tag="failure-report", array_like=True):
 class LinkProbe(Struct, frozen=True, tag="link-probe", array_like=True):
     """Asks for a reply at once: a reply proves the link in both directions.
 
-    `token` is set when it is also to prove that the incarnation that is asked lives at that address now.
+    `token` is set when the reply is also to prove that the incarnation that is asked is alive at that address now.
     """
 
     uuid: str
@@ -171,7 +171,7 @@ class LinkProbe(Struct, frozen=True, tag="link-probe", array_like=True):
 
 
 class LinkProbeReply(Struct, frozen=True, tag="link-probe-reply", array_like=True):
-    """`knows_you` when the incarnation that probed stands on the list of the one that replies."""
+    """The answer; `knows_you` when the incarnation that probed is on the list of the one that replies."""
 
     uuid: str
     to_uuid: str
@@ -194,7 +194,7 @@ class ExplicitSuspicion(Struct, frozen=True, tag="explicit-suspicion", array_lik
 
 
 class TriggerExplicitSuspicion(Struct, frozen=True, tag="trigger-explicit-suspicion", array_like=True):
-    """The master tells a slave to send an explicit suspicion to the member that `about` describes."""
+    """The master orders a slave to send an explicit suspicion to the member that `about` describes."""
 
     version: int
     about: ListMetadata
@@ -224,7 +224,7 @@ class ClaimAccepted(Struct, frozen=True, tag="claim-accepted", array_like=True):
 
 
 class ClaimRefused(Struct, frozen=True, tag="claim-refused", array_like=True):
-    """`retry` when the sender does not yet suspect all who are older than the claimant."""
+    """The refusal; `retry` when the sender only does not suspect yet all members older than the claimant."""
 
     retry: bool
     reason: str
@@ -236,7 +236,7 @@ class ClaimRefused(Struct, frozen=True, tag="claim-refused", array_like=True):
 
 
 class SplitBrainProbe(Struct, frozen=True, tag="split-brain-probe", array_like=True):
-    """The master of one cluster shows it to whoever may belong to another."""
+    """The master of one cluster shows it to a member that may belong to another."""
 
     profile: ClusterProfile
 
@@ -280,7 +280,7 @@ class MergeReply(Struct, frozen=True, tag="merge-reply", array_like=True):
 
 
 class MergeClusters(Struct, frozen=True, tag="merge-clusters", array_like=True):
-    """The losing master tells its member, the incarnation `to_uuid`, to join the cluster of `target`."""
+    """The losing master orders its member, the incarnation `to_uuid`, to join the cluster of `target`."""
 
     token: str
     to_uuid: str
@@ -288,7 +288,7 @@ class MergeClusters(Struct, frozen=True, tag="merge-clusters", array_like=True):
 
 
 class MergeClustersAck(Struct, frozen=True, tag="merge-clusters-ack", array_like=True):
-    """The answer to `MergeClusters`: this member has heard of it."""
+    """The answer to `MergeClusters`."""
 
     token: str
 
@@ -298,7 +298,7 @@ class MergeClustersAck(Struct, frozen=True, tag="merge-clusters-ack", array_like
 
 
 class JoinListUpdate(Struct, frozen=True, tag="join-list-update", array_like=True):
-    """Everybody's join list is this from now on. The greater (edition, author) wins."""
+    """The join list of all members is this from now on. The greater (edition, author) wins."""
 
     edition: int
     author: Address
@@ -337,21 +337,21 @@ class StateLock(Struct, frozen=True, tag="state-lock", array_like=True):
 
 
 class StateLockAnswer(Struct, frozen=True, tag="state-lock-answer", array_like=True):
-    """`refusal` is empty when the lock was taken."""
+    """The answer; `refusal` is empty when this slave holds still."""
 
     token: str
     refusal: str
 
 
 class StateDecision(Struct, frozen=True, tag="state-decision", array_like=True):
-    """Second phase: what holds from now on; what held before when the change was given up."""
+    """Second phase: what holds from now on, or what held before if the change was given up."""
 
     token: str
     standing: ClusterStanding
 
 
 class StateDecisionAck(Struct, frozen=True, tag="state-decision-ack", array_like=True):
-    """The answer to `StateDecision`: this member has heard of it."""
+    """The answer to `StateDecision`."""
 
     token: str
 

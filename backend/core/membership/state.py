@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Self
+
+from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Evidence, HeldSuspicion, MasterCause, Reason, RecordId, UnreachableCause
 from quarterdeck.backend.core.cluster_profile import ClusterStanding
-from quarterdeck.backend.core.effects import Halt, Happened, Reconnect, Transmit
+from quarterdeck.backend.core.effects import Effect, Halt, Happened, Reconnect, Transmit
 from quarterdeck.backend.core.events import FORM, Event, Record
-from quarterdeck.backend.core.membership.context import Context, MemberConfiguration
+from quarterdeck.backend.core.membership import undertakings
 from quarterdeck.backend.core.membership.events import MasterChanged, MergeVerdict
 from quarterdeck.backend.core.membership.facts import Fact
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import Peer, late_after_us, pause_us
 from quarterdeck.backend.core.membership.messages import JoinRequest
-from quarterdeck.backend.core.membership.undertakings import (
-    Admission,
-    Claim,
-    DisconnectionReports,
-    Doing,
-    HeldBackMember,
-    Idle,
-    IncarnationCheck,
-    JoinSearch,
-    Leading,
-    LinkProof,
-    MergeUndertaking,
-    ProbeSchedule,
-    StateChange,
-    StateChangeRequest,
-    StateLocked,
-)
 from quarterdeck.backend.core.membership.views.identity import (
     ListMetadata,
     Randomness,
@@ -43,6 +30,47 @@ from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.core.timers import Deadline, Instant, Timers
+
+Stopwatch = Callable[[], int]
+"""Microseconds that really pass, from anywhere on."""
+
+
+CLUSTER_NAME = "dev"
+"""The name of a cluster that is given none."""
+
+
+class MemberConfiguration(Struct, frozen=True):
+    """All that a member is born with, besides its randomness.
+
+    `run` and `label` only name it in its records. `utc_origin_us` is the UTC instant of zero on the run's clock.
+    """
+
+    run: str
+    label: str
+    address: Address
+    join_list: tuple[Address, ...]
+    settings: Settings
+    utc_origin_us: int = 0
+    lite: bool = False
+    cluster_name: str = CLUSTER_NAME
+    zone: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Context:
+    """The surroundings of one member. What changes in it is empty between two steps, or worked out once for many."""
+
+    member_configuration: MemberConfiguration
+    stopwatch: Stopwatch | None = None
+    """The outer guard of computations that might take long when live; simulated members have none."""
+    effects: list[Effect] = field(default_factory=list)
+    """What the present step wants done; empty between two steps."""
+    departing_for: Address | None = None
+    """When the present step ends, this incarnation does too, and the next one joins that cluster."""
+    facts: deque[Fact] = field(default_factory=deque)
+    """What chapters have reported, and no chapter has reacted to yet; empty between two steps, too."""
+    heartbeat_round: Transmit | None = None
+    """The messages of a round of heartbeats (chapter `heartbeats`); None when they have to be made again."""
 
 
 @dataclass(slots=True)
@@ -61,12 +89,12 @@ class Process:
     pause_us: int
     """If two rounds of heartbeats lie so far apart, this member itself has stood still."""
     late_after_us: int
-    """The silence for which a member is said to be late (chapter `heartbeat_lateness`)."""
+    """The silence after which a member is recorded as late (chapter `silence`)."""
     timers: Timers
     seen_version: int
     """The version of the last list of the incarnation before this one, when that ended in a merge."""
-    join_list_told: set[Address] | None
-    """Who has acknowledged the edit of the join list that this member spreads; None when it spreads none."""
+    join_list_confirmed: set[Address] | None
+    """Members that have acknowledged the edit of the join list that this member spreads; None when it spreads none."""
     remembered: dict[Address, Instant | None]
     """Addresses worth a look, with the time at which they were last of use; None for those of members."""
 
@@ -80,17 +108,17 @@ class Membership(Process):
 
     record_count: int = 0
     token_count: int = 0
-    doing: Doing = field(default_factory=Idle)
+    doing: undertakings.Doing = field(default_factory=undertakings.Idle)
     master: Address | None = None
     members: MemberList | None = None
     peers: dict[Address, Peer] = field(default_factory=dict)
     suspicions: dict[str, HeldSuspicion] = field(default_factory=dict)
     """The suspected incarnations, by uuid: what is known of an address says nothing about the next incarnation there."""
-    probing: dict[Address, ProbeSchedule] = field(default_factory=dict)
+    probing: dict[Address, undertakings.ProbeSchedule] = field(default_factory=dict)
     asking_to_join: dict[Address, JoinRequest] = field(default_factory=dict)
-    """Who has asked while an admission was under way."""
-    incarnation_checks: dict[Address, IncarnationCheck] = field(default_factory=dict)
-    """Who was asked whether it lives, since another incarnation of its address is known."""
+    """Requests that came while an admission was under way."""
+    incarnation_checks: dict[Address, undertakings.IncarnationCheck] = field(default_factory=dict)
+    """Incarnations that were asked whether they are alive, since another one of their address is known."""
     watched: dict[Address, str] = field(default_factory=dict)
     """In the ring topology: whom this member watches, address and uuid."""
     watch_is_current: bool = False
@@ -105,19 +133,19 @@ class Membership(Process):
     all_heard_until_us: Deadline = 0
     """Before this time no member can have been silent for too long, or late: a look at each of them is of no use."""
     left: dict[str, Instant] = field(default_factory=dict)
-    """Lives that left the list, and when."""
-    disconnections: DisconnectionReports = field(default_factory=DisconnectionReports)
-    held_back: dict[Address, HeldBackMember] = field(default_factory=dict)
+    """Incarnations that left the list, and when."""
+    disconnections: undertakings.DisconnectionReports = field(default_factory=undertakings.DisconnectionReports)
+    held_back: dict[Address, undertakings.HeldBackMember] = field(default_factory=dict)
     """Whom this master removed because it could not reach others (Decisions: Readmission)."""
-    link_proof: LinkProof | None = None
+    link_proof: undertakings.LinkProof | None = None
     standing: ClusterStanding = field(default_factory=ClusterStanding)
-    state_locked: StateLocked | None = None
-    state_change_request: StateChangeRequest | None = None
+    state_locked: undertakings.StateLocked | None = None
+    state_change_request: undertakings.StateChangeRequest | None = None
     state_decided: str = ""
     """The token of the last change that was decided."""
     missing: set[Address] = field(default_factory=set)
     """Members that left while no joins were allowed; they may come back."""
-    search_told: tuple[Instant, int] = (0, 0)
+    search_announced: tuple[Instant, int] = (0, 0)
     """When the next search for other clusters was last said to be due, and every how many microseconds one follows."""
     merge_not_before_us: Deadline = 0
     merge_delay_us: int = 0
@@ -126,9 +154,9 @@ class Membership(Process):
     not_merging: dict[Address | None, str] = field(default_factory=dict)
     """Why this master is not merging, for each cluster that it has met; under None what keeps it from meeting any."""
     unusable: dict[Address, Reason[UnreachableCause]] = field(default_factory=dict)
-    """Where this member looks for others in vain, and not for silence (chapter `unusable_addresses`)."""
+    """Addresses at which this member looks for others in vain, though not for silence (chapter `remembered_addresses`)."""
     unanswered: set[Address] = field(default_factory=set)
-    """Who has not answered since the last search for other clusters."""
+    """Addresses that have not answered since the last search for other clusters."""
     operating: bool = True
 
     @classmethod
@@ -147,12 +175,12 @@ class Membership(Process):
             late_after_us=late_after_us(configured.settings),
             timers=Timers(),
             seen_version=0,
-            join_list_told=None,
+            join_list_confirmed=None,
             remembered={},
         )
 
     def begin_incarnation(self, uuid: str) -> None:
-        """Forget all of any cluster. What outlives a merge is the join list and the remembered addresses."""
+        """Reset all that belongs to one incarnation. The join list and the remembered addresses outlive a merge."""
         self.uuid = uuid
         self.context.heartbeat_round = None
         for one in fields(self):
@@ -167,7 +195,7 @@ class Membership(Process):
         return fresh_uuid(bits)
 
     def apply_settings(self, settings: Settings) -> None:
-        """Go by these settings from now on, and work out, once for many rounds, what follows from them."""
+        """Use these settings from now on, and derive once what many rounds need of them."""
         self.settings = settings
         self.pause_us = pause_us(settings)
         self.late_after_us = late_after_us(settings)
@@ -186,37 +214,42 @@ class Membership(Process):
     @property
     def is_master(self) -> bool:
         """Master with full powers: not while its own claim is still running (Hazelcast: mastership claim)."""
-        return type(self.doing) is Leading
+        return type(self.doing) is undertakings.Leading
 
     @property
-    def search(self) -> JoinSearch | None:
+    def search(self) -> undertakings.JoinSearch | None:
         """The search of a member that has not joined."""
-        return self.doing if type(self.doing) is JoinSearch else None
+        return self.doing if type(self.doing) is undertakings.JoinSearch else None
 
     @property
-    def claim(self) -> Claim | None:
+    def claim(self) -> undertakings.Claim | None:
         """The claim of a claimant."""
-        return self.doing if type(self.doing) is Claim else None
+        return self.doing if type(self.doing) is undertakings.Claim else None
 
     @property
-    def admission(self) -> Admission | None:
+    def admission(self) -> undertakings.Admission | None:
         """The admission that this master has under way."""
-        return self.doing.admission if type(self.doing) is Leading else None
+        return self.doing.admission if type(self.doing) is undertakings.Leading else None
 
     @property
-    def state_change(self) -> StateChange | None:
+    def state_change(self) -> undertakings.StateChange | None:
         """The change of the cluster's state that this master has under way."""
-        return self.doing.state_change if type(self.doing) is Leading else None
+        return self.doing.state_change if type(self.doing) is undertakings.Leading else None
 
     @property
-    def merge(self) -> MergeUndertaking | None:
+    def merge(self) -> undertakings.MergeUndertaking | None:
         """The merge of its cluster that this master has under way."""
-        return self.doing.merge if type(self.doing) is Leading else None
+        return self.doing.merge if type(self.doing) is undertakings.Leading else None
 
     def suspects(self, address: Address) -> bool:
         """Return whether this member suspects the incarnation that its list has at `address`."""
         peer = self.peers.get(address)
         return peer is not None and peer.uuid in self.suspicions
+
+    def is_listed(self, address: Address, uuid: str) -> bool:
+        """Return whether this incarnation is on the list, as another member than this one."""
+        peer = self.peers.get(address)
+        return peer is not None and peer.uuid == uuid
 
     @property
     def suspected_addresses(self) -> tuple[Address, ...]:
@@ -230,7 +263,7 @@ class Membership(Process):
         self.all_heard_until_us = 0
 
     def next_token(self) -> str:
-        """Return a name for one undertaking of this incarnation, to tell its answers from those to others."""
+        """Return a name for one undertaking of this incarnation: the answers carry it."""
         self.token_count += 1
         return f"{self.uuid[:13]}/{self.token_count}"
 
@@ -247,7 +280,7 @@ class Membership(Process):
     def follow(
         self, now: int, master: Address, reason: Reason[MasterCause], *, named_by: Address | None = None
     ) -> None:
-        """Take `master` for the master from now on."""
+        """Follow `master` from now on."""
         if master != self.master:
             self.master = master
             self.beliefs_changed()
@@ -267,7 +300,7 @@ class Membership(Process):
             self.context.effects.append(Transmit(tuple((address, message) for address in to)))
 
     def record(self, now: int, event: Event, because: RecordId | None = None) -> None:
-        """Record that `event` happened to this incarnation, brought about by what the record `because` tells."""
+        """Record that `event` happened to this incarnation, brought about by what the record `because` describes."""
         self.record_count += 1
         member_configuration = self.context.member_configuration
         record = Record(
@@ -289,7 +322,7 @@ class Membership(Process):
         return RecordId(self.uuid, self.record_count)
 
     def reconnect(self) -> None:
-        """Close all connections; the next message to anybody opens a new one."""
+        """Close all connections; the next message to a member opens a new one."""
         self.context.effects.append(Reconnect())
 
     def halt(self, reason: str, *, failed: bool) -> None:

@@ -15,7 +15,7 @@ from quarterdeck.backend.core.membership.messages import JoinRequest, MembersUpd
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.timers import Deadline, Instant
 
-MergePhase = Literal["proving", "freezing", "offering", "telling"]
+MergePhase = Literal["proving", "freezing", "offering", "ordering"]
 
 
 class HeldBackMember(NamedTuple):
@@ -32,7 +32,7 @@ class HeldJoin:
     """A join that waits until links are proven (chapter `readmission`)."""
 
     missing: dict[str, Address]
-    """Uuid and address of those to whom the link is not proven yet."""
+    """Uuid and address of the members to which the link is not proven yet."""
     proven: set[str]
     next_probe_us: Instant
     delay_us: int
@@ -47,12 +47,12 @@ class JoinSearch(Struct, tag="joining"):
     token: str
     """Names this search in all its questions, and in the answers to them: any other answer is not for this incarnation."""
     targets: tuple[Address, ...] = ()
-    """Whom this round asks."""
+    """The addresses that this round asks."""
     round_ends_us: Instant = 0
     unreachable: dict[Address, Reason[UnreachableCause]] = {}
-    """Who cannot be asked in this round, and why."""
+    """The addresses that cannot be asked in this round, and why."""
     without_master: set[Address] = set()
-    """Who answered in this round that it knows no master."""
+    """The addresses that answered in this round that they know no master."""
     failures: dict[Address, str] = {}
     """The last reason why each address did not help, over all rounds."""
     attempt: int = 1
@@ -67,21 +67,21 @@ class JoinSearch(Struct, tag="joining"):
     held: HeldJoin | None = None
     """While the master keeps this joiner waiting for its links (chapter `readmission`)."""
     granted_to: Address | None = None
-    """Whose bid to form the cluster this member granted in this round: one only."""
+    """The member whose bid to form the cluster this member granted in this round: one only."""
     bid_votes: dict[Address, bool] | None = None
-    """While bidding to form the cluster: who was asked, and who has granted it."""
+    """While bidding to form the cluster: the members asked, and whether each has granted it."""
     bids: int = 0
     """How many bids it has made so far, the present one included."""
 
 
 @dataclass(slots=True)
 class IncarnationCheck:
-    """The question whether the incarnation that asks for the cluster lives at its address (chapter `present_incarnation`)."""
+    """The question whether the incarnation that asks to join is alive at its address (chapter `present_incarnation`)."""
 
     uuid: str
     token: str
     request: JoinRequest | None = None
-    """What to look at again when it does."""
+    """The request to judge again when it is."""
 
 
 @dataclass(slots=True)
@@ -104,13 +104,13 @@ class Claim(Struct, tag="claiming"):
     deadline_us: Instant
     token: str
     asked: dict[Address, str] = {}
-    """Everyone asked, and the incarnation that was asked."""
+    """The members asked, with the incarnation that was asked."""
     accepted: set[Address] = set()
     refused: set[Address] = set()
     refusals: dict[Address, str] = {}
-    """The last reason of each who did not accept."""
+    """The last reason of each member that did not accept."""
     watched: dict[Address, Peer] = {}
-    """Those asked who are not on the claimant's own list: it watches them, and sends heartbeats to those who have accepted."""
+    """Those asked that are not on the claimant's own list: it watches them, and sends heartbeats to those that have accepted."""
     delay_us: int = 0
     """How long it waited before it asked again; 0 before the first time."""
     started: RecordId | None = None
@@ -144,7 +144,7 @@ class DisconnectionReports:
 
 @dataclass(slots=True)
 class StateLocked:
-    """A cluster state change that this slave has agreed to hold still for (chapter `cluster_state`)."""
+    """A change of the cluster's state for which this slave holds still (chapter `cluster_state`)."""
 
     token: str
     until_us: Deadline
@@ -196,8 +196,8 @@ class Following(Struct, tag="following"):
 class Leading(Struct, tag="leading"):
     """It is master with full powers; with the tasks of a master that are under way.
 
-    A merge has the state of the cluster changed on its way, and a change may still be told when the next task begins: so these
-    are not one value.
+    They are not one value, since they overlap: a merge changes the cluster's state on its way, and a decided change may still
+    be sent out when the next task begins.
     """
 
     admission: Admission | None = None

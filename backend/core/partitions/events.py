@@ -10,8 +10,7 @@ from typing import Literal
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.partitions.migration.migration import Endpoint
-from quarterdeck.backend.core.partitions.migration.migration_steps import Kind
+from quarterdeck.backend.core.partitions.migration.migration import Endpoint, Kind
 
 
 class Holder(Struct, frozen=True):
@@ -96,35 +95,20 @@ class PlannedMigration(Struct, frozen=True):
 
 
 PlanCause = Literal[
-    "new-master",
-    "arranged",
-    "member-leaves",
-    "members-changed",
-    "state-changed",
-    "migration-failed",
-    "partition-changed",
-    "unknown",
-]
+    "new-master", "arranged", "member-leaves", "members-changed", "state-changed", "migration-failed",
+    "partition-changed", "unknown",
+]  # fmt: skip
 """What makes a plan void, and another one due."""
 
 RejectionCause = Literal[
-    "not-joined",
-    "other-master",
-    "state",
-    "version",
-    "migration-before",
-    "not-owner",
-    "destination-not-listed",
-    "over",
-    "other-incarnation",
-    "beginning-missing",
-    "unknown",
-]
+    "not-joined", "other-master", "state", "version", "migration-before", "not-owner", "destination-not-listed",
+    "over", "other-incarnation", "beginning-missing", "unknown",
+]  # fmt: skip
 """Why a participant does not take part in a migration."""
 
 FailureCause = Literal[
-    "", "copy-refused", "copy-too-slow", "commit-refused", "participant-left", "master-left", "unknown"
-]
+    "", "copy-refused", "copy-too-slow", "commit-refused", "participant-left", "master-left", "unknown",
+]  # fmt: skip
 """Why a migration is rolled back; empty when it is committed."""
 
 DrainCause = Literal["nothing-left", "no-migrations", "all-leave", "unknown"]
@@ -262,20 +246,7 @@ class DrainFinished(Struct, frozen=True, tag_field="kind", tag="drain-finished")
 
 
 PartitionEvent = (
-    TableChanged
-    | PartitionLost
-    | TableRecoveryStarted
-    | TableRecovered
-    | MigrationsPlanned
-    | MigrationsCancelled
-    | MigrationStarted
-    | MigrationAccepted
-    | MigrationRejected
-    | MigrationCopied
-    | MigrationCommitting
-    | MigrationDecided
-    | MigrationFinished
-    | CompletedEvicted
-    | DrainStarted
-    | DrainFinished
-)
+    TableChanged | PartitionLost | TableRecoveryStarted | TableRecovered | MigrationsPlanned | MigrationsCancelled |
+    MigrationStarted | MigrationAccepted | MigrationRejected | MigrationCopied | MigrationCommitting |
+    MigrationDecided | MigrationFinished | CompletedEvicted | DrainStarted | DrainFinished
+)  # fmt: skip

@@ -1,9 +1,8 @@
 """Leaving without a loss: a member that is asked to stop has its data moved away first (Hazelcast: graceful shutdown).
 
-It asks the master every second; the master plans without it, and answers when nothing depends on the member any more, or when
-that cannot be waited for. What it holds beyond that it keeps until it has gone (Decisions: Graceful stop). A request names the
-incarnation
-that wants to leave: a quick restart at the same address is another one.
+It asks the master every second. The master plans without it, and answers when no other member depends on it any more, or when
+that cannot be waited for. Until then it keeps what it holds (Decisions: Graceful stop). A request names the incarnation that
+wants to leave: a quick restart at the same address is another one.
 """
 
 from __future__ import annotations
@@ -31,24 +30,24 @@ ASK_AGAIN_US = 1 * SECOND_US
 
 
 def must_drain(state: PartitionedMember) -> bool:
-    """Whether others may need what this member holds."""
+    """Return whether other members may need what this member holds."""
     table = state.partitions.table
     if not state.joined or state.member_configuration.lite:
         return False
     if state.brings_entries:
-        return True  # what it brings along from another cluster is not placed yet
+        return True
     if table is None:
         return False
     return any(index_of(state.uuid, row) >= 0 for row in table.rows) and len(data_members(state)) > 1
 
 
 def begin_drain(state: PartitionedMember, now: int) -> None:
-    """Ask to be relieved. The end of it is `may_leave`."""
+    """Ask to leave. `may_leave` says when this member may go."""
     drain_until(state, now, now + state.settings.graceful_shutdown_us)
 
 
 def drain_until(state: PartitionedMember, now: int, until_us: int) -> None:
-    """Ask to be relieved, and wait no longer for it than that. An incarnation that follows one in a merge takes its wish over."""
+    """Ask to leave, and wait no longer than `until_us`. An incarnation that follows one in a merge goes on asking."""
     state.partitions.draining_until_us = until_us
     _ask(state, now)
 
@@ -60,14 +59,14 @@ def on_drain_timer(state: PartitionedMember, now: int) -> None:
 
 
 def on_shutdown_granted(state: PartitionedMember, now: int, sender: Address, granted: ShutdownGranted) -> None:
-    """Nothing is left to stay for."""
+    """Note that this member may leave."""
     if state.partitions.draining_until_us is not None and granted.uuid == state.uuid and sender == state.master:
         state.partitions.drained = True
         state.timers.set(DRAIN, now)  # nothing is sent, but there is something to do
 
 
 def may_leave(state: PartitionedMember, now: int) -> bool:
-    """Whether a member that drains may go: it is relieved, and all that it brought is placed; or it has waited long enough."""
+    """Return whether a member that drains may go: all it held and brought is placed, or it has waited long enough."""
     partitions = state.partitions
     if partitions.draining_until_us is None:
         return False
@@ -75,9 +74,11 @@ def may_leave(state: PartitionedMember, now: int) -> bool:
 
 
 def on_goodbye(state: PartitionedMember, now: int, sender: Address, goodbye: Leave) -> None:
-    """Note that a member stops gracefully. When its whole cluster is to stop, no member is left to give anything to."""
-    peer = state.peers.get(sender)
-    if goodbye.all_stop and peer is not None and peer.uuid == goodbye.uuid:
+    """Note that a member stops gracefully.
+
+    When the whole cluster is to stop, this member stops as well: no other could hold its data.
+    """
+    if goodbye.all_stop and state.is_listed(sender, goodbye.uuid):
         state.partitions.draining_until_us = now
         state.partitions.drained = state.partitions.cluster_stops = True
         state.timers.set(DRAIN, now)  # nothing is sent, but there is something to do
@@ -101,14 +102,13 @@ def _ask(state: PartitionedMember, now: int) -> None:
 
 def on_shutdown_request(state: PartitionedMember, now: int, sender: Address, request: ShutdownRequest) -> None:
     """Note that a member wants to leave."""
-    master_role, peer = state.partitions.master_role, state.peers.get(sender)
-    if master_role is None or not state.is_master or peer is None or peer.uuid != request.uuid:
-        return
-    accept_shutdown(state, now, master_role, sender, request.uuid)
+    master_role = state.partitions.master_role
+    if master_role is not None and state.is_master and state.is_listed(sender, request.uuid):
+        accept_shutdown(state, now, master_role, sender, request.uuid)
 
 
 def accept_shutdown(state: PartitionedMember, now: int, master_role: MasterRole, address: Address, uuid: str) -> None:
-    """Plan without this incarnation from now on. One that asks again after it was relieved is told again."""
+    """Plan without this incarnation from now on. One that asks again after it was granted is answered again."""
     if uuid in master_role.shutdown_granted:
         if _is_needed(state, master_role, uuid) and _why_not_wait(state, master_role) is None:
             master_role.shutdown_granted.discard(uuid)  # what it need not have waited for is possible now
@@ -122,7 +122,7 @@ def accept_shutdown(state: PartitionedMember, now: int, master_role: MasterRole,
 
 
 def grant_shutdowns(state: PartitionedMember, now: int, master_role: MasterRole) -> None:
-    """Tell those on whom nothing depends any more that they may leave; those who have left are forgotten."""
+    """Let members leave on which no other depends any more, and forget those that have left."""
     assert state.members is not None
     for uuid, address in list(master_role.shutting_down.items()):
         if not state.members.holds(address, uuid):
@@ -147,7 +147,7 @@ def _grant(state: PartitionedMember, address: Address, uuid: str) -> None:
 
 
 def _is_needed(state: PartitionedMember, master_role: MasterRole, uuid: str) -> bool:
-    """Whether the member owns a partition, or has a replica that the members who stay are still to be given."""
+    """Return whether the member owns a partition, or has a replica that the members that stay still lack."""
     table = state.partitions.table
     if table is None:
         return False

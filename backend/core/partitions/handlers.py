@@ -7,42 +7,27 @@ from typing import Any
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.membership.messages import Leave
-from quarterdeck.backend.core.partitions import graceful_shutdown
+from quarterdeck.backend.core.partitions import graceful_shutdown, messages
 from quarterdeck.backend.core.partitions.arrangement import repartitioning
-from quarterdeck.backend.core.partitions.messages import (
-    ArrangeRequest,
-    MigrationChunk,
-    MigrationChunkAck,
-    MigrationCommit,
-    MigrationCommitAck,
-    MigrationReport,
-    MigrationRequest,
-    ShutdownGranted,
-    ShutdownRequest,
-    TableAck,
-    TableAnswer,
-    TableFetch,
-    TableUpdate,
-)
 from quarterdeck.backend.core.partitions.migration import migration_queue, migration_transfer, safe_commit
 from quarterdeck.backend.core.partitions.state import PartitionedMember
 from quarterdeck.backend.core.partitions.table import table_publishing, table_recovery
 
 PARTITION_MESSAGE_HANDLERS: dict[type, Callable[[PartitionedMember, int, Address, Any], None]] = {
     Leave: graceful_shutdown.on_goodbye,
-    ArrangeRequest: repartitioning.on_arrange_request,
-    TableUpdate: table_publishing.on_table_update,
-    TableAck: table_publishing.on_ack,
-    TableFetch: table_recovery.on_table_fetch,
-    TableAnswer: table_recovery.on_table_answer,
-    MigrationRequest: migration_transfer.on_request,
-    MigrationReport: migration_queue.on_report,
-    MigrationChunk: migration_transfer.on_chunk,
-    MigrationChunkAck: migration_transfer.on_chunk_ack,
-    MigrationCommit: safe_commit.on_commit,
-    MigrationCommitAck: migration_queue.on_commit_ack,
-    ShutdownRequest: graceful_shutdown.on_shutdown_request,
-    ShutdownGranted: graceful_shutdown.on_shutdown_granted,
+    messages.ArrangeRequest: repartitioning.on_arrange_request,
+    messages.TableUpdate: table_publishing.on_table_update,
+    messages.TableAck: table_publishing.on_ack,
+    messages.TableFetch: table_recovery.on_table_fetch,
+    messages.TableAnswer: table_recovery.on_table_answer,
+    messages.MigrationRequest: migration_transfer.on_request,
+    messages.MigrationReport: migration_queue.on_report,
+    messages.MigrationChunk: migration_transfer.on_chunk,
+    messages.MigrationChunkAck: migration_transfer.on_chunk_ack,
+    messages.MigrationCommit: safe_commit.on_commit,
+    messages.MigrationCommitAck: migration_queue.on_commit_ack,
+    messages.ShutdownRequest: graceful_shutdown.on_shutdown_request,
+    messages.ShutdownGranted: graceful_shutdown.on_shutdown_granted,
 }
 """Which handler answers which message."""
 

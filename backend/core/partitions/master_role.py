@@ -13,13 +13,7 @@ from quarterdeck.backend.core.causes import Reason
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.partitions.arrangement.repartitioning import arrange_first, data_members, plan
 from quarterdeck.backend.core.partitions.graceful_shutdown import accept_shutdown, grant_shutdowns
-from quarterdeck.backend.core.partitions.migration.migration_queue import (
-    cancel,
-    give_up_on,
-    look_at_own_copies,
-    plan_timer,
-    start_next,
-)
+from quarterdeck.backend.core.partitions.migration import migration_queue
 from quarterdeck.backend.core.partitions.state import MasterRole, PartitionedMember
 from quarterdeck.backend.core.partitions.table.table_publishing import follow_list, publish
 from quarterdeck.backend.core.partitions.table.table_recovery import begin_recovery, conclude_recovery, is_settled
@@ -27,7 +21,7 @@ from quarterdeck.backend.core.partitions.table.table_repair import repair
 
 
 def follow(state: PartitionedMember, now: int) -> None:
-    """Take notice of another list, another master or another state of the cluster."""
+    """React to another list, another master or another state of the cluster."""
     partitions = state.partitions
     members, standing = state.members, state.standing
     before, partitions.members = partitions.members, members
@@ -63,16 +57,16 @@ def advance(state: PartitionedMember, now: int) -> None:
             grant_shutdowns(state, now, master_role)
         return
     _step(state, now, master_role)
-    plan_timer(state, now)
+    migration_queue.plan_timer(state, now)
 
 
 def _react(state: PartitionedMember, now: int, master_role: MasterRole, before: MemberList | None) -> None:
     """React to other members or another state of the cluster: what is planned may be void."""
     present = {member.uuid for member in data_members(state)}
-    give_up_on(state, now, present)
+    migration_queue.give_up_on(state, now, present)
     held_before = {member.uuid for member in before.members if not member.lite} if before is not None else set()
     if present != held_before:
-        cancel(state, now, Reason("members-changed", _what_changed(present, held_before)))
+        migration_queue.cancel(state, now, Reason("members-changed", _what_changed(present, held_before)))
     else:
         master_role.wants_plan = True
         why = f"the cluster is {state.standing.state}, and as many members hold data as before"
@@ -88,7 +82,7 @@ def _what_changed(present: Set[str], before: Set[str]) -> str:
 
 
 def _step(state: PartitionedMember, now: int, master_role: MasterRole) -> None:
-    look_at_own_copies(state, now)
+    migration_queue.look_at_own_copies(state, now)
     if master_role.repair_due:
         repair(state, now, {member.uuid for member in data_members(state)})
         master_role.repair_due = False
@@ -99,6 +93,6 @@ def _step(state: PartitionedMember, now: int, master_role: MasterRole) -> None:
         publish(state, now)
     if master_role.wants_plan and not master_role.running and master_role.not_before_us <= now:
         plan(state, now, master_role)
-    start_next(state, now)
+    migration_queue.start_next(state, now)
     if master_role.shutting_down and not (master_role.running or master_role.queue or master_role.wants_plan):
         grant_shutdowns(state, now, master_role)

@@ -34,7 +34,7 @@ class TableUpdate(Struct, frozen=True, tag="table-update", array_like=True):
 
 
 class TableAck(Struct, frozen=True, tag="table-ack", array_like=True):
-    """The incarnation `uuid` has every change up to `number`. `equal`: its table is now the master's, as the digest tells.
+    """The incarnation `uuid` has every change up to `number`. `equal`: its table now has the digest of the master's.
 
     The same number twice means that an update did not follow on what the receiver has: one in between was lost.
     """
@@ -51,9 +51,9 @@ class MigrationRequest(Struct, frozen=True, tag="migration-request", array_like=
 
 
 class MigrationReport(Struct, frozen=True, tag="migration-report", array_like=True):
-    """The owner tells the master that the destination has the data; or, with a `problem`, that it will not have it.
+    """The owner reports to the master that the destination has the data; or, with a `problem`, that it will not have it.
 
-    With `retry` nothing is wrong but that somebody has not heard the latest yet.
+    With `retry` nothing is wrong but that a member has not heard the latest yet.
     """
 
     migration_id: str
@@ -71,7 +71,7 @@ class MigrationChunk(Struct, frozen=True, tag="migration-chunk", array_like=True
 
 
 class MigrationChunkAck(Struct, frozen=True, tag="migration-chunk-ack", array_like=True):
-    """All chunks up to `number` are taken in. `enough` when the service of the last one needs no more, `complete` when none does.
+    """All chunks up to `number` are received. `enough` when the service of the last one needs no more, `complete` when none does.
 
     A `problem` ends the copy, but with `retry` only for a moment.
     """
@@ -85,7 +85,7 @@ class MigrationChunkAck(Struct, frozen=True, tag="migration-chunk-ack", array_li
 
 
 class MigrationCommit(Struct, frozen=True, tag="migration-commit", array_like=True):
-    """The master tells the destination to commit; it repeats that until it is answered or the destination has left (2.1)."""
+    """The master orders the destination to commit; it repeats that until it is answered or the destination has left (2.1)."""
 
     migration: PartitionMigration
 
@@ -125,17 +125,6 @@ class ShutdownGranted(Struct, frozen=True, tag="shutdown-granted", array_like=Tr
 
 
 PartitionMessage = (
-    ArrangeRequest
-    | TableUpdate
-    | TableAck
-    | MigrationRequest
-    | MigrationReport
-    | MigrationChunk
-    | MigrationChunkAck
-    | MigrationCommit
-    | MigrationCommitAck
-    | TableFetch
-    | TableAnswer
-    | ShutdownRequest
-    | ShutdownGranted
-)
+    ArrangeRequest | TableUpdate | TableAck | MigrationRequest | MigrationReport | MigrationChunk | MigrationChunkAck |
+    MigrationCommit | MigrationCommitAck | TableFetch | TableAnswer | ShutdownRequest | ShutdownGranted
+)  # fmt: skip

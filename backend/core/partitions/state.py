@@ -9,8 +9,7 @@ from typing import Literal
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Reason, RecordId
 from quarterdeck.backend.core.cluster_profile import ClusterStanding
-from quarterdeck.backend.core.membership.context import Context
-from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.membership.state import Context, Membership
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.partitions.events import PlanCause
 from quarterdeck.backend.core.partitions.messages import MigrationChunk, TableUpdate
@@ -47,9 +46,9 @@ class OutgoingCopy:
     satisfied: set[str] = field(default_factory=set)
     """Services of which the destination needs no more."""
     finished: bool = False
-    """The destination has everything; the master was told."""
+    """The destination has everything, and the master knows."""
     problem: str = ""
-    """Why the destination will not have it; the master was told."""
+    """Why the destination will not have it; the master knows."""
 
 
 @dataclass(slots=True)
@@ -61,7 +60,7 @@ class ActiveMigration:
     sending: OutgoingCopy | None = None
     """Only at the owner: the copy that it sends."""
     received: int = 0
-    """At the destination: so many chunks were taken in."""
+    """At the destination: so many chunks were received."""
     early: dict[int, MigrationChunk] = field(default_factory=dict)
     """At the destination: chunks that have overtaken others."""
     satisfied: set[str] = field(default_factory=set)
@@ -91,7 +90,7 @@ class TableRecovery:
 
     token: str
     waiting: dict[Address, str]
-    """Address and life of those that have neither answered nor left."""
+    """Address and uuid of the incarnations that have neither answered nor left."""
     rows: dict[int, VersionedRow] = field(default_factory=dict)
     completed: dict[str, CompletedMigration] = field(default_factory=dict)
     active: dict[str, PartitionMigration] = field(default_factory=dict)
@@ -105,10 +104,10 @@ class TableFollower:
     uuid: str
     acknowledged: int = -1
     """The number of the last change that it is known to have; -1 when it needs the whole table."""
-    told: int = -1
+    sent: int = -1
     """The number of the last change that was sent to it."""
     resend_us: Instant = 0
-    told_again_us: Instant = 0
+    resent_us: Instant = 0
     """When it was last sent what it had been sent before."""
     unanswered: int = 0
     """How often it was sent the same again since it answered last."""
@@ -156,15 +155,15 @@ class MasterRole:
     """Failures in a row."""
     next_start_us: Instant = 0
     newcomers: bool = True
-    """Somebody on the list has never been sent a table."""
+    """Whether a member on the list has never been sent a table."""
     shutting_down: dict[str, Address] = field(default_factory=dict)
-    """Lives that want to leave, and were told to wait."""
+    """Incarnations that want to leave, and have to wait."""
     shutdown_granted: set[str] = field(default_factory=set)
-    """Those of them who were told that they may leave."""
+    """Those of them that may leave."""
     next_comparison_us: Instant = 0
     """When the followers' tables are compared next."""
     flush_us: Instant = 0
-    """When those who need not know at once are told; 0 when there is nothing to tell."""
+    """When changes are sent to members that have no part in them; 0 when there are none."""
 
 
 @dataclass(slots=True)
@@ -174,7 +173,7 @@ class Partitions:
     table: PartitionTable | None = None
     """None until the first arrangement."""
     changed_rows: set[int] = field(default_factory=set)
-    """Partitions whose rows have changed since the services that keep data were told."""
+    """Partitions whose rows have changed since the services that store data were informed."""
     completed: dict[str, CompletedMigration] = field(default_factory=dict)
     """The completed migrations list, by id, in order of their decisions."""
     active: dict[int, ActiveMigration] = field(default_factory=dict)
@@ -182,11 +181,11 @@ class Partitions:
     master_role: MasterRole | None = None
     members: MemberList | None = None
     standing: ClusterStanding | None = None
-    """The list and the state of the cluster that the partitions have been told of."""
+    """The list and the state of the cluster that the chapters of partitions know."""
     draining_until_us: Instant | None = None
-    """While this member waits to leave gracefully: for how long at most."""
+    """While this member waits to leave gracefully: until when at most."""
     drained: bool = False
-    """Whether the master has told this member that nothing keeps it."""
+    """Whether the master has let this member go."""
     cluster_stops: bool = False
     """Whether this member leaves because its whole cluster stops."""
     wants_arrangement: bool = False
@@ -198,7 +197,7 @@ class Partitions:
     listed: OrderedDict[str, int] = field(default_factory=OrderedDict)
     """By completed migration, the number of its decision in the publications of that master."""
     rejected: dict[int, str] = field(default_factory=dict)
-    """By partition, the migration that was rejected last: asked again, it is not told again."""
+    """By partition, the migration that was rejected last: that is recorded only once."""
     unlisted: set[str] = field(default_factory=set)
     """Migrations that this member committed as destination, and that no publication has listed yet."""
 
@@ -207,12 +206,11 @@ class Partitions:
         return partition in self.active
 
 
+@dataclass(slots=True, eq=False)
 class PartitionContext(Context):
     """The context of a member that holds partitions: it has the services that keep data in them."""
 
-    __slots__ = ("services",)
-
-    services: tuple[MigrationService, ...]
+    services: tuple[MigrationService, ...] = ()
 
 
 @dataclass(slots=True)
@@ -226,3 +224,17 @@ class PartitionedMember(Membership):
     def brings_entries(self) -> bool:
         """Whether data that this incarnation brought along from another cluster is not all placed yet."""
         raise NotImplementedError
+
+    @property
+    def master_role(self) -> MasterRole:
+        """What only the master keeps. Only for masters."""
+        master_role = self.partitions.master_role
+        assert master_role is not None
+        return master_role
+
+    @property
+    def table(self) -> PartitionTable:
+        """The partition table. Only where there is one."""
+        table = self.partitions.table
+        assert table is not None
+        return table

@@ -15,22 +15,9 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.partitions.events import Holder
 
 Aspect = Literal[
-    "heartbeats",
-    "suspicions",
-    "claims",
-    "merge-verdicts",
-    "owners",
-    "backups",
-    "table-version",
-    "migration-queue",
-    "migration-ends",
-    "losses",
-    "join-list",
-    "cluster-state",
-    "settings",
-    "links",
-    "data",
-]
+    "heartbeats", "suspicions", "claims", "merge-verdicts", "owners", "backups", "table-version", "migration-queue",
+    "migration-ends", "losses", "join-list", "cluster-state", "settings", "links", "data",
+]  # fmt: skip
 """A part of what a member knows and does. The member list is known of every member."""
 
 ASPECTS: frozenset[Aspect] = frozenset(get_args(Aspect))

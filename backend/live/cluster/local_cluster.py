@@ -8,7 +8,7 @@ from typing import Unpack
 
 from quarterdeck.backend.core.commands.commands import KillAt
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
-from quarterdeck.backend.core.membership.context import Stopwatch
+from quarterdeck.backend.core.membership.state import Stopwatch
 from quarterdeck.backend.core.membership.views.identity import Randomness
 from quarterdeck.backend.live.cluster.live_cluster import LiveCluster, Options
 from quarterdeck.backend.live.member.host import Host

@@ -19,7 +19,7 @@ WHOLE_MEASUREMENTS = 500
 """So many of the latest records that measure data are kept as they are. Busy members write one every few seconds.
 
 Of older ones the totals stay, so that they do not push out the records of lists and tables, without which a console that comes
-late sees little; all of it was reported again since (chapter `measure_reports`).
+late sees little; all of it was reported again since (chapter `measuring`).
 """
 
 
@@ -56,7 +56,7 @@ class RecordBuffer:
             self._last_dropped = (dropped.uuid, dropped.seq)
 
     def _shorten(self, place: int) -> None:
-        """Keep only the totals of a measurement; all of it was reported again since (chapter `measure_reports`)."""
+        """Keep only the totals of a measurement; all of it was reported again since (chapter `measuring`)."""
         if place < 0:
             return
         record, size = self._records[place]

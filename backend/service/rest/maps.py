@@ -7,7 +7,7 @@ from urllib.parse import unquote_to_bytes
 from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.responses import Response
 
-from quarterdeck.backend.core.data.calls.map_calls import MOST_ENTRY_BYTES
+from quarterdeck.backend.core.data.map_calls import MOST_ENTRY_BYTES
 from quarterdeck.backend.core.operations import Answer, Get, Operation, Put, Remove
 from quarterdeck.backend.service.http.responses import Denied
 from quarterdeck.backend.service.rest.endpoint import BAD_ESCAPE, RestEndpoint, RestRequest, request_bytes

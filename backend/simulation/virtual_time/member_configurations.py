@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from quarterdeck.backend.core.address import Address, make_address, parse_address, resolve_join_list
 from quarterdeck.backend.core.member import MemberConfiguration
-from quarterdeck.backend.core.membership.context import CLUSTER_NAME
+from quarterdeck.backend.core.membership.state import CLUSTER_NAME
 from quarterdeck.backend.core.properties import Settings
 
 HOST = "127.0.0.1"

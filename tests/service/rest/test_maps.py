@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from quarterdeck.backend.core.data.calls.map_calls import MOST_ENTRY_BYTES
+from quarterdeck.backend.core.data.map_calls import MOST_ENTRY_BYTES
 from quarterdeck.backend.core.properties import Settings
 from tests.service.served_members import Client, ServedMembers, configured, one_member
 from tests.thoroughness import examples

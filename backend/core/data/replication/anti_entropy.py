@@ -1,4 +1,4 @@
-"""Anti-entropy: each owner now and then compares its partitions with their backups, whatever it believes of them (Hazelcast)."""
+"""Anti-entropy: each owner now and then compares its partitions with their backups, whatever it knows about them (Hazelcast)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ def begin(state: MemberState, now: int) -> None:
 
 
 def on_list_changed(state: MemberState, now: int) -> None:
-    """Remember who has left. Its calls may still be on their way, so what is known of them goes some time later."""
+    """Remember members that have left.
+
+    Their calls may still be on their way, so what is known of them is dropped some time later.
+    """
     if state.members is None:
         return
     data = state.data
@@ -31,11 +34,11 @@ def on_list_changed(state: MemberState, now: int) -> None:
 
 
 def on_anti_entropy_timer(state: MemberState, now: int) -> None:
-    """Ask the backups of all owned partitions whether they have the same; forget the calls of those who left long ago."""
+    """Ask the backups of all owned partitions whether they have the same; forget the calls of members that left long ago."""
     _forget_sessions(state, now)
     checks: dict[Address, list[CheckedReplica]] = {}
     for partition, owner_state in state.data.owner_states.items():
-        # An empty one too: a backup may have a write of an owner before this one that nobody else has heard of.
+        # An empty one too: a backup may have a write of an owner before this one that no other member knows.
         if not state.partitions.is_migrating(partition):
             check = backups.checked(state, partition)
             for address in backups.backup_addresses(state, owner_state):
@@ -47,7 +50,7 @@ def on_anti_entropy_timer(state: MemberState, now: int) -> None:
 
 def _forget_sessions(state: MemberState, now: int) -> None:
     data = state.data
-    # Copies of partitions bring sessions along of lives that left before this member came.
+    # Copies of partitions bring sessions along of incarnations that left before this member came.
     for uuid in sorted(
         set().union(*(store.sessions for store in data.stores.values())) - data.incarnations - data.gone.keys()
     ):

@@ -1,32 +1,23 @@
 """Synchronous backups: a write counts when every backup in the row has it (Hazelcast: anti-entropy).
 
-The owner numbers its writes with stamps and sends each to all backups; a backup takes a write only on top of the stamp that it
-was made for, and always says where it stands. So its replica is one that the owner has had, or it is told that it is stale and
-takes the whole partition over (chapter `replica_sync`). Callers hear of nothing that is not safe: what the owner has done waits
-until every backup now in the row has confirmed it. A new owner knows nothing of its backups and asks them first.
+The owner numbers its writes with stamps and sends each to all backups; a backup applies a write only on top of the stamp that
+it was made for, and always answers with its stamp. So its replica is one that the owner has had; otherwise the owner answers
+that it is stale, and it copies the whole partition (chapter `replica_sync`). Callers get no answer that is not safe: what the
+owner has done waits until every backup now in the row has confirmed it. A new owner knows nothing of its backups and asks them
+first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.cluster_profile import allows_promotions
-from quarterdeck.backend.core.data import measuring
-from quarterdeck.backend.core.data.calls import call_results
-from quarterdeck.backend.core.data.messages import (
-    BackupAck,
-    BackupCheck,
-    BackupStale,
-    BackupWrite,
-    CheckedReplica,
-    MapAnswer,
-)
+from quarterdeck.backend.core.data import call_results, measuring, messages
 from quarterdeck.backend.core.data.partition_store import PartitionStore, Stamp
 from quarterdeck.backend.core.data.replication import replica_sync
 from quarterdeck.backend.core.data.state import MemberState, OwnerState
 from quarterdeck.backend.core.operations import Answer
-from quarterdeck.backend.core.partitions.table.partition_table import Replica, Replicas, index_of
+from quarterdeck.backend.core.partitions.table.partition_table import Replica, index_of
 from quarterdeck.backend.core.properties import MILLISECOND_US
 
 BACKUPS = "map-backups"
@@ -49,7 +40,7 @@ CHECKS_IN_A_MESSAGE = 500
 
 
 def begin_owning(state: MemberState, now: int, partition: int) -> None:
-    """Begin to own the partition. What it holds is not safe before the backups have said that they hold it."""
+    """Begin to own the partition. What it holds is not safe before the backups have confirmed that they hold it."""
     assert state.partitions.table is not None
     row = state.partitions.table.rows[partition]
     owner_state = state.data.owner_states[partition] = OwnerState(row, state.data.last_stamp(partition), RESEND_US)
@@ -65,7 +56,9 @@ def end_owning(state: MemberState, now: int, partition: int) -> None:
     if owner_state is None:
         return
     for _, to, answer in owner_state.waiting:
-        reply(state, now, to, MapAnswer(answer.caller, partition, answer.number, (), "the partition has moved"))
+        reply(
+            state, now, to, messages.MapAnswer(answer.caller, partition, answer.number, (), "the partition has moved")
+        )
 
 
 def write(
@@ -87,14 +80,14 @@ def write(
     found = [(map, key, store.find(map, key)) for map, key in changed]
     entries = tuple((map, key, entry) for map, key, entry in found if entry is not None)
     removed = tuple((map, key) for map, key, entry in found if entry is None)
-    message = BackupWrite(partition, previous, store.stamp, entries, removed, caller, number, answers)
+    message = messages.BackupWrite(partition, previous, store.stamp, entries, removed, caller, number, answers)
     owner_state.log.append(message)
     owner_state.written_us.append(now)
     state.send_all(backup_addresses(state, owner_state), message)
     _settle(state, now, partition, owner_state)
 
 
-def answer_when_safe(state: MemberState, now: int, partition: int, to: Address, answer: MapAnswer) -> None:
+def answer_when_safe(state: MemberState, now: int, partition: int, to: Address, answer: messages.MapAnswer) -> None:
     """Answer as soon as all that the replica has now is in every backup."""
     owner_state = state.data.owner_states[partition]
     owner_state.waiting.append((state.data.last_stamp(partition).number, to, answer))
@@ -102,7 +95,7 @@ def answer_when_safe(state: MemberState, now: int, partition: int, to: Address, 
     _settle(state, now, partition, owner_state)
 
 
-def reply(state: MemberState, now: int, to: Address, answer: MapAnswer) -> None:
+def reply(state: MemberState, now: int, to: Address, answer: messages.MapAnswer) -> None:
     """Answer a caller, which may be this member itself."""
     if to == state.address:
         call_results.on_map_answer(state, now, to, answer)
@@ -110,12 +103,12 @@ def reply(state: MemberState, now: int, to: Address, answer: MapAnswer) -> None:
         state.send(to, answer)
 
 
-def on_backup_ack(state: MemberState, now: int, sender: Address, ack: BackupAck) -> None:
+def on_backup_ack(state: MemberState, now: int, sender: Address, ack: messages.BackupAck) -> None:
     """Note where a backup stands."""
     data = state.data
     for partition, position in ack.positions:
         owner_state = data.owner_states.get(partition)
-        if owner_state is None or Replica(sender, ack.backup) not in _backups(state, owner_state.row):
+        if owner_state is None or Replica(sender, ack.backup) not in state.counted_backups(owner_state.row):
             continue
         if _is_of_this_ownership(owner_state, position):
             if position.number > owner_state.confirmed.get(ack.backup, -1):
@@ -124,22 +117,21 @@ def on_backup_ack(state: MemberState, now: int, sender: Address, ack: BackupAck)
                 data.unsafe.pop(partition, None)  # the time to wait begins anew
             _settle(state, now, partition, owner_state)
         elif (partition, ack.backup) not in data.outgoing:
-            state.send(sender, BackupStale(state.uuid, partition, position))
+            state.send(sender, messages.BackupStale(state.uuid, partition, position))
     for partition in ack.not_yet:
         if partition in data.unsafe:
             _look_at(state, partition, min(data.unsafe[partition], now + NOT_YET_US))
 
 
 def on_rows_changed(state: MemberState, now: int, changed: Iterable[int]) -> None:
-    """Rows of partitions that stay with this owner may have other backups now: fewer to wait for, or new ones to ask."""
-    table = state.partitions.table
-    assert table is not None
+    """Adopt changed rows of partitions that stay with this owner: fewer backups to wait for, or new ones to ask."""
+    table = state.table
     for partition in sorted(changed):
         row, owner_state = table.rows[partition], state.data.owner_states.get(partition)
         if owner_state is None or row == owner_state.row or row[0] is None or row[0].uuid != state.uuid:
             continue
         owner_state.row = row
-        here = {backup.uuid for backup in _backups(state, row)}
+        here = {backup.uuid for backup in state.counted_backups(row)}
         owner_state.confirmed = {uuid: number for uuid, number in owner_state.confirmed.items() if uuid in here}
         _settle(state, now, partition, owner_state)
         if partition in state.data.unsafe:
@@ -149,17 +141,17 @@ def on_rows_changed(state: MemberState, now: int, changed: Iterable[int]) -> Non
 def on_backups_timer(state: MemberState, now: int) -> None:
     """Send again what backups have not confirmed; ask those of whom nothing is known."""
     unsafe = state.data.unsafe
-    checks: dict[Address, list[CheckedReplica]] = {}
+    checks: dict[Address, list[messages.CheckedReplica]] = {}
     for partition, due_us in list(unsafe.items()):
         if due_us > now:
             continue
         owner_state = state.data.owner_states[partition]
-        _settle(state, now, partition, owner_state)  # somebody may have left the list
+        _settle(state, now, partition, owner_state)  # a backup may have left the list
         if partition not in unsafe:
             continue
         unsafe[partition] = now + owner_state.delay_us
         owner_state.delay_us = min(2 * owner_state.delay_us, LONGEST_RESEND_US)
-        for backup in _backups(state, owner_state.row):
+        for backup in state.counted_backups(owner_state.row):
             if (partition, backup.uuid) in state.data.outgoing:
                 continue
             if not _send_rest(state, owner_state, backup):
@@ -169,58 +161,36 @@ def on_backups_timer(state: MemberState, now: int) -> None:
         _wake_at(state, min(unsafe.values()))
 
 
-def checked(state: MemberState, partition: int) -> CheckedReplica:
-    """Return what a backup is asked to compare with its own replica."""
+def checked(state: MemberState, partition: int) -> messages.CheckedReplica:
+    """Return the replica that a backup is asked to compare with its own."""
     store = state.data.stores[partition]
-    return CheckedReplica(partition, store.stamp, store.digest)
+    return messages.CheckedReplica(partition, store.stamp, store.digest)
 
 
-def send_checks(state: MemberState, checks: dict[Address, list[CheckedReplica]]) -> None:
+def send_checks(state: MemberState, checks: dict[Address, list[messages.CheckedReplica]]) -> None:
     """Ask each backup about all its partitions, in as few messages as may be."""
-    for address, ones in checks.items():
-        for start in range(0, len(ones), CHECKS_IN_A_MESSAGE):
-            state.send(address, BackupCheck(state.uuid, tuple(ones[start : start + CHECKS_IN_A_MESSAGE])))
+    for address, asked in checks.items():
+        for start in range(0, len(asked), CHECKS_IN_A_MESSAGE):
+            state.send(address, messages.BackupCheck(state.uuid, tuple(asked[start : start + CHECKS_IN_A_MESSAGE])))
 
 
 def backup_addresses(state: MemberState, owner_state: OwnerState) -> tuple[Address, ...]:
     """Return the addresses of the backups of a partition that is owned here."""
-    return tuple(backup.address for backup in _backups(state, owner_state.row))
-
-
-def unconfirmed(state: MemberState, owner_state: OwnerState, number: int) -> Iterator[Address]:
-    """Yield the backups that are not known to have the write with the stamp of this number."""
-    for backup in _backups(state, owner_state.row):
-        if owner_state.confirmed.get(backup.uuid, -1) < number:
-            yield backup.address
+    return tuple(backup.address for backup in state.counted_backups(owner_state.row))
 
 
 def mark_out_of_step(state: MemberState, now: int, partition: int, backup: str) -> None:
-    """Note that a backup is not in step any more: nothing is safe with it."""
+    """Note that a backup is not in step any more, so that nothing is safe with it."""
     owner_state = state.data.owner_states[partition]
     owner_state.confirmed.pop(backup, None)
     _settle(state, now, partition, owner_state)
 
 
-def _backups(state: MemberState, row: Replicas) -> Iterator[Replica]:
-    """Those whose word counts.
-
-    While the state of the cluster keeps the names of those who left in the rows, lives off the list are not waited for: they
-    never come back, and nobody is promoted meanwhile. Otherwise the row alone counts, for the list may come later than the row.
-    """
-    backups = (replica for replica in row[1:] if replica is not None)
-    if allows_promotions(state.standing.state):
-        return backups
-    return (
-        backup
-        for backup in backups
-        if (peer := state.peers.get(backup.address)) is not None and peer.uuid == backup.uuid
-    )
-
-
 def _settle(state: MemberState, now: int, partition: int, owner_state: OwnerState) -> None:
-    """See what is safe now: forget it in the log, answer those who waited for it."""
+    """Forget what is safe now in the log, and answer the callers that waited for it."""
     last = state.data.last_stamp(partition).number
-    safe = min((owner_state.confirmed.get(backup.uuid, 0) for backup in _backups(state, owner_state.row)), default=last)
+    positions = (owner_state.confirmed.get(backup.uuid, 0) for backup in state.counted_backups(owner_state.row))
+    safe = min(positions, default=last)
     while owner_state.log and owner_state.log[0].stamp.number <= safe:
         owner_state.base = owner_state.log.popleft().stamp
         owner_state.written_us.popleft()
@@ -247,7 +217,10 @@ def _wake_at(state: MemberState, at_us: int) -> None:
 
 
 def _send_rest(state: MemberState, owner_state: OwnerState, backup: Replica) -> bool:
-    """Send the writes that the backup is not known to have. False when there are none, and yet it is not known to be in step."""
+    """Send the writes that the backup is not known to have.
+
+    Return False when there are none, and yet it is not known to be in step.
+    """
     confirmed = owner_state.confirmed.get(backup.uuid)
     for message in owner_state.log:
         if confirmed is None or message.stamp.number > confirmed:
@@ -262,20 +235,20 @@ def _is_of_this_ownership(owner_state: OwnerState, position: Stamp) -> bool:
 # The backup
 
 
-def on_backup_write(state: MemberState, now: int, sender: Address, message: BackupWrite) -> None:
-    """Take the owner's write if it fits, and say where this replica stands."""
+def on_backup_write(state: MemberState, now: int, sender: Address, message: messages.BackupWrite) -> None:
+    """Apply the owner's write if it fits, and answer with the stamp of this replica."""
     partition = message.partition
     store = _replica_of(state, partition, Replica(sender, message.stamp.writer))
     if store is None:
-        state.send(sender, BackupAck(state.uuid, (), (partition,)))
+        state.send(sender, messages.BackupAck(state.uuid, (), (partition,)))
         return
     _apply_in_order(state, store, message)
     measuring.count_backup_write(state, now)
-    state.send(sender, BackupAck(state.uuid, ((partition, store.stamp),)))
+    state.send(sender, messages.BackupAck(state.uuid, ((partition, store.stamp),)))
 
 
-def _apply_in_order(state: MemberState, store: PartitionStore, message: BackupWrite) -> None:
-    """Take the write, and those that wait for it. One that has overtaken others waits for them, but for no other owner's."""
+def _apply_in_order(state: MemberState, store: PartitionStore, message: messages.BackupWrite) -> None:
+    """Apply the write, and those that wait for it. One that has overtaken others waits for them, but for no other owner's."""
     early = state.data.early.setdefault(message.partition, {})
     for stamp, one in list(early.items()):
         if one.stamp.writer != message.stamp.writer or stamp.number < store.stamp.number or len(early) > MOST_EARLY:
@@ -287,7 +260,7 @@ def _apply_in_order(state: MemberState, store: PartitionStore, message: BackupWr
         del state.data.early[message.partition]
 
 
-def _apply(store: PartitionStore, message: BackupWrite) -> None:
+def _apply(store: PartitionStore, message: messages.BackupWrite) -> None:
     for map, key, entry in message.entries:
         store.put(map, key, entry)
     for map, key in message.removed:
@@ -296,8 +269,8 @@ def _apply(store: PartitionStore, message: BackupWrite) -> None:
     store.stamp = message.stamp
 
 
-def on_backup_check(state: MemberState, now: int, sender: Address, message: BackupCheck) -> None:
-    """Say where these replicas stand. One that has the owner's stamp and other data is dirty, and wants a copy."""
+def on_backup_check(state: MemberState, now: int, sender: Address, message: messages.BackupCheck) -> None:
+    """Answer with the stamps of these replicas. One that has the owner's stamp and other data is dirty, and needs a copy."""
     positions: list[tuple[int, Stamp]] = []
     not_yet: list[int] = []
     for check in message.checks:
@@ -313,10 +286,10 @@ def on_backup_check(state: MemberState, now: int, sender: Address, message: Back
                 replica_sync.on_equal(state, now, check.partition, sender)
             positions.append((check.partition, store.stamp))
     if positions or not_yet:
-        state.send(sender, BackupAck(state.uuid, tuple(positions), tuple(not_yet)))
+        state.send(sender, messages.BackupAck(state.uuid, tuple(positions), tuple(not_yet)))
 
 
-def on_backup_stale(state: MemberState, now: int, sender: Address, message: BackupStale) -> None:
+def on_backup_stale(state: MemberState, now: int, sender: Address, message: messages.BackupStale) -> None:
     """Ask for a whole copy, since the owner cannot go on from here, unless this backup was brought in step meanwhile."""
     store = _replica_of(state, message.partition, Replica(sender, message.owner))
     if store is not None and store.stamp == message.position:

@@ -1,7 +1,7 @@
 """The owner sends a whole partition to a backup that is out of step (the backup's side: `replica_sync`).
 
-The partition takes no writes meanwhile. Little is lost by that, for no write can be confirmed as long as a backup in the row is
-out of step; and the copy, made chunk by chunk, is of one moment. If the backup falls silent, writes are taken again.
+The partition accepts no writes meanwhile. Little is lost by that, for no write can be confirmed as long as a backup in the row is
+out of step; and the copy, made chunk by chunk, is of one moment. If the backup falls silent, writes are accepted again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ GIVE_UP_US = 5 * SECOND_US
 
 
 def is_sending(state: MemberState, partition: int) -> bool:
-    """Whether a copy of the partition is under way, so that it takes no writes."""
+    """Return whether a copy of the partition is under way, so that it accepts no writes."""
     return any(one == partition for one, _ in state.data.outgoing)
 
 
@@ -67,16 +67,15 @@ def stop(state: MemberState, partition: int) -> None:
 
 
 def on_table_changed(state: MemberState, now: int) -> None:
-    """Whoever is no backup any more gets nothing."""
-    table = state.partitions.table
-    assert table is not None
+    """Stop copies to members that are no backups any more."""
+    table = state.table
     for (partition, backup), outgoing in list(state.data.outgoing.items()):
         if outgoing.receiver not in table.rows[partition][1:]:
             del state.data.outgoing[partition, backup]
 
 
 def on_sending_timer(state: MemberState, now: int) -> None:
-    """Send again what was not acknowledged; give up on those who are silent."""
+    """Send again what was not acknowledged; give up silent backups."""
     for (partition, backup), outgoing in list(state.data.outgoing.items()):
         if outgoing.give_up_us <= now:
             del state.data.outgoing[partition, backup]

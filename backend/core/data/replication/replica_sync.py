@@ -1,8 +1,8 @@
-"""A backup that is out of step takes its whole partition over from the owner (Hazelcast: anti-entropy).
+"""A backup that is out of step copies its whole partition from the owner (Hazelcast: anti-entropy).
 
-The owner's side is `replica_sending`. A few partitions are taken over at a time, and none that is migrating here. What comes is
-staged beside the present replica, which goes only when all has come, and only if it has not changed meanwhile: then the copy is
-out of date.
+The owner's side is `replica_sending`. A few partitions are copied at a time, and none that is migrating here. The copy is staged
+beside the present replica, and replaces it when it is complete, if the replica has not changed meanwhile: then the copy is out of
+date.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ def on_migrated_here(state: MemberState, now: int, partition: int) -> None:
 
 
 def on_equal(state: MemberState, now: int, partition: int, owner: Address) -> None:
-    """Note that the owner has found this replica equal to its own. A copy that is wanted still decides by itself."""
+    """Note that the owner has found this replica equal to its own. A copy that is wanted is not affected."""
     if partition not in state.data.stale and partition not in state.data.incoming:
         confirm_in_step(state, now, partition, owner)
 
 
 def end_copies(state: MemberState, partition: int) -> None:
-    """Want no whole copy of a partition that migrates, or whose owner has changed. It may still be out of step."""
+    """Drop the whole copy of a partition that migrates, or whose owner has changed. It may still be out of step."""
     state.data.stale.pop(partition, None)
     state.data.incoming.pop(partition, None)
 
@@ -82,7 +82,7 @@ def on_table_changed(state: MemberState, now: int) -> None:
 
 
 def on_sync_chunk(state: MemberState, now: int, sender: Address, chunk: SyncChunk) -> None:
-    """Take the next chunk in. A copy that is not wanted any more is told to end."""
+    """Stage the next chunk. The sender of a copy that is not wanted any more is asked to end it."""
     incoming = state.data.incoming.get(chunk.partition)
     if incoming is None or incoming.token != chunk.token:
         state.send(sender, SyncAck(chunk.partition, chunk.token, chunk.number, True))
@@ -103,7 +103,7 @@ def on_sync_chunk(state: MemberState, now: int, sender: Address, chunk: SyncChun
 
 
 def on_sync_timer(state: MemberState, now: int) -> None:
-    """Where nothing comes, ask again under a new token, after those that wait; begin what can begin now."""
+    """Ask again under a new token where nothing comes, after those that wait; begin what can begin now."""
     for partition, incoming in list(state.data.incoming.items()):
         if incoming.ask_again_us <= now:
             del state.data.incoming[partition]
@@ -147,7 +147,7 @@ def _ask(state: MemberState, now: int, partition: int, owner: Replica) -> None:
 
 
 def _owner(state: MemberState, partition: int) -> Replica | None:
-    """Whose backup this member is; None when it is no backup."""
+    """Return the owner whose backup this member is; None when it is no backup."""
     table = state.partitions.table
     if table is None or partition not in state.data.stores:
         return None

@@ -1,7 +1,7 @@
-"""A partition's store as a row of chunks, and back: for migrations and for backups that are out of step.
+"""A partition's store as a series of chunks, and back: for migrations and for backups that are out of step.
 
 The chunks are made as they are asked for, so no call does more than about one chunk of work however much there is. The store must
-not be written meanwhile: its owner sees to that.
+not be written meanwhile: its owner prevents that.
 """
 
 from __future__ import annotations
@@ -83,16 +83,16 @@ def _pop_entries(entries: dict[str, StoredEntry], keys: list[str], chunk_bytes: 
 
 @dataclass(slots=True)
 class Staging:
-    """A store that is being taken over, beside the one that is there. `store` stays None if that one is just as good."""
+    """A store that is being copied, beside the present one. `store` stays None if that one is equal."""
 
     store: PartitionStore | None = None
     complete: bool = False
     head: StoreHead | None = None
 
     def receive(self, chunk: bytes, present: PartitionStore | None) -> bool:
-        """Take the next chunk in. True when nothing more is needed.
+        """Add the next chunk. Return whether nothing more is needed.
 
-        Raises `msgspec.DecodeError` when it is no chunk, ValueError when what came is not what the head has promised.
+        Raises `msgspec.DecodeError` when it is no chunk, ValueError when the content is not what the head has announced.
         """
         content = _decoder.decode(chunk)
         if isinstance(content, StoreHead):

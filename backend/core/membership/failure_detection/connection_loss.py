@@ -18,7 +18,7 @@ CONNECTION = "connection:"
 
 
 def on_unreachable(state: Membership, now: int, address: Address, reason: str) -> None:
-    """Count a fault. Those that come while the next try is due already are the same one."""
+    """Count a fault. Faults that come while the next try is already due are the same one."""
     peer = state.peers.get(address)
     if peer is None or peer.uuid in state.suspicions or state.timers.is_set(CONNECTION + address):
         return
@@ -32,7 +32,7 @@ def on_unreachable(state: Membership, now: int, address: Address, reason: str) -
 
 
 def on_connection_timer(state: Membership, now: int, address: Address) -> None:
-    """Try the link again. The answer makes the faults void, another failure is the next one.
+    """Try the link again. An answer clears the faults, another failure is the next one.
 
     A heartbeat that came meanwhile may have been on its way when its sender died, so the link is tried all the same.
     """
@@ -42,6 +42,6 @@ def on_connection_timer(state: Membership, now: int, address: Address) -> None:
 
 
 def on_installed(state: Membership, now: int, fact: Installed) -> None:
-    """Nobody tries to reach those who are gone."""
+    """Stop trying to reach members that are gone."""
     for address in fact.gone:
         state.timers.clear(CONNECTION + address)

@@ -34,7 +34,7 @@ def send(
 
 
 def on_heartbeat_for_joiner(state: Membership, search: JoinSearch, now: int, sender: Address, beat: Heartbeat) -> None:
-    """Answer a heartbeat to a member that has no list: it is meant for an earlier incarnation, or is early."""
+    """Answer a heartbeat to a member that has no list: it is meant for an earlier incarnation, or comes too early."""
     if beat.to_uuid != state.uuid:
         stranger = ListMetadata(sender, beat.uuid, beat.master, beat.version)
         send(state, now, stranger, "heartbeat-for-earlier-incarnation")
@@ -54,11 +54,13 @@ def on_stray_heartbeat(state: Membership, doing: Doing, now: int, sender: Addres
 
 
 def on_complaint(state: Membership, leading: Leading, now: int, sender: Address, complaint: HeartbeatComplaint) -> None:
-    """Judge between two members as the master: the one that is no valid follower is to go its own way, or both are."""
+    """Judge between two members as the master: one that does not follow this master is asked to go its own way."""
     one, other = complaint.complainer, complaint.complainee
     if one.address == other.address:
         return
-    one_valid, other_valid = _is_follower(state, one), _is_follower(state, other)
+    one_valid, other_valid = (
+        state.is_listed(party.address, party.uuid) and party.master == state.address for party in (one, other)
+    )
     if one_valid and other_valid:
         publishing.publish_to(state, one.address)
         publishing.publish_to(state, other.address)
@@ -97,8 +99,3 @@ def on_explicit_suspicion(
 
 def _ignore(state: Membership, now: int, sender: Address, cause: SeparationAnswer, reason: str) -> None:
     state.record(now, ExplicitSuspicionReceived(sender, False, reason, cause))
-
-
-def _is_follower(state: Membership, party: ListMetadata) -> bool:
-    peer = state.peers.get(party.address)
-    return peer is not None and peer.uuid == party.uuid and party.master == state.address

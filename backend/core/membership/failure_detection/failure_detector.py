@@ -1,7 +1,7 @@
 """Failure detectors: is a member alive, judged by the heartbeats that came from it (Hazelcast: failure detectors).
 
-One detector watches one member. Its birth counts like a heartbeat for the silence that follows, so that a member that never
-sends one is found out too.
+One detector watches one member. Its start counts as a heartbeat for the silence that follows, so that a member that never
+sends one is suspected too.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.core.timers import Instant
 
 INTERVALS_MISSED = 3
-"""A heartbeat is not late before so many intervals, however short the timeout is: one that got lost is no reason to talk."""
+"""A heartbeat is late after so many intervals at the earliest, however short the timeout is: a single lost one does
+not matter.
+"""
 
 
 @dataclass(slots=True)
@@ -30,7 +32,7 @@ class DeadlineDetector:
         self.last_heard_us = now
 
     def restart(self, now: int) -> None:
-        """Begin anew: the observer itself stood still, so the silence until now says nothing of the member."""
+        """Begin anew: the observer itself stood still, so the silence until now says nothing about the member."""
         self.last_heard_us = now
 
     def adopt(self, settings: Settings) -> None:
@@ -97,7 +99,7 @@ class PhiAccrualDetector(Struct, array_like=True):
         self.last_heard_us = now
 
     def restart(self, now: int) -> None:
-        """Begin anew: the observer itself stood still, so the silence until now says nothing of the member."""
+        """Begin anew: the observer itself stood still, so the silence until now says nothing about the member."""
         self.beaten = False
         self.last_heard_us = now
 
@@ -130,7 +132,7 @@ class PhiAccrualDetector(Struct, array_like=True):
         return (max(odds, 0.0) + log1p(exp(-abs(odds)))) / LOG_10
 
     def _learn(self, interval_us: int) -> None:
-        """Take one interval into the ring, and the running sums with it: as quick for a long history as for a short one."""
+        """Put one interval into the ring and update the running sums: as quick for a long history as for a short one."""
         self.sum_us += interval_us
         self.square_sum += interval_us * interval_us
         if len(self.intervals_us) < self.sample_size:
@@ -163,7 +165,7 @@ class Peer:
     faults: int = 0
     """Connection faults in a row (chapter `connection_loss`)."""
     late: bool = False
-    """Whether its heartbeat was said to be late (chapter `heartbeat_lateness`)."""
+    """Whether its heartbeat was recorded as late (chapter `silence`)."""
 
 
 def detector(settings: Settings, now: int) -> FailureDetector:

@@ -3,8 +3,8 @@
 See Emergent Leader, Avoiding all-to-all heartbeating; Decisions: Heartbeat topology.
 
 The members of the list form a ring. Each watches the next few that it does not suspect, and every slave watches the master too. A
-watcher tells everybody whom it found silent, and tells it again until that member is off the list or heard of again. Whoever is
-told asks the member itself, for the link of the watcher may be all that is broken.
+watcher reports a silent member to all others, and repeats that until the member is off the list or heard of again. A member that
+gets the report asks the silent member itself, for only the link of the watcher may be broken.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ def receivers(state: Membership) -> Iterator[tuple[Address, Peer]]:
 
 
 def findings(state: Membership, now: int, silent: dict[Address, Evidence]) -> dict[Address, Evidence]:
-    """Whom to suspect of those that this member has found silent.
+    """Return the members to suspect, of those that this member has found silent.
 
-    On a ring a silent member may only not know that it is watched from here. So it is asked once, and suspected when it does
-    not reply until the next look.
+    On a ring a silent member may only not know that it is watched from here. So it is asked once, and suspected when it has not
+    replied until the next look.
     """
     if state.settings.heartbeat_topology == "all":
         return silent
@@ -90,7 +90,7 @@ def on_link_proven(state: Membership, now: int, fact: LinkProven) -> None:
 
 
 def on_installed(state: Membership, now: int, fact: Installed) -> None:
-    """Nothing that was found about incarnations that are gone is true of the next ones at their addresses."""
+    """Forget what was found about incarnations that are gone: it does not apply to the next ones at their addresses."""
     for address in fact.gone:
         state.reported_silent.pop(address, None)
         state.asked_silent.discard(address)
@@ -98,14 +98,14 @@ def on_installed(state: Membership, now: int, fact: Installed) -> None:
 
 
 def first_hand(state: Membership) -> tuple[Address, ...]:
-    """Whom this member suspects by its own evidence; what it was only told of, others report themselves."""
-    told = state.settings.heartbeat_topology == "ring"
+    """Return the members that this member suspects by its own evidence. Others report the rest themselves."""
+    on_ring = state.settings.heartbeat_topology == "ring"
     suspected = state.suspected_addresses
-    return tuple(address for address in suspected if address in state.first_hand_suspects) if told else suspected
+    return tuple(address for address in suspected if address in state.first_hand_suspects) if on_ring else suspected
 
 
 def report_findings(state: Membership, now: int) -> None:
-    """Tell everybody, at each heartbeat, whom this member has found silent."""
+    """Report to all others, at each heartbeat, the members that this one has found silent."""
     if not state.first_hand_suspects:
         return
     for address in sorted(state.first_hand_suspects):
@@ -134,13 +134,13 @@ def on_failure_report(state: Membership, doing: Doing, now: int, sender: Address
         suspicion.clear(state, now, report.suspect, "report-withdrawn", f"{sender} hears of it again")
     elif peer.uuid not in state.suspicions and not _hears(state, now, report.suspect):
         if report.suspect not in state.reported_silent:
-            told = f"{sender} reports: {report.reason}"
-            state.reported_silent[report.suspect] = Evidence(report.cause, told, report.silence, sender)
+            text = f"{sender} reports: {report.reason}"
+            state.reported_silent[report.suspect] = Evidence(report.cause, text, report.silence, sender)
             link_probes.probe(state, report.suspect, peer.uuid)
 
 
 def suspect_reported_silent(state: Membership, now: int) -> None:
-    """At the next heartbeat: those who have not answered this member either are suspected."""
+    """Suspect, at the next heartbeat, the reported members that have not answered this member either."""
     if state.reported_silent:
         reported_silent, state.reported_silent = state.reported_silent, {}
         state.report(EvidenceFound(reported_silent))

@@ -70,7 +70,7 @@ def send_round(state: Membership) -> None:
 
 
 def on_heartbeat(state: Membership, doing: Doing, now: int, sender: Address, beat: Heartbeat) -> None:
-    """Its sender is alive. This is the hottest path of the whole core."""
+    """Note that the sender is alive. This is the hottest path of the whole core."""
     peer = state.peers.get(sender)
     if peer is None or peer.uuid != beat.uuid or beat.to_uuid != state.uuid:
         if beat.to_uuid == state.uuid and mastership_claim.heard_of_asked(state, now, sender, beat.uuid):
@@ -98,7 +98,7 @@ def on_heartbeat(state: Membership, doing: Doing, now: int, sender: Address, bea
 
 
 def _look_for_silence(state: Membership, now: int) -> None:
-    """Find the silent and the late, and the time before which looking again is of no use."""
+    """Find the silent and the late members, and the time before which looking again is of no use."""
     silent: dict[Address, Evidence] = {}
     until_us = NEVER
     late_after_us = state.late_after_us

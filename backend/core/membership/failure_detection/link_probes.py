@@ -1,9 +1,9 @@
 """Link probes: a question whose answer proves a link in both directions (Decisions: Readmission).
 
-Four chapters need such proof: suspects are probed now and then, because two members that suspect one another send no
-heartbeats that could clear it; a joiner that the master holds back proves its links before it is let in; and so do the members of
-a cluster before it merges into another; whoever asks for the cluster in the place of a member proves that it lives. Probes are
-repeated with a growing delay, so they never flood a link that stays down.
+Four chapters need such proof. Suspects are probed now and then, because two members that suspect one another send no
+heartbeats that could clear it. A joiner that the master holds back proves its links before it is admitted, and so do the members
+of a cluster before it merges into another. An incarnation that asks to join at the address of a listed member proves that it is
+alive. Probes are repeated with a growing delay, so they never flood a link that stays down.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def on_suspected(state: Membership, now: int, fact: SuspectedFact) -> None:
 
 
 def on_probe_timer(state: Membership, now: int) -> None:
-    """Probe the suspects that are due; those that are suspected no more are forgotten."""
+    """Probe the suspects that are due, and forget those that are suspected no more."""
     for address in [suspect for suspect in state.probing if not state.suspects(suspect)]:
         del state.probing[address]
     for address, probing in state.probing.items():
@@ -104,7 +104,7 @@ def prove(state: Membership, now: int, asked_by: Address, request: ProveLinks) -
 
 
 def on_proof_timer(state: Membership, now: int) -> None:
-    """Half-way ask again, for a probe may be lost; then report who is missing."""
+    """Ask again half-way, for a probe may be lost; then report the members whose replies are missing."""
     proof = state.link_proof
     if proof is None:
         return

@@ -1,9 +1,10 @@
-"""Master confirmation: a slave tells its master now and then that it still follows it.
+"""Master confirmation: a slave confirms to its master now and then that it still follows it.
 
 See Cluster Service Consistency Improvements, Terminology; Decisions: Master confirmation.
 
-A master removes a slave that stays silent for too long, although its heartbeats may come: it follows somebody else. A member that
-is confirmed without being that slave's master asks to be suspected, so that nobody follows a member that leads nobody.
+A master removes a slave that does not confirm for too long, although its heartbeats may come: it follows another master. A member
+that gets a confirmation without being that slave's master asks to be suspected, so that it is not
+followed in vain.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ CONFIRMATION = "confirmation"
 
 
 def on_confirmation_timer(state: Membership, now: int) -> None:
-    """Confirm, or look for those who have not. A master that stood still itself looks at nobody."""
+    """Confirm to the master; or, as the master, remove those that have not confirmed.
+
+    A master that stood still removes no member.
+    """
     discount_own_pause(state, now)
     if state.is_master:
         for peer in state.peers.values():
@@ -46,7 +50,7 @@ def on_confirmation_timer(state: Membership, now: int) -> None:
 def on_confirmation(
     state: Membership, doing: Leading | Claim, now: int, sender: Address, confirmation: MasterConfirmation
 ) -> None:
-    """Note that a slave confirms, or believes that it does. While a claim runs it is not sent what it lacks."""
+    """Note that a slave confirms, or believes that it does. While a claim runs the slave is not sent the list that it lacks."""
     peer = state.peers.get(sender)
     if confirmation.to_uuid != state.uuid:
         return

@@ -1,7 +1,8 @@
-"""Heartbeats that stay away, told before their sender is suspected: who is close to it.
+"""How a member judges silence: heartbeats that are late, and its own pauses (Hazelcast: clocks).
 
-A member says once that a heartbeat is late, and once that this is over; in a healthy cluster it says nothing. The product logs
-the same ("not receiving any heartbeats from"), and acts on it as little.
+A member records once that a heartbeat is late, before it suspects the sender, and once that this is over; in a healthy cluster
+it records nothing. The product logs the same ("not receiving any heartbeats from"), and acts on it as little. A member that stood
+still itself suspects no member: the silence that it sees is its own.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from quarterdeck.backend.core.membership.state import Membership
 
 
 def look_at(state: Membership, now: int, address: Address, peer: Peer) -> None:
-    """Say so when the silence of a member that is not suspected has become late, or is not late any more."""
+    """Record that the silence of a member that is not suspected has become late, or is not late any more."""
     silence_us = peer.detector.silence_us(now)
     late = silence_us >= state.late_after_us
     if late and not peer.late:
@@ -29,11 +30,8 @@ def end_lateness(state: Membership, now: int, address: Address, peer: Peer, sile
     state.record(now, HeartbeatLate(address, peer.uuid, silence_us, state.settings.max_no_heartbeat_us, True))
 
 
-# Observer
-
-
 def discount_own_pause(state: Membership, now: int) -> None:
-    """If this member has stood still, nobody's silence counts until now, and nobody was late with anything."""
+    """Start all silences and deadlines anew if this member has stood still: it could not hear the others."""
     pause_us = now - state.last_round_us
     if pause_us < state.pause_us:
         return
@@ -52,6 +50,6 @@ def discount_own_pause(state: Membership, now: int) -> None:
 
 
 def await_confirmations(state: Membership, now: int) -> None:
-    """Nobody is late with a master confirmation: this member has just become master, or has stood still itself."""
+    """Let all confirmations count from now on: this member has just become master, or has stood still."""
     for peer in state.peers.values():
         peer.confirmed_us = now

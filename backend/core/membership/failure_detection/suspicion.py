@@ -3,8 +3,8 @@
 See Cluster Service Consistency Improvements, Member Suspicion & Removal; Hazelcast: explicit suspicion and removal by the
 master.
 
-The same evidence has two outcomes: the master takes the member off the list at once and publishes; a slave only marks it, tells
-nobody but its master, and stops sending it heartbeats. Whoever suspects all who are older than itself claims mastership.
+The same evidence has two outcomes. The master takes the member off the list at once and publishes. A slave only marks it, reports
+that to no member but its master, and stops sending it heartbeats. A slave that suspects all older members claims mastership.
 """
 
 from __future__ import annotations
@@ -13,21 +13,14 @@ from collections.abc import Mapping
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import ClearanceCause, Evidence, HeldSuspicion
+from quarterdeck.backend.core.membership import facts
 from quarterdeck.backend.core.membership.events import MemberRemoved, SuspicionCleared, SuspicionRaised
-from quarterdeck.backend.core.membership.facts import (
-    EvidenceFound,
-    LinkProven,
-    LostInMerge,
-    Removed,
-    SuspectedFact,
-    SuspicionEnded,
-)
 from quarterdeck.backend.core.membership.messages import Leave
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.views import publishing
 
 
-def on_evidence(state: Membership, now: int, fact: EvidenceFound) -> None:
+def on_evidence(state: Membership, now: int, fact: facts.EvidenceFound) -> None:
     """Act on evidence against members, all at once: the master publishes one list, a slave claims knowing them all."""
     known = {address: found for address, found in fact.evidence.items() if address in state.peers}
     if not known or state.members is None:
@@ -42,7 +35,7 @@ def on_evidence(state: Membership, now: int, fact: EvidenceFound) -> None:
         state.record(now, raised, found.because)
         state.suspicions[uuid] = HeldSuspicion(address, found._replace(because=state.latest_record))
     state.beliefs_changed()
-    state.report(SuspectedFact(newly))
+    state.report(facts.SuspectedFact(newly))
 
 
 def clear(state: Membership, now: int, address: Address, cause: ClearanceCause, reason: str) -> bool:
@@ -58,7 +51,7 @@ def clear(state: Membership, now: int, address: Address, cause: ClearanceCause, 
     raised = state.suspicions.pop(uuid)
     state.beliefs_changed()
     state.record(now, SuspicionCleared(address, uuid, reason, cause), raised.evidence.because)
-    state.report(SuspicionEnded(address, uuid))
+    state.report(facts.SuspicionEnded(address, uuid))
     return True
 
 
@@ -69,8 +62,8 @@ def may_clear(state: Membership, address: Address) -> bool:
     return all(older.address != address for older in state.members.older_than(state.master))
 
 
-def on_link_proven(state: Membership, now: int, fact: LinkProven) -> None:
-    """Two members that suspect one another send no heartbeats: the reply to a probe ends that."""
+def on_link_proven(state: Membership, now: int, fact: facts.LinkProven) -> None:
+    """Stop suspecting a member that has replied to a probe: two members that suspect one another send no heartbeats."""
     peer = state.peers.get(fact.address)
     if fact.knows_us and state.suspects(fact.address) and peer is not None and peer.uuid == fact.uuid:
         if clear(state, now, fact.address, "probe-reply", "its reply to a probe proves the link both ways"):
@@ -79,17 +72,16 @@ def on_link_proven(state: Membership, now: int, fact: LinkProven) -> None:
 
 def on_leave(state: Membership, now: int, sender: Address, goodbye: Leave) -> None:
     """Note that a member stops gracefully."""
-    peer = state.peers.get(sender)
-    if peer is not None and peer.uuid == goodbye.uuid:
-        state.report(EvidenceFound({sender: Evidence("goodbye", "it said goodbye")}))
+    if state.is_listed(sender, goodbye.uuid):
+        state.report(facts.EvidenceFound({sender: Evidence("goodbye", "it said goodbye")}))
 
 
 def _remove(state: Membership, now: int, evidence: Mapping[Address, Evidence]) -> None:
     assert state.members is not None
     gone = frozenset(evidence)
     merge = state.merge
-    if merge is not None and merge.phase == "telling":
-        state.report(LostInMerge(gone))  # no version may pass the winner's any more
+    if merge is not None and merge.phase == "ordering":
+        state.report(facts.LostInMerge(gone))  # no version may pass the winner's any more
         return
     for address, found in evidence.items():
         removed = MemberRemoved(
@@ -99,4 +91,4 @@ def _remove(state: Membership, now: int, evidence: Mapping[Address, Evidence]) -
     latest = state.latest_record
     publishing.install(state, now, state.members.without(gone), state.address, "removal", because=latest)
     publishing.publish(state)
-    state.report(Removed(gone))
+    state.report(facts.Removed(gone))

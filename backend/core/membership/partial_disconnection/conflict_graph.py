@@ -47,7 +47,9 @@ def explain_conflicts(
     rest = disputes[SHOWN_DISPUTES:]
     if rest:
         gone = sum((dispute.members & ~dispute.stay).bit_count() for dispute in rest)
-        texts.append(f"{len(rest)} more disputes are settled likewise; they cost {_members(gone)}.")
+        texts.append(
+            f"{len(rest)} more disputes are settled likewise; they cost {gone} member{'' if gone == 1 else 's'}."
+        )
     if not all(dispute.proven for dispute in disputes):
         texts.append("The search was cut short, so there may be a better choice than this best one found.")
     return " ".join(texts)
@@ -120,10 +122,6 @@ def shortened(names: Iterable[str]) -> str:
     listed = list(names)
     more = len(listed) - SHOWN_NAMES
     return ", ".join(listed[:SHOWN_NAMES]) + (f" and {more} more" if more > 0 else "")
-
-
-def _members(count: int) -> str:
-    return f"{count} member{'' if count == 1 else 's'}"
 
 
 WORK_BUDGET = 600_000

@@ -103,7 +103,8 @@ class Branching:
                 return best
             if graph.gained + self._bound(graph, graph.alive) <= floor:
                 return best
-            parts = self._parts(graph)
+            self._effort.spend(graph.alive.bit_count())
+            parts = components(graph.adjacent, graph.alive)
             if len(parts) > 1:
                 found = self._beat_by_parts(graph, parts, floor, depth)
                 return best if found is None else found
@@ -153,11 +154,6 @@ class Branching:
                     heaviest = weight[vertex]
             total += heaviest
         return total
-
-    def _parts(self, graph: ShrinkingGraph) -> list[int]:
-        """Return the connected components."""
-        self._effort.spend(graph.alive.bit_count())
-        return components(graph.adjacent, graph.alive)
 
     def _busiest(self, graph: ShrinkingGraph) -> int:
         """Return the vertex with most neighbours: choosing it, or not, simplifies most."""

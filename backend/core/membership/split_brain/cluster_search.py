@@ -3,8 +3,8 @@
 See Split-brain Recovery Improvements; Emergent Leader, Recovering from split brain; Hazelcast: split brain.
 
 Every master looks now and then at all addresses where another cluster may be: its join list and those it remembers. It shows its
-cluster to whoever is there. Another master shows its own in turn, and both come to the same decision; a member that leads nothing
-names its master, which is asked at once. The loser acts whichever side began. A master always knows why it is not merging.
+cluster to the member there. Another master shows its own in turn, and both come to the same decision; a slave names its master,
+which is asked at once. The loser acts whichever side began. A master always knows why it is not merging.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ NOTHING: Reason[ObstacleCause] = Reason("", "")
 SEARCH = "search"
 """Name of the timer of the search for other clusters."""
 
-TOLD_WITHIN = 4
-"""A search that is off by less than this part of the time between two of them is as it was told."""
+ANNOUNCED_WITHIN = 4
+"""A search that is off by less than this part of the time between two of them counts as announced."""
 
 
 def on_mastership(state: Membership, now: int, fact: BecameMaster) -> None:
@@ -51,19 +51,19 @@ def on_mastership(state: Membership, now: int, fact: BecameMaster) -> None:
 
 
 def plan_search(state: Membership, now: int, due_us: int) -> None:
-    """Look for other clusters at `due_us`, and tell that unless it follows from what was told before."""
+    """Look for other clusters at `due_us`, and record that unless it follows from what was announced before."""
     state.timers.set(SEARCH, due_us)
-    told_us, every_us = state.search_told
+    announced_us, every_us = state.search_announced
     if every_us == state.settings.merge_next_run_delay_us:
-        off_us = (due_us - told_us) % every_us
-        if min(off_us, every_us - off_us) <= every_us // TOLD_WITHIN:
+        off_us = (due_us - announced_us) % every_us
+        if min(off_us, every_us - off_us) <= every_us // ANNOUNCED_WITHIN:
             return
-    state.search_told = due_us, state.settings.merge_next_run_delay_us
+    state.search_announced = due_us, state.settings.merge_next_run_delay_us
     state.record(now, SearchPlanned(due_us - now, state.settings.merge_next_run_delay_us))
 
 
 def on_search_timer(state: Membership, now: int) -> None:
-    """Search again. A cluster that is still frozen for a merge that came to nothing is thawed first."""
+    """Search again. The state of a cluster that is still frozen for a merge that came to nothing is restored first."""
     leading, thawed = state.doing, state.standing.thawed
     if isinstance(leading, Leading):
         if thawed is not None and leading.merge is None and leading.state_change is None:
@@ -73,7 +73,7 @@ def on_search_timer(state: Membership, now: int) -> None:
 
 
 def search(state: Membership, leading: Leading, now: int) -> None:
-    """Show this cluster to everybody who may belong to another; or say why not. Nobody looks who merges."""
+    """Show this cluster to all members that may belong to another; or record why not. A cluster that merges does not search."""
     if leading.merge is not None:
         return
     obstacle = _obstacle(state, leading)
@@ -84,15 +84,13 @@ def search(state: Membership, leading: Leading, now: int) -> None:
     readmission.forget_old(state, now)
     candidates = tuple(address for address in possible_addresses(state, now) if address not in state.peers)
     if not candidates:
-        # Who has never lost a member has nobody to look for.
-        nobody = "every address that it knows is a member already; edit the join list to name others"
-        explain(state, now, Reason("nobody-known", nobody) if state.left else NOTHING)
+        # A cluster that has never lost a member has none to look for.
+        known = "every address that it knows is a member already; edit the join list to name others"
+        explain(state, now, Reason("nobody-known", known) if state.left else NOTHING)
     elif state.unanswered >= set(candidates):
         named = ", ".join(remembered_addresses.described(state, address) for address in candidates)
         explain(state, now, Reason("nobody-answers", f"nobody answers at {named}"), silent=candidates)
-    elif state.unanswered.isdisjoint(
-        candidates
-    ):  # else those who are asked for the first time may answer, or nobody yet
+    elif state.unanswered.isdisjoint(candidates):  # else those asked for the first time may answer
         explain(state, now, NOTHING)
     state.unanswered = set(candidates)
     state.send_all(candidates, SplitBrainProbe(profile(state)))
@@ -122,7 +120,7 @@ def explain(
     remote: Address | None = None,
     silent: tuple[Address, ...] = (),
 ) -> None:
-    """Remember why this master is not merging (into the cluster of `remote`), and tell it when it is news.
+    """Remember why this master is not merging (into the cluster of `remote`), and record it when it has changed.
 
     An empty reason: nothing is in the way any more.
     """
@@ -132,7 +130,7 @@ def explain(
 
 
 def _is_answered(state: Membership, now: int, sender: Address) -> None:
-    """Somebody who was asked at the last search answers: so it is no more that nobody does."""
+    """Note that a member that was asked at the last search answers: so there is a member to merge with."""
     if sender in state.unanswered:
         state.unanswered.discard(sender)
         explain(state, now, NOTHING)
@@ -154,7 +152,7 @@ def on_probe_of_slave(
 
 
 def on_probe(state: Membership, leading: Leading, now: int, sender: Address, probe: SplitBrainProbe) -> None:
-    """Judge the cluster that another master shows. A master that still stands on this list has split off unnoticed."""
+    """Judge the cluster that another master shows. A master that is still on this list has split off unnoticed."""
     remote = probe.profile
     peer = state.peers.get(sender)
     if peer is not None:
@@ -180,7 +178,7 @@ def on_answer(state: Membership, leading: Leading, now: int, sender: Address, an
 
 
 def on_master_named_to_slave(state: Membership, doing: Doing, now: int, sender: Address, answer: MasterIs) -> None:
-    """Remember the master of another cluster; it is worth a look when this member leads one day."""
+    """Remember the master of another cluster: this member asks it if it becomes master."""
     if answer.master is not None:
         remember_contact(state, now, answer.master)
 
@@ -201,7 +199,7 @@ def on_master_named(state: Membership, leading: Leading, now: int, sender: Addre
 
 
 def judge(state: Membership, now: int, remote: ClusterProfile) -> MergeDecision:
-    """Decide who merges, and tell the verdict when it is another than before."""
+    """Decide which cluster merges, and record the verdict when it has changed."""
     for member in remote.members:
         readmission.heard_of(state, now, member.address)
     decision = decide_merge(profile(state), remote)
@@ -220,7 +218,7 @@ def judge(state: Membership, now: int, remote: ClusterProfile) -> MergeDecision:
 
 
 def _obstacle(state: Membership, leading: Leading) -> Reason[ObstacleCause] | None:
-    """Why this member may not look for other clusters just now; None when it may."""
+    """Return why this member may not look for other clusters just now; None when it may."""
     if not allows_joins(state.standing.state):
         return Reason("state", f"its cluster is {state.standing.state}; make it ACTIVE first")
     if leading.state_change is not None:

@@ -19,7 +19,9 @@ from quarterdeck.backend.core.cluster_profile import ClusterProfile, allows_join
 MergeDirection = Literal["local-merges", "remote-merges", "cannot-merge"]
 
 Verdict = tuple[MergeDirection, str] | None
-"""What one rule says: the outcome and why, or None when it does not decide."""
+"""What one rule returns: the outcome and why, or None when it does not decide."""
+
+Judge = Callable[[ClusterProfile, ClusterProfile], Verdict]
 
 SHOWN_ADDRESSES = 5
 """A sentence names at most so many addresses."""
@@ -34,14 +36,14 @@ class MergeDecision(Struct, frozen=True):
 
 
 class Rule(Struct, frozen=True):
-    """One rule: its name, what holds of the two clusters when it lets them pass, and the rule itself.
+    """One rule: its name, what holds of two clusters that it does not decide about, and its function.
 
     `judge` gets local and remote.
     """
 
     name: str
     passed: str
-    judge: Callable[[ClusterProfile, ClusterProfile], Verdict]
+    judge: Judge
 
 
 NO_ANSWER = "no-answer"
@@ -49,7 +51,7 @@ NO_ANSWER_PASSED = "the other master answered"
 
 
 def decide_merge(local: ClusterProfile, remote: ClusterProfile | None) -> MergeDecision:
-    """Who merges, seen from `local`. `remote` is None when there was no answer."""
+    """Return which cluster merges, seen from `local`. `remote` is None when there was no answer."""
     if remote is None:
         why = f"nobody answered {local.address}, so there is no cluster to merge with"
         return MergeDecision("cannot-merge", NO_ANSWER, why)
@@ -68,40 +70,12 @@ def passed_before(rule_name: str) -> tuple[tuple[str, str], ...]:
     return every[: names.index(rule_name)]
 
 
-def _cluster_name(local: ClusterProfile, remote: ClusterProfile) -> Verdict:
-    return _must_agree("cluster names", local, local.cluster_name, remote, remote.cluster_name)
-
-
-def _joiner(local: ClusterProfile, remote: ClusterProfile) -> Verdict:
-    return _must_agree("ways to join", local, local.joiner, remote, remote.joiner)
-
-
-def _partition_groups(local: ClusterProfile, remote: ClusterProfile) -> Verdict:
-    return _must_agree("partition groups", local, local.partition_groups, remote, remote.partition_groups)
-
-
-def _partition_count(local: ClusterProfile, remote: ClusterProfile) -> Verdict:
-    return _must_agree("partition counts", local, local.partition_count, remote, remote.partition_count)
-
-
-def _cluster_version(local: ClusterProfile, remote: ClusterProfile) -> Verdict:
-    return _must_agree("cluster versions", local, local.cluster_version, remote, remote.cluster_version)
-
-
 def _remote_is_my_member(local: ClusterProfile, remote: ClusterProfile) -> Verdict:
     if remote.address not in _addresses(local):
         return None
     if remote.address == local.address:
         return "cannot-merge", f"{local.address} met a master at its own address"
     return "cannot-merge", f"{remote.address} is still a member of the cluster of {local.address}"
-
-
-def _local_state(local: ClusterProfile, _: ClusterProfile) -> Verdict:
-    return _must_allow_joins(local)
-
-
-def _remote_state(_: ClusterProfile, remote: ClusterProfile) -> Verdict:
-    return _must_allow_joins(remote)
 
 
 def _i_am_its_member(local: ClusterProfile, remote: ClusterProfile) -> Verdict:
@@ -119,14 +93,6 @@ def _members_intersect(local: ClusterProfile, remote: ClusterProfile) -> Verdict
     return "cannot-merge", f"{local.address} and {remote.address} both list {named}{more}"
 
 
-def _data_members(local: ClusterProfile, remote: ClusterProfile) -> Verdict:
-    return _smaller_merges("data members", local, local.data_member_count, remote, remote.data_member_count)
-
-
-def _total_members(local: ClusterProfile, remote: ClusterProfile) -> Verdict:
-    return _smaller_merges("members in total", local, len(local.members), remote, len(remote.members))
-
-
 def _address(local: ClusterProfile, remote: ClusterProfile) -> Verdict:
     """Break the tie by address: the smaller wins (Decisions: Tie-break of a merge).
 
@@ -137,33 +103,22 @@ def _address(local: ClusterProfile, remote: ClusterProfile) -> Verdict:
     return ("local-merges" if last == local.address else "remote-merges"), why
 
 
-RULES: tuple[Rule, ...] = (
-    Rule("cluster-name", "both clusters have the same name", _cluster_name),
-    Rule("joiner", "both join in the same way", _joiner),
-    Rule("partition-groups", "both have the same partition groups configured", _partition_groups),
-    Rule("partition-count", "both have the same partition count configured", _partition_count),
-    Rule("cluster-version", "both have the same cluster version", _cluster_version),
-    Rule("remote-is-my-member", "the remote master is no member of the local cluster", _remote_is_my_member),
-    Rule("local-state", "the state of the local cluster allows joins", _local_state),
-    Rule("remote-state", "the state of the remote cluster allows joins", _remote_state),
-    Rule("i-am-its-member", "the local master is no member of the remote cluster", _i_am_its_member),
-    Rule("members-intersect", "no address is listed by both clusters", _members_intersect),
-    Rule("data-members", "both have the same number of data members", _data_members),
-    Rule("total-members", "both have the same number of members in total", _total_members),
-    Rule("address", "", _address),
-)
-"""In the order in which they are asked once there is an answer; the last one always decides."""
-
-
 def _addresses(profile: ClusterProfile) -> set[Address]:
-    """Every address of the cluster; its master's too, should its own list lack it."""
+    """Return every address of the cluster; its master's too, should its own list lack it."""
     return {profile.address, *(member.address for member in profile.members)}
 
 
-def _must_agree(what: str, local: ClusterProfile, here: str, remote: ClusterProfile, there: str) -> Verdict:
-    if here == there:
-        return None
-    return "cannot-merge", f"the {what} differ: {_text(here)} at {local.address}, {_text(there)} at {remote.address}"
+def _must_agree(what: str, field: str) -> Judge:
+    def judge(local: ClusterProfile, remote: ClusterProfile) -> Verdict:
+        here, there = getattr(local, field), getattr(remote, field)
+        if here == there:
+            return None
+        return (
+            "cannot-merge",
+            f"the {what} differ: {_text(here)} at {local.address}, {_text(there)} at {remote.address}",
+        )
+
+    return judge
 
 
 def _text(value: str) -> str:
@@ -178,13 +133,45 @@ def _must_allow_joins(cluster: ClusterProfile) -> Verdict:
     return "cannot-merge", f"the cluster of {cluster.address} is {cluster.state} and lets nobody in"
 
 
-def _smaller_merges(what: str, local: ClusterProfile, here: int, remote: ClusterProfile, there: int) -> Verdict:
-    if here == there:
-        return None
-    loser, winner = (local, remote) if here < there else (remote, local)
-    why = (
-        f"{local.address} has {here} {what if here != 1 else what.replace('members', 'member')} "
-        f"and {remote.address} has {there}, "
-        f"so {loser.address} merges into {winner.address}"
-    )
-    return ("local-merges" if loser is local else "remote-merges"), why
+def _smaller_merges(what: str, size_of: Callable[[ClusterProfile], int]) -> Judge:
+    def judge(local: ClusterProfile, remote: ClusterProfile) -> Verdict:
+        here, there = size_of(local), size_of(remote)
+        if here == there:
+            return None
+        loser, winner = (local, remote) if here < there else (remote, local)
+        why = (
+            f"{local.address} has {here} {what if here != 1 else what.replace('members', 'member')} "
+            f"and {remote.address} has {there}, so {loser.address} merges into {winner.address}"
+        )
+        return ("local-merges" if loser is local else "remote-merges"), why
+
+    return judge
+
+
+_data_members = _smaller_merges("data members", lambda profile: profile.data_member_count)
+_total_members = _smaller_merges("members in total", lambda profile: len(profile.members))
+
+RULES: tuple[Rule, ...] = (
+    Rule("cluster-name", "both clusters have the same name", _must_agree("cluster names", "cluster_name")),
+    Rule("joiner", "both join in the same way", _must_agree("ways to join", "joiner")),
+    Rule(
+        "partition-groups",
+        "both have the same partition groups configured",
+        _must_agree("partition groups", "partition_groups"),
+    ),
+    Rule(
+        "partition-count",
+        "both have the same partition count configured",
+        _must_agree("partition counts", "partition_count"),
+    ),
+    Rule("cluster-version", "both have the same cluster version", _must_agree("cluster versions", "cluster_version")),
+    Rule("remote-is-my-member", "the remote master is no member of the local cluster", _remote_is_my_member),
+    Rule("local-state", "the state of the local cluster allows joins", lambda local, _: _must_allow_joins(local)),
+    Rule("remote-state", "the state of the remote cluster allows joins", lambda _, remote: _must_allow_joins(remote)),
+    Rule("i-am-its-member", "the local master is no member of the remote cluster", _i_am_its_member),
+    Rule("members-intersect", "no address is listed by both clusters", _members_intersect),
+    Rule("data-members", "both have the same number of data members", _data_members),
+    Rule("total-members", "both have the same number of members in total", _total_members),
+    Rule("address", "", _address),
+)
+"""In the order in which they are asked once there is an answer; the last one always decides."""

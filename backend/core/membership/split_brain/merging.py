@@ -4,9 +4,9 @@ See Split-brain Recovery Improvements; Emergent Leader, Recovering from split br
 each member.
 
 The losing master proves the links where partial disconnections are resolved, freezes its cluster, offers it to the winner, and
-when that agrees tells every member to join the winner's cluster, itself last. Each goes on under a new uuid and names the
-version it has seen, so that the winner's list jumps above it and nobody ever sees the version go back. Whatever fails on the
-way thaws the cluster again, and the next search begins anew.
+when that agrees orders every member to join the winner's cluster, itself last. Each goes on under a new uuid and names the
+version it has seen, so that the winner's list jumps above it and the version never goes back. If anything fails on the way, the
+state of the cluster is restored, and the next search begins anew.
 """
 
 from __future__ import annotations
@@ -14,22 +14,7 @@ from __future__ import annotations
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import ObstacleCause, Reason
 from quarterdeck.backend.core.cluster_profile import ClusterStanding, allows_joins
-from quarterdeck.backend.core.membership import cluster_state, mastership_claim
-from quarterdeck.backend.core.membership.events import (
-    AddressesRemembered,
-    MemberMerging,
-    MemberStarted,
-    MergeAbandoned,
-    MergeStarted,
-)
-from quarterdeck.backend.core.membership.facts import (
-    Departing,
-    LinksReported,
-    LostInMerge,
-    MergeDecided,
-    Removed,
-    StateChangeEnded,
-)
+from quarterdeck.backend.core.membership import cluster_state, events, facts, mastership_claim
 from quarterdeck.backend.core.membership.failure_detection import link_probes
 from quarterdeck.backend.core.membership.messages import (
     LinksReport,
@@ -51,13 +36,15 @@ MERGE = "merge"
 
 ASK_AGAIN_US = 1 * SECOND_US
 PHASE_US = 10 * SECOND_US
-"""How long one phase of the merge may take; telling the members ends then with those told so far."""
+"""How long one phase of the merge may take. After so long in the last one the master leaves without the members that
+do not answer.
+"""
 
 
 # The losing master
 
 
-def on_merge_decided(state: Membership, now: int, fact: MergeDecided) -> None:
+def on_merge_decided(state: Membership, now: int, fact: facts.MergeDecided) -> None:
     """Begin to merge this cluster into that one, unless something forbids it just now."""
     leading = state.doing
     if not isinstance(leading, Leading) or not allows_joins(state.standing.state):
@@ -84,13 +71,13 @@ def on_links_report(state: Membership, leading: Leading, now: int, sender: Addre
         _freeze(state, leading, now, merge)
 
 
-def on_own_links_reported(state: Membership, now: int, fact: LinksReported) -> None:
+def on_own_links_reported(state: Membership, now: int, fact: facts.LinksReported) -> None:
     """Note that this master has tried its own links."""
     if isinstance(state.doing, Leading):
         on_links_report(state, state.doing, now, state.address, fact.report)
 
 
-def on_state_change_ended(state: Membership, now: int, fact: StateChangeEnded) -> None:
+def on_state_change_ended(state: Membership, now: int, fact: facts.StateChangeEnded) -> None:
     """Go on with the merge when the freeze is done, or end it when the freeze was refused."""
     leading, merge = state.doing, state.merge
     if not isinstance(leading, Leading) or merge is None or merge.phase != "freezing":
@@ -110,7 +97,7 @@ def on_reply(state: Membership, leading: Leading, now: int, sender: Address, rep
     if reply.refusal:
         _give_up(state, leading, now, "refused", f"{sender} refused: {reply.refusal}")
         return
-    _enter(state, now, merge, "telling")
+    _enter(state, now, merge, "ordering")
     merge.waiting = set(state.peers)
     _order_members(state, now, merge)
 
@@ -120,7 +107,7 @@ def on_merge_clusters_ack(
 ) -> None:
     """Note that a member is on its way."""
     merge = leading.merge
-    if merge is not None and merge.phase == "telling" and ack.token == merge.token:
+    if merge is not None and merge.phase == "ordering" and ack.token == merge.token:
         merge.waiting.discard(sender)
         if not merge.waiting:
             leave_for(state, merge.remote.address)
@@ -136,10 +123,10 @@ def on_merge_timer(state: Membership, now: int) -> None:
             _ask_for_proof(state, now, merge)
         elif merge.phase == "offering":
             _offer(state, merge)
-        elif merge.phase == "telling":
+        elif merge.phase == "ordering":
             _order_members(state, now, merge)
         state.timers.set(MERGE, min(merge.deadline_us, now + ASK_AGAIN_US))
-    elif merge.phase == "telling":
+    elif merge.phase == "ordering":
         leave_for(state, merge.remote.address)
     elif merge.phase == "proving":
         _wait_for_links(state, leading, now, f"{', '.join(sorted(merge.waiting))} did not report its links")
@@ -149,22 +136,22 @@ def on_merge_timer(state: Membership, now: int) -> None:
         _give_up(state, leading, now, "no-answer", "the other cluster does not answer any more")
 
 
-def on_removed(state: Membership, now: int, fact: Removed | LostInMerge) -> None:
-    """Those who left need not answer any more."""
+def on_removed(state: Membership, now: int, fact: facts.Removed | facts.LostInMerge) -> None:
+    """Wait no longer for members that left."""
     leading, merge = state.doing, state.merge
     if not isinstance(leading, Leading) or merge is None or not merge.waiting & fact.gone:
         return
     merge.waiting -= fact.gone
     if merge.waiting:
         return
-    if merge.phase == "telling":
+    if merge.phase == "ordering":
         leave_for(state, merge.remote.address)
     elif merge.phase == "proving":
         _freeze(state, leading, now, merge)
 
 
 def _give_up(state: Membership, leading: Leading, now: int, cause: ObstacleCause, reason: str) -> None:
-    """Stay a cluster of its own, as it was before. Nothing was begun yet while links are proven."""
+    """Stay a cluster of its own, as before. While links are proven, nothing has begun yet."""
     merge, leading.merge = leading.merge, None
     if merge is None:
         return
@@ -173,7 +160,7 @@ def _give_up(state: Membership, leading: Leading, now: int, cause: ObstacleCause
         cluster_state.cancel_for_merge(state, leading, now)
     because = None
     if merge.phase != "proving":
-        state.record(now, MergeAbandoned(merge.remote.address, reason, cause), merge.started)
+        state.record(now, events.MergeAbandoned(merge.remote.address, reason, cause), merge.started)
         because = state.latest_record
     cluster_search.explain(state, now, Reason(cause, reason, because), merge.remote.address)
     if state.standing.thawed is not None:
@@ -189,7 +176,7 @@ def on_offer_to_slave(state: Membership, following: Following, now: int, sender:
 
 
 def on_offer(state: Membership, leading: Leading, now: int, sender: Address, offer: MergeOffer) -> None:
-    """Agree that a losing cluster comes if the decision still stands."""
+    """Accept a losing cluster if the decision still stands."""
     refusal = _why_refuse(state, leading, now, offer)
     if not refusal:
         for member in offer.profile.members:
@@ -216,44 +203,44 @@ def _why_refuse(state: Membership, leading: Leading, now: int, offer: MergeOffer
 
 
 def on_merge_clusters(state: Membership, doing: Doing, now: int, sender: Address, order: MergeClusters) -> None:
-    """Go where the master sends this member. One that has gone already only says so again."""
+    """Join the cluster to which the master sends this member. One that has left already only acknowledges again."""
     state.send(sender, MergeClustersAck(order.token))
     if sender == state.master and state.is_by(order.token, sender) and order.to_uuid == state.uuid:
         leave_for(state, order.target)
 
 
 def leave_for(state: Membership, target: Address) -> None:
-    """Leave this cluster for that of `target`, once all that this moment brings is done."""
-    state.report(Departing(target))
+    """Leave this cluster for that of `target` when the step ends."""
+    state.report(facts.Departing(target))
 
 
-def on_departing(state: Membership, now: int, fact: Departing) -> None:
+def on_departing(state: Membership, now: int, fact: facts.Departing) -> None:
     """End this incarnation when the step ends."""
     state.context.departing_for = fact.target
 
 
 def rejoin_as_new_incarnation(state: Membership, now: int, target: Address, *, brings_entries: bool) -> None:
-    """End this incarnation and begin another, under a new uuid and knowing nothing of the old cluster, that joins `target`'s.
+    """End this incarnation and begin another, under a new uuid and without knowledge of the old cluster, that joins `target`'s.
 
-    It may have entries of that cluster to offer.
+    It may have entries of the old cluster to offer.
     """
     mastership_claim.abandon(state, now, "merging", "it merges into another cluster")
     old_uuid, uuid = state.uuid, state.draw_uuid()
     left = [address for address in state.peers if address in state.remembered]
-    state.record(now, MemberMerging(target, uuid, brings_entries))
+    state.record(now, events.MemberMerging(target, uuid, brings_entries))
     leaves = state.latest_record
     state.timers.clear_all()
     seen_version = state.members.version if state.members is not None else state.seen_version
     state.begin_incarnation(uuid)
     state.seen_version = seen_version
-    state.join_list_told = None  # the edit was meant for the cluster that ends here
+    state.join_list_confirmed = None  # the edit was meant for the cluster that ends here
     state.remembered.update(dict.fromkeys(left, now))
     state.reconnect()
     settings = state.settings.not_as_documented()
-    started = MemberStarted(state.address, state.member_configuration.lite, state.join_list, old_uuid, settings)
+    started = events.MemberStarted(state.address, state.member_configuration.lite, state.join_list, old_uuid, settings)
     state.record(now, started, leaves)
     if left:
-        state.record(now, AddressesRemembered(tuple(left)))
+        state.record(now, events.AddressesRemembered(tuple(left)))
     joining.begin(state, now, target)
 
 
@@ -274,7 +261,7 @@ def _prove(state: Membership, leading: Leading, now: int, merge: MergeUndertakin
 
 
 def _ask_for_proof(state: Membership, now: int, merge: MergeUndertaking) -> None:
-    """Ask all whose reports have not come, this member too: a request or a report may be lost."""
+    """Ask all whose reports are missing, this member too: a request or a report may be lost."""
     targets = tuple((member.address, member.uuid) for member in merge.remote.members)
     request = ProveLinks(merge.token, targets)
     state.send_all(tuple(address for address in state.peers if address in merge.waiting), request)
@@ -283,7 +270,7 @@ def _ask_for_proof(state: Membership, now: int, merge: MergeUndertaking) -> None
 
 
 def _wait_for_links(state: Membership, leading: Leading, now: int, reason: str) -> None:
-    """Give up for now and look again after the back-off, which is shorter than the time to the next search."""
+    """Give up for now and search again after the back-off, which is shorter than the time to the next search."""
     _give_up(state, leading, now, "links-missing", reason)
     state.merge_delay_us = link_probes.next_delay_us(state, state.merge_delay_us)
     state.merge_not_before_us = now + min(state.merge_delay_us, state.settings.merge_next_run_delay_us)
@@ -293,7 +280,7 @@ def _wait_for_links(state: Membership, leading: Leading, now: int, reason: str) 
 def _freeze(state: Membership, leading: Leading, now: int, merge: MergeUndertaking) -> None:
     assert state.members is not None
     state.merge_delay_us = 0
-    state.record(now, MergeStarted(merge.remote.address, state.members.addresses))
+    state.record(now, events.MergeStarted(merge.remote.address, state.members.addresses))
     merge.started = state.latest_record
     _enter(state, now, merge, "freezing")
     frozen = ClusterStanding("FROZEN", thawed=state.standing.state)

@@ -1,10 +1,11 @@
-"""Addresses worth a look besides the join list.
+"""Addresses at which a member looks for clusters besides its join list, and those at which it looks in vain.
 
-See Split-brain Recovery Improvements, Proposed Solution 1; Hazelcast: remembered addresses.
+See Split-brain Recovery Improvements, Proposed Solution 1; Hazelcast: remembered addresses; Decisions: Members that everybody
+refuses.
 
-A member remembers everybody it has shared a cluster with, and every master it was told of while it had one of its own. They are
-forgotten some time after they were last of use. Without this memory a cluster whose join lists do not name the other side's
-master never heals.
+A member remembers all members with which it has shared a cluster, and every master that was named to it while it had one of its
+own. They are forgotten some time after they were last of use. Without this memory a cluster whose join lists do not name the
+other side's master never heals.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from quarterdeck.backend.core.membership.state import Membership
 
 
 def on_installed(state: Membership, now: int, fact: Installed) -> None:
-    """After a change of the list: members are remembered for as long as they are members, and from then on for a while."""
+    """Remember members for as long as they are on the list, and some time longer."""
     if state.settings.address_retention_us:
         state.remembered.update(dict.fromkeys(fact.gone, now))
         state.remembered.update((member.address, None) for member in fact.newcomers)
@@ -39,20 +40,20 @@ def remember_contact(state: Membership, now: int, address: Address) -> None:
 
 
 def forget_old(state: Membership, now: int) -> None:
-    """Forget addresses that were of no use for too long, and with each what was found about the cluster there."""
+    """Forget addresses that were of no use for too long, and what was found about the clusters there."""
     oldest_us = now - state.settings.address_retention_us
-    forgotten = tuple(one for one, since in state.remembered.items() if since is not None and since < oldest_us)
+    forgotten = tuple(address for address, since in state.remembered.items() if since is not None and since < oldest_us)
     for address in forgotten:
         del state.remembered[address]
     if forgotten:
         state.record(now, AddressesRemembered((), forgotten))
     known = state.remembered.keys() | {*state.join_list, None}
-    state.verdicts = {remote: one for remote, one in state.verdicts.items() if remote in known}
+    state.verdicts = {remote: address for remote, address in state.verdicts.items() if remote in known}
     state.not_merging = {remote: why for remote, why in state.not_merging.items() if remote in known}
 
 
 def possible_addresses(state: Membership, now: int) -> tuple[Address, ...]:
-    """Where this member may find a cluster: its join list, then what it remembers; never itself."""
+    """Return where this member may find a cluster: its join list, then what it remembers; never itself."""
     forget_old(state, now)
     found = dict.fromkeys(state.join_list) | dict.fromkeys(state.remembered)
     found.pop(state.address, None)
@@ -70,7 +71,7 @@ def on_unreachable(state: Membership, now: int, address: Address, found: Reason[
     if found.cause in ("no-answer", "itself"):
         state.unusable.pop(address, None)
     elif known is None or known.cause != found.cause:
-        for other in [one for one in state.unusable if one not in state.join_list and one not in state.remembered]:
+        for other in [at for at in state.unusable if at not in state.join_list and at not in state.remembered]:
             del state.unusable[other]
         state.unusable[address] = found
         state.record(now, AddressUnusable(address, found.text, found.cause))

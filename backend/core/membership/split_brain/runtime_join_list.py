@@ -27,37 +27,37 @@ def edit(state: Membership, now: int, addresses: tuple[Address, ...]) -> None:
 
 
 def on_update(state: Membership, doing: Doing, now: int, sender: Address, update: JoinListUpdate) -> None:
-    """Take over an edit of another member. Of two edits at once the same one wins everywhere."""
+    """Adopt an edit of another member. Of two edits at once the same one wins everywhere."""
     if sender not in state.peers:
         return
     edition = (update.edition, update.author)
     if edition > state.join_list_edition:
         _adopt(state, now, edition, update.addresses)
-        state.join_list_told = None
+        state.join_list_confirmed = None
         state.timers.clear(SPREAD)
     state.send(sender, JoinListUpdateAck(*state.join_list_edition))
 
 
 def on_acknowledgement(state: Membership, doing: Doing, now: int, sender: Address, ack: JoinListUpdateAck) -> None:
-    """Note that a member has this member's edit; or replace a later edition of another edit that it has."""
-    if state.join_list_told is None:
+    """Note that a member has this member's edit. If it has a later edition of another edit, spread this one again above that."""
+    if state.join_list_confirmed is None:
         return
     edition = (ack.edition, ack.author)
     if edition == state.join_list_edition:
-        state.join_list_told.add(sender)
+        state.join_list_confirmed.add(sender)
     elif edition > state.join_list_edition:
         _edit_above(state, now, ack.edition, state.join_list)
 
 
 def on_spread_timer(state: Membership, now: int) -> None:
-    """Ask again, members that have come since included."""
-    if state.join_list_told is not None:
+    """Send the edit again to members that have not acknowledged it, also to those that have joined since."""
+    if state.join_list_confirmed is not None:
         _spread(state, now)
 
 
 def _edit_above(state: Membership, now: int, edition: int, addresses: tuple[Address, ...]) -> None:
     _adopt(state, now, (edition + 1, state.address), addresses)
-    state.join_list_told = set()
+    state.join_list_confirmed = set()
     _spread(state, now)
 
 
@@ -68,10 +68,10 @@ def _adopt(state: Membership, now: int, edition: tuple[int, Address], addresses:
 
 
 def _spread(state: Membership, now: int) -> None:
-    assert state.join_list_told is not None
-    waiting = tuple(address for address in state.peers if address not in state.join_list_told)
+    assert state.join_list_confirmed is not None
+    waiting = tuple(address for address in state.peers if address not in state.join_list_confirmed)
     if not waiting and state.joined:
-        state.join_list_told = None
+        state.join_list_confirmed = None
         return
     state.send_all(waiting, JoinListUpdate(*state.join_list_edition, state.join_list))
     state.timers.set(SPREAD, now + ASK_AGAIN_US)

@@ -3,7 +3,7 @@
 See Hazelcast: answering a join request; Emergent Leader, Sending membership updates to all the existing members.
 
 The master puts the joiner on the list, publishes, and answers the joiner when every other member has acknowledged that list, or
-after two seconds. So a joiner that is told the list can rely on the others to know it. Those who ask in the meantime come in
+after two seconds. So a joiner that gets its answer can rely on the others to know it. Those that ask in the meantime are admitted
 together afterwards, each with a version of its own but all in one publication, so a storm of joiners costs a few lists only.
 """
 
@@ -63,7 +63,7 @@ def on_admission_timer(state: Membership, now: int) -> None:
 
 
 def on_removed(state: Membership, now: int, fact: Removed) -> None:
-    """Those who left neither join nor need to acknowledge."""
+    """Drop members that left from the joiners and from those that must acknowledge."""
     leading = state.doing
     if isinstance(leading, Leading) and leading.admission is not None:
         admission = leading.admission
@@ -74,20 +74,20 @@ def on_removed(state: Membership, now: int, fact: Removed) -> None:
 
 
 def on_alive_confirmed(state: Membership, now: int, fact: AliveConfirmed) -> None:
-    """Whoever had to show that it lives is looked at again, unless the other one is still there."""
+    """Judge the request again of an incarnation that has shown that it is alive, unless the other one is still listed."""
     leading = state.doing
     if isinstance(leading, Leading) and not present_incarnation.is_another(state, fact.address, fact.request.uuid):
         on_join_request(state, leading, now, fact.address, fact.request)
 
 
 def on_admission_ended(state: Membership, now: int, fact: AdmissionEnded) -> None:
-    """Look again at those who have asked meanwhile, for much may have changed."""
+    """Judge the requests that came meanwhile, for much may have changed."""
     leading = state.doing
     if not isinstance(leading, Leading):
         return
     asking, state.asking_to_join = state.asking_to_join, {}
-    # Whoever is held back comes last: it has to prove its links to the others who come in with it.
-    for address in sorted(asking, key=lambda one: one in state.held_back):
+    # Those held back come last: they have to prove their links to the others that are admitted with them.
+    for address in sorted(asking, key=state.held_back.__contains__):
         if _may_join(state, leading, now, address, asking[address]):
             state.asking_to_join[address] = asking[address]
     if state.asking_to_join:
@@ -95,13 +95,13 @@ def on_admission_ended(state: Membership, now: int, fact: AdmissionEnded) -> Non
 
 
 def is_stale(state: Membership, now: int, uuid: str) -> bool:
-    """Whether a message of the incarnation `uuid` is only an echo: that incarnation has left the list just now."""
+    """Return whether a message of the incarnation `uuid` is only an echo: that incarnation has just left the list."""
     since_us = state.left.get(uuid)
     return since_us is not None and now - since_us < state.settings.stale_join_prevention_us
 
 
 def _may_join(state: Membership, leading: Leading, now: int, sender: Address, request: JoinRequest) -> bool:
-    """Whether the joiner is let in. If not, it has been answered here, or asks again anyway."""
+    """Return whether the joiner is admitted. If not, it has been answered here, or asks again anyway."""
     assert state.members is not None
     present = state.members.find(sender)
     if present is not None and present.uuid == request.uuid:
@@ -128,7 +128,6 @@ def _may_join(state: Membership, leading: Leading, now: int, sender: Address, re
 
 
 def _admit_all(state: Membership, leading: Leading, now: int) -> None:
-    """Let in everybody who asks, with one list."""
     assert state.members is not None
     others = set(state.peers)
     joiners = {address: request.uuid for address, request in state.asking_to_join.items()}
@@ -149,7 +148,6 @@ def _answer_when_settled(state: Membership, leading: Leading, now: int, admissio
 
 
 def _answer(state: Membership, leading: Leading, now: int, admission: Admission) -> None:
-    """Tell the joiners."""
     assert state.members is not None
     leading.admission = None
     state.timers.clear(ADMISSION)

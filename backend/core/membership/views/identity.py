@@ -11,7 +11,7 @@ from quarterdeck.backend.core.address import Address
 
 
 class Randomness(Protocol):
-    """The few draws a member may make. A seeded generator is handed in at birth; the core never makes its own."""
+    """The few draws that a member may make. The driver passes in a seeded generator; the core never makes its own."""
 
     def getrandbits(self, k: int, /) -> int:
         """Return a number of `k` random bits."""
@@ -21,8 +21,7 @@ class Randomness(Protocol):
 class Member(Struct, frozen=True, gc=False):
     """One entry of a member list. The pair (address, uuid) is its identity.
 
-    `join_version` is the version of the list that introduced it. `zone` is where it stands: a rack, a room, whatever
-    fails as one.
+    `join_version` is the version of the list that introduced it. `zone` is where it runs: a rack or a room that fails as a whole.
     """
 
     address: Address
@@ -33,7 +32,7 @@ class Member(Struct, frozen=True, gc=False):
 
 
 class ListMetadata(Struct, frozen=True, gc=False, array_like=True):
-    """What a member says of itself and its list: enough to tell whether it has moved on.
+    """What a member says of itself and its list: enough to see whether it has moved on.
 
     All four fields must still match at the receiver for an explicit suspicion to count (Cluster Service Consistency Improvements,
     Explicit Suspicion).
@@ -51,7 +50,7 @@ def drawn_from(randomness: Randomness) -> bytes:
 
 
 def next_draw(randomness: bytes) -> tuple[int, bytes]:
-    """128 bits that follow from `randomness`, and what the draw after this one follows from."""
+    """Return 128 bits that follow from `randomness`, and the state for the draw after this one."""
     drawn = blake2b(randomness, digest_size=32).digest()
     return int.from_bytes(drawn[:16], "big"), drawn[16:]
 

@@ -1,12 +1,12 @@
 """The joiner's side of joining through a TCP-IP join list (Hazelcast: joining; Emergent Leader).
 
-A joiner asks everybody on its join list for the master and sends its join request there until it is answered. When a round
-of asking finds no master anywhere, the member with the lowest address among those found asks the others to let it form the
-cluster. When a round finds nobody at all, the member forms the cluster alone if its join list names itself or nobody, as that of
-a seed node does; another one goes on asking until its attempts are used up (Decisions: Who may found a cluster).
+A joiner asks every address on its join list for the master and sends its join request there until it is answered. When a round
+of asking finds no master, the member with the lowest address among those found asks the others to let it form the cluster. When
+a round finds no member at all, the joiner forms the cluster alone if its join list names itself or is empty, as that of a seed
+node; otherwise it goes on asking until its attempts are used up (Decisions: Who may found a cluster).
 
-A member that merges into another cluster asks that cluster's master first, and looks around like any joiner when that does not
-let it in.
+A member that merges into another cluster asks that cluster's master first, and searches like any joiner when that master does not
+admit it.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ LEAST_ROUND_US = 5 * SECOND_US
 """How long one round of asking waits at least for an address that neither answers nor refuses (tcp-ip connection timeout)."""
 
 ATTEMPTS = 5
-"""Attempts to join before the member gives up (Emergent Leader, maxJoinAttempts). Each begins with an open mind; together they
-take
-``hazelcast.max.join.seconds``."""
+"""Attempts to join before the member gives up (Emergent Leader, maxJoinAttempts). Each forgets what the one before has found;
+together they take ``hazelcast.max.join.seconds``.
+"""
 
 REQUESTS_BEFORE_NEW_SEARCH = 5
-"""Join requests to one master without an answer, before somebody else is asked for the master."""
+"""Join requests to one master without an answer, before other addresses are asked for the master."""
 
 
 def begin(state: Membership, now: int, target: Address | None = None) -> None:
-    """Start looking for a cluster, or form one at once when there is nobody to ask.
+    """Start looking for a cluster, or form one at once when there is no other address to ask.
 
     `target` is the master of the cluster that this member's own has just merged into.
     """
@@ -68,7 +68,7 @@ def begin(state: Membership, now: int, target: Address | None = None) -> None:
 
 
 def on_join_timer(state: Membership, now: int) -> None:
-    """Once a second while joining: ask again, decide the round when it is over, give up when the time is."""
+    """Ask again once a second while joining; decide the round when it is over, and give up when the time is."""
     search = state.search
     if search is None:
         return
@@ -76,7 +76,7 @@ def on_join_timer(state: Membership, now: int) -> None:
         _give_up(state, now, search)
         return
     state.timers.set(JOIN, now + ASK_AGAIN_US)
-    attempt = _attempt(state, now, search)
+    attempt = min(ATTEMPTS, 1 + (now - search.begun_us) * ATTEMPTS // state.settings.max_join_us)
     if state.master is None:
         search.attempt = attempt
         if now >= search.round_ends_us:
@@ -108,7 +108,7 @@ def on_unreachable(state: Membership, now: int, address: Address, found: Reason[
 def on_question_of_joiner(
     state: Membership, search: JoinSearch, now: int, sender: Address, question: WhoIsMaster
 ) -> None:
-    """Note another joiner, which knows no master either, so that its answer need not be awaited."""
+    """Note another joiner, which knows no master either: its answer need not be awaited."""
     if sender in search.targets:
         search.unreachable.pop(sender, None)
         search.without_master.add(sender)
@@ -201,7 +201,7 @@ def _request(state: Membership, now: int, search: JoinSearch, master: Address) -
 
 
 def on_held_links_proven(state: Membership, now: int, fact: HeldLinksProven) -> None:
-    """Nothing holds this joiner back any more."""
+    """Send the join request again, since nothing holds this joiner back any more."""
     if state.search is not None and state.master is not None:
         _request(state, now, state.search, state.master)
 
@@ -238,17 +238,12 @@ def on_formation_vote(state: Membership, search: JoinSearch, now: int, sender: A
 
 
 def round_us(settings: Settings) -> int:
-    """How long one round of asking waits for somebody who is silent.
+    """Return how long one round of asking waits for an address that is silent.
 
     A question and its answer may each be as late as any message; but no round lasts longer than an attempt.
     """
     answer_us = min(2 * settings.max_no_heartbeat_us + ASK_AGAIN_US, settings.max_join_us // ATTEMPTS - ASK_AGAIN_US)
     return max(LEAST_ROUND_US, answer_us)
-
-
-def _attempt(state: Membership, now: int, search: JoinSearch) -> int:
-    """Which attempt it is: each takes its share of the time."""
-    return min(ATTEMPTS, 1 + (now - search.begun_us) * ATTEMPTS // state.settings.max_join_us)
 
 
 def _new_round(state: Membership, now: int, search: JoinSearch) -> None:
@@ -276,7 +271,7 @@ def _decide_when_heard_of_all(state: Membership, now: int, search: JoinSearch) -
 
 
 def _decide_round(state: Membership, now: int, search: JoinSearch) -> None:
-    """Nobody named a master: bid, or leave it to a lower address; form alone, or look again from the next tick on."""
+    """Act on a round that found no master: bid, leave it to a lower address, form the cluster alone, or begin another round."""
     if search.bid_votes is not None:
         _new_round(state, now, search)
         return
@@ -304,10 +299,10 @@ def _decide_round(state: Membership, now: int, search: JoinSearch) -> None:
 
 
 def _may_form_alone(state: Membership, search: JoinSearch) -> bool:
-    """Whether this member may form a cluster although nobody whom it has asked answers.
+    """Return whether this member may form a cluster although none of the addresses that it asked has answered.
 
-    A host that does not resolve is as good as not named, and so is a cluster of another name. A member that is refused has
-    something to be mended, and a cluster of its own would hide that.
+    A host that does not resolve counts as not named, and so does a cluster of another name. A member that is refused is set up
+    wrongly, and a cluster of its own would hide that.
     """
     if _refused(state, search, "rejected", "rejected-by-cluster"):
         return False
@@ -315,12 +310,12 @@ def _may_form_alone(state: Membership, search: JoinSearch) -> bool:
     others = [cause for cause in causes.values() if cause not in ("unresolvable", "other-cluster", "itself")]
     if not others:
         return True
-    named = [one for one in state.join_list if causes.get(one) != "unresolvable"]
-    return not named or any(one == state.address or causes.get(one) == "itself" for one in named)
+    named = [entry for entry in state.join_list if causes.get(entry) != "unresolvable"]
+    return not named or any(entry == state.address or causes.get(entry) == "itself" for entry in named)
 
 
 def _refused(state: Membership, search: JoinSearch, *causes: UnreachableCause) -> bool:
-    """Whether one of those whom it has asked is known to refuse it, for one of these causes."""
+    """Return whether one of the addresses that it asked is known to refuse it, for one of these causes."""
     return any(target in state.unusable and state.unusable[target].cause in causes for target in search.targets)
 
 
@@ -329,7 +324,7 @@ def _bid(state: Membership, search: JoinSearch) -> FormationBid:
 
 
 def _ask_master(state: Membership, now: int, search: JoinSearch, master: Address) -> None:
-    """Once a second, to the master that was named: the request again, unless it makes this joiner wait or is silent."""
+    """Send the request to the named master again, unless it makes this joiner wait. Give the master up when it is silent."""
     if search.held is not None:
         if now >= search.held.next_probe_us:
             search.held.proven.clear()
@@ -344,7 +339,7 @@ def _ask_master(state: Membership, now: int, search: JoinSearch, master: Address
 
 
 def _forget_master(state: Membership, now: int, search: JoinSearch) -> None:
-    """Look again from the next tick of the timer on, with an open mind."""
+    """Search again from the next tick of the timer on, without a master."""
     state.master = None
     search.targets = possible_addresses(state, now)
     search.held = None
@@ -355,7 +350,7 @@ def _forget_master(state: Membership, now: int, search: JoinSearch) -> None:
 
 
 def _keep_failures(search: JoinSearch) -> None:
-    """Remember at the end of a round why no member helped, and ask all again."""
+    """Remember at the end of a round why no address helped, and ask all again."""
     search.failures.update(dict.fromkeys(sorted(search.without_master), "it knows no master"))
     search.failures.update((address, found.text) for address, found in search.unreachable.items())
     search.without_master.clear()

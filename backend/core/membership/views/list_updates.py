@@ -2,7 +2,7 @@
 
 See Cluster Service Consistency Improvements, Membership Update Process.
 
-Everybody installs what its master sends, if it is newer than what it has and holds the receiver itself. A lagging member is
+Each member installs what its master sends, if it is newer than what it has and holds the receiver itself. A lagging member is
 healed by the next whole list, never by replaying the versions it missed.
 """
 
@@ -36,7 +36,7 @@ def on_list_for_claimant(state: Membership, claim: Claim, now: int, sender: Addr
 def on_foreign_list(
     state: Membership, doing: Following | Leading, now: int, sender: Address, update: MembersUpdate
 ) -> None:
-    """Another master sent its list: it is asked to treat this member as dead."""
+    """Reject the list of another master, and ask that master to treat this member as dead."""
     members = update.members
     _reject(state, now, sender, members, "not-its-master", "its sender is not this member's master")
     claimed = ListMetadata(sender, members.master.uuid, sender, members.version)
@@ -46,7 +46,7 @@ def on_foreign_list(
 def on_members_update(
     state: Membership, following: Following, now: int, sender: Address, update: MembersUpdate
 ) -> None:
-    """Install a list that came, or reject it, by the checks of behaviour 2.3 in their order.
+    """Install the list that came, or reject it, by the checks of behaviour 2.3 in their order.
 
     Another incarnation at the master's address is not the master.
     """
@@ -71,7 +71,7 @@ def on_members_update(
 
 
 def on_list_received(state: Membership, now: int, fact: ListReceived) -> None:
-    """Now that this member has joined, the list that came early can be judged."""
+    """Judge a list that came early, now that this member has joined."""
     if isinstance(state.doing, Following):
         on_members_update(state, state.doing, now, fact.sender, fact.update)
 

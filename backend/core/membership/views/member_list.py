@@ -49,7 +49,7 @@ class MemberList(Struct, frozen=True):
         return self.members[: self._place(address)]
 
     def from_on(self, address: Address) -> tuple[Member, ...]:
-        """`address` and every younger member; nothing when it is not listed."""
+        """Return `address` and every younger member; nothing when it is not listed."""
         return self.members[self._place(address) :]
 
     def joined_by(self, address: Address, uuid: str, lite: bool, seen_version: int = 0, zone: str = "") -> MemberList:
@@ -74,12 +74,12 @@ class MemberList(Struct, frozen=True):
 
 
 def mint_lineage(master_uuid: str, version: int) -> str:
-    """Name of the chain of versions that `master_uuid` begins with `version`; unique because an incarnation has one uuid."""
+    """Return the name of the versions from `version` of this master on; unique, since an incarnation has one uuid."""
     return f"{master_uuid[:13]}/{version}"
 
 
 def first_list(address: Address, uuid: str, lite: bool, zone: str = "") -> MemberList:
-    """Version 1 of a new cluster: its master alone (Hazelcast: first start)."""
+    """Return version 1 of a new cluster: its master alone (Hazelcast: first start)."""
     return MemberList(1, (Member(address, uuid, 1, lite, zone),), mint_lineage(uuid, 1))
 
 

@@ -1,11 +1,11 @@
-"""Which incarnation lives at an address: a late message of a dead one neither removes the member that is there nor lets it in.
+"""Which incarnation is alive at an address: a late message of a dead one neither removes the present member nor is it admitted.
 
-Somebody asks for the cluster from an address of which another incarnation is on the list, or waits to be let in. Either that
-member was restarted, or the message is an old one. Nothing in the message can tell: a wall clock may go back between two lives,
-and a member keeps nothing on disk in which it could count them. So the one that asks is asked whether it lives. Its reply is
-newer than the question, the other incarnation was there before the question, and no two processes have one address at a time: so
-whoever replies is the later of the two, and the other one is dead. A dead one never replies. That costs a restarted member one
-round trip, and others nothing.
+A request to join comes from an address of which another incarnation is on the list, or waits to be admitted. Either that member
+was restarted, or the message is an old one. Nothing in the message can show which: a wall clock may go back between two
+incarnations, and a member keeps nothing on disk in which it could count them. So the incarnation that asks is asked whether it
+is alive. Its reply is newer than the question, the other incarnation was there before the question, and no two processes have
+one address at a time: so the one that replies is the later of the two, and the other one is dead. A dead one never replies.
+That costs a restarted member one round trip, and others nothing.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from quarterdeck.backend.core.membership.undertakings import IncarnationCheck
 
 
 def is_another(state: Membership, address: Address, uuid: str) -> bool:
-    """Whether `uuid` is not the incarnation of `address` that is on the list, or waits to be let in."""
+    """Return whether `uuid` is another incarnation of `address` than the one that is on the list, or waits to be admitted."""
     peer, asking = state.peers.get(address), state.asking_to_join.get(address)
     return (peer is not None and peer.uuid != uuid) or (asking is not None and asking.uuid != uuid)
 
 
 def check(state: Membership, address: Address, uuid: str, request: JoinRequest | None = None) -> None:
-    """Ask `uuid` whether it lives at `address`. If it replies, `request` is looked at again.
+    """Ask `uuid` whether it is alive at `address`. If it replies, `request` is judged again.
 
-    To ask it again is the same question, so that an answer may take its time. Another incarnation makes it void.
+    Asking again is the same question, so that an answer may take its time. A question to another incarnation replaces it.
     """
     checks = state.incarnation_checks
-    for gone in [one for one in checks if one not in state.peers and one not in state.asking_to_join]:
+    for gone in [at for at in checks if at not in state.peers and at not in state.asking_to_join]:
         del checks[gone]
     asked = checks.get(address)
     if asked is None or asked.uuid != uuid:
@@ -40,7 +40,7 @@ def check(state: Membership, address: Address, uuid: str, request: JoinRequest |
 
 
 def on_link_proven(state: Membership, now: int, fact: LinkProven) -> None:
-    """Note that the incarnation that was asked lives: every other one of its address is dead."""
+    """Note that the incarnation that was asked is alive: every other one of its address is dead."""
     sender, asked = fact.address, state.incarnation_checks.get(fact.address)
     if asked is None or asked.token != fact.token:
         return
@@ -54,6 +54,6 @@ def on_link_proven(state: Membership, now: int, fact: LinkProven) -> None:
 
 
 def on_installed(state: Membership, now: int, fact: Installed) -> None:
-    """Whoever has come in need not be asked any more whether it lives."""
+    """Drop the questions to incarnations that have joined."""
     for member in fact.newcomers:
         state.incarnation_checks.pop(member.address, None)

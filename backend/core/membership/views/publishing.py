@@ -2,8 +2,7 @@
 
 See Cluster Service Consistency Improvements, Membership Update Process; Emergent Leader, missing membership updates.
 
-Only the master makes a new version. Everybody else installs what its master sends, if it is newer than what it has and holds
-the receiver itself. A lagging member is healed by the next whole list, never by replaying the versions it missed.
+Only the master makes a new version. All others install what it sends (chapter `list_updates`).
 """
 
 from __future__ import annotations
@@ -36,10 +35,7 @@ def install(
     *,
     because: RecordId | None = None,
 ) -> RecordId:
-    """Believe in `members` from now on. The caller has made sure that it may be installed.
-
-    The record of that is given back.
-    """
+    """Install `members`, which the caller has checked. Return the record of that."""
     gone, newcomers = _differences(state, members)
     if gone:
         oldest_us = now - state.settings.stale_join_prevention_us
@@ -70,9 +66,9 @@ def publish_to(state: Membership, address: Address) -> None:
 
 
 def on_lagging(state: Membership, now: int, address: Address, peer: Peer, version: int) -> None:
-    """Send the present list to a member that stands at an earlier one, and remove it when it never comes to confirm one.
+    """Send the present list to a member that stands at an earlier one, and remove it when it never confirms a newer one.
 
-    It blocks those who joined since, for it is silent towards them: it goes, and not the newcomers that report its silence
+    It blocks those that joined since, for it sends them nothing: so it is removed, and not the newcomers that report its silence
     (M2; Decisions: Unacknowledged lists). A list and the heartbeat that confirms it may each be as late as any message.
     """
     if not peer.behind_since_us or version > peer.version:
@@ -108,22 +104,25 @@ def on_publish_timer(state: Membership, now: int) -> None:
 
 
 def _differences(state: Membership, members: MemberList) -> tuple[list[Address], list[Member]]:
-    """Who is gone from the present list, and who is new. A new life under an old address is both."""
+    """Return the addresses that are gone from the present list, and the new members.
+
+    A new incarnation at an old address is in both.
+    """
     before = state.members
     if before is not None and members.members[: len(before.members)] == before.members:
-        return [], list(members.members[len(before.members) :])  # the common case: somebody joined
+        return [], list(members.members[len(before.members) :])  # the common case: a member joined
     uuids = {member.address: member.uuid for member in members.members}
     gone = [address for address, peer in state.peers.items() if uuids.get(address) != peer.uuid]
     kept = state.peers.keys() - set(gone)
-    newcomers = [one for one in members.members if one.address not in kept and one.address != state.address]
+    newcomers = [new for new in members.members if new.address not in kept and new.address != state.address]
     return gone, newcomers
 
 
 def _silence_counts_us(state: Membership, now: int, members: MemberList, newcomer: Member) -> int:
     """Return from when on a newcomer's silence counts against it; its first heartbeat ends that grace.
 
-    A member that was there before this one sends its next heartbeat within an interval. One that comes in later may not know of
-    this one yet: it hears of it when the others have acknowledged its admission, and that news may be as late as any message.
+    A member that was there before this one sends its next heartbeat within an interval. One that joins later may not know of
+    this one yet: it does when the others have acknowledged its admission, and that message may be as late as any other.
     """
     settings, this = state.settings, members.find(state.address)
     first_us = now + settings.heartbeat_interval_us

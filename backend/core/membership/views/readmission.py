@@ -17,42 +17,42 @@ from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import HeldBackMember, HeldJoin, JoinSearch
 
 SILENT_ROUNDS = 3
-"""Who is held back and asks, or is met, in none of so many rounds is forgotten, if its address is forgotten as well."""
+"""A held-back member that asks, or is met, in none of so many rounds is forgotten, if its address is forgotten as well."""
 
 # The master's side
 
 
 def hold_back(state: Membership, now: int, address: Address) -> None:
-    """From now on `address` has to prove its links before it is let in; as long as it is heard of now and then."""
+    """Require that `address` proves its links before it is admitted again, for as long as it is heard of now and then."""
     forget_old(state, now)
     state.held_back[address] = HeldBackMember(now)
 
 
 def mark_proven(state: Membership, now: int, address: Address) -> None:
-    """Note that the cluster of `address` has proven all its links to those who are members now."""
+    """Note that the cluster of `address` has proven all its links to the present members."""
     if address in state.held_back:
         proven = frozenset(peer.uuid for peer in state.peers.values()) | {state.uuid}
         state.held_back[address] = HeldBackMember(now, proven)
 
 
 def heard_of(state: Membership, now: int, address: Address) -> None:
-    """Somebody who is held back, if it is, is still there: it is not forgotten."""
+    """Note that a member that may be held back still exists, so that it is not forgotten."""
     held = state.held_back.get(address)
     if held is not None:
         state.held_back[address] = held._replace(since_us=now)
 
 
 def forget_old(state: Membership, now: int) -> None:
-    """Forget those of whom nothing was heard for a long time: longer than they would take to ask, or to be met, a few times."""
+    """Forget held-back members that were not heard of for several times as long as they take to ask or to be met."""
     settings = state.settings
     rounds_us = SILENT_ROUNDS * max(settings.probe_backoff_most_us, settings.merge_next_run_delay_us)
     oldest_us = now - max(rounds_us, settings.address_retention_us)
-    for address in [one for one, held in state.held_back.items() if held.since_us < oldest_us]:
+    for address in [at for at, held in state.held_back.items() if held.since_us < oldest_us]:
         del state.held_back[address]
 
 
 def is_held(state: Membership, now: int, sender: Address, request: JoinRequest) -> bool:
-    """Whether the joiner has to wait; it is told for whom."""
+    """Return whether the joiner has to wait. It is sent the members whose links are missing."""
     if sender not in state.held_back:
         return False
     heard_of(state, now, sender)

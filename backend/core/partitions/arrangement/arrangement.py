@@ -1,11 +1,11 @@
-"""Who holds which replica of every partition: the first arrangement, and every later one.
+"""Which member holds which replica of every partition: the first arrangement, and every later one.
 
 See Avoid Data Loss on Migration; Hazelcast: partitions.
 
 A table is a list of rows, one per partition; a row has the name of a member, or None, at every replica index: the owner at 0,
-then the backups. The replica indices are settled one after the other, the hottest first. At each, whoever is there stays if it
-may; vacant slots go to those who lack replicas, if possible to the next colder holder of the same partition, which moves up; and
-then whoever holds more than its fair share gives some away. Equal input gives an equal table: there is no chance in it.
+then the backups. The replica indices are settled one after the other, the hottest first. At each, a member stays if it may;
+vacant slots go to members that lack replicas, if possible to the next colder holder of the same partition, which moves up; and
+then members that hold more than their fair share give some away. Equal input gives an equal table: there is no chance in it.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class Arrangement(Struct, frozen=True):
     imbalance: int
     """The greatest difference at any index between the replicas of two members with the same claim."""
     lost: tuple[int, ...]
-    """Partitions of which nobody holds a replica any more; they begin empty. Not those of a first arrangement."""
+    """Partitions without any holder; they begin empty. Not those of a first arrangement."""
 
 
 def replica_count(groups: int, backups: int) -> int:
-    """Replicas of every partition: never two in a group, at most seven (Hazelcast: partitions)."""
+    """Return the number of replicas of every partition: never two in a group, at most seven (Hazelcast: partitions)."""
     return min(groups, backups + 1, MOST_REPLICAS)
 
 
@@ -87,8 +87,8 @@ def arrange(
             columns = first_columns(shares)
         else:
             empty = [[VACANT] * partitions for _ in range(shares.replicas)]
-            nobody = [counts_in(column, len(names)) for column in empty]
-            columns = _arranged(shares, group_of, empty, nobody).columns
+            no_counts = [counts_in(column, len(names)) for column in empty]
+            columns = _arranged(shares, group_of, empty, no_counts).columns
         uneven = imbalance(shares, [counts_in(column, len(names)) for column in columns])
         return Arrangement(_rows(columns, names), 0, 0, uneven, ())
     before = _numbered(table, names, frozenset(leaving), shares.replicas)
@@ -157,9 +157,9 @@ def _rows_without_holder(before: list[list[int]], counts: list[list[int]]) -> li
 
 
 def _arranged(shares: FairShares, group_of: list[int], before: list[list[int]], counts: list[list[int]]) -> Slots:
-    """Return the slots as they are to be. Another call leaves the result as it is.
+    """Return the settled slots. Another call leaves the result as it is.
 
-    Groups of one size always come to fair shares, and a table that has them is not touched. Others may not; so a table that is in
+    Groups of one size always come to fair shares, and a table that has them is not changed. Others may not; so a table that is in
     order changes only if it gets more even, and the result is arranged again for as long as that helps.
     """
     slots = _settled(shares, group_of, before, counts)
@@ -179,7 +179,10 @@ def _arranged(shares: FairShares, group_of: list[int], before: list[list[int]], 
 
 
 def _settled(shares: FairShares, group_of: list[int], before: list[list[int]], counts: list[list[int]]) -> Slots:
-    """All replica indices filled and balanced. Where the easy limits lead to a dead end, the exact ones or exchanges do not."""
+    """Return the slots with all replica indices filled and balanced.
+
+    Where the easy limits fail, the exact ones or exchanges do not.
+    """
     for exact in (False, True):
         slots = Slots(shares, group_of, before, counts)
         _drop_what_may_not_stay(slots)
@@ -194,7 +197,7 @@ def _settled(shares: FairShares, group_of: list[int], before: list[list[int]], c
 
 
 def _drop_what_may_not_stay(slots: Slots) -> None:
-    """Of two members of one group in a row the colder one goes; so do those at indices that are no longer used."""
+    """Vacate the colder of two slots of one group in a row, and all slots at indices that are no longer used."""
     columns = slots.columns
     groups = columns
     if not slots.shares.one_by_one:
@@ -227,11 +230,13 @@ def _rows(columns: list[list[int]], names: list[str]) -> list[Row]:
     return list(zip(*(map(names.__getitem__, column) for column in columns), strict=True))
 
 
-# The first table
-
-
 def first_columns(shares: FairShares) -> list[list[int]]:
-    """By replica index, the member of every partition. The groups must be of one size."""
+    """Return the first table by replica index, with the member of every partition. The groups must be of one size.
+
+    A block has as many rows as there are groups. Within it, replica index j of row a is group a + shift(j), so every group
+    stands once at every index of the block, and what is left of the last block is contiguous: counts differ by one at most. The
+    shifts walk through all others, so what a lost group held is shared by all of them.
+    """
     groups, rows = len(shares.members_of), shares.partitions
     twice = [*range(groups), *range(groups)]
     columns: list[list[int]] = [[] for _ in range(shares.replicas)]
@@ -250,7 +255,7 @@ def first_columns(shares: FairShares) -> list[list[int]]:
 
 
 def _shifts(block: int, groups: int, replicas: int) -> list[int]:
-    """Distinct shifts modulo `groups`, the owner's 0; each of the others takes every value from 1 on in turn."""
+    """Return distinct shifts modulo `groups`, the owner's 0; each of the others is every value from 1 on in turn."""
     others = groups - 1
     if not others:
         return [0]

@@ -1,4 +1,4 @@
-"""One replica index, what simple choices left undone: replicas are passed on along shortest paths (the flow of `limits_at`)."""
+"""One replica index, where simple choices failed: replicas are passed on along shortest paths (the flow of `limits_at`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from quarterdeck.backend.core.partitions.arrangement.slots import Slots
 
 
 def level_groups(slots: Slots, index: int, limits: GroupLimits, vacant: list[int]) -> bool:
-    """Fill the `vacant` rows and bring every group within its limits, if that can be done; True if it was.
+    """Fill the `vacant` rows and bring every group within its limits, if possible. Return whether it was.
 
     In any case no row stays vacant.
     """
@@ -37,7 +37,7 @@ def level_groups(slots: Slots, index: int, limits: GroupLimits, vacant: list[int
 
 
 def level_members(slots: Slots, index: int) -> None:
-    """Even out the members of each group, which may stand in for one another in any row."""
+    """Even out the members of each group, which may replace one another in any row."""
     shares, column = slots.shares, slots.columns[index]
     counts = slots.counts[index].copy()
     wanted = member_quotas(shares, totals_by_group(shares, counts), counts)
@@ -56,7 +56,7 @@ def level_members(slots: Slots, index: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _BalancingStep:
-    """How a group can come to one more: it takes `row` from `giver`, or `row` is vacant. A path begins with neither."""
+    """How a group can get one more slot: it takes `row` from `giver`, or `row` is vacant. A path begins with neither."""
 
     row: int | None
     giver: int | None
@@ -92,7 +92,7 @@ class _Levelling:
         return self._walk({group: _BalancingStep(None, None) for group in givers}, accepts)
 
     def _walk(self, start: dict[int, _BalancingStep], accepts: Callable[[int], bool]) -> bool:
-        """By rows that change hands anyhow if possible; and before all, without rings if possible, as these are cancelled."""
+        """Search rows that change hands anyhow first; and before all, ways without rings, as rings are cancelled."""
         for with_rings in (False, True):
             for with_kept in (False, True):
                 path = dict(start)
@@ -117,7 +117,7 @@ class _Levelling:
         return min(self._slots.shares.members_of[group], key=lambda member: (members[member], member))
 
     def _collect(self, rows_of: list[list[int]], compared: Callable[[int, int], bool]) -> None:
-        """Sort the rows by the group that has the slot, those for which its member before and now compare so."""
+        """Sort rows by the group that has the slot: those for which the comparison of the member before and now holds."""
         column, group_of = self._slots.columns[self._index], self._slots.group_of
         for row in compress(range(len(column)), map(compared, self._slots.before[self._index], column)):
             if column[row] >= 0:
@@ -131,7 +131,7 @@ class _Levelling:
         *,
         with_rings: bool,
     ) -> int | None:
-        """Breadth first: the nearest group that accepts one more. `path` is extended by the steps that lead there."""
+        """Search breadth first for the nearest group that accepts one more. `path` is extended by the steps that lead there."""
         unreached = [group for group in range(len(self.counts)) if group not in path]
         frontier = list(path)
         while frontier and unreached:
@@ -153,8 +153,8 @@ class _Levelling:
     def _row_from(self, rows: list[int], giver: int, taker: int, *, with_rings: bool) -> int | None:
         """Return the next of the giver's rows that the taker may have.
 
-        One that it may not have is never looked at again: whether it may depends on the hotter indices, which are settled,
-        but for rings, which are no more than disliked.
+        A row that it may not have is never looked at again: that depends only on the hotter indices, which are settled, and on
+        rings, which are only disliked.
         """
         column, group_of, may_stand = self._slots.columns[self._index], self._slots.group_of, self._slots.may_stand
         seen = (rows is self._changed[giver], giver, taker, with_rings)

@@ -1,8 +1,8 @@
-"""What no replica index can settle by itself, for groups of different sizes: two indices of one row exchange their members.
+"""What no replica index can settle alone, for groups of different sizes: two indices of one row exchange their members.
 
-The indices are settled one after the other, and where groups differ in size, a choice at a hotter one may leave too little to
-choose from at a colder one. When all rows are full, replicas are passed on here from group to group at one index: a row takes a
-group that it lacks, or exchanges with another index at which there is room for that.
+The indices are settled one after the other, and where groups differ in size, a choice at a hotter one may leave too few choices
+at a colder one. When all rows are full, replicas are passed on here from group to group at one index: a row gets a group that it
+lacks, or exchanges with another index that has room for that.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from quarterdeck.backend.core.partitions.arrangement.slots import Slots
 ROWS_LOOKED_AT = 500
 """Of every group, in a search for one exchange."""
 MOST_CYCLES_AVOIDED = 100
-"""Tables that need more rings than that are hardly to be evened out without."""
+"""A table that needs more rings than that can hardly be evened out without them."""
 
 
 class Unevenness(NamedTuple):
-    """Less is better."""
+    """How far counts are from fair shares; less is better."""
 
     imbalance: int
     """As in an arrangement."""
@@ -31,7 +31,7 @@ class Unevenness(NamedTuple):
 
 
 def unevenness(slots: Slots) -> Unevenness:
-    """How far the counts are from fair shares. All are fair if the surplus is 0."""
+    """Return how far the counts are from fair shares. All are fair if the surplus is 0."""
     limits = ideal_limits(slots.shares)
     surplus = 0
     for counts in slots.counts:
@@ -53,10 +53,10 @@ def exchange_columns(slots: Slots) -> None:
 
 
 def avoid_cycles(slots: Slots) -> None:
-    """Let nobody change places in a ring, as such migrations are cancelled, and even out what that undid without rings.
+    """Undo rings, in which members change places, as such migrations are cancelled, and even out without them.
 
-    All of it is taken back if that does not succeed: then only rings would do. Nor is it tried where many are needed, or
-    every row has all groups in it. Every row must be full.
+    All of it is undone if that fails: then only rings help. It is not tried where many are needed, or where every row has all
+    groups in it. Every row must be full.
     """
     if len(slots.cycle_rows) > MOST_CYCLES_AVOIDED or slots.shares.replicas == len(slots.shares.members_of):
         return
@@ -98,7 +98,7 @@ class _Exchange:
                 rows_of[slots.group_of[member]].append(row)
 
     def improve(self) -> bool:
-        """Bring the groups nearer to their limits by one pass. False if none was found that does."""
+        """Bring the groups nearer to their limits by one pass. Return whether one was found that does."""
         before = self._beyond_limits()
         for with_disorder in (True,) if self._with_disorder else (False, True):
             self._with_disorder = with_disorder
@@ -117,7 +117,7 @@ class _Exchange:
         return False
 
     def _wanted(self, index: int) -> list[tuple[list[int], list[int]]]:
-        """Of which groups one should give a slot at the index, and of which one should get it."""
+        """Return which groups should give a slot at the index, each time with those that should get it."""
         least, most, totals = self._limits.least, self._limits.most, self._totals[index]
         below_most = [group for group, count in enumerate(totals) if count < most[group]]
         above_least = [group for group, count in enumerate(totals) if count > least[group]]
@@ -130,7 +130,10 @@ class _Exchange:
     def _pass_on(
         self, index: int, givers: list[int], takers: Collection[int], *, with_disorder: bool
     ) -> list[tuple[int, int, int]]:
-        """From a giver to a taker by the fewest steps. What was done: row, index and who was there."""
+        """Pass a slot from a giver to a taker by the fewest steps.
+
+        Return what was done: row, index and the member that was there.
+        """
         steps: dict[int, _ExchangeStep | None] = dict.fromkeys(givers)
         taker = self._search(index, steps, takers, with_disorder=with_disorder)
         done: list[tuple[int, int, int]] = []

@@ -1,7 +1,7 @@
 """One replica index is brought to its fair shares (Avoid Data Loss on Migration, 3.2; Hazelcast: repartitioning, step 4).
 
-First the vacant slots are filled, then those who hold too much give away. What such simple choices leave undone, because
-everybody who lacks something is in the row already, is passed on through others (`column_balancing`).
+First the vacant slots are filled, then members that hold too much give some away. Where such simple choices fail, because every
+member that lacks something is in the row already, slots are passed on through others (`column_balancing`).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from quarterdeck.backend.core.partitions.arrangement.slots import LEAVING, VACAN
 
 
 def settle_column(slots: Slots, index: int, held: list[int], *, exact: bool) -> bool:
-    """Fill and balance replica `index`, all hotter ones being settled. True if every group came within its limits.
+    """Fill and balance replica `index`, all hotter ones being settled. Return whether every group came within its limits.
 
-    `held` is what each group has at the hotter indices, and is brought up to date.
+    `held` is what each group has at the hotter indices, and is updated.
     """
     shares = slots.shares
     limits = limits_at(shares, index, held, exact=exact)
@@ -52,7 +52,7 @@ def settle_column(slots: Slots, index: int, held: list[int], *, exact: bool) -> 
 
 
 class _Receivers:
-    """Those who lack replicas at this index, each in turn and in proportion to what it lacks."""
+    """The members that lack replicas at this index, each in turn and in proportion to what it lacks."""
 
     def __init__(self, slots: Slots, index: int, lacking: list[int]) -> None:
         self.lacking = lacking
@@ -65,7 +65,7 @@ class _Receivers:
         """Members that were passed over, because they did not fit in the row whose turn it was."""
 
     def next_for(self, row: int) -> int:
-        """Somebody who lacks a replica and fits in the row, or `VACANT`. It then lacks one less."""
+        """Return a member that lacks a replica and fits in the row, or `VACANT`. It then lacks one less."""
         slots, index, lacking, passed_over = self._slots, self._index, self.lacking, self._passed_over
         group_of = slots.group_of
         beside = [group_of[column[row]] for column in self._others]
@@ -80,7 +80,7 @@ class _Receivers:
                     lacking[member] -= 1
                     return member
         for member in self._rotation:
-            # Somebody may have been served out of turn, from within the row.
+            # A member may have been served out of turn, from within the row.
             if lacking[member] <= passed_over[member]:
                 continue
             if not passed_over[member]:
@@ -93,7 +93,7 @@ class _Receivers:
 
 
 def _interleaved(lacking: list[int]) -> Iterator[int]:
-    """Every member as many times as it lacks replicas, evenly spread."""
+    """Return every member as many times as it lacks replicas, evenly spread."""
     size = len(lacking)
     positions: list[int] = []
     for member, count in enumerate(lacking):
@@ -105,9 +105,9 @@ def _interleaved(lacking: list[int]) -> Iterator[int]:
 
 
 def _fill(slots: Slots, index: int, vacant: Iterable[int], receivers: _Receivers) -> list[int]:
-    """Fill vacant rows; those that are left over are returned.
+    """Fill vacant rows, and return those that are left over.
 
-    Whoever holds a replica of the partition already comes first: one without a slot, else the next colder one moves up.
+    A member that holds a replica of the partition comes first: one without a slot, else the next colder one, which moves up.
     """
     column, lacking, given_up, mixed = slots.columns[index], receivers.lacking, slots.given_up, slots.shares.mixed
     counts = slots.counts[index]
@@ -140,7 +140,7 @@ def _fill(slots: Slots, index: int, vacant: Iterable[int], receivers: _Receivers
 
 
 def _seat_again(slots: Slots, row: int, index: int, lacking: list[int]) -> bool:
-    """Seat somebody who holds a replica of the partition, lost its slot and lacks one here, if there is one."""
+    """Seat a member that holds a replica of the partition, lost its slot and lacks one here. Return whether there is one."""
     beside = slots.groups_beside(row, index)
     for member in slots.displaced(row):
         if lacking[member] and slots.group_of[member] not in beside and slots.is_harmless(row, index, member):
@@ -151,7 +151,10 @@ def _seat_again(slots: Slots, row: int, index: int, lacking: list[int]) -> bool:
 
 
 def _give_away(slots: Slots, index: int, excess: list[int], receivers: _Receivers) -> bool:
-    """Who holds too much gives to those who lack, from rows all over the table. True if nobody holds too much any more."""
+    """Let members that hold too much give to those that lack, from rows all over the table.
+
+    Return whether none holds too much now.
+    """
     column, owed = slots.columns[index], sum(excess)
     for row in _scattered(len(column), index) if owed else ():
         if excess[column[row]]:
@@ -166,9 +169,10 @@ def _give_away(slots: Slots, index: int, excess: list[int], receivers: _Receiver
 
 
 def _scattered(count: int, index: int) -> Iterator[int]:
-    """All rows once, the first few of them evenly spread: by steps of the golden section.
+    """Yield all rows once, the first few of them evenly spread: by steps of the golden section.
 
-    Every index begins elsewhere in this order: whoever joins got the first rows at the hotter index, and fits in others here.
+    Every index begins elsewhere in this order: a member that joins got the first rows at the hotter index, and fits in others
+    here.
     """
     step = max(count * 618 // 1000, 1)
     while gcd(step, count) != 1:
@@ -180,7 +184,7 @@ def _scattered(count: int, index: int) -> Iterator[int]:
 
 
 def _make_room_for_capped_groups(slots: Slots, index: int) -> None:
-    """Whoever stands where only a capped group may, if the row is to hold them all, loses the slot."""
+    """Vacate slots in which only a capped group may stand, if the row is to hold all capped groups."""
     column = slots.columns[index]
     for row, member in enumerate(column):
         if member >= 0 and not slots.leaves_room(row, index, slots.group_of[member]):

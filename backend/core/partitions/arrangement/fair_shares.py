@@ -1,4 +1,4 @@
-"""How much of a table each group and each member is to hold.
+"""How much of a table each group and each member is to hold, what an arrangement costs, and how even it is.
 
 See Avoid Data Loss on Migration background; Hazelcast: repartitioning, weighted by members.
 
@@ -17,7 +17,7 @@ from operator import contains, ne
 
 @dataclass(frozen=True, slots=True)
 class FairShares:
-    """Who is to hold how much of `partitions` rows of `replicas` each. Made by `shares_of`."""
+    """How much of `partitions` rows of `replicas` each every group is to hold. Made by `shares_of`."""
 
     partitions: int
     replicas: int
@@ -51,7 +51,7 @@ class GroupLimits:
 
 
 def shares_of(partitions: int, replicas: int, members_of: Sequence[Sequence[int]]) -> FairShares:
-    """`replicas` must not exceed the number of groups."""
+    """Return the fair shares of these groups, of which there must be at least `replicas`."""
     capped = [False] * len(members_of)
     open_members, open_replicas = sum(map(len, members_of)), replicas
     for group in sorted(range(len(members_of)), key=lambda group: (-len(members_of[group]), group)):
@@ -124,7 +124,6 @@ def member_quotas(shares: FairShares, quotas: Sequence[int], counts: Sequence[in
 
 
 def _keeps_one_more(members: Sequence[int], quota: int, counts: Sequence[int]) -> bool:
-    """Whether more of the members hold more than an even part of `quota` than there is left over for."""
     each, over = divmod(quota, len(members))
     return sum(counts[member] > each for member in members) > over
 
@@ -161,14 +160,14 @@ def receipts_needed(shares: FairShares, counts_by_index: Iterable[Sequence[int]]
 
 
 def changed_rows(before: Sequence[Sequence[int]], after: Sequence[Sequence[int]]) -> list[list[int]]:
-    """By replica index, the rows that have another member in `after` than in `before`; both are columns by index."""
+    """Return by replica index the rows that have another member in `after` than in `before`; both are columns by index."""
     return [list(compress(range(len(new)), map(ne, old, new))) for old, new in zip(before, after, strict=False)]
 
 
 def copies(
     before: Sequence[Sequence[int]], after: Sequence[Sequence[int]], changed: list[list[int]], lost: frozenset[int]
 ) -> int:
-    """Replicas in `after` whose member held no replica of the partition in `before`, `lost` rows left out."""
+    """Count replicas in `after` whose member held no replica of the partition in `before`, `lost` rows left out."""
     made = 0
     for new, rows in zip(after, changed, strict=True):
         copied = [row for row in rows if row not in lost] if lost else rows

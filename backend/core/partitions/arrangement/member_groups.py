@@ -39,17 +39,17 @@ def grouped(members: Sequence[Member], kind: str, patterns: str) -> list[Grouped
 
 
 def per_member(names: Sequence[str]) -> list[GroupedMember]:
-    """PER_MEMBER, the default: every member is its own group."""
+    """Make every member its own group (PER_MEMBER, the default)."""
     return [GroupedMember(name, name) for name in names]
 
 
 def host_aware(addresses: Mapping[str, Address]) -> list[GroupedMember]:
-    """HOST_AWARE: the members of one host, as its text is, are a group. `addresses` by name, in order of age."""
+    """Group the members of one host, as its text is (HOST_AWARE). `addresses` by name, in order of age."""
     return _halved_if_alone([GroupedMember(name, address.rpartition(":")[0]) for name, address in addresses.items()])
 
 
 def by_attribute(attributes: Mapping[str, Mapping[str, str]], attribute: str) -> list[GroupedMember]:
-    """ZONE_AWARE and its like: the members with one value of the attribute are a group. Raises `NoGroup` if one has none."""
+    """Group the members with one value of the attribute (ZONE_AWARE and its like). Raises `NoGroup` if one has none."""
     grouped = []
     for name, values in attributes.items():
         if not values.get(attribute):

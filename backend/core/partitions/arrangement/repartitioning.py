@@ -1,9 +1,9 @@
-"""The master's plan: who should hold what, and the migrations that lead there.
+"""The master's plan: which member should hold what, and the migrations that lead there; and the first table.
 
-See Avoid Data Loss on Migration, 3.2; Hazelcast: first arrangement and repartitioning.
+See Avoid Data Loss on Migration, 3.2; Hazelcast: first arrangement and repartitioning; Decisions: First arrangement.
 
-A plan is made from the table and the members as they are, and from nothing else. So whenever something comes in between, the rest
-of it is dropped and another one is made.
+A plan is made from the table and the members as they are, and from nothing else. So when anything changes, the rest of a plan is
+dropped and another one is made.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ASK_AGAIN_US = 1 * SECOND_US
 
 
 def ask_for_arrangement(state: PartitionedMember, now: int) -> None:
-    """See to it that there will be a table. A member that has not joined yet asks once it has a master."""
+    """Ask the master for the first table, because data is used or an operator wants it. A joiner asks once it has a master."""
     partitions = state.partitions
     if partitions.table is None and not partitions.wants_arrangement:
         partitions.wants_arrangement = True
@@ -72,7 +72,7 @@ def data_members(state: PartitionedMember) -> tuple[Member, ...]:
 
 
 def arrange_first(state: PartitionedMember, now: int, master_role: MasterRole) -> bool:
-    """Make the first table, if that is allowed and there is anybody to hold it."""
+    """Make the first table, if that is allowed and a member can hold it."""
     if not allows_migrations(state.standing.state):
         return False
     wanted = _arranged(state, None, master_role)
@@ -96,8 +96,7 @@ def plan(state: PartitionedMember, now: int, master_role: MasterRole) -> None:
     """
     master_role.wants_plan = master_role.members_busy = False
     master_role.queue.clear()
-    table = state.partitions.table
-    assert table is not None
+    table = state.table
     if not allows_promotions(state.standing.state):
         return
     current = [_names(replicas) for replicas in table.rows]
@@ -148,7 +147,6 @@ def _replicas(state: PartitionedMember) -> dict[str | None, Replica]:
 
 
 def _full_row(state: PartitionedMember, row: Row, members: dict[str | None, Replica]) -> Replicas:
-    """Return the row as wide as every row of the table, whatever the number of members."""
     width = state.settings.backups + 1
     return (*(members.get(name) for name in row), *(None,) * (width - len(row)))
 
@@ -179,7 +177,7 @@ def _replicas_in(row: Replicas) -> int:
 def _give_lost_partitions_owners(
     state: PartitionedMember, now: int, table: PartitionTable, wanted: Arrangement
 ) -> None:
-    """Of a partition of which nobody is left there is nothing to copy: its new owner begins with nothing (1.1)."""
+    """Give new owners to partitions without any holder: there is nothing to copy, so they begin empty (1.1)."""
     members = _replicas(state)
     rows = []
     for partition in wanted.lost:

@@ -8,12 +8,12 @@ from itertools import compress, repeat
 from operator import ge
 
 from quarterdeck.backend.core.partitions.arrangement.fair_shares import FairShares
-from quarterdeck.backend.core.partitions.migration.migration_steps import without_cycles
+from quarterdeck.backend.core.partitions.migration.migration import without_cycles
 
 VACANT = -1
-"""Nobody is here: the member left, or never was."""
+"""No member is here: it left, or there never was one."""
 LEAVING = -2
-"""A member that stops gracefully is here; its replica is to be moved, not made up for."""
+"""A member that stops gracefully is here; its replica is to be moved, not replaced."""
 NO_GROUP = -1
 
 
@@ -32,7 +32,7 @@ class Slots:
         self.counts = [count.copy() for count in counts[: shares.replicas]]
         """By index and member, the replicas it has there; the last two entries are for `LEAVING` and `VACANT`."""
         self.given_up = bytearray(shares.partitions)
-        """By row, 1 if somebody who holds a replica may have lost its slot."""
+        """By row, 1 if a member that holds a replica may have lost its slot."""
         self.cycle_rows: dict[int, None] = {}
         """Rows in which holders may change places in a ring, in the order in which that came about."""
         self._mixed = shares.mixed
@@ -52,7 +52,7 @@ class Slots:
         return [row for row, member in enumerate(self.columns[index]) if member < 0]
 
     def seat(self, row: int, index: int, member: int) -> None:
-        """Give a slot to a member that fits there; whoever was there loses it."""
+        """Give a slot to a member that fits there; its present holder loses it."""
         column, counts = self.columns[index], self.counts[index]
         giver = column[row]
         column[row] = member
@@ -62,7 +62,7 @@ class Slots:
             self.given_up[row] = 1
 
     def seat_and_vacate(self, row: int, index: int, member: int) -> None:
-        """Give a slot to a member whose group may stand there; whoever of its group is at a colder index loses that."""
+        """Give a slot to a member whose group may stand there; a member of its group at a colder index loses that slot."""
         group = self.group_of[member]
         for colder in range(index + 1, len(self.columns)):
             if self.group_of[self.columns[colder][row]] == group:
@@ -70,7 +70,7 @@ class Slots:
         self.seat(row, index, member)
 
     def vacate(self, row: int, index: int) -> None:
-        """Take a slot from whoever holds it."""
+        """Take a slot from its holder."""
         column, counts = self.columns[index], self.counts[index]
         counts[column[row]] -= 1
         counts[VACANT] += 1
@@ -83,7 +83,7 @@ class Slots:
             self.given_up[row] = 1
 
     def displaced(self, row: int) -> list[int]:
-        """Who holds a replica and has no slot any more, the hottest first: to take such a member back costs no copy."""
+        """Return the members that hold a replica but no slot, the hottest first: to seat them again costs no copy."""
         seated = [column[row] for column in self.columns]
         return [column[row] for column in self.before if column[row] >= 0 and column[row] not in seated]
 
@@ -99,7 +99,7 @@ class Slots:
         return self.leaves_room(row, index, self.group_of[member])
 
     def may_stand(self, row: int, index: int, group: int) -> bool:
-        """Whether `group` is at no hotter index of the row. At a colder one it may be: it moves up."""
+        """Return whether `group` is at no hotter index of the row. At a colder one it may be: it moves up."""
         group_of = self.group_of
         for column in self.columns[:index]:
             if group_of[column[row]] == group:
@@ -141,7 +141,7 @@ class Slots:
 
 
 def counts_in(column: list[int], members: int) -> list[int]:
-    """How often each member stands in `column`, vacant slots included."""
+    """Return how often each member stands in `column`, vacant slots included."""
     counts = [0] * (members + 2)
     for member, count in Counter(column).items():
         counts[member] = count

@@ -5,13 +5,102 @@ See Avoid Data Loss on Migration, sections 2 and 3; Hazelcast: one migration.
 
 from __future__ import annotations
 
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from msgspec import Struct
 
 from quarterdeck.backend.core.operations import Answer
-from quarterdeck.backend.core.partitions.migration.migration_steps import Kind
 from quarterdeck.backend.core.partitions.table.partition_table import Replica, Replicas
+
+Kind = Literal["MOVE", "COPY", "SHIFT UP", "SHIFT DOWN", "CLEAR"]
+
+Numbers = tuple[int, ...]
+"""A row whose members are numbers above 0; 0 is an empty place."""
+
+
+class NumberedStep(NamedTuple):
+    """The source leaves an index, or moves to another one; the destination comes to one.
+
+    0 stands for no member, -1 for no index.
+    """
+
+    kind: Kind
+    source: int
+    source_current: int
+    source_new: int
+    destination: int
+    destination_current: int
+    destination_new: int
+
+
+def clear(row: Numbers, index: int) -> NumberedStep:
+    """Return the step in which the member at `index` drops its replica."""
+    return NumberedStep("CLEAR", row[index], index, -1, 0, -1, -1)
+
+
+def bring(row: Numbers, member: int, index: int, hole: int = -1) -> NumberedStep:
+    """Return the step that brings `member` to `index`, from a colder index if it is in the row.
+
+    The holder leaves, or moves to `hole`.
+    """
+    source = row[index]
+    source_current = index if source else -1
+    if member in row:
+        return NumberedStep("SHIFT UP", source, source_current, hole, member, row.index(member), index)
+    if not source:
+        return NumberedStep("COPY", 0, -1, -1, member, -1, index)
+    return NumberedStep("MOVE" if hole < 0 else "SHIFT DOWN", source, source_current, hole, member, -1, index)
+
+
+def applied(row: Numbers, step: NumberedStep) -> Numbers:
+    """Return the row after the step."""
+    after = list(row)
+    for index in (step.source_current, step.destination_current):
+        if index >= 0:
+            after[index] = 0
+    if step.source_new >= 0:
+        after[step.source_new] = step.source
+    if step.destination_new >= 0:
+        after[step.destination_new] = step.destination
+    return tuple(after)
+
+
+def replicas(row: Numbers) -> int:
+    """Count the filled places of the row."""
+    return len(row) - row.count(0)
+
+
+def lowers(before: Numbers, after: Numbers, target: Numbers) -> bool:
+    """Whether a replica is lost that both the row before and the target count on."""
+    return replicas(after) < min(replicas(before), replicas(target))
+
+
+def without_cycles(current: Numbers, target: Numbers) -> Numbers:
+    """Return the target in which every place of a cycle keeps its present holder.
+
+    No order of steps passes replicas round in a circle without giving one up first, so such migrations are cancelled, and not
+    tried again by themselves: the table stays as unbalanced as it was (Avoid Data Loss on Migration, 3.2.1).
+    """
+    fixed = list(target)
+    for start in range(len(current)):
+        for place in _cycle_through(start, current, target):
+            fixed[place] = current[place]
+    return tuple(fixed)
+
+
+def _cycle_through(start: int, current: Numbers, target: Numbers) -> list[int]:
+    """Return the places that holders pass on to each other in a cycle, from `start` on; nothing if there is none through it."""
+    places: list[int] = []
+    place = start
+    while True:
+        holder = current[place]
+        if holder == target[place] or holder == 0 or holder not in target:
+            return []
+        places.append(place)
+        place = target.index(holder)
+        if place == start:
+            return places
+
 
 Endpoint = Literal["source", "destination"]
 
@@ -45,15 +134,15 @@ class StoreCursor(Struct):
 
 
 class MigrationService(Protocol):
-    """Whatever stores data by partitions. Its rule: data stays while the member's replica index is 0 or above.
+    """A store of data by partitions. Its rule: data stays while the member's replica index is 0 or above.
 
-    For every migration `before` comes first and exactly one of `commit` and `rollback` last. Nothing of the partition is changed
-    by clients between them at the source.
+    For every migration `before` comes first and exactly one of `commit` and `rollback` last. No client changes the partition
+    between them at the source.
     """
 
     @property
     def name(self) -> str:
-        """Names it among the services of a member; the same everywhere."""
+        """Its name among the services of a member; the same everywhere."""
         ...
 
     def before(self, now: int, event: MigrationEvent) -> None:
@@ -61,18 +150,18 @@ class MigrationService(Protocol):
         ...
 
     def begin_copy(self, partition: int) -> Any:
-        """At the owner: the place before the partition's first chunk. It is plain data, which can be stored and compared."""
+        """Return the position before the partition's first chunk, at the owner: plain data, which can be stored and compared."""
         ...
 
     def next_chunk(self, partition: int, cursor: Any, chunk_bytes: int) -> bytes | None:
-        """At the owner: the next chunk of about so many bytes, and `cursor` moves past it; None when there is no more.
+        """Return the next chunk of about so many bytes, at the owner, and move `cursor` past it; None when there is no more.
 
-        The first one is made to let the destination say that it has all of it already.
+        The first chunk lets the destination see whether it has all of it already.
         """
         ...
 
     def receive(self, now: int, event: MigrationEvent, chunk: bytes) -> bool:
-        """At the destination: take a chunk in, beside what is there already. True when nothing more is needed."""
+        """Stage a chunk at the destination, beside the present data. Return whether nothing more is needed."""
         ...
 
     def commit(self, now: int, event: MigrationEvent) -> None:

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from operator import ne
 from typing import NamedTuple
 
-from quarterdeck.backend.core.partitions.migration.migration_steps import (
+from quarterdeck.backend.core.partitions.migration.migration import (
     NumberedStep,
     Numbers,
     applied,
@@ -44,7 +44,7 @@ def in_order(current: Numbers, target: Numbers) -> tuple[NumberedStep, ...]:
 
 
 class _Cost(NamedTuple):
-    """What a way costs; the first field in which two ways differ tells them apart."""
+    """What a way costs, in the order in which ways are compared."""
 
     lost: int
     parked: int
@@ -120,15 +120,16 @@ def _straight_steps(row: Numbers, target: Numbers, parking: bool) -> Iterator[Nu
                     yield bring(row, final, index, hole)
 
 
-# Detours
-
-
 ROWS_LOOKED_AT = 4000
 """The search ends after so many rows: all there are of 4 replicas and 8 members, about a second for 7 replicas."""
 
 
 def detour(current: Numbers, target: Numbers) -> tuple[NumberedStep, ...] | None:
-    """Return the fewest legal steps from `current` to `target` that keep the replicas, or None if none were found."""
+    """Return the fewest legal steps from `current` to `target` that keep the replicas, or None if none were found.
+
+    Only a target with a hole in front of a replica can need them, and no arrangement makes one; a user who asks what would
+    happen may. A detour copies what is soon dropped again, so it is the last resort (Avoid Data Loss on Migration, 3.2).
+    """
     members = sorted({*current, *target} - {0})
     came_by: dict[Numbers, tuple[Numbers, NumberedStep] | None] = {current: None}
     ahead = deque([current])
@@ -148,7 +149,7 @@ def detour(current: Numbers, target: Numbers) -> tuple[NumberedStep, ...] | None
 
 
 def legal_steps(row: Numbers, members: list[int]) -> Iterator[NumberedStep]:
-    """Every step of one of the five kinds that `row` allows: up to a hotter index, in from outside, and down only into a hole."""
+    """Yield every step that `row` allows: up to a hotter index, in from outside, and down only into a hole."""
     holes = [index for index, member in enumerate(row) if not member]
     for index, present in enumerate(row):
         if present:

@@ -14,8 +14,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.partitions.migration.migration_order import in_order
-from quarterdeck.backend.core.partitions.migration.migration_steps import (
+from quarterdeck.backend.core.partitions.migration.migration import (
     Kind,
     NumberedStep,
     Numbers,
@@ -23,6 +22,7 @@ from quarterdeck.backend.core.partitions.migration.migration_steps import (
     lowers,
     without_cycles,
 )
+from quarterdeck.backend.core.partitions.migration.migration_order import in_order
 from quarterdeck.backend.core.partitions.table.partition_table import MOST_REPLICAS, Row
 
 PATTERNS_KEPT = 65536
@@ -147,7 +147,7 @@ def _check(field: str, row: Numbers) -> None:
             )
 
 
-# What a plan says of itself
+# Explanation
 
 
 def why_each_step(current: Row, plan: Plan) -> list[str]:
@@ -156,7 +156,8 @@ def why_each_step(current: Row, plan: Plan) -> list[str]:
     present = len(current) - current.count(None)
     for step in plan.steps:
         before = present
-        present += (step.destination_new >= 0 and step.destination_current < 0) + _left_behind(step)
+        present += step.destination_new >= 0 and step.destination_current < 0
+        present -= step.source is not None and step.source_new < 0
         sentence = _what_happens(step, plan.target_after_cycle_fix)
         if step.unavoidable:
             sentence += f", which lowers the replicas from {before} to {present}, as no legal order found avoids it"
@@ -167,11 +168,6 @@ def why_each_step(current: Row, plan: Plan) -> list[str]:
 def cancelled(target: Row, plan: Plan) -> list[str]:
     """Return the members that were to pass their places on in a circle and keep them, by index."""
     return [kept for kept, wanted in zip(plan.target_after_cycle_fix, target, strict=True) if kept and kept != wanted]
-
-
-def _left_behind(step: MigrationStep) -> int:
-    """Return what the source costs: one replica if it has to leave."""
-    return -1 if step.source is not None and step.source_new < 0 else 0
 
 
 def _what_happens(step: MigrationStep, target: Row) -> str:
@@ -191,7 +187,7 @@ def _what_happens(step: MigrationStep, target: Row) -> str:
 
 
 def _what_becomes_of_the_source(step: MigrationStep, target: Row) -> str:
-    """Where the one goes whose place is taken."""
+    """Say where the member goes whose place is taken."""
     if step.source_new >= 0:
         kept = f"{step.source} moves down to the empty index {step.source_new} in the same step"
         if target[step.source_new] == step.source:

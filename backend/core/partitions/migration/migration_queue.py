@@ -40,8 +40,7 @@ LOOK_AHEAD = 256
 
 def cancel(state: PartitionedMember, now: int, reason: Reason[PlanCause]) -> None:
     """Drop what has not begun, and plan anew when nothing runs any more."""
-    master_role = state.partitions.master_role
-    assert master_role is not None
+    master_role = state.master_role
     remaining = sum(map(len, master_role.queue.values()))
     master_role.queue.clear()
     master_role.wants_plan = True
@@ -52,13 +51,14 @@ def cancel(state: PartitionedMember, now: int, reason: Reason[PlanCause]) -> Non
 
 def start_next(state: PartitionedMember, now: int) -> None:
     """Begin whatever may begin now."""
-    master_role = state.partitions.master_role
-    assert master_role is not None
+    master_role = state.master_role
     if not master_role.queue or master_role.members_busy or not _may_begin(state):
         return
     master_role.members_busy = True  # whatever may begin begins now; the rest, when something has ended
     holders = {member.uuid: Replica(member.address, member.uuid) for member in _members(state)}
-    busy = Counter(_busy_members(master_role))
+    busy = Counter(
+        uuid for run in master_role.running.values() for uuid in {run.owner_uuid, run.migration.destination.uuid}
+    )
     most = state.settings.parallel_migrations
     full = {uuid for uuid, migrations in busy.items() if migrations >= most}
     for partition, steps in list(islice(master_role.queue.items(), LOOK_AHEAD)):
@@ -70,7 +70,7 @@ def start_next(state: PartitionedMember, now: int) -> None:
         destination = steps[0].destination
         if destination in full:
             continue
-        owner = _owner_of(state, partition)
+        owner = state.table.owner(partition)
         if owner is None or destination is None or destination not in holders:
             why = f"partition {partition} is not as it was when its migration was planned"
             cancel(state, now, Reason("partition-changed", why))
@@ -100,9 +100,8 @@ def on_commit_ack(state: PartitionedMember, now: int, sender: Address, ack: Migr
 
 
 def look_at_own_copies(state: PartitionedMember, now: int) -> None:
-    """See how the copies of this master itself stand: it gets no reports of them."""
-    master_role = state.partitions.master_role
-    assert master_role is not None
+    """Apply the outcome of copies that this master itself sends: it gets no reports of them."""
+    master_role = state.master_role
     for running in list(master_role.running.values()):
         active = state.partitions.active.get(running.migration.partition)
         if running.phase != "copying" or running.owner_uuid != state.uuid or active is None or active.sending is None:
@@ -112,7 +111,7 @@ def look_at_own_copies(state: PartitionedMember, now: int) -> None:
 
 
 def on_migrations_timer(state: PartitionedMember, now: int) -> None:
-    """Ask again whoever has not answered; end copies that take too long."""
+    """Ask again where an answer is missing; end copies that take too long."""
     master_role = state.partitions.master_role
     if master_role is None:
         return
@@ -131,8 +130,7 @@ def give_up_on(state: PartitionedMember, now: int, present: Set[str]) -> None:
 
     One that is being committed is decided by its destination alone.
     """
-    master_role = state.partitions.master_role
-    assert master_role is not None
+    master_role = state.master_role
     for running in list(master_role.running.values()):
         destination = running.migration.destination
         if destination.uuid not in present:
@@ -144,9 +142,8 @@ def give_up_on(state: PartitionedMember, now: int, present: Set[str]) -> None:
 def conclude(
     state: PartitionedMember, now: int, running: RunningMigration, committed: bool, cause: FailureCause, reason: str
 ) -> None:
-    """Decide, and after a failure plan anew in a moment."""
-    master_role = state.partitions.master_role
-    assert master_role is not None
+    """Decide on a migration, and after a failure plan anew in a moment."""
+    master_role = state.master_role
     if committed:
         master_role.failures = 0
     else:
@@ -177,7 +174,7 @@ def plan_timer(state: PartitionedMember, now: int) -> None:
 
 
 def _may_begin(state: PartitionedMember) -> bool:
-    """Not while somebody is let in who does not know it yet, nor in a state of the cluster that forbids migrations."""
+    """Return whether migrations may begin. The cluster's state must allow it, and every joiner know of its admission."""
     return state.admission is None and allows_migrations(state.standing.state)
 
 
@@ -189,25 +186,12 @@ def _running_of(state: PartitionedMember, migration_id: str) -> RunningMigration
     master_role = state.partitions.master_role
     if master_role is None or master_role.recovery is not None:
         return None
-    return next((one for one in master_role.running.values() if one.migration.id == migration_id), None)
-
-
-def _owner_of(state: PartitionedMember, partition: int) -> Replica | None:
-    assert state.partitions.table is not None
-    return state.partitions.table.owner(partition)
-
-
-def _busy_members(master_role: MasterRole) -> list[str]:
-    return [uuid for one in master_role.running.values() for uuid in {one.owner_uuid, one.migration.destination.uuid}]
+    return next((running for running in master_role.running.values() if running.migration.id == migration_id), None)
 
 
 def _clear_places(state: PartitionedMember, now: int, master_role: MasterRole, partition: int) -> bool:
-    """Places that are to be empty need no migration: the table says so, and whoever stood there clears its data.
-
-    Whether anything of the partition is left to be done.
-    """
-    table = state.partitions.table
-    assert table is not None
+    """Empty places in the table as planned, without migrations. Return whether anything of the partition is left to be done."""
+    table = state.table
     while partition in master_role.queue and master_role.queue[partition][0].type == "CLEAR":
         step = _next_step(master_role, partition)
         replicas = list(table.rows[partition])
@@ -236,8 +220,7 @@ def _start(
     owner: Replica,
     holders: Mapping[str, Replica],
 ) -> None:
-    table = state.partitions.table
-    assert table is not None
+    table = state.table
     step = _next_step(master_role, partition)
     row = table.rows[partition]
     assert step.destination is not None
@@ -257,34 +240,27 @@ def _start(
     )
     running = RunningMigration(migration, owner.address, owner.uuid, now + state.settings.migration_timeout_us)
     master_role.running[partition] = running
-    _record_start(state, now, running, len(row) - row.count(None), master_role)
-    _ask_to_copy(state, now, running)
-
-
-def _record_start(
-    state: PartitionedMember, now: int, running: RunningMigration, available: int, master_role: MasterRole
-) -> None:
-    one = running.migration
     state.record(
         now,
         MigrationStarted(
-            migration_id=one.id,
-            partition=one.partition,
-            type=one.type,
-            partition_version=one.version,
-            source=one.source.address if one.source is not None else None,
-            source_current=one.source_current,
-            source_new=one.source_new,
-            destination=one.destination.address,
-            destination_current=one.destination_current,
-            destination_new=one.destination_new,
+            migration_id=migration.id,
+            partition=migration.partition,
+            type=migration.type,
+            partition_version=migration.version,
+            source=migration.source.address if migration.source is not None else None,
+            source_current=migration.source_current,
+            source_new=migration.source_new,
+            destination=migration.destination.address,
+            destination_current=migration.destination_current,
+            destination_new=migration.destination_new,
             owner=running.owner,
-            available=available,
+            available=len(row) - row.count(None),
             replicas_wanted=master_role.replicas_wanted,
-            unavoidable=one.unavoidable,
+            unavoidable=migration.unavoidable,
         ),
         master_role.planned,
     )
+    _ask_to_copy(state, now, running)
 
 
 def _ask_to_copy(state: PartitionedMember, now: int, running: RunningMigration) -> None:

@@ -13,18 +13,7 @@ from typing import NamedTuple
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import allows_migrations
-from quarterdeck.backend.core.partitions.events import (
-    MigrationAccepted,
-    MigrationCopied,
-    MigrationRejected,
-    RejectionCause,
-)
-from quarterdeck.backend.core.partitions.messages import (
-    MigrationChunk,
-    MigrationChunkAck,
-    MigrationReport,
-    MigrationRequest,
-)
+from quarterdeck.backend.core.partitions import events, messages
 from quarterdeck.backend.core.partitions.migration.migration import Endpoint, MigrationEvent, PartitionMigration
 from quarterdeck.backend.core.partitions.state import ActiveMigration, OutgoingCopy, PartitionedMember
 from quarterdeck.backend.core.partitions.table.partition_table import index_of
@@ -37,13 +26,13 @@ RESEND_US = 1 * SECOND_US
 MOST_EARLY = 64
 """So many chunks that have overtaken others are kept until those come."""
 SOON_US = 20 * MILLISECOND_US
-"""How long to wait for somebody who has not heard the latest yet."""
+"""How long to wait for a member that has not heard the latest yet."""
 
 
 class Objection(NamedTuple):
     """Why a member takes no part; `retry` when that will pass."""
 
-    cause: RejectionCause
+    cause: events.RejectionCause
     problem: str
     retry: bool
 
@@ -51,7 +40,7 @@ class Objection(NamedTuple):
 # The owner
 
 
-def on_request(state: PartitionedMember, now: int, sender: Address, request: MigrationRequest) -> None:
+def on_request(state: PartitionedMember, now: int, sender: Address, request: messages.MigrationRequest) -> None:
     """Begin the copy that the master asks for."""
     report = begin_copy(state, now, sender, request.migration)
     if report is not None:
@@ -60,28 +49,28 @@ def on_request(state: PartitionedMember, now: int, sender: Address, request: Mig
 
 def begin_copy(
     state: PartitionedMember, now: int, master: Address, migration: PartitionMigration
-) -> MigrationReport | None:
-    """Begin to copy, unless that is done or under way; what the master is to be told now, if anything."""
+) -> messages.MigrationReport | None:
+    """Begin to copy, unless that is done or under way. Return what to report to the master now, if anything."""
     if migration.id in state.partitions.completed:
         return None
     active = state.partitions.active.get(migration.partition)
     if active is not None and active.migration.id == migration.id:
         sending = active.sending
         if sending is not None and (sending.finished or sending.problem):
-            return MigrationReport(migration.id, sending.problem)
+            return messages.MigrationReport(migration.id, sending.problem)
         return None
     objection = _objection(state, master, migration) or _objection_of_owner(state, migration)
     if objection is not None:
         _reject(state, now, migration, "source", objection)
-        return MigrationReport(migration.id, objection.problem, objection.retry)
+        return messages.MigrationReport(migration.id, objection.problem, objection.retry)
     active = _accept(state, now, migration, "source")
     active.sending = OutgoingCopy(begun_us=now, resend_us=now + RESEND_US)
     _send_more(state, now, active, active.sending)
     return None
 
 
-def on_chunk_ack(state: PartitionedMember, now: int, sender: Address, ack: MigrationChunkAck) -> None:
-    """Send the next chunks when the destination has taken some in, or end the copy when it refuses."""
+def on_chunk_ack(state: PartitionedMember, now: int, sender: Address, ack: messages.MigrationChunkAck) -> None:
+    """Send the next chunks when the destination has received some, or end the copy when it refuses."""
     active = _sending_of(state, ack.migration_id)
     if active is None or active.sending is None or active.migration.destination.address != sender:
         return
@@ -142,7 +131,7 @@ def _send_more(state: PartitionedMember, now: int, active: ActiveMigration, send
     window = state.settings.transfer_window_chunks
     while not sending.ended and sending.opening < 0 and len(sending.in_flight) < window:
         service, payload, opens = _next_chunk(state, sending, active.migration.partition)
-        chunk = MigrationChunk(active.migration, sending.sent, service, payload)
+        chunk = messages.MigrationChunk(active.migration, sending.sent, service, payload)
         if opens:
             sending.opening = chunk.number
         sending.in_flight[chunk.number] = chunk
@@ -159,17 +148,19 @@ def _finish_copy(state: PartitionedMember, now: int, active: ActiveMigration, se
     sending.in_flight.clear()
     migration = active.migration
     took_us = now - sending.begun_us
-    state.record(now, MigrationCopied(migration.id, migration.partition, sending.sent, sending.bytes_sent, took_us))
+    state.record(
+        now, events.MigrationCopied(migration.id, migration.partition, sending.sent, sending.bytes_sent, took_us)
+    )
     _report(state, migration, sending, "")
 
 
 def _report(state: PartitionedMember, migration: PartitionMigration, sending: OutgoingCopy, problem: str) -> None:
-    """Tell the master. One that is the owner itself looks at its own copies (chapter `migration_queue`)."""
+    """Report to the master. One that is the owner itself looks at its own copies (chapter `migration_queue`)."""
     sending.problem = problem
     if problem:
         sending.in_flight.clear()
     if migration.master.uuid != state.uuid:
-        state.send(migration.master.address, MigrationReport(migration.id, problem))
+        state.send(migration.master.address, messages.MigrationReport(migration.id, problem))
 
 
 def _sending_of(state: PartitionedMember, migration_id: str) -> ActiveMigration | None:
@@ -194,15 +185,15 @@ def _plan_timer(state: PartitionedMember) -> None:
 # The destination
 
 
-def on_chunk(state: PartitionedMember, now: int, sender: Address, chunk: MigrationChunk) -> None:
-    """Store a chunk that comes. Chunks are taken in order; early ones wait, repeated ones are only acknowledged."""
+def on_chunk(state: PartitionedMember, now: int, sender: Address, chunk: messages.MigrationChunk) -> None:
+    """Store a chunk that comes. Chunks are received in order; early ones wait, repeated ones are only acknowledged."""
     migration = chunk.migration
     active = state.partitions.active.get(migration.partition)
     if active is None or active.migration.id != migration.id:
         objection = _objection_of_destination(state, sender, chunk)
         if objection is not None:
             _reject(state, now, migration, "destination", objection)
-            refusal = MigrationChunkAck(migration.id, -1, False, False, objection.problem, objection.retry)
+            refusal = messages.MigrationChunkAck(migration.id, -1, False, False, objection.problem, objection.retry)
             state.send(sender, refusal)
             return
         active = _accept(state, now, migration, "destination")
@@ -214,11 +205,11 @@ def on_chunk(state: PartitionedMember, now: int, sender: Address, chunk: Migrati
         _receive(state, now, active, last)
     # The answer is about the last chunk that was taken, which a repeated one may not be.
     enough = last.number == active.received - 1 and last.service in active.satisfied
-    state.send(sender, MigrationChunkAck(migration.id, active.received - 1, enough, active.complete))
+    state.send(sender, messages.MigrationChunkAck(migration.id, active.received - 1, enough, active.complete))
 
 
-def _receive(state: PartitionedMember, now: int, active: ActiveMigration, chunk: MigrationChunk) -> None:
-    """Give the chunk to its service, unless that needs no more."""
+def _receive(state: PartitionedMember, now: int, active: ActiveMigration, chunk: messages.MigrationChunk) -> None:
+    """Pass the chunk to its service, unless that needs no more."""
     active.received += 1
     services = {service.name: service for service in state.context.services}
     if chunk.service in services and chunk.service not in active.satisfied:
@@ -231,7 +222,7 @@ def _receive(state: PartitionedMember, now: int, active: ActiveMigration, chunk:
 
 
 def _objection(state: PartitionedMember, master: Address, migration: PartitionMigration) -> Objection | None:
-    """Check who leads, where the table stands, and whether the end of another migration is awaited, as both sides do (2.1)."""
+    """Return why neither side may take part: another master or version, or a migration before that has not ended (2.1)."""
     table = state.partitions.table
     if state.members is None:
         return Objection("not-joined", "it has not joined yet", True)
@@ -256,17 +247,17 @@ def _objection(state: PartitionedMember, master: Address, migration: PartitionMi
 
 
 def _objection_of_owner(state: PartitionedMember, migration: PartitionMigration) -> Objection | None:
-    table, destination = state.partitions.table, migration.destination
-    assert table is not None
+    table, destination = state.table, migration.destination
     if index_of(state.uuid, table.rows[migration.partition]) != 0:
         return Objection("not-owner", "it is not the owner of the partition", False)
-    peer = state.peers.get(destination.address)
-    if peer is None or peer.uuid != destination.uuid:
+    if not state.is_listed(destination.address, destination.uuid):
         return Objection("destination-not-listed", f"{destination.address} is not on its list", True)
     return None
 
 
-def _objection_of_destination(state: PartitionedMember, sender: Address, chunk: MigrationChunk) -> Objection | None:
+def _objection_of_destination(
+    state: PartitionedMember, sender: Address, chunk: messages.MigrationChunk
+) -> Objection | None:
     migration = chunk.migration
     if migration.id in state.partitions.completed:
         return Objection("over", "the migration is over", False)
@@ -283,16 +274,15 @@ def _objection_of_destination(state: PartitionedMember, sender: Address, chunk: 
 
 
 def _accept(state: PartitionedMember, now: int, migration: PartitionMigration, endpoint: Endpoint) -> ActiveMigration:
-    """Take part from now on until the end is known."""
-    table = state.partitions.table
-    assert table is not None
+    """Take part until the end is known."""
+    table = state.table
     current = index_of(state.uuid, table.rows[migration.partition])
     new = index_of(state.uuid, migration.applied_to(table.rows[migration.partition]))
     event = MigrationEvent(migration.id, migration.partition, endpoint, current, new)
     active = ActiveMigration(migration, event)
     state.partitions.active[migration.partition] = active
     state.partitions.rejected.pop(migration.partition, None)
-    state.record(now, MigrationAccepted(migration.id, migration.partition, endpoint, current, new))
+    state.record(now, events.MigrationAccepted(migration.id, migration.partition, endpoint, current, new))
     for service in state.context.services:
         service.before(now, event)
     return active
@@ -305,5 +295,6 @@ def _reject(
     if rejected.get(migration.partition) != migration.id:
         rejected[migration.partition] = migration.id
         state.record(
-            now, MigrationRejected(migration.id, migration.partition, endpoint, objection.problem, objection.cause)
+            now,
+            events.MigrationRejected(migration.id, migration.partition, endpoint, objection.problem, objection.cause),
         )

@@ -51,9 +51,7 @@ def decide(
     reason: str = "",
 ) -> None:
     """Make the one decision about a migration: change the table, inform the participants at once and the others soon."""
-    master_role, table = state.partitions.master_role, state.partitions.table
-    assert master_role is not None and table is not None
-    migration = running.migration
+    master_role, migration = state.master_role, running.migration
     decided = CompletedMigration(migration, committed)
     del master_role.running[migration.partition]
     master_role.members_busy = False
@@ -73,8 +71,7 @@ def decide(
 
 
 def _row_after(state: PartitionedMember, decided: CompletedMigration) -> VersionedRow:
-    table, migration = state.partitions.table, decided.migration
-    assert table is not None
+    table, migration = state.table, decided.migration
     replicas = table.rows[migration.partition]
     # A master that is the destination has the new row already.
     if decided.committed and table.versions[migration.partition] == migration.version:
@@ -91,7 +88,7 @@ def _is_member(state: PartitionedMember, replica: Replica) -> bool:
 
 def on_commit(state: PartitionedMember, now: int, sender: Address, order: MigrationCommit) -> None:
     """Commit at this destination, as the master asks. Without the data it refuses, and then can never commit."""
-    if sender != state.master or order.migration.master.uuid != _uuid_of(state, sender):
+    if sender != state.master or not state.is_listed(sender, order.migration.master.uuid):
         return
     committed = _commit_here(state, now, order.migration)
     state.send(sender, MigrationCommitAck(order.migration.id, committed))
@@ -113,8 +110,3 @@ def _commit_here(state: PartitionedMember, now: int, migration: PartitionMigrati
     partitions.unlisted.add(migration.id)
     learn(state, now, [row], [decided], author=migration.master.uuid, cause="migration")
     return True
-
-
-def _uuid_of(state: PartitionedMember, address: Address) -> str:
-    peer = state.peers.get(address)
-    return peer.uuid if peer is not None else ""

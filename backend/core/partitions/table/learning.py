@@ -1,8 +1,7 @@
 """Learning what the master has decided: the one place where a member's table, its completed list and its migrations change.
 
-Whoever is told by a publication, by a commit or by its own decision goes the same way: migrations whose end is now known are
-finished first, then the rows hold, then the services are told where this member stands now (Avoid Data Loss on Migration, 1.1 and
-2.1).
+Publications, commits and the master's own decisions all go this way: migrations whose end is now known are finished first, then
+the rows hold, then the services learn where this member stands now (Avoid Data Loss on Migration, 1.1 and 2.1).
 """
 
 from __future__ import annotations
@@ -24,9 +23,8 @@ def learn(
     author: str,
     cause: TableCause,
 ) -> None:
-    """Take in rows that are newer than what this member has, and decisions that it did not know. There must be a table."""
-    table = state.partitions.table
-    assert table is not None
+    """Apply rows that are newer than what this member has, and decisions that it did not know. There must be a table."""
+    table = state.table
     newer = [row for row in rows if row.version > table.versions[row.partition]]
     places = [(row.partition, index_of(state.uuid, table.rows[row.partition])) for row in newer]
     completed = state.partitions.completed
@@ -64,7 +62,7 @@ def _without_decision(
 
 
 def _finish(state: PartitionedMember, now: int, decided: CompletedMigration, *, is_late: bool) -> None:
-    """Act on the end of a migration, if this member has a part in it; `is_late` if its row already held before."""
+    """Act on the end of a migration, if this member takes part in it; `is_late` if its row already held before."""
     migration = decided.migration
     services = state.context.services
     active = state.partitions.active.get(migration.partition)
@@ -72,7 +70,10 @@ def _finish(state: PartitionedMember, now: int, decided: CompletedMigration, *, 
         del state.partitions.active[migration.partition]
         event = active.event
     elif decided.committed and not is_late and migration.source is not None and migration.source.uuid == state.uuid:
-        event = _backup_gives_up(decided)
+        # A backup whose place another takes is not asked before; it learns of it here (Hazelcast: one migration).
+        event = MigrationEvent(
+            migration.id, migration.partition, "source", migration.source_current, migration.source_new
+        )
         for service in services:
             service.before(now, event)
     else:
@@ -93,15 +94,6 @@ def _finish(state: PartitionedMember, now: int, decided: CompletedMigration, *, 
             event.new_replica_index,
         ),
     )
-
-
-def _backup_gives_up(decided: CompletedMigration) -> MigrationEvent:
-    """Return the event of a backup whose place another takes. It is not asked before; it learns of it here.
-
-    See Hazelcast: one migration.
-    """
-    one = decided.migration
-    return MigrationEvent(one.id, one.partition, "source", one.source_current, one.source_new)
 
 
 def _record_change(

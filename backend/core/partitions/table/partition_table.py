@@ -1,9 +1,9 @@
-"""The partition table: the replicas of every partition, each with a version of its own.
+"""The partition table: the replicas of every partition, each row with a version of its own.
 
 See Avoid Data Loss on Migration, 1; Decisions: Table version.
 
-The version of the table is the sum of the versions of its partitions, so it only grows. The digest tells tables apart without
-comparing rows; it is kept up to date with every change, and is the same whatever the order of the changes was.
+The version of the table is the sum of the versions of its partitions, so it only grows. Equal tables have equal digests; the
+digest is updated with every change, and is the same whatever the order of the changes was.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Replica(Struct, frozen=True, gc=False, array_like=True):
 
 
 Replicas = tuple[Replica | None, ...]
-"""The holders of one partition by replica index: the owner at 0, then the backups; None where nobody is."""
+"""The holders of one partition by replica index: the owner at 0, then the backups; None at an empty place."""
 
 
 class VersionedRow(Struct, frozen=True, array_like=True):
@@ -43,7 +43,7 @@ class VersionedRow(Struct, frozen=True, array_like=True):
 class PackedRows(Struct, frozen=True, array_like=True):
     """Rows as they cross the wire: every holder is named once, however many rows it stands in.
 
-    Each of `rows` has the partition, its version, and for every replica index the place in `holders`, -1 for nobody.
+    Each of `rows` has the partition, its version, and for every replica index the place in `holders`, -1 for an empty place.
     """
 
     holders: tuple[Replica, ...] = ()
@@ -51,7 +51,7 @@ class PackedRows(Struct, frozen=True, array_like=True):
 
 
 def packed(rows: Iterable[VersionedRow]) -> PackedRows:
-    """`rows` for the wire."""
+    """Return `rows` for the wire."""
     places: dict[Replica | None, int] = {None: -1}
     lines = []
     for row in rows:
@@ -84,7 +84,7 @@ MOST_REPLICAS = 7
 """An owner at index 0 and up to six backups."""
 
 Row = tuple[str | None, ...]
-"""A member's name at each replica index, or None where nobody is."""
+"""A member's name at each replica index, or None at an empty place."""
 
 DIGEST_BYTES = 8
 
@@ -105,7 +105,7 @@ class PartitionTable:
         return len(self.rows)
 
     def put(self, row: VersionedRow) -> None:
-        """Let `row` hold from now on, whatever held before."""
+        """Set `row`, whatever was there before."""
         partition = row.partition
         if self.versions[partition]:
             self.digest ^= row_digest(self.row(partition))
@@ -119,15 +119,15 @@ class PartitionTable:
         return VersionedRow(partition, self.versions[partition], self.rows[partition])
 
     def all_rows(self) -> Iterator[VersionedRow]:
-        """Every row that was ever set."""
+        """Return every row that was ever set."""
         return (self.row(partition) for partition, version in enumerate(self.versions) if version)
 
     def owner(self, partition: int) -> Replica | None:
-        """Who owns a partition; None when nobody does."""
+        """Return the owner of a partition, or None."""
         return self.rows[partition][0]
 
     def holders(self) -> dict[str, Replica]:
-        """Every incarnation that stands in a row, by its uuid."""
+        """Return every incarnation that stands in a row, by its uuid."""
         return {replica.uuid: replica for row in self.rows for replica in row if replica is not None}
 
 

@@ -3,10 +3,10 @@
 See Avoid Data Loss on Migration, 1.1 and 2.1; Hazelcast: table distribution.
 
 Only the master changes the table. Its changes are numbered; a publication brings what is new since the one before, so what
-is sent grows with what has changed and with nothing else. A receiver acknowledges the number up to which it has everything. If
-a publication gets lost, the next one does not follow on that number, and the master tells again all that came after it. Now
-and then tables are compared by their digests, and whoever differs gets the whole table. A completed migration is forgotten
-when every member knows of it.
+is sent grows only with what has changed. A receiver acknowledges the number up to which it has everything. If a publication gets
+lost, the next one does not follow on that number, and the master sends all that came after it again. Now and then tables are
+compared by their digests, and members whose table differs get the whole table. A completed migration is forgotten when every
+member knows of it.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from quarterdeck.backend.core.partitions.table.partition_table import VersionedR
 from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US
 
 TABLE = "partition table"
-"""Name of the timer of everything that the master has to tell again, or later."""
+"""Name of the timer of everything that the master has to send again, or later."""
 
 RESEND_US = 1 * SECOND_US
 NEWCOMER_RESEND_US = 100 * MILLISECOND_US
-"""A newcomer may get its first table before it knows that it has joined, and cannot take it yet."""
+"""A newcomer may get its first table before it knows that it has joined, and cannot use it yet."""
 MOST_DOUBLINGS = 8
-"""Each time that the same is told again, the master waits twice as long for an answer, so many times."""
+"""Each time that it sends the same again, the master waits twice as long for an answer, so many times."""
 FLUSH_US = 50 * MILLISECOND_US
-"""How long those wait to be told who have no part in a change."""
+"""How long members wait for a change in which they have no part."""
 FLUSH_CHANGES = 10
-"""So many changes are told at once, however little time has passed."""
+"""So many changes are sent at once, however little time has passed."""
 MOST_EARLY = 64
-"""So many publications that do not follow on what a member has are kept until they do; the rest is told again anyway."""
+"""So many publications that do not follow on what a member has are kept until they do; the rest is sent again anyway."""
 
 Made = dict[int, TableUpdate]
 """The publications of one moment, by the number of the change after which they begin."""
@@ -54,8 +54,7 @@ def change(
     cause: TableCause,
 ) -> None:
     """Change the master's table and its completed migrations list."""
-    master_role = state.partitions.master_role
-    assert master_role is not None
+    master_role = state.master_role
     rows, decided = tuple(rows), tuple(decided)
     master_role.changes += 1
     for row in rows:
@@ -67,28 +66,26 @@ def change(
 
 
 def publish(state: PartitionedMember, now: int) -> None:
-    """Tell everybody who lacks a change."""
-    master_role = state.partitions.master_role
-    assert master_role is not None
+    """Send each member the changes that it lacks."""
+    master_role = state.master_role
     master_role.flush_us = 0
     made: Made = {}
     for address, follower in master_role.followers.items():
-        if follower.told < master_role.changes:
-            _send(state, now, master_role, address, follower, follower.told, made)
+        if follower.sent < master_role.changes:
+            _send(state, now, master_role, address, follower, follower.sent, made)
     plan_timer(state, now)
 
 
 def publish_to(state: PartitionedMember, now: int, first: Iterable[str]) -> None:
-    """Tell the incarnations `first` at once, and everybody else soon: those have no part in the change."""
-    master_role = state.partitions.master_role
-    assert master_role is not None
+    """Send the changes to the incarnations `first` at once, and to all others soon: those have no part in them."""
+    master_role = state.master_role
     urgent = set(first)
     made: Made = {}
     for address, follower in master_role.followers.items():
-        if follower.uuid in urgent and follower.told < master_role.changes:
-            _send(state, now, master_role, address, follower, follower.told, made)
-    waiting = [one for one in master_role.followers.values() if one.told < master_role.changes]
-    if any(master_role.changes - one.told >= FLUSH_CHANGES for one in waiting):
+        if follower.uuid in urgent and follower.sent < master_role.changes:
+            _send(state, now, master_role, address, follower, follower.sent, made)
+    waiting = [one for one in master_role.followers.values() if one.sent < master_role.changes]
+    if any(master_role.changes - one.sent >= FLUSH_CHANGES for one in waiting):
         publish(state, now)
     elif waiting and not master_role.flush_us:
         master_role.flush_us = now + FLUSH_US
@@ -96,28 +93,31 @@ def publish_to(state: PartitionedMember, now: int, first: Iterable[str]) -> None
 
 
 def on_ack(state: PartitionedMember, now: int, sender: Address, ack: TableAck) -> None:
-    """Note that a follower has taken a publication in, or misses one."""
+    """Note that a follower has received a publication, or misses one."""
     master_role = state.partitions.master_role
     follower = master_role.followers.get(sender) if master_role is not None else None
     if master_role is None or follower is None or follower.uuid != ack.uuid or ack.number > master_role.changes:
         return
     is_news = ack.number > follower.acknowledged
+    # A member that commits may know the end of its own migration before this master does.
+    running = master_role.running.values()
+    commits = any(one.phase == "committing" and one.migration.destination.address == sender for one in running)
     if is_news:
         follower.unanswered = 0
-    if not ack.equal and ack.number == master_role.changes and not _is_ahead(master_role, sender):
+    if not ack.equal and ack.number == master_role.changes and not commits:
         follower.acknowledged = -1
-        follower.told, follower.resend_us = master_role.changes, now + RESEND_US
+        follower.sent, follower.resend_us = master_role.changes, now + RESEND_US
         plan_timer(state, now)
     elif is_news:
         follower.acknowledged = ack.number
         _forget_what_all_know(state, now, master_role)
-    elif ack.number == follower.acknowledged < follower.told and follower.told_again_us + RESEND_US <= now:
+    elif ack.number == follower.acknowledged < follower.sent and follower.resent_us + RESEND_US <= now:
         follower.unanswered, follower.resend_us = 0, now
         plan_timer(state, now)
 
 
 def on_table_timer(state: PartitionedMember, now: int) -> None:
-    """Tell again whoever has not acknowledged, tell those who could wait, and compare tables when it is time."""
+    """Send again what is not acknowledged, send what could wait, and compare tables when it is time."""
     master_role = state.partitions.master_role
     if master_role is None or state.partitions.table is None or master_role.recovery is not None:
         return
@@ -126,18 +126,18 @@ def on_table_timer(state: PartitionedMember, now: int) -> None:
     compares = master_role.next_comparison_us <= now
     if compares:
         master_role.next_comparison_us = now + state.settings.table_send_interval_us
-        _forget_what_all_know(state, now, master_role)  # whoever had not acknowledged may have left
+        _forget_what_all_know(state, now, master_role)  # a member that had not acknowledged may have left
     made: Made = {}
     for address, follower in master_role.followers.items():
-        if follower.acknowledged < follower.told and follower.resend_us <= now:
+        if follower.acknowledged < follower.sent and follower.resend_us <= now:
             _send_again(state, now, master_role, address, follower, made)
         elif compares:
-            _send(state, now, master_role, address, follower, follower.told, made)
+            _send(state, now, master_role, address, follower, follower.sent, made)
     plan_timer(state, now)
 
 
 def follow_list(state: PartitionedMember, master_role: MasterRole) -> None:
-    """Publish to exactly those who are on the list now; who is new needs the whole table."""
+    """Publish to exactly the members on the list; a new one needs the whole table."""
     before = master_role.followers
     master_role.followers = {}
     for address, peer in state.peers.items():
@@ -159,7 +159,7 @@ def plan_timer(state: PartitionedMember, now: int) -> None:
     due = [master_role.next_comparison_us]
     if master_role.flush_us:
         due.append(master_role.flush_us)
-    due += [follower.resend_us for follower in master_role.followers.values() if follower.acknowledged < follower.told]
+    due += [follower.resend_us for follower in master_role.followers.values() if follower.acknowledged < follower.sent]
     state.timers.set(TABLE, max(now, min(due)))
 
 
@@ -175,7 +175,7 @@ def _send(
     """Send what is new since the change `since`, and wait for an acknowledgement."""
     if since not in made:
         made[since] = _update(state, master_role, since)
-    follower.told = master_role.changes
+    follower.sent = master_role.changes
     if not follower.unanswered:
         follower.resend_us = now + (RESEND_US if since >= 0 else NEWCOMER_RESEND_US)
     state.send(address, made[since])
@@ -186,7 +186,7 @@ def _send_again(
 ) -> None:
     """Send all that the follower is not known to have, and wait twice as long as the last time."""
     _send(state, now, master_role, address, follower, follower.acknowledged, made)
-    follower.told_again_us = now
+    follower.resent_us = now
     follower.unanswered = min(follower.unanswered + 1, MOST_DOUBLINGS)
     first_us = RESEND_US if follower.acknowledged >= 0 else NEWCOMER_RESEND_US
     follower.resend_us = now + (first_us << follower.unanswered)
@@ -194,8 +194,7 @@ def _send_again(
 
 def _update(state: PartitionedMember, master_role: MasterRole, since: int) -> TableUpdate:
     """Return what came after the change of number `since`; -1 for the whole table and all completed migrations."""
-    table = state.partitions.table
-    assert table is not None
+    table = state.table
     if since < 0:
         rows = packed(table.all_rows())
     else:
@@ -215,14 +214,8 @@ def _update(state: PartitionedMember, master_role: MasterRole, since: int) -> Ta
     )
 
 
-def _is_ahead(master_role: MasterRole, address: Address) -> bool:
-    """Whether the member may know the end of its own migration before this master does."""
-    running = master_role.running.values()
-    return any(one.phase == "committing" and one.migration.destination.address == address for one in running)
-
-
 def _forget_what_all_know(state: PartitionedMember, now: int, master_role: MasterRole) -> None:
-    """Evict completed migrations only when every member has acknowledged a publication that lists them (2.1)."""
+    """Evict completed migrations when every member has acknowledged a publication that lists them (2.1)."""
     known = min((follower.acknowledged for follower in master_role.followers.values()), default=master_role.changes)
     for partition in [one for one, number in takewhile(lambda one: one[1] <= known, master_role.changed_at.items())]:
         del master_role.changed_at[partition]
@@ -236,7 +229,7 @@ def _forget_what_all_know(state: PartitionedMember, now: int, master_role: Maste
         state.record(now, CompletedEvicted(evicted))
 
 
-# Everybody else
+# All others
 
 
 def on_table_update(state: PartitionedMember, now: int, sender: Address, update: TableUpdate) -> None:
@@ -262,9 +255,9 @@ def on_table_update(state: PartitionedMember, now: int, sender: Address, update:
 
 
 def _learn_in_order(state: PartitionedMember, now: int, update: TableUpdate) -> TableUpdate:
-    """Learn what is new, and what came early and follows on it. Returns the last publication that was taken in.
+    """Learn what is new, and what came early and follows on it. Return the last publication that was learned.
 
-    Rows and decisions are never learned out of order: a row without the decisions before it would tell nothing of them.
+    Rows and decisions are never learned out of order: a row without the decisions before it would say nothing about them.
     """
     partitions = state.partitions
     if partitions.table is None:

@@ -34,7 +34,7 @@ ASK_AGAIN_US = 1 * SECOND_US
 
 
 def begin_recovery(state: PartitionedMember, now: int, master_role: MasterRole) -> None:
-    """Ask everybody. `is_settled` tells when the answers are complete."""
+    """Ask all members. `is_settled` says when the answers are complete."""
     waiting = {address: peer.uuid for address, peer in state.peers.items()}
     master_role.recovery = TableRecovery(state.next_token(), waiting)
     table = state.partitions.table
@@ -48,8 +48,7 @@ def begin_recovery(state: PartitionedMember, now: int, master_role: MasterRole) 
 def is_settled(state: PartitionedMember, recovery: TableRecovery) -> bool:
     """Whether each of those asked has answered or left."""
     for address, uuid in list(recovery.waiting.items()):
-        peer = state.peers.get(address)
-        if peer is None or peer.uuid != uuid:
+        if not state.is_listed(address, uuid):
             del recovery.waiting[address]
     return not recovery.waiting
 
@@ -86,7 +85,7 @@ def conclude_recovery(state: PartitionedMember, now: int, master_role: MasterRol
     master_role.recovery = None
     state.timers.clear(RECOVERY)
     if not recovery.rows:
-        return  # nobody has used partitions so far
+        return  # partitions were never used so far
     if partitions.table is None:
         width = len(next(iter(recovery.rows.values())).replicas)
         partitions.table = empty_table(max(recovery.rows) + 1, width)
@@ -95,7 +94,9 @@ def conclude_recovery(state: PartitionedMember, now: int, master_role: MasterRol
     active = recovery.active | {one.migration.id: one.migration for one in partitions.active.values()}
     ends = [_end_of(one, recovery.rows[one.partition]) for one in active.values() if one.id not in known]
     for one in (*known.values(), *ends):
-        _raise_version(recovery.rows, one)
+        row = recovery.rows[one.migration.partition]
+        if not one.committed and row.version < one.final_version:  # raise it to one that no success can have
+            recovery.rows[row.partition] = VersionedRow(row.partition, one.final_version, row.replicas)
     decided = (*known.values(), *ends)
     committed = tuple(one.migration.id for one in decided if one.committed and one.migration.id in active)
     rolled_back = tuple(one.migration.id for one in decided if not one.committed and one.migration.id in active)
@@ -114,24 +115,17 @@ def _end_of(migration: PartitionMigration, row: VersionedRow) -> CompletedMigrat
     return CompletedMigration(migration, committed)
 
 
-def _raise_version(rows: dict[int, VersionedRow], decided: CompletedMigration) -> None:
-    """Raise the version after a failed migration to one that no success can have."""
-    row = rows[decided.migration.partition]
-    if not decided.committed and row.version < decided.final_version:
-        rows[row.partition] = VersionedRow(row.partition, decided.final_version, row.replicas)
-
-
 def _ask(state: PartitionedMember, now: int, recovery: TableRecovery) -> None:
     if recovery.waiting:
         state.send_all(tuple(recovery.waiting), TableFetch(recovery.token))
         state.timers.set(RECOVERY, now + ASK_AGAIN_US)
 
 
-# Everybody else
+# All others
 
 
 def on_table_fetch(state: PartitionedMember, now: int, sender: Address, fetch: TableFetch) -> None:
-    """Answer the master. From now on nothing of an earlier master counts, for it is not this member's master."""
+    """Answer the master. Nothing of an earlier master counts from now on, as it is no longer this member's master."""
     partitions = state.partitions
     if sender != state.master or state.members is None:
         return

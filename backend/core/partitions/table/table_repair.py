@@ -2,9 +2,9 @@
 
 See Avoid Data Loss on Migration, 1.1; Hazelcast: migration manager and lost partitions.
 
-Only the master repairs, and everybody else, the first backup too, acts on the table that it publishes. A place whose holder is
+Only the master repairs, and all others, the first backup too, act on the table that it publishes. A place whose holder is
 gone is empty; without its owner, a partition is given to its first backup. Each of these steps raises the partition's version by
-one. A partition of which nobody is left waits for the next arrangement, which gives it a new owner who begins with nothing.
+one. A partition without any holder waits for the next arrangement, which gives it a new owner that begins with nothing.
 """
 
 from __future__ import annotations
@@ -19,12 +19,8 @@ from quarterdeck.backend.core.partitions.table.table_publishing import change, p
 
 
 def repair(state: PartitionedMember, now: int, present: Set[str]) -> bool:
-    """Repair every partition that has no migration running; whether anything changed.
-
-    `present` are the incarnations that may hold data.
-    """
-    master_role, table = state.partitions.master_role, state.partitions.table
-    assert master_role is not None and table is not None
+    """Repair every partition that has no migration running. `present` are the incarnations that may hold data."""
+    master_role, table = state.master_role, state.table
     if not allows_promotions(state.standing.state):
         return False
     if table.holders().keys() <= present and None not in map(table.owner, range(len(table))):

@@ -31,7 +31,7 @@ from tests.core.stepped_cluster import SteppedCluster, address_of, training_sett
 # Members that leave meanwhile
 
 
-@pytest.mark.parametrize("when", ["proving", "freezing", "offering", "telling"])
+@pytest.mark.parametrize("when", ["proving", "freezing", "offering", "ordering"])
 def test_a_member_that_leaves_meanwhile_holds_nothing_up(when: str) -> None:
     world = two()
     begin(world)
@@ -55,7 +55,7 @@ def test_a_member_that_never_answers_when_told_is_left_to_itself_and_comes_later
 # The losing master crashes
 
 
-@pytest.mark.parametrize("when", ["proving", "freezing", "offering", "telling"])
+@pytest.mark.parametrize("when", ["proving", "freezing", "offering", "ordering"])
 def test_when_the_losing_master_crashes_the_others_go_on_thawed_and_merge(when: str) -> None:
     world = two()
     for name in "FG":
@@ -73,7 +73,7 @@ def test_a_crash_when_only_some_were_told() -> None:
     world = two()
     state_of(world.machines["G"]).join_list = (address_of("A"),)
     begin(world)
-    until(world, "telling")
+    until(world, "ordering")
     world.deliver(MergeClusters, to="F")
     world.sent = [one for one in world.sent if "E" not in one[:2]]
     world.live(30, dead="E")
@@ -83,7 +83,7 @@ def test_a_crash_when_only_some_were_told() -> None:
 def test_a_claimant_thaws_what_was_frozen_for_the_merge_and_tells_all() -> None:
     world = two()
     begin(world)
-    until(world, "telling")
+    until(world, "ordering")
     assert states(world, "EFG") == {"FROZEN"}
     world.sent.clear()
     world.suspect("G", "E")
@@ -99,7 +99,7 @@ def test_a_claimant_thaws_what_was_frozen_for_the_merge_and_tells_all() -> None:
 def test_an_order_for_an_old_life_is_acknowledged_and_ignored() -> None:
     world = two()
     begin(world)
-    until(world, "telling")
+    until(world, "ordering")
     (order,) = world.messages(MergeClusters, to="F")
     world.deliver(MergeClusters, to="F")
     life = world.machines["F"].uuid
@@ -224,7 +224,7 @@ def lost_on_the_way(refused: bool) -> SteppedCluster:
     """E, F and G have left their cluster; A does not let them in."""
     world = two()
     begin(world)
-    until(world, "telling")
+    until(world, "ordering")
     if refused:
         for name in "ABCD":
             state_of(world.machines[name]).standing = ClusterStanding("FROZEN", 1)
@@ -297,7 +297,7 @@ def test_a_ring_survives_the_departure_of_its_master_at_a_heartbeat() -> None:
     """The last member not told falls silent: the removal ends the merge within the heartbeat timer's rule."""
     world = two(settings=training_settings(heartbeat_topology="ring", disconnection_heartbeats=0))
     begin(world)
-    until(world, "telling")
+    until(world, "ordering")
     world.loses = lambda sender, receiver, message: "G" in (sender, receiver)
     world.live(3.9, dead="G")
     world.cut_links("E", "ABCD")

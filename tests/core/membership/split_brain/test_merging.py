@@ -72,7 +72,7 @@ def test_the_phases_come_in_order_and_the_master_goes_last() -> None:
     until(world, "offering")
     assert states(world, "E") == {"FROZEN"}
     assert len(world.messages(MergeOffer, to="A")) == 1
-    until(world, "telling")
+    until(world, "ordering")
     assert len(world.messages(MergeClusters)) == 2
     while phase(world) is not None:
         sender, receiver, message = world.sent.pop(0)
@@ -115,7 +115,7 @@ def test_connections_are_closed_between_the_lives() -> None:
     """What the old incarnation still says goes out before, what the new one says after."""
     world = two()
     begin(world)
-    until(world, "telling")
+    until(world, "ordering")
     machine = world.machines["F"]
     (order,) = world.messages(MergeClusters, to="F")
     effects = machine.step(world.now, Receive(address_of("E"), order))
@@ -135,7 +135,7 @@ def test_the_new_life_knows_nothing_of_the_old_cluster_but_the_join_list_and_add
     world.edit_join_list("F", "XYZ")
     world.deliver_all()
     begin(world)
-    until(world, "telling")
+    until(world, "ordering")
     world.deliver(MergeClusters, to="F")
     state = state_of(world.machines["F"])
     assert state.members is None and not state.suspicions and not state.peers and state.standing == ClusterStanding()
@@ -158,7 +158,7 @@ def test_the_version_of_nobody_goes_back() -> None:
 def test_the_version_of_nobody_goes_back_when_losers_leave_after_the_offer() -> None:
     world = two(winner="ABCDJKL", loser="EFGHI", version=20)
     begin(world)
-    until(world, "telling")
+    until(world, "ordering")
     world.drop(MergeClusters)
     world.suspect("E", "GHI")
     world.deliver_all(dead="GHI")
@@ -174,7 +174,7 @@ def test_the_version_of_nobody_goes_back_when_losers_leave_after_the_offer() -> 
 def test_a_cluster_that_dissolves_removes_nobody_any_more() -> None:
     world = two()
     begin(world)
-    until(world, "telling")
+    until(world, "ordering")
     before = world.list_of("E")
     world.suspect("E", "F")
     assert world.list_of("E") == before

@@ -211,11 +211,11 @@ def test_an_edit_that_is_being_spread_survives_a_merge() -> None:
     world.edit_join_list("D", "A")
     world.deliver_all()
     state = state_of(world.machines["D"])
-    state.join_list_told = set()
+    state.join_list_confirmed = set()
     state.timers.set("join list", world.now + 100_000_000)
     world.live(10)
     assert set(world.list_of("A")[1]) == set("ABCDE")
-    assert state.join_list_told is None or state.timers.is_set("join list")
+    assert state.join_list_confirmed is None or state.timers.is_set("join list")
 
 
 # Its own address

@@ -437,7 +437,7 @@ def test_a_new_life_of_the_last_member_to_be_told_ends_the_merge_and_crashes_nob
     for _ in range(50):
         merge = state_of(world.machines["E"]).merge
         assert merge is not None
-        if merge.phase == "telling":
+        if merge.phase == "ordering":
             break
         sender, receiver, message = world.sent.pop(0)
         world.receive(receiver, sender, message)

@@ -145,7 +145,7 @@ def test_a_master_that_dissolves_its_cluster_does_not_ask_for_ever() -> None:
     world.settled("ABC")
     world.settled("EFG")
     world.receive("E", "A", SplitBrainAnswer(cluster_search.profile(state_of(world.machines["A"]))))
-    while (merge := state_of(world.machines["E"]).merge) is not None and merge.phase != "telling":
+    while (merge := state_of(world.machines["E"]).merge) is not None and merge.phase != "ordering":
         sender, receiver, message = world.sent.pop(0)
         world.receive(receiver, sender, message)
     world.sent.clear()

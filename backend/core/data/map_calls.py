@@ -1,15 +1,15 @@
 """Calls of clients to the distributed map, through any joined member, a lite one too.
 
-What is asked is taken apart by partitions. To each partition one call is under way at a time; what comes meanwhile waits and goes
-together in the next. A call is sent again until it is answered: after an answer that says so, after a change of the table,
-after silence. Its number makes sure that it is done once. Whoever gets no answer in time is told that the outcome is not known.
+A call is divided by partitions. To each partition one call is under way at a time; what comes meanwhile waits and goes together
+in the next. A call is sent again until it is answered: after an answer that says so, after a change of the table, after
+silence. Its number makes sure that it is done once. A client that gets no answer in time learns that the outcome is not known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from quarterdeck.backend.core.data.calls import call_results, map_owner
+from quarterdeck.backend.core.data import call_results, map_owner
 from quarterdeck.backend.core.data.messages import MapCall, MergeBatch
 from quarterdeck.backend.core.data.partition_store import partition_of
 from quarterdeck.backend.core.data.state import (
@@ -69,7 +69,7 @@ def ask_for_merge(
     operation: MergeBatch,
     batch: int,
 ) -> None:
-    """Have the entries of `batch` merged. This incarnation does not give up as long as it lives. There must be a table."""
+    """Ask for the entries of `batch` to be merged. This is repeated until the incarnation ends. There must be a table."""
     state.data.merging[-batch] = PendingCall(-batch, operation, now, NEVER, outstanding=1)
     _enqueue(state, partition, SubOperation(-batch, operation, MOST_BATCH_BYTES))
     _depart(state, now, partition)
@@ -83,7 +83,7 @@ def end_all(state: MemberState, now: int, reason: str) -> None:
 
 
 def on_table_changed(state: MemberState, now: int) -> None:
-    """Send what waited for a table to its partition, and calls whose owner has changed to the new owner."""
+    """Send what waited for a table, and calls whose owner has changed to the new owner."""
     table = state.partitions.table
     if table is None:
         return
@@ -113,7 +113,7 @@ def on_calls_timer(state: MemberState, now: int) -> None:
     expired = []
     for pending in data.pending.values():
         if pending.deadline_us > now:
-            break  # they have all the same time, so the rest are younger
+            break  # all have the same time, so the rest are younger
         expired.append(pending)
     for pending in expired:
         _fail(state, now, pending, "no answer in time")
@@ -122,7 +122,7 @@ def on_calls_timer(state: MemberState, now: int) -> None:
         if in_flight is None:
             continue
         if all(data.pending_call(sub_operation.call) is None for sub_operation in in_flight.sub_operations):
-            queue.in_flight = None  # nobody waits for it any more; whether it is still done nobody was promised
+            queue.in_flight = None  # no client waits for it any more; it may still be done
             _depart(state, now, partition)
         elif in_flight.resend_us <= now:
             if not in_flight.refused:
@@ -142,7 +142,7 @@ def _set_timer(state: MemberState) -> None:
 
 
 def _refusal(state: MemberState, operation: Operation) -> str:
-    """Why the operation cannot be begun; empty when it can."""
+    """Return why the operation cannot be begun; empty when it can."""
     if refusal := why_not_operating(state):
         return refusal
     if state.standing.state == "PASSIVE":
@@ -185,7 +185,7 @@ def _fail(state: MemberState, now: int, pending: PendingCall, reason: str) -> No
 
 
 def _place(state: MemberState, now: int, pending: PendingCall) -> None:
-    """Take the operation apart by partitions, and send what can go."""
+    """Divide the operation by partitions, and send what can go."""
     placed = list(_sub_operations(state, pending))
     pending.outstanding = len(placed)
     if not placed:
@@ -208,7 +208,7 @@ def _sub_operations(state: MemberState, pending: PendingCall) -> Iterator[tuple[
 
 
 def _put_all_sub_operations(call: int, operation: PutAll, count: int) -> Iterator[tuple[int, SubOperation]]:
-    """One piece for each partition, or several if that has much to store."""
+    """Yield one piece for each partition, or several if that has much to store."""
     parts: dict[int, list[tuple[str, bytes]]] = {}
     sizes: dict[int, int] = {}
     for key, value in operation.entries:
@@ -235,7 +235,7 @@ def _enqueue(state: MemberState, partition: int, sub_operation: SubOperation) ->
 
 
 def _depart(state: MemberState, now: int, partition: int) -> None:
-    """Send what waits for the partition, as one call, unless one is under way or nobody owns the partition just now."""
+    """Send what waits for the partition, as one call, unless one is under way or the partition has no owner just now."""
     queue, table = state.data.queues.get(partition), state.partitions.table
     if queue is None or queue.in_flight is not None or table is None or table.owner(partition) is None:
         return

@@ -1,4 +1,4 @@
-"""How calls end at the one who asked: answers of partitions are put together, and the client is told."""
+"""How calls end at the member that was asked: the answers of partitions are put together, and the client gets the result."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def wake_at(state: MemberState, at_us: int) -> None:
 
 
 def partition_count(state: MemberState) -> int:
-    """How many partitions the table has, or will have."""
+    """Return how many partitions the table has, or will have."""
     table = state.partitions.table
     return state.settings.partition_count if table is None else len(table)
 
 
 def on_map_answer(state: MemberState, now: int, sender: Address, answer: MapAnswer) -> None:
-    """Take the owner's answer: it has done the call, or says to ask again.
+    """Apply the owner's answer: it has done the call, or says to ask again.
 
-    What waits behind the call goes out at the next tick, which is due at once.
+    What waits behind the call is sent at the next tick, which is due at once.
     """
     queue = state.data.queues.get(answer.partition)
     in_flight = queue.in_flight if queue is not None else None
@@ -65,7 +65,7 @@ def on_map_answer(state: MemberState, now: int, sender: Address, answer: MapAnsw
 
 
 def _apply_answer(state: MemberState, now: int, call: int, answer: Answer) -> None:
-    """One partition has answered; when it was the last, the call has ended."""
+    """Add the answer of one partition; when it was the last, the call has ended."""
     pending = state.data.pending_call(call)
     if pending is None:
         return
@@ -97,7 +97,7 @@ def _count_merged(state: MemberState, now: int, batch: int, answer: Answer) -> N
 
 
 def end(state: MemberState, now: int, pending: PendingCall, answer: Answer) -> None:
-    """Tell whoever asked."""
+    """End a call and answer its client."""
     if pending.call < 0:
         del state.data.merging[pending.call]
         _count_merged(state, now, -pending.call, answer)

@@ -6,8 +6,7 @@ import msgspec
 import pytest
 
 from quarterdeck.backend.core.cluster_profile import ClusterStanding
-from quarterdeck.backend.core.data import handlers
-from quarterdeck.backend.core.data.calls import map_calls
+from quarterdeck.backend.core.data import handlers, map_calls
 from quarterdeck.backend.core.data.events import CallFinished, CallStarted
 from quarterdeck.backend.core.data.messages import BackupWrite, MapAnswer, MapCall
 from quarterdeck.backend.core.data.partition_store import partition_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 
-from quarterdeck.backend.core.data import measure_reports
+from quarterdeck.backend.core.data import measuring
 from quarterdeck.backend.core.data.events import BackupLag, DataMeasured, MapMeasured
 from quarterdeck.backend.core.data.messages import BackupWrite
 from quarterdeck.backend.core.operations import Keys, Put, PutAll, Remove, Size
@@ -110,7 +110,7 @@ def test_a_write_on_its_way_is_no_lag() -> None:
 
 
 def test_much_is_told_in_several_events_of_one_instant(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measure_reports, "MOST_PARTITIONS", 3)
+    monkeypatch.setattr(measuring, "MOST_PARTITIONS", 3)
     network = MapNetwork("A", ["A"] * 8)
     network.ask("A", PutAll("m", tuple((f"k{number}", b"v") for number in range(100))))
     network.pass_seconds(2.1)
@@ -131,7 +131,7 @@ def test_an_interval_of_nothing_measures_nothing() -> None:
 
 
 def test_now_and_then_everything_is_told_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measure_reports, "EVERYTHING_EVERY", 3)
+    monkeypatch.setattr(measuring, "EVERYTHING_EVERY", 3)
     network = MapNetwork("A", ["A"] * 4)
     network.ask("A", PutAll("m", tuple((f"k{number}", b"v") for number in range(40))))
     network.ask("A", Put("still", "k", b"v"))
