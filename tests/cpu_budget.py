@@ -1,17 +1,19 @@
 """The CPU that all quick tests may take together: a suite that grows past it fails, and says by how much.
 
-Only a run of everything is judged. A slower machine has more time: a loop of known length shows how slow it is.
+Only a run of everything is judged, and only on a machine that has nothing else to do: beside other work every process takes more
+CPU for the same. A slower machine has more time: a loop of known length shows how slow it is.
 """
 
 from __future__ import annotations
 
+import os
 import resource
 import time
 from typing import Any
 
 import pytest
 
-BUDGET_SECONDS = 560
+BUDGET_SECONDS = 640
 """CPU of user and system for the whole quick suite, of all its processes, on the machine of `LOOP_SECONDS`."""
 
 TOLERANCE = 1.2
@@ -19,6 +21,9 @@ TOLERANCE = 1.2
 LOOP_COUNT = 5_000_000
 LOOP_SECONDS = 0.1
 """What `LOOP_COUNT` additions take where the budget was measured."""
+
+GREATEST_LOAD = 4.5
+"""The load of a quarter of an hour that the tests alone make is less."""
 
 FEWEST_TESTS = 5_000
 """Fewer are a part of the suite."""
@@ -43,8 +48,10 @@ class CpuBudget:
         allowed = BUDGET_SECONDS * TOLERANCE * slowness
         reporter: pytest.TerminalReporter = session.config.pluginmanager.getplugin("terminalreporter")
         reporter.write_line("")
-        reporter.write_line(f"the tests took {used:.0f} s of CPU, of {allowed:.0f} s allowed here", red=used > allowed)
-        if used > allowed:
+        is_busy = os.getloadavg()[2] > GREATEST_LOAD
+        beside = ", beside other work" if is_busy else ""
+        reporter.write_line(f"the tests took {used:.0f} s of CPU{beside}, of {allowed:.0f} s allowed here")
+        if used > allowed and not is_busy:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 

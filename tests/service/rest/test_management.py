@@ -118,7 +118,7 @@ def test_the_level_of_the_log(member: Client, caplog: pytest.LogCaptureFixture) 
         assert (answer.status_code, "'LOUD' is not a level" in answer.json()["message"]) == (400, True)
         assert member.post(LEVEL + "/reset").json() == {"status": "success", "message": "log level is reset"}
         assert member.get(LEVEL).json() == {"logLevel": None}
-        assert "set by somebody (write) at 127.0.0.1:" in caplog.text
+        assert "set by a client (write) at 127.0.0.1:" in caplog.text
     finally:
         logger.setLevel(before)
 
