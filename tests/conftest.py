@@ -9,7 +9,7 @@ import pytest
 from hypothesis import settings
 
 from tests import thoroughness  # registers the profiles
-from tests.cpu_budget import CpuBudget, cpu_seconds
+from tests.cpu_budget import CpuBudget
 from tests.leftovers import Leftovers
 
 settings.load_profile(thoroughness.QUICK)
@@ -30,12 +30,6 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput") and not config.option.collectonly:
         config.pluginmanager.register(Leftovers(config.rootpath))
         config.pluginmanager.register(CpuBudget())
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    if hasattr(session.config, "workeroutput"):
-        session.config.workeroutput["cpu_seconds"] = cpu_seconds()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import resource
 import time
-from typing import Any
 
 import pytest
 
@@ -30,20 +29,13 @@ FEWEST_TESTS = 5_000
 
 
 class CpuBudget:
-    """A plugin of pytest for the process that shares the tests out. It adds up what all processes have used."""
-
-    def __init__(self) -> None:
-        self._of_workers = 0.0
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodedown(self, node: Any, error: object) -> None:
-        self._of_workers += getattr(node, "workeroutput", {}).get("cpu_seconds", 0.0)
+    """A plugin of pytest for the process that shares the tests out: the others are its children, and have ended by then."""
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if session.config.option.markexpr != "not long" or session.testscollected < FEWEST_TESTS:
             return
-        used = self._of_workers + cpu_seconds()
+        used = cpu_seconds()
         slowness = max(loop_seconds() / LOOP_SECONDS, 1.0)
         allowed = BUDGET_SECONDS * TOLERANCE * slowness
         reporter: pytest.TerminalReporter = session.config.pluginmanager.getplugin("terminalreporter")
