@@ -13,6 +13,7 @@ import pytest
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import JoinFailed, LinkChanged, MasterChanged, Record
+from quarterdeck.backend.core.partitions.events import PartitionLost
 from quarterdeck.backend.journal import writer as writer_module
 from quarterdeck.backend.journal.files import FINDINGS_FILE, OPEN_DIRECTORY, NoJournal
 from quarterdeck.backend.journal.reader import list_runs, read_journal
@@ -385,3 +386,11 @@ def test_findings_beside_a_journal_are_no_part_of_it(tmp_path: Path) -> None:
         (place / FINDINGS_FILE).write_text('{"rule":"version"}\n')
     found = read_journal(tmp_path)
     assert [one.seq for one in found] == [1] and found.problems == []
+
+
+def test_a_members_own_loss_is_written_as_before_witnesses_judged_losses() -> None:
+    own = msgspec.json.decode(msgspec.json.encode(PartitionLost(3, 6)))
+    assert own == {"kind": "partition-lost", "partition": 3, "lost_backups": 6}
+
+    judged = msgspec.json.decode(msgspec.json.encode(PartitionLost(3, 1, data_lost=True, lost_maps=("orders",))))
+    assert judged == {**own, "lost_backups": 1, "data_lost": True, "lost_maps": ["orders"]}

@@ -44,7 +44,8 @@ ALL_LOST = 6
 """The `lost_backups` of a partition of which no replica is left: up to the last backup that there can be."""
 
 
-class PartitionLost(Struct, frozen=True, tag_field="kind", tag="partition-lost"):
+# `omit_defaults`: what only a witness judges stays out of the journals and fingerprints of our own members.
+class PartitionLost(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="partition-lost"):
     """Replicas up to index `lost_backups` are gone: 0, the owner only; 6, all, and the partition begins empty.
 
     Whether data went depends on how many backups a map has (Hazelcast: lost partitions). A member of ours knows: only where no
