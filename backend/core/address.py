@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import NewType
 
 Address = NewType("Address", str)
@@ -146,10 +147,12 @@ def resolve_join_list(
     return parse_join_list(words, base_port=base_port, port_try_count=port_try_count)
 
 
-def _expand(word: str, base_port: int, port_try_count: int) -> list[Address]:
+# A thousand simulated members read the same join list.
+@lru_cache(maxsize=8192)
+def _expand(word: str, base_port: int, port_try_count: int) -> tuple[Address, ...]:
     host, port_text = split_host_and_port(word)
     if "*" in host or ("-" in host.rpartition(".")[2] and host.rpartition(".")[2].replace("-", "").isdigit()):
         raise BadAddress(f"{word!r} is a range or wildcard; name each member by its own address")
     if port_text is not None:
-        return [make_address(host, parse_port(port_text, word))]
-    return [make_address(host, base_port + offset) for offset in range(port_try_count)]
+        return (make_address(host, parse_port(port_text, word)),)
+    return tuple(make_address(host, base_port + offset) for offset in range(port_try_count))

@@ -47,7 +47,7 @@ from quarterdeck.backend.core.membership.handlers import (
     Rule,
     settle,
 )
-from quarterdeck.backend.core.membership.messages import Leave
+from quarterdeck.backend.core.membership.messages import Heartbeat, Leave
 from quarterdeck.backend.core.membership.split_brain import (
     cluster_search,
     merging,
@@ -141,6 +141,10 @@ class MemberMachine:
     def canonical(self, now: int) -> str:
         """Return a text that two members share only if they have the same future, from their times `now` on."""
         return snapshots.canonical(self._state, now)
+
+    def hear(self, now: int, sender: Address, beat: Heartbeat) -> bool:
+        """Act on a heartbeat that changes nothing but when its sender was last heard. Return False if it needs a `step`."""
+        return heartbeats.hear(self._state, now, sender, beat)
 
     def step(self, now: int, input: Input) -> Sequence[Effect]:
         """Let the member act on `input` at the time `now`, and return what it wants done.

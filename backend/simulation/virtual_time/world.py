@@ -55,6 +55,7 @@ from quarterdeck.backend.core.inputs import (
 from quarterdeck.backend.core.links import LinkConditions
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import late_after_us
+from quarterdeck.backend.core.membership.messages import Heartbeat
 from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.core.timers import NEVER
@@ -328,12 +329,11 @@ class World:
             if machine is None or node.needs_slow_path:
                 network.now_us, network.now_order = at, order
                 self._deliver(node, sender, content)
-            else:
+            elif content.message.__class__ is not Heartbeat or not machine.hear(at, content.sender, content.message):
                 effects = machine.step(at, content)
                 if effects:
                     network.now_us, network.now_order = at, order
-                    carry_out(effects, node.process)
-                    network.plan_wake(node)
+                    self._carry_out(node, effects)
                 elif machine.timers.earliest < node.wake_at:
                     network.plan_wake(node)
             if not batch:

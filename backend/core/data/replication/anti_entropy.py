@@ -25,7 +25,7 @@ def on_list_changed(state: MemberState, now: int) -> None:
     if state.members is None:
         return
     data = state.data
-    incarnations = frozenset(member.uuid for member in state.members.members)
+    incarnations = state.members.uuids
     for uuid in sorted(data.incarnations - incarnations):
         data.gone[uuid] = now
     for uuid in [uuid for uuid in data.gone if uuid in incarnations]:

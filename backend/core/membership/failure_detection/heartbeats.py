@@ -69,6 +69,27 @@ def send_round(state: Membership) -> None:
         context.effects.append(context.heartbeat_round)
 
 
+def hear(state: Membership, now: int, sender: Address, beat: Heartbeat) -> bool:
+    """Note a heartbeat that changes nothing but the time of the last one. Return False where it may change more."""
+    peer = state.peers.get(sender)
+    if (
+        peer is None
+        or peer.uuid != beat.uuid
+        or beat.to_uuid != state.uuid
+        or peer.late
+        or peer.faults
+        or peer.behind_since_us
+        or beat.suspects
+        or state.suspicions
+        or state.disconnections.by_reporter
+        or beat.version < state.members.version  # type: ignore[union-attr]
+        or type(peer.detector) is not DeadlineDetector
+    ):
+        return False
+    peer.detector.last_heard_us = now
+    return True
+
+
 def on_heartbeat(state: Membership, doing: Doing, now: int, sender: Address, beat: Heartbeat) -> None:
     """Note that the sender is alive. This is the hottest path of the whole core."""
     peer = state.peers.get(sender)

@@ -47,6 +47,8 @@ def forget_old(state: Membership, now: int) -> None:
         del state.remembered[address]
     if forgotten:
         state.record(now, AddressesRemembered((), forgotten))
+    if not state.verdicts and not state.not_merging:
+        return
     known = state.remembered.keys() | {*state.join_list, None}
     state.verdicts = {remote: address for remote, address in state.verdicts.items() if remote in known}
     state.not_merging = {remote: why for remote, why in state.not_merging.items() if remote in known}

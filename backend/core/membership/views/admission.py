@@ -108,7 +108,7 @@ def _may_join(state: Membership, leading: Leading, now: int, sender: Address, re
         if leading.admission is None or sender not in leading.admission.joiners:
             state.send(sender, FinalizeJoin(request.uuid, state.members, state.standing))
         return False
-    if any(member.uuid == request.uuid for member in state.members.members) or is_stale(state, now, request.uuid):
+    if request.uuid in state.members.uuids or is_stale(state, now, request.uuid):
         return False
     if present_incarnation.is_another(state, sender, request.uuid):
         present_incarnation.check(state, sender, request.uuid, request)

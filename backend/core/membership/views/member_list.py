@@ -6,6 +6,7 @@ See Cluster Service Consistency Improvements, Membership Update Process.
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import cached_property
 
 from msgspec import Struct
 
@@ -13,7 +14,7 @@ from quarterdeck.backend.core.address import Address, bracketed
 from quarterdeck.backend.core.membership.views.identity import Member
 
 
-class MemberList(Struct, frozen=True):
+class MemberList(Struct, frozen=True, dict=True):
     """One version of the list. `members` are in order of age; no address and no uuid stands twice.
 
     `lineage` names the chain of versions that the list belongs to: minted when a cluster forms and at each finished
@@ -30,14 +31,20 @@ class MemberList(Struct, frozen=True):
         """The oldest member."""
         return self.members[0]
 
-    @property
+    @cached_property
     def addresses(self) -> tuple[Address, ...]:
         """The addresses of the members, the oldest first."""
         return tuple(member.address for member in self.members)
 
+    @cached_property
+    def uuids(self) -> frozenset[str]:
+        """The incarnations on the list."""
+        return frozenset(member.uuid for member in self.members)
+
     def find(self, address: Address) -> Member | None:
         """Return the member at `address`, whatever its uuid, or None."""
-        return next((member for member in self.members if member.address == address), None)
+        place = self._places.get(address)
+        return None if place is None else self.members[place]
 
     def holds(self, address: Address, uuid: str) -> bool:
         """Whether exactly this incarnation of this address is on the list."""
@@ -67,10 +74,12 @@ class MemberList(Struct, frozen=True):
         return MemberList(self.version + len(self.members) - len(left), left, self.lineage)
 
     def _place(self, address: Address) -> int:
-        for place, member in enumerate(self.members):
-            if member.address == address:
-                return place
-        return len(self.members)
+        return self._places.get(address, len(self.members))
+
+    @cached_property
+    def _places(self) -> dict[Address, int]:
+        """The place of each address; kept, since a list is asked for its members far more often than it is made."""
+        return {address: place for place, address in enumerate(self.addresses)}
 
 
 def mint_lineage(master_uuid: str, version: int) -> str:

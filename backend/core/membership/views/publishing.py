@@ -42,8 +42,9 @@ def install(
         state.left = {uuid: since for uuid, since in state.left.items() if since > oldest_us}
     for address in gone:
         _remove_peer(state, now, address)
+    this = members.find(state.address)
     for member in newcomers:
-        counts_us = _silence_counts_us(state, now, members, member)
+        counts_us = _silence_counts_us(state, now, this, member)
         state.peers[member.address] = Peer(member.uuid, detector(state.settings, counts_us), now)
         state.missing.discard(member.address)
         state.held_back.pop(member.address, None)
@@ -118,13 +119,13 @@ def _differences(state: Membership, members: MemberList) -> tuple[list[Address],
     return gone, newcomers
 
 
-def _silence_counts_us(state: Membership, now: int, members: MemberList, newcomer: Member) -> int:
+def _silence_counts_us(state: Membership, now: int, this: Member | None, newcomer: Member) -> int:
     """Return from when on a newcomer's silence counts against it; its first heartbeat ends that grace.
 
     A member that was there before this one sends its next heartbeat within an interval. One that joins later may not know of
     this one yet: it does when the others have acknowledged its admission, and that message may be as late as any other.
     """
-    settings, this = state.settings, members.find(state.address)
+    settings = state.settings
     first_us = now + settings.heartbeat_interval_us
     if this is None or newcomer.join_version < this.join_version:
         return first_us
