@@ -299,3 +299,37 @@ def test_a_follower_accepts_only_when_it_suspects_all_who_are_older(trusted: str
     (answer,) = world.messages(ClaimRefused, to="C")
     assert answer.retry and world.master_of("D") != "C"
     assert not world.messages(ClaimAccepted)
+
+
+def test_a_silent_member_that_the_claim_learnt_of_is_given_up_as_soon_as_any_other() -> None:
+    world = SteppedCluster(training_settings(mastership_claim_timeout_us=60 * SECOND_US))
+    world.settled("ABCD")
+    world.with_lists(C=(5, "ABCDE"))
+    for name in "CD":
+        world.suspect(name, "A")
+    world.suspect("B", "A")
+    world.deliver_all(dead="AE")
+    assert world.inspect("B").is_claiming, "E, which C knows, may live"
+    world.live(world.settings.max_no_heartbeat_us / SECOND_US + 1, dead="AE")
+    assert world.list_of("B") == world.list_of("C") == world.list_of("D") == (6, "BCD")
+    (finished,) = world.seen("B", ClaimFinished)
+    assert names_of(finished.left_out) == "E"
+
+
+def test_a_claim_of_another_incarnation_than_the_listed_one_is_refused_for_good() -> None:
+    world = SteppedCluster()
+    world.with_lists(**dict.fromkeys("ABC", (3, "ABC")))
+    world.suspect("C", "A")
+    world.receive("C", "B", MastershipClaim("another incarnation", world.machines["C"].uuid))
+    (refusal,) = world.messages(ClaimRefused, to="B")
+    assert not refusal.retry and "not on the list" in refusal.reason
+    assert world.master_of("C") == "A"
+
+
+def test_a_claim_of_a_stranger_is_refused_by_who_suspects_every_other_member() -> None:
+    world = SteppedCluster()
+    world.with_lists(**dict.fromkeys("ABC", (3, "ABC")))
+    world.suspect("B", "A")
+    world.sent.clear()
+    world.receive("C", "X", MastershipClaim("uuid-x", world.machines["C"].uuid))
+    assert [refusal.retry for refusal in world.messages(ClaimRefused, to="X")] == [False]

@@ -154,8 +154,10 @@ def test_where_nothing_may_be_moved_nobody_waits(state: str) -> None:
     assert state in world.seen("A", DrainFinished)[0].reason
 
 
-def test_a_reason_not_to_wait_that_is_gone_does_not_count_any_more() -> None:
-    world = arranged(backups=0)
+@pytest.mark.parametrize("rows", ["C", "AC"], ids=["owner", "backup only"])
+def test_a_reason_not_to_wait_that_is_gone_does_not_count_any_more(rows: str) -> None:
+    world = SteppedPartitions(4, len(rows) - 1)
+    world.with_table("ABCD", *[rows] * 4)
     world.change_state("A", "FROZEN")
     world.run(1)
     world.loses = lambda sender, receiver, message: isinstance(message, ShutdownGranted)

@@ -20,6 +20,7 @@ from quarterdeck.backend.core.data.messages import (
     SyncRequest,
 )
 from quarterdeck.backend.core.operations import Answer, Get, Put
+from quarterdeck.backend.core.partitions.state import ActiveMigration, OutgoingCopy
 from tests.core.map_network import MapNetwork
 from tests.core.stepped_cluster import training_settings
 
@@ -407,3 +408,68 @@ def test_nothing_is_copied_while_the_partition_migrates() -> None:
     network.learn_all()
     network.pass_seconds(3)
     network.assert_equal_replicas()
+
+
+def test_a_backup_that_comes_back_into_the_row_is_asked_anew() -> None:
+    network = MapNetwork("ABC", ["AB"])
+    network.put("C", "k", "1")
+    network.set_row(0, "A-")
+    network.learn_all()
+    network.put("C", "k", "2")
+    network.set_row(0, "AB")
+    network.learn("A")
+    owner_state = network.states["A"].data.owner_states[0]
+    assert network.states["B"].uuid not in owner_state.confirmed
+    network.learn_all()
+    network.pass_seconds(5)
+    assert network.entries("B") == network.entries("A") and not network.states["A"].data.unsafe
+    network.assert_equal_replicas()
+
+
+def test_the_confirmation_of_a_member_before_it_is_a_backup_does_not_count() -> None:
+    network = MapNetwork("ABC", ["AB"])
+    network.put("A", "k", "1")
+    position = network.states["A"].data.stores[0].stamp
+    network.receive("A", "C", BackupAck(network.states["C"].uuid, ((0, position),)))
+    network.set_row(0, "AC")
+    network.learn("A")
+    assert not network.states["A"].data.owner_states[0].confirmed
+    assert 0 in network.states["A"].data.unsafe, "C is to be asked"
+    network.learn_all()
+    network.pass_seconds(5)
+    network.assert_equal_replicas()
+
+
+def test_a_replica_that_is_being_sent_takes_no_writes() -> None:
+    """Its former owner still sends it when it learns that it is a backup now."""
+    network = MapNetwork("ABC", ["AB"])
+    network.put("A", "k", "1")
+    migration = network.migration(0, "CB", "C")
+    event = network.event("A", migration, "source")
+    network.set_row(0, "BA")
+    network.learn_all()
+    former_owner = network.states["A"].partitions
+    former_owner.active[0] = ActiveMigration(migration, event, OutgoingCopy(begun_us=network.now, resend_us=FOREVER_US))
+    written = network.call("B", Put("m", "k", b"2"))
+    network.settle()
+    assert network.entries("A") == {("m", "k"): b"1"} and written not in network.answers
+    del former_owner.active[0]
+    network.pass_seconds(3)
+    assert network.answers[written] == Answer(b"1") and network.entries("A") == {("m", "k"): b"2"}
+
+
+def test_a_copy_from_a_former_owner_ends() -> None:
+    network = out_of_step(20, transfer_chunk_bytes=1000, backup_sync_interval_us=1_000_000)
+    network.now = 1_000_000
+    network.tick_all()
+    network.deliver()
+    network.deliver()
+    chunks = [one for one in network.sent if isinstance(one[2], SyncChunk)]
+    assert chunks and network.states["B"].data.incoming
+    network.set_row(0, "CB")
+    network.learn("B")
+    assert not network.states["B"].data.incoming
+    before = network.entries("B")
+    for _, _, chunk in chunks:
+        network.receive("B", "A", chunk)
+    assert network.entries("B") == before

@@ -1,5 +1,7 @@
 """Heartbeats, suspicion, explicit suspicion and removal."""
 
+import pytest
+
 from quarterdeck.backend.core.commands.commands import StopMember
 from quarterdeck.backend.core.events import ExplicitSuspicionReceived, MemberRemoved, ObserverPaused
 from quarterdeck.backend.core.inputs import TICK
@@ -195,3 +197,11 @@ def test_a_graceful_stop_needs_no_timeout() -> None:
     world.tell("A", StopMember("A"))
     world.deliver_all()
     assert {world.list_of(name) for name in "BCD"} == {(7, "BCD")}
+
+
+@pytest.mark.parametrize(("version", "separates"), [(4, False), (5, True), (6, False)])
+def test_a_trigger_is_obeyed_only_while_both_stand_at_the_same_list(version: int, separates: bool) -> None:
+    world = five()
+    stray = ListMetadata(address_of("C"), world.machines["C"].uuid, address_of("B"), 9)
+    world.receive("D", "A", TriggerExplicitSuspicion(version, stray))
+    assert bool(world.messages(ExplicitSuspicion, to="C")) == separates

@@ -9,9 +9,11 @@ from quarterdeck.backend.core.membership.messages import (
     JoinRequest,
     LinkProbe,
     LinkProbeReply,
+    MembersUpdate,
     MembersUpdateAck,
 )
 from quarterdeck.backend.core.membership.views import publishing, readmission
+from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.properties import SECOND_US
 from tests.core.member_state import state_of
 from tests.core.stepped_cluster import SteppedCluster, address_of, name_of, names_of
@@ -217,3 +219,16 @@ def test_probes_of_a_held_joiner_go_to_the_missing_only_once_a_round() -> None:
     world.loses = lost_and_counted
     world.live(20)
     assert 5 <= probes.count("C") <= 8
+
+
+def test_an_old_list_does_not_say_who_is_held_back() -> None:
+    world = SteppedCluster()
+    world.settled("ABC")
+    follower = state_of(world.machines["B"])
+    assert follower.members is not None
+    overtaken = MembersUpdate(MemberList(2, follower.members.members, follower.members.lineage), False)
+    world.receive("B", "A", MembersUpdate(follower.members, False, held_back=(address_of("D"),)))
+    world.receive("B", "A", overtaken)
+    assert follower.held_back.keys() == {address_of("D")}
+    world.receive("B", "A", MembersUpdate(follower.members, False))
+    assert not follower.held_back
