@@ -50,10 +50,10 @@ side only, or none agreed on; a cluster of another name; another version of the 
 members say; nothing in time; too many at a time that had not said who they are."""
 
 SuspicionCause = Literal[
-    "no-heartbeat", "no-confirmation", "no-connection", "goodbye", "asked", "new-incarnation",
+    "no-heartbeat", "no-confirmation", "no-connection", "refused", "goodbye", "asked", "new-incarnation",
     "leads-another-cluster", "disconnected", "no-list-confirmed", "ordered", "unknown",
 ]  # fmt: skip
-"""The evidence for a suspicion, and for a removal by the master."""
+"""The evidence for a suspicion, and for a removal by the master. ``refused``: a host answered, and no process listens there."""
 
 ClearanceCause = Literal["heartbeat", "probe-reply", "claim-accepted", "list-received", "report-withdrawn", "unknown"]
 

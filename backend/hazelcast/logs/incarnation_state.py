@@ -14,6 +14,7 @@ from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
 
 _EXPLICIT = "explicit suspicion"
+_NO_CONNECTION = "No connection"
 _HEEDED_WITHIN_US = SECOND_US
 """How long after a request to be suspected the suspicion may be logged, where no thread shows that it belongs to the request."""
 _NEIGHBOURS_US = SECOND_US
@@ -24,6 +25,7 @@ _CAUSES: tuple[tuple[str, SuspicionCause], ...] = (
     ("heartbeat", "no-heartbeat"),
     (_EXPLICIT, "asked"),
     ("could not ping", "no-connection"),
+    ("refused", "refused"),
     ("connection", "no-connection"),
 )
 
@@ -130,9 +132,9 @@ class IncarnationState:
         match parsed:
             case logged.LoggedDetection(suspect=suspect, reason=reason):
                 if self.master == self.address:  # the others log the suspicion itself
-                    yield from self._suspect(suspect, reason)
+                    yield from self._suspect(suspect, reason, now)
             case logged.LoggedSuspicion(suspect=suspect, reason=reason):
-                yield from self._suspect(suspect, reason)
+                yield from self._suspect(suspect, reason, now)
             case logged.LoggedSuspicionCleared(suspect=suspect, reason=reason):
                 place = self._identity_of(suspect)
                 self._suspects.pop(place, None)
@@ -158,23 +160,28 @@ class IncarnationState:
                 yield from self._claim(parsed)
                 yield from self._merge(parsed)
 
-    def _suspect(self, suspect: logged.MemberMention, reason: str) -> Iterator[events.Event]:
+    def _suspect(self, suspect: logged.MemberMention, reason: str, now: int) -> Iterator[events.Event]:
         place = self._identity_of(suspect)
+        if reason == _NO_CONNECTION:
+            reason = self._lost_connection(suspect.address, now) or reason
         if place not in self._suspects:
             self._suspects[place] = reason
             yield events.SuspicionRaised(*place, reason, suspicion_cause(reason))
 
     def _remove(self, member: logged.MemberMention, reason: str, now: int) -> Iterator[events.Event]:
         place = self._identity_of(member)
-        failed_at, failure = self._failures.get(member.address, (now, ""))
-        neighbour = f"No connection: {failure}" if failure and now - failed_at < _NEIGHBOURS_US else ""
-        known = reason or self._suspects.get(place, "") or neighbour
+        known = reason or self._suspects.get(place, "") or self._lost_connection(member.address, now)
         if reason:  # announced; the next message is the removal itself
             self._suspects[place] = reason
             return
         self._suspects.pop(place, None)
         self._hint = f"the master removed {place[0]}"
         yield events.MemberRemoved(*place, known, suspicion_cause(known))
+
+    def _lost_connection(self, address: Address, now: int) -> str:
+        """Return why the connection to this address was lost, if that was just now."""
+        failed_at, failure = self._failures.get(address, (now, ""))
+        return f"{_NO_CONNECTION}: {failure}" if failure and now - failed_at < _NEIGHBOURS_US else ""
 
     def _identity_of(self, member: logged.MemberMention) -> tuple[Address, str]:
         """Return address and uuid of a member; where the message names no uuid, the one on the list."""

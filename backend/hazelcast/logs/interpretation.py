@@ -8,15 +8,13 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.events import Event, MemberMerging, MemberRemoved, MemberStopped, Record
-from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.core.events import Event, MemberMerging, MemberStopped, Record
+from quarterdeck.backend.hazelcast.last_words import LastWords, silence_text
 from quarterdeck.backend.hazelcast.logs.event_reconstruction import EventReconstruction
 from quarterdeck.backend.hazelcast.logs.log_set import LogSet, MemberMessage
 from quarterdeck.backend.hazelcast.logs.parsed_messages import NoEvent, ParsedMessage
 from quarterdeck.backend.hazelcast.logs.patterns.matching import match_message
 
-_REMOVED_BEFORE_US = 5 * SECOND_US
-"""A removed member that goes on without the others logs something within this time."""
 _Kind = TypeVar("_Kind", bound=Event)
 
 
@@ -69,8 +67,7 @@ class MessageInterpreter:
         self._began_us = began_us
         self._members: dict[str, EventReconstruction] = {}
         self._lasts: dict[str, MemberMessage] = {}
-        self._removals: dict[str, tuple[int, str]] = {}
-        """By incarnation, when it was removed last, and by which member."""
+        self._last_words = LastWords()
         self._at_us: int | None = None
         self._files: dict[tuple[str, str], dict[str, int]] = {}
         """By member and text of messages at `_at_us`: how often each file has it."""
@@ -87,8 +84,7 @@ class MessageInterpreter:
             member = self._members[message.member] = EventReconstruction(self._run, message.member, self._began_us)
         records = tuple(member.apply(message.at_us, message.utc, matched.parsed, message.thread))
         for record in records:
-            if isinstance(record.event, MemberRemoved):
-                self._removals[record.event.removed_uuid] = (message.at_us, message.member)
+            self._last_words.add(record)
         self._lasts[message.member] = message
         yield InterpretedMessage(message, message.at_us - self._began_us, matched.parsed, records)
 
@@ -97,12 +93,9 @@ class MessageInterpreter:
         for name, member in self._members.items():
             last = self._lasts[name]
             at_us = last.at_us - self._began_us
-            until_us = self._began_us + max(last_logged_us.get(name, 0), at_us)
-            removal = self._removals.get(member.uuid)
-            gone = ""
-            if removal is not None and removal[0] >= until_us - _REMOVED_BEFORE_US:
-                gone = f"its log ends here, and {removal[1]} removed it"
-            yield InterpretedMessage(last, at_us, NoEvent(), tuple(member.end(until_us, gone)))
+            until_us = max(last_logged_us.get(name, 0), at_us)
+            gone = silence_text(self._last_words.standing(name, member.uuid, last_logged_us), until_us)
+            yield InterpretedMessage(last, at_us, NoEvent(), tuple(member.end(self._began_us + until_us, gone)))
 
     def _is_repeated(self, message: MemberMessage) -> bool:
         if message.at_us != self._at_us:

@@ -23,6 +23,7 @@ from quarterdeck.backend.pipeline.tables.membership_tables import cause_of_suspi
 EVIDENCE: dict[SuspicionCause, str] = {
     "no-heartbeat": "heartbeat",
     "no-connection": "connection",
+    "refused": "connection",
     "no-confirmation": "confirmation",
     "disconnected": "disconnection",
     "new-incarnation": "new-life",

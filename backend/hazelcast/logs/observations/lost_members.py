@@ -1,36 +1,49 @@
-"""Members that were removed and never came back, although they were not stopped: killed, crashed, frozen or cut off."""
+"""Members that were removed and not seen again: those whose process has ended, and those of which nothing is known since."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from quarterdeck.backend.core.causes import SuspicionCause
-from quarterdeck.backend.core.events import ListInstalled, MemberMerging, MemberRemoved, SuspicionRaised
-from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.core.events import ListInstalled, MemberRemoved, SuspicionRaised
+from quarterdeck.backend.hazelcast.last_words import NOTICED_US, LastStanding, LastWords
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
     LogEnds,
     Observation,
     ObservationEvidence,
+    consecutive_groups,
     lasted,
+    listed,
     observation,
 )
 from quarterdeck.backend.hazelcast.logs.observations.readmission import REMOVAL_REASONS
-from quarterdeck.backend.hazelcast.logs.parsed_messages import LoggedStart
 
-SAME_MOMENT_US = 2 * SECOND_US
-"""A member that logs nothing later than this after its removal ended with it: log times have seconds, and clocks differ."""
+_HEARD: tuple[SuspicionCause, ...] = ("goodbye", "disconnected", "asked")
+"""Causes of removals of members that were heard at that very moment."""
+_ENDED = (
+    "Its process was killed (often by the kernel for want of memory) or crashed: no process listens at its address.",
+    "Look at its exit code, for hs_err files, at the kernel's log for its out-of-memory killer. Start it again when the "
+    "cluster is safe; with one backup, a second loss before that loses data.",
+)
+_UNKNOWN = (
+    "It is frozen or cut off, or its process has ended: the logs do not show which.",
+    "Look whether its process runs, and what its own log and console say: one that runs has a list of its own. Restart it only "
+    "if it has ended or stands still; with one backup, a second loss before it is back loses data.",
+)
 
 
 @dataclass
 class _Loss:
     """How an address got off the lists of others."""
 
+    address: str
+    uuid: str
     first: InterpretedMessage
     was_master: bool
-    version: int
-    next_master: str
+    installed: ListInstalled
+    """The first list without it."""
     cause: SuspicionCause
     missing_on: set[str] = field(default_factory=set)
     """Members whose list had it and has it no more."""
@@ -41,80 +54,122 @@ class LostMembers:
     """Follows which members leave whose list; one is back when it is again on a list that had lost it."""
 
     def __init__(self) -> None:
-        self._lists: dict[str, ListInstalled] = {}
+        self._last_words = LastWords()
         self._losses: dict[str, _Loss] = {}
         self._reasons: dict[str, tuple[SuspicionCause, InterpretedMessage]] = {}
-        self._has_stopped: set[str] = set()
 
     def add(self, message: InterpretedMessage) -> None:
-        member = message.member
-        is_start, is_merging = isinstance(message.parsed, LoggedStart), bool(message.events(MemberMerging))
-        if is_start or is_merging:
-            self._lists.pop(member, None)
-        if is_start:
-            self._has_stopped.discard(member)
-        elif message.ends_incarnation and not is_merging:
-            self._has_stopped.add(member)
         for raised in message.events(SuspicionRaised):
             self._reasons.setdefault(str(raised.suspect), (raised.cause, message))
         for removed in message.events(MemberRemoved):
             self._reasons[str(removed.address)] = removed.cause, message
-        for installed in message.events(ListInstalled):
-            self._compare(message, self._lists.get(member), installed)
-            self._lists[member] = installed
+        for record in message.records:
+            before = self._last_words.list_of(record.member)
+            self._last_words.add(record)
+            if isinstance(record.event, ListInstalled):
+                self._compare(message, before, record.event)
 
     def _compare(self, message: InterpretedMessage, before: ListInstalled | None, new: ListInstalled) -> None:
         member = message.member
         now = {str(listed.address) for listed in new.members}
-        for address in sorted(now):
-            if address in self._losses and (before is None or member in self._losses[address].missing_on):
+        for address in now & self._losses.keys():
+            if before is None or member in self._losses[address].missing_on:
                 del self._losses[address]
                 self._reasons.pop(address, None)
         if before is None:
             return
-        for address in sorted({str(listed.address) for listed in before.members} - now):
+        for gone in before.members:
+            address = str(gone.address)
+            if address in now:
+                continue
             loss = self._losses.get(address)
             if loss is None:
                 cause, reason = self._reasons.get(address, ("unknown", message))
-                loss = _Loss(message, str(before.master) == address, new.version, str(new.master), cause)
+                loss = _Loss(address, gone.uuid, message, str(before.master) == address, new, cause)
                 loss.evidence.add(reason)
                 self._losses[address] = loss
             loss.missing_on.add(member)
             loss.evidence.add(message)
 
     def end(self, ends: LogEnds) -> Iterable[Observation]:
-        """Return the members that no member that still logs has on its list."""
-        for address, loss in self._losses.items():
-            silent_from = loss.first.at + SAME_MOMENT_US
-            logging = {member for member, last_us in ends.members.items() if last_us > silent_from}
-            lists = (self._lists[member] for member in logging - self._has_stopped if member in self._lists)
-            is_kept = any(str(listed.address) == address for installed in lists for listed in installed.members)
-            has_left = address in self._has_stopped or loss.cause == "goodbye"
-            if not (has_left or address in logging or is_kept):
-                yield self._lost(address, loss, ends)
+        """Return those that have ended, each by itself, and those of which nothing is known, as they were removed together."""
+        unknown: list[tuple[_Loss, LastStanding]] = []
+        for loss in self._losses.values():
+            standing = self._last_words.standing(loss.address, loss.uuid, ends.members)
+            if standing.fate == "ended" and standing.by:
+                yield _lost([loss], _ENDED, ends)
+            elif standing.fate == "unknown" and loss.cause not in _HEARD:
+                unknown.append((loss, standing))
+        for group in consecutive_groups(unknown, _are_together):
+            losses, by = [loss for loss, _ in group], group[0][1].by
+            last = losses[-1].installed
+            if len(group) > 1 and len(group) >= len(last.members):
+                yield _majority(losses, by, len(last.members), ends)
+            else:
+                yield _lost(losses, _UNKNOWN, ends)
 
-    def _lost(self, address: str, loss: _Loss, ends: LogEnds) -> Observation:
-        first = loss.first
-        why = f" ({REMOVAL_REASONS[loss.cause].words})" if loss.cause in REMOVAL_REASONS else ""
-        what = "the master " if loss.was_master else ""
-        after = f"; {loss.next_master} led from then on" if loss.was_master else ""
-        before_us, own = 0, "Its own log is not among these."
-        if (last_us := ends.members.get(address)) is not None:
-            before_us = max(0, first.at - last_us)
-            when = f"{lasted(before_us)} before" if before_us else "at that moment"
-            own = f"Its own log ends {when}, without a word of stopping."
-        return observation(
-            "member-lost",
-            (address,),
-            f"{what}{address} was removed{why} and did not come back{after}",
-            detail=f"The list of version {loss.version} is the first one without it. {own}",
-            cause="Its process was killed (often by the kernel for want of memory) or crashed, its machine stopped, or it has "
-            "been frozen or cut off since.",
-            remedy="Look for its process: at its exit code, for hs_err files, at the kernel's log for its out-of-memory killer. "
-            "Start it again when the cluster is safe; with one backup, a second loss before that loses data.",
-            evidence=loss.evidence,
-            first=first,
-            last=first,
-            start_us=first.at - before_us,
-            is_open=True,
-        )
+
+def _are_together(group: list[tuple[_Loss, LastStanding]], found: tuple[_Loss, LastStanding]) -> bool:
+    (latest, before), (loss, standing) = group[-1], found
+    return before.by == standing.by and loss.first.at - latest.first.at <= NOTICED_US
+
+
+def _lost(losses: Sequence[_Loss], explanation: tuple[str, str], ends: LogEnds) -> Observation:
+    first = losses[0]
+    what = "the master " if first.was_master else ""
+    verb = "was" if len(losses) == 1 else "were"
+    after = f"; {first.installed.master} led from then on" if first.was_master else ""
+    return _observed(
+        losses,
+        f"{what}{listed([loss.address for loss in losses])} {verb} removed{_why(losses)} and did not come back{after}",
+        explanation,
+        ends,
+    )
+
+
+def _majority(losses: Sequence[_Loss], by: str, left: int, ends: LogEnds) -> Observation:
+    """Observe that a member removed as many as are left, or more: it may itself be the one that was cut off."""
+    cause = f"{by} was cut off from them, or stood still; or all of them were. The logs do not show which."
+    remedy = (
+        f"Look at the logs and lists of the others: if they go on with a master of their own, {by} is the one to mend, and it "
+        "merges with them when the network is whole."
+    )
+    headline = f"{by} removed {len(losses)} of {len(losses) + left} members{_why(losses)}, and they were not seen again"
+    return _observed(losses, headline, (cause, remedy), ends)
+
+
+def _why(losses: Sequence[_Loss]) -> str:
+    cause = losses[0].cause
+    return f" ({REMOVAL_REASONS[cause].words})" if cause in REMOVAL_REASONS else ""
+
+
+def _observed(losses: Sequence[_Loss], headline: str, explanation: tuple[str, str], ends: LogEnds) -> Observation:
+    first = losses[0].first
+    before_us = max(max(0, loss.first.at - ends.members.get(loss.address, loss.first.at)) for loss in losses)
+    own = " ".join(_own_words(loss, ends, named=len(losses) > 1) for loss in losses[:6])
+    cause, remedy = explanation
+    return observation(
+        "member-lost",
+        [loss.address for loss in losses],
+        headline,
+        detail=f"The list of version {losses[0].installed.version} is the first one without it. {own}"
+        if len(losses) == 1
+        else own,
+        cause=cause,
+        remedy=remedy,
+        evidence=ObservationEvidence.joined([loss.evidence for loss in losses]),
+        first=first,
+        last=first,
+        start_us=first.at - before_us,
+        is_open=True,
+    )
+
+
+def _own_words(loss: _Loss, ends: LogEnds, *, named: bool) -> str:
+    whose = f"The log of {loss.address}" if named else "Its own log"
+    last_us = ends.members.get(loss.address)
+    if last_us is None:
+        return f"{whose} is not among these."
+    before_us = max(0, loss.first.at - last_us)
+    when = f"{lasted(before_us)} before" if before_us else "at that moment"
+    return f"{whose} ends {when}, without a word of stopping."

@@ -64,6 +64,11 @@ REMOVAL_REASONS: dict[SuspicionCause, LoggedRemovalReason] = {
         "process that is restarted.",
         "Look at the network between it and the master, and whether something restarts the process.",
     ),
+    "refused": LoggedRemovalReason(
+        "connection refused",
+        "No process listened at its address: it ended, and was started again.",
+        "Look what ends the process: its exit code, hs_err files, the kernel's log for its out-of-memory killer.",
+    ),
 }
 _NO_REASON = LoggedRemovalReason(
     "", "The logs do not say why it was removed.", "Read the master's log around the lines of evidence."

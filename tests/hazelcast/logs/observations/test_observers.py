@@ -2,36 +2,8 @@
 
 from pathlib import Path
 
-from quarterdeck.backend.hazelcast.logs.observations.observation import MAX_EVIDENCE, Observation, lasted
-from quarterdeck.backend.hazelcast.logs.reader import LogOptions, read_logs
-
-A, B, C, D = (f"10.0.0.{host}:5701" for host in range(1, 5))
-
-
-class Logs:
-    """Writes the logs of members, each message at a second of the run."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def said(self, second: float, host: int, text: str) -> None:
-        stamp = f"2026-11-21 12:{int(second) // 60:02}:{int(second) % 60:02},{round(second % 1 * 1000):03}"
-        with (self._folder / f"h{host}.log").open("a") as log:
-            log.write(f"{stamp} [ INFO] [c.h.i.c.X]: [10.0.0.{host}]:5701 [dev] [5.3.8] {text}\n")
-
-    def lists(self, second: float, version: int, members: str, readers: str = "") -> None:
-        """Such as ``1a2b``: host and incarnation of each, the master first; installed by all, or by these `readers`."""
-        for host in readers or members[::2]:
-            lines = [
-                f"\tMember [10.0.0.{one}]:5701 - {life * 8}-0000-4000-8000-00000000000{one}" + " this" * (one == host)
-                for one, life in zip(members[::2], members[1::2], strict=True)
-            ]
-            block = "\n".join(lines)
-            self.said(second, int(host), f"\n\nMembers {{size:{len(lines)}, ver:{version}}} [\n{block}\n]\n")
-
-    def observed(self) -> list[Observation]:
-        stories = read_logs([self._folder], LogOptions(run="r")).stories
-        return [one for story in stories for one in story.observations]
+from quarterdeck.backend.hazelcast.logs.observations.observation import MAX_EVIDENCE, lasted
+from tests.hazelcast.logs.written_logs import A, B, C, Logs
 
 
 def kinds(logs: Logs) -> list[str]:
@@ -115,8 +87,7 @@ def test_a_removal_by_mutual_suspicion_names_who_disagreed(tmp_path: Path) -> No
     logs.said(12, 1, f"Removing {third} because it has disconnected from some of the members!")
     logs.said(12, 1, f"Removing {third}")
     logs.lists(12, 4, "1a2a", "12")
-    lost, found = logs.observed()
-    assert lost.headline == f"{C} was removed (partial disconnection) and did not come back"
+    (found,) = logs.observed()
     assert (found.kind, found.members) == ("mutual-suspicion", (C, B))
     assert found.headline == f"{C} removed once by mutual suspicion with {B}"
     assert found.evidence_lines == 2
@@ -168,9 +139,10 @@ def test_a_member_that_crashed_is_no_half(tmp_path: Path) -> None:
     logs = Logs(tmp_path)
     logs.lists(0, 3, "1a2a3a")
     logs.lists(10, 4, "2a3a")  # the second claimed, for the first had died
+    logs.said(25, 2, "processors=2")
     (lost,) = logs.observed()
     assert lost.headline == f"the master {A} was removed and did not come back; {B} led from then on"
-    logs.lists(20, 5, "2a3a1b", "23")
+    logs.lists(30, 5, "2a3a1b", "23")
     assert kinds(logs) == []
 
 

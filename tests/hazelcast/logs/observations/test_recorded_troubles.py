@@ -134,8 +134,8 @@ def test_restarts_are_counted_once_a_process() -> None:
 @pytest.mark.parametrize(
     ("run", "causes"),
     [
-        ("migrations", ["no-connection", "no-connection"]),
-        ("formation-and-crash", ["no-connection"]),
+        ("migrations", ["refused", "refused"]),
+        ("formation-and-crash", ["refused"]),
         ("split-and-merge", ["no-heartbeat", "no-heartbeat"]),
         ("flapping", ["disconnected"] * 5),
     ],
@@ -168,9 +168,9 @@ def test_migrations_are_counted_and_three_rounds_at_once_are_a_storm() -> None:
 def test_members_that_were_killed_are_lost() -> None:
     """A slave and then the master. One that was told to end, and one that came back by a merge, are not."""
     slave, master = story("formation-and-crash").observations
-    assert slave.headline == "10.77.0.5:5701 was removed (lost connection) and did not come back"
+    assert slave.headline == "10.77.0.5:5701 was removed (connection refused) and did not come back"
     assert master.headline == (
-        "the master 10.77.0.1:5701 was removed (lost connection) and did not come back; 10.77.0.2:5701 led from then on"
+        "the master 10.77.0.1:5701 was removed (connection refused) and did not come back; 10.77.0.2:5701 led from then on"
     )
     assert "Its own log ends at that moment, without a word of stopping." in master.detail
     assert (slave.kind, slave.is_open, master.evidence[0].member) == ("member-lost", True, "10.77.0.2:5701")

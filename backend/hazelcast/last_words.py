@@ -1,0 +1,165 @@
+"""What the silence of a member proves, and what it does not. This is the one place that decides it.
+
+* The last line of a log proves that its member was there then. It proves nothing of the time after it.
+* A member has ended when it says so, when its process starts again, or when a connection to its address is refused.
+* Who removed whom is a statement of the remover. A member that has left the remover off its own list is on the other side of a
+  separation, and goes on there. A member that such a one lists has accepted its claim, and goes on with it.
+* A member that is removed, does not say so itself, and says nothing although it should have noticed: of that one, nothing is
+  known from its last words on. It has ended, is frozen, or is cut off.
+* Where all logs end before it could have noticed, nothing follows from its silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Literal, NamedTuple
+
+from quarterdeck.backend.core.events import (
+    ListInstalled,
+    MemberMerging,
+    MemberRemoved,
+    MemberStarted,
+    MemberStopped,
+    Record,
+    SuspicionRaised,
+)
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.core.witnessed.events import ConnectionChanged
+
+NOTICED_US = 10 * SECOND_US
+"""A member that is cut off suspects those who removed it at nearly the same moment: two heartbeat intervals later at most."""
+SAME_MOMENT_US = 2 * SECOND_US
+"""Times of logs may have whole seconds only, and clocks differ."""
+
+Fate = Literal["there", "ended", "unknown"]
+
+
+class LastStanding(NamedTuple):
+    """What is known of an incarnation after its last words, and from whom."""
+
+    fate: Fate
+    by: str = ""
+    """The member that found its process ended, or that removed it first."""
+    removed_us: int | None = None
+    """When it was removed first, if it was."""
+
+
+class _Installed(NamedTuple):
+    at_us: int
+    view: ListInstalled
+    uuids: frozenset[str]
+
+
+class LastWords:
+    """Follows the lists of all members of a run, and what they found out about each other, record by record."""
+
+    def __init__(self) -> None:
+        self._now_us = 0
+        self._connected: set[str] = set()
+        """Members that a witness reaches: they are there, though they may have nothing to report."""
+        self._spoke_us: dict[str, int] = {}
+        self._lists: dict[str, _Installed] = {}
+        """By member, the list of its present incarnation."""
+        self._ended: set[str] = set()
+        """Incarnations that are known to have ended."""
+        self._refused: dict[str, dict[str, int]] = {}
+        """By address, who was refused there last, and when."""
+        self._removals: dict[str, dict[str, int]] = {}
+        """By incarnation, who has it on the list no more, and since when."""
+        self._addresses: dict[str, str] = {}
+
+    def add(self, record: Record) -> None:
+        """Take one more record into account."""
+        member, event = record.member, record.event
+        self._now_us = max(self._now_us, record.at)
+        match event:
+            case ConnectionChanged(state=state):
+                (self._connected.add if state == "connected" else self._connected.discard)(member)
+                return
+            case MemberStarted(merged_from=""):
+                self._end_others(member, record.uuid)
+                self._lists.pop(member, None)
+            case MemberMerging() | MemberStopped():
+                self._ended.add(record.uuid)
+                self._lists.pop(member, None)
+            case ListInstalled():
+                self._install(record, event)
+            case SuspicionRaised(suspect=address, cause="refused") | MemberRemoved(address=address, cause="refused"):
+                self._refused.setdefault(str(address), {})[member] = record.at
+            case _:
+                pass
+        self._spoke_us[member] = record.at
+
+    def _end_others(self, address: str, uuid: str) -> None:
+        self._ended |= {other for other, place in self._addresses.items() if place == address and other != uuid}
+
+    def _install(self, record: Record, event: ListInstalled) -> None:
+        before = self._lists.get(record.member)
+        uuids = frozenset(member.uuid for member in event.members)
+        self._lists[record.member] = _Installed(record.at, event, uuids)
+        for member in event.members:
+            self._addresses[member.uuid] = str(member.address)
+            self._removals.get(member.uuid, {}).pop(record.member, None)
+        for gone in (before.uuids if before is not None else frozenset()) - uuids:
+            self._removals.setdefault(gone, {}).setdefault(record.member, record.at)
+
+    def list_of(self, member: str) -> ListInstalled | None:
+        """Return the list of the member's present incarnation, if it has one."""
+        installed = self._lists.get(member)
+        return installed.view if installed is not None else None
+
+    def standing(self, address: str, uuid: str, logged_us: Mapping[str, int]) -> LastStanding:
+        """Return what is known of this incarnation at the end. `logged_us`: when each member logged anything last."""
+        removals = self._removals.get(uuid, {})
+        if uuid in self._ended:
+            return LastStanding("ended")
+        spoke_us = self._last_us(address, logged_us)
+        by, removed_us = min(removals.items(), key=lambda removal: removal[1], default=("", None))
+        found = self._refused.get(address, {})
+        refused = [(at_us, other) for other, at_us in found.items() if at_us + SAME_MOMENT_US >= spoke_us]
+        if refused and not any(self._still_listing(uuid, {}, min(refused)[0])):
+            return LastStanding("ended", min(refused)[1], removed_us)
+        if removed_us is None:
+            return LastStanding("there")
+        own = self._lists.get(address)
+        unnoticed = {
+            remover: at_us for remover, at_us in removals.items() if own is None or self._is_listed(own, remover)
+        }
+        if (
+            not unnoticed
+            or spoke_us > removed_us + SAME_MOMENT_US
+            or any(self._still_listing(uuid, unnoticed, removed_us))
+        ):
+            return LastStanding("there", by, removed_us)
+        until_us = max(self._last_us(remover, logged_us) for remover in unnoticed)
+        return LastStanding("unknown" if until_us - removed_us >= NOTICED_US else "there", by, removed_us)
+
+    def _still_listing(self, uuid: str, removers: Mapping[str, int], removed_us: int) -> Iterator[str]:
+        """Yield the others that list the incarnation and left out who removed it, or installed such a list since."""
+        for member, installed in self._lists.items():
+            if uuid not in installed.uuids or self._addresses.get(uuid) == member:
+                continue
+            if installed.at_us > removed_us + SAME_MOMENT_US:
+                yield member
+            elif removers and not any(self._is_listed(installed, remover) for remover in removers):
+                yield member
+
+    def _is_listed(self, installed: _Installed, address: str) -> bool:
+        return any(member.address == address for member in installed.view.members)
+
+    def _last_us(self, member: str, logged_us: Mapping[str, int]) -> int:
+        if member in self._connected:
+            return self._now_us
+        return max(self._spoke_us.get(member, 0), logged_us.get(member, 0))
+
+
+def silence_text(standing: LastStanding, last_us: int) -> str:
+    """Say what is known of a member whose log ends at `last_us`; nothing where its last words may hold still."""
+    match standing:
+        case LastStanding(fate="ended", by=by) if by:
+            return f"its log ends here, and {by} found no process at its address"
+        case LastStanding(fate="unknown", by=by, removed_us=int(removed_us)):
+            after = f" {round((removed_us - last_us) / SECOND_US)} s later" if removed_us - last_us > SECOND_US else ""
+            return f"its log ends here, {by} removed it{after}, and nothing shows what became of it"
+        case _:
+            return ""
