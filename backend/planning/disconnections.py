@@ -8,8 +8,13 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
-from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph import CliqueCandidate, resolve_conflicts
+from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph import (
+    CliqueCandidate,
+    resolve_conflicts,
+    visits_within,
+)
 from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph import shortened as shortened_list
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.documents.yaml_document import did_you_mean
 from quarterdeck.backend.planning.strict_input import (
     BadInput,
@@ -101,6 +106,7 @@ def plan_disconnections(given: Disconnections, *, explain: bool) -> dict[str, ob
     resolution = resolve_conflicts(
         [CliqueCandidate(member.name, member.lite) for member in given.members],
         given.conflicts(),
+        work_budget=visits_within(round(given.timeout_seconds * SECOND_US)),
         out_of_time=(lambda: time.monotonic() > until) if given.timeout_seconds else None,
     )
     document: dict[str, object] = {

@@ -28,6 +28,8 @@ MOST_BYTES = 1024 * 1024
 """Of input for one plan."""
 router = APIRouter(prefix="/plan", route_class=GuardedRoute, responses=with_error_responses(409))
 MOST_MEMBERS = 1_000
+MOST_SEARCH_SECONDS = 0.3
+"""A member serves others meanwhile, and anybody who may ask may set a time."""
 PLAN_LOCALLY = "quarterdeck plan works it out without a member"
 REFERENCE = "see docs/reference/plan.md for what goes here"
 
@@ -64,7 +66,8 @@ async def disconnections(request: Request, explain: Explain = False) -> Response
     def plan(text: bytes) -> object:
         given = read_disconnections(text)
         _check_size(len(given.members))
-        return plan_disconnections(given, explain=explain)
+        seconds = min(given.timeout_seconds or MOST_SEARCH_SECONDS, MOST_SEARCH_SECONDS)
+        return plan_disconnections(given.model_copy(update={"timeout_seconds": seconds}), explain=explain)
 
     return await _plan_response(request, plan)
 

@@ -124,8 +124,18 @@ def shortened(names: Iterable[str]) -> str:
     return ", ".join(listed[:SHOWN_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
-WORK_BUDGET = 600_000
-"""Vertex visits after which the search is cut short; one takes about 0.5 µs. A count, not a time: equal input, equal answer."""
+VISITS_PER_SECOND = 2_000_000
+"""How much work stands for a second of the time that is set. Counted and not timed: equal input, equal answer."""
+
+UNLIMITED = 1 << 60
+
+
+def visits_within(timeout_us: int) -> int:
+    """Return the vertex visits after which a search is cut short that may take so long; 0 sets no limit, as in the product.
+
+    See Partial Member Disconnection Resolution, Configuration: the timeout of the algorithm.
+    """
+    return timeout_us * VISITS_PER_SECOND // 1_000_000 or UNLIMITED
 
 
 class CliqueCandidate(Struct, frozen=True):
@@ -151,7 +161,7 @@ def resolve_conflicts(
     members: Sequence[CliqueCandidate],
     conflicts: Iterable[tuple[str, str]],
     *,
-    work_budget: int = WORK_BUDGET,
+    work_budget: int = UNLIMITED,
     out_of_time: Callable[[], bool] | None = None,
 ) -> ConflictResolution:
     """Who of `members` (in order of age, the master first) stays so that no two of those who stay are in conflict.

@@ -25,6 +25,9 @@ SEARCH_STEPS_PER_VERTEX = 10
 RESERVE = 4
 """One part in so many of the budget is kept for local search, if the long attempt is cut."""
 
+MOST_SEARCH_STEPS = 1_000_000
+"""Steps of local search after the long attempt, at most."""
+
 DEEPEST_BRANCH = 200
 """Branches within one another. Deeper ones are cut: Python's own stack is not endless."""
 
@@ -77,7 +80,8 @@ def heaviest_independent_set(adjacent: Sequence[int], weight: Sequence[int], eff
         if not proven:
             effort.limit = limit
             search = LocalSearch(adjacent, weight, best)
-            search.run(max(0, limit - effort.work) // STEP_VISITS, effort)
+            # A search without a limit is cut only where it is too deep: then local search is to end by itself, too.
+            search.run(min(max(0, limit - effort.work) // STEP_VISITS, MOST_SEARCH_STEPS), effort)
             best = filled(adjacent, weight, search.best)
     effort.limit = limit
     return best, proven

@@ -15,12 +15,14 @@ from hypothesis import strategies as st
 
 from quarterdeck.backend.core.membership.partial_disconnection import independent_set
 from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph import (
-    WORK_BUDGET,
+    VISITS_PER_SECOND,
     CliqueCandidate,
     ConflictResolution,
     resolve_conflicts,
+    visits_within,
 )
 from quarterdeck.backend.core.membership.partial_disconnection.shrinking_graph import ShrinkingGraph
+from quarterdeck.backend.core.properties import SECOND_US
 from tests.thoroughness import examples, long_after
 
 Pair = tuple[str, str]
@@ -274,7 +276,7 @@ def test_the_form_of_the_conflicts_does_not_matter(
     conflicts = named(pairs)
     other_form = [pair if draw.random() < 0.5 else pair[::-1] for pair in conflicts + conflicts[::2]]
     draw.shuffle(other_form)
-    for budget in (0, 200, WORK_BUDGET):
+    for budget in (0, 200, 600_000):
         first = resolve_conflicts(numbered(count, lite), conflicts, work_budget=budget)
         assert resolve_conflicts(numbered(count, lite), iter(other_form), work_budget=budget) == first
 
@@ -317,11 +319,22 @@ def test_the_outer_guard_is_asked_now_and_then_and_ends_the_search() -> None:
     asked = itertools.count(1)
     late = resolve_conflicts(numbered(200), pairs, out_of_time=lambda: next(asked) > 40)
     assert not late.exact
-    assert late.work < WORK_BUDGET / 10
+    assert late.work < 60_000
     at_once = resolve_conflicts(numbered(200), pairs, out_of_time=lambda: True)
     assert not at_once.exact
     assert 1 < len(at_once.keep) <= len(late.keep)
     assert resolve_conflicts(numbered(200), pairs[:20], out_of_time=lambda: False).exact
+
+
+def test_the_time_that_is_set_bounds_the_search() -> None:
+    pairs = named(random_conflicts(80, 0.1, 1))
+    quick, longer = (
+        resolve_conflicts(numbered(80), pairs, work_budget=visits_within(timeout_us)) for timeout_us in (2_000, 60_000)
+    )
+    assert quick.work < longer.work < visits_within(60_000) * 1.2
+    assert not quick.exact
+    assert visits_within(5 * SECOND_US) == 5 * VISITS_PER_SECOND
+    assert visits_within(0) > visits_within(365 * 86_400 * SECOND_US), "0 sets no limit"
 
 
 def test_what_small_disputes_leave_is_for_the_large_ones() -> None:
