@@ -22,7 +22,7 @@ from quarterdeck.backend.picture.text.formatting import bytes_text, counted
 
 RECORDS_A_DRAIN = 4_000
 OBSERVATIONS_NOTED = 6
-_BAD = frozenset(("halves-apart", "lone-master", "partition-lost"))
+_BAD = frozenset(("full-stop", "halves-apart", "lone-master", "partition-lost"))
 
 
 @runtime_checkable

@@ -8,7 +8,7 @@ from quarterdeck.backend.core.witnessed.events import ConnectionChanged
 from quarterdeck.backend.hazelcast.logs.reader import read_logs
 from quarterdeck.backend.picture.boards.belief_matrix import summarize_beliefs
 from quarterdeck.backend.picture.fold.picture import Picture
-from tests.hazelcast.logs.written_logs import A, B, C, D, Logs
+from tests.hazelcast.logs.written_logs import A, B, C, D, Logs, member
 
 DATA = Path(__file__).parent / "data"
 ALL = "1a2a3a4a5a"
@@ -24,10 +24,6 @@ def picture_of(logs: Logs) -> Picture:
     for record in logs.records():
         picture.apply(record)
     return picture
-
-
-def member(host: int, life: str = "a") -> str:
-    return f"Member [10.0.0.{host}]:5701 - {life * 8}-0000-4000-8000-00000000000{host}"
 
 
 def info(host: int) -> str:

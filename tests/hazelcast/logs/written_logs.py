@@ -9,6 +9,11 @@ from quarterdeck.backend.hazelcast.logs.reader import LogOptions, LogRecords, re
 A, B, C, D = (f"10.0.0.{host}:5701" for host in range(1, 5))
 
 
+def member(host: int, life: str = "a") -> str:
+    """Return a member as messages name it."""
+    return f"Member [10.0.0.{host}]:5701 - {life * 8}-0000-4000-8000-00000000000{host}"
+
+
 class Logs:
     """Writes the logs of members, each message at a second of the run."""
 

@@ -12,7 +12,7 @@ from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 
 ObservationKind = Literal[
     "flapping", "oscillation", "halves-apart", "lone-master", "member-lost", "lasting-suspicion", "mutual-suspicion",
-    "clock-jump", "claim-not-accepted", "restart", "partition-lost", "migration-storm", "zones-differ",
+    "clock-jump", "claim-not-accepted", "restart", "full-stop", "partition-lost", "migration-storm", "zones-differ",
 ]  # fmt: skip
 
 MAX_EVIDENCE = 12

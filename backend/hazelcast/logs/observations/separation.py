@@ -10,6 +10,7 @@ from typing import Literal
 from msgspec import Struct
 
 from quarterdeck.backend.core.events import ListInstalled, MemberMerging, MemberStopped, MergeVerdict
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
@@ -23,8 +24,13 @@ from quarterdeck.backend.hazelcast.logs.observations.observation import (
     times,
 )
 
-_Situation = Literal["abandoned", "cannot", "waiting", "redirected", "unmet", "merged", "ended"]
+_Situation = Literal["abandoned", "cannot", "waiting", "redirected", "unmet", "late", "merged", "ended"]
 """Why the sides stay apart, or how that ended."""
+
+JOIN_LIST_PATH = "hazelcast/rest/config/tcp-ip/member-list"
+LATE_US = 15 * SECOND_US
+"""Sides that merge so long after they first agreed to are late: not the network kept them apart meanwhile."""
+_MERGED = "What was written on the smaller side is merged by the map's merge policy, or lost."
 
 _CAUSES: dict[_Situation, tuple[str, str]] = {
     "abandoned": (
@@ -53,11 +59,18 @@ _CAUSES: dict[_Situation, tuple[str, str]] = {
     "unmet": (
         "No side says that it met the other: the network between them is cut, or their join lists do not name each other.",
         "Mend the network; then, if they still do not meet, add the other side's addresses to the join list of a master "
-        "(POST hazelcast/rest/config/tcp-ip/member-list).",
+        f"(POST {JOIN_LIST_PATH}).",
+    ),
+    "late": (
+        "The sides reached each other long before they merged. They agreed which one is to merge, and that one did not begin: "
+        "only its own search begins a merge, and that was not due (hazelcast.merge.first.run.delay.seconds, 300 by default, "
+        "then hazelcast.merge.next.run.delay.seconds, 120), or did not look at the other side's addresses.",
+        f"Let the join list of every member name members of both sides: at runtime by POST {JOIN_LIST_PATH} (5.2 on) to the "
+        f"smaller side's master, for good in the configuration. Or shorten these delays. {_MERGED}",
     ),
     "merged": (
         "The network between the sides was cut for a time, or one of them stood still.",
-        "They have merged again. What was written on the smaller side is merged by the map's merge policy, or lost.",
+        f"They have merged. {_MERGED}",
     ),
     "ended": (
         "The network between the sides was cut for a time.",
@@ -108,6 +121,8 @@ class _Side:
     lineage: str
     master: str
     members: frozenset[str]
+    since: InterpretedMessage = field(compare=False)
+    """The first message that shows this list."""
 
 
 @dataclass
@@ -115,6 +130,8 @@ class _Words:
     """What a side logged of merging while it was apart."""
 
     decisions: Counter[str] = field(default_factory=Counter)
+    agreed_us: int | None = None
+    """When it first found that one of the two is to merge."""
     abandoned: int = 0
     redirected: int = 0
     last: InterpretedMessage | None = None
@@ -134,12 +151,25 @@ class _Apart:
     words: dict[str, _Words] = field(default_factory=dict)
     evidence: ObservationEvidence = field(default_factory=ObservationEvidence)
     end: InterpretedMessage | None = None
-    has_merged: bool = False
+    merged_us: int | None = None
+    """When the first of them began to merge."""
+
+    @property
+    def agreed_us(self) -> int | None:
+        """When the sides first agreed which one is to merge."""
+        return min((words.agreed_us for words in self.words.values() if words.agreed_us is not None), default=None)
+
+    @property
+    def late_us(self) -> int:
+        """How long after that they merged, if that was late."""
+        if self.merged_us is None or self.agreed_us is None or self.merged_us - self.agreed_us < LATE_US:
+            return 0
+        return self.merged_us - self.agreed_us
 
     def situation(self) -> _Situation:
         """Return why the sides stay apart, or how that ended."""
         if self.end is not None:
-            return "merged" if self.has_merged else "ended"
+            return "ended" if self.merged_us is None else "late" if self.late_us else "merged"
         words = self.words.values()
         decisions = {decision for of_side in words for decision in of_side.decisions}
         if any(of_side.abandoned for of_side in words):
@@ -156,6 +186,8 @@ class Separation:
 
     def __init__(self) -> None:
         self._lists: dict[str, ListInstalled] = {}
+        self._made: dict[tuple[str, int], InterpretedMessage] = {}
+        """Which message shows a list first, by lineage and version."""
         self._companions: dict[str, set[str]] = {}
         self._met: set[frozenset[str]] = set()
         self._episode: _Apart | None = None
@@ -165,15 +197,18 @@ class Separation:
         member, parsed = message.member, message.parsed
         changed = False
         is_merging = bool(message.events(MemberMerging))
-        if is_merging and self._episode is not None:
-            self._episode.has_merged = True
+        if is_merging and self._episode is not None and self._episode.merged_us is None:
+            self._episode.merged_us = message.at
         ended = isinstance(parsed, logged.LoggedStart) or parsed == logged.LoggedLifecycle("SHUTDOWN")
         if is_merging or ended or message.events(MemberStopped):
             changed = self._lists.pop(member, None) is not None
         if isinstance(parsed, MergeVerdict):
-            self._met.add(frozenset((member, str(parsed.remote))))
+            pair = frozenset((member, str(parsed.remote)))
+            changed |= pair not in self._met
+            self._met.add(pair)
         for installed in message.events(ListInstalled):
             self._lists[member] = installed
+            self._made.setdefault((installed.lineage, installed.version), message)
             addresses = [str(listed.address) for listed in installed.members]
             for address in addresses:
                 self._companions.setdefault(address, set()).update(addresses)
@@ -191,7 +226,12 @@ class Separation:
             if known is None or known.version < installed.version:
                 newest[installed.lineage] = installed
         return [
-            _Side(lineage, str(view.master), frozenset(str(member.address) for member in view.members))
+            _Side(
+                lineage,
+                str(view.master),
+                frozenset(str(member.address) for member in view.members),
+                self._made[lineage, view.version],
+            )
             for lineage, view in sorted(newest.items())
         ]
 
@@ -209,7 +249,8 @@ class Separation:
                 self._done.append(episode)
                 self._episode = None
         elif episode is None:
-            self._episode = _Apart(message, apart, evidence=ObservationEvidence([message]))
+            start = max((side.since for side in apart), key=lambda since: since.at)
+            self._episode = _Apart(start, apart, evidence=ObservationEvidence([start]))
         elif apart != episode.sides:
             episode.sides = apart
             episode.evidence.add(message)
@@ -235,6 +276,8 @@ class Separation:
         match parsed:
             case MergeVerdict(decision=decision):
                 words.decisions[decision] += 1
+                if words.agreed_us is None and decision != "cannot-merge":
+                    words.agreed_us = message.at
             case logged.LoggedMergeAbandonment():
                 words.abandoned += 1
             case logged.LoggedSearchRedirected():
@@ -263,6 +306,9 @@ def _observed(group: list[_Apart], logs: LogEnds) -> Observation:
     lone = next((side for side in sides if len(side.members) == 1 < len(sides[0].members)), None)
     often = f"{times(len(group))}, " if len(group) > 1 else ""
     until = ", until the logs end" if last.end is None else ""
+    if last.late_us and last.agreed_us is not None:
+        met = lasted(last.agreed_us - last.start.at)
+        until = f"; they met after {met}, and did not merge for {lasted(last.late_us)}"
     if lone is not None:
         others = sum(len(side.members) for side in sides) - 1
         headline = f"{lone.master} led itself alone against {others} others: {often}{lasted(apart_us)}{until}"

@@ -8,9 +8,11 @@ from itertools import groupby
 from msgspec import Struct
 
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.log_set import LogSet
 from quarterdeck.backend.hazelcast.logs.observations.claims import ClaimsNotAccepted
+from quarterdeck.backend.hazelcast.logs.observations.full_stop import FullStops
 from quarterdeck.backend.hazelcast.logs.observations.interruption import ClockJumps, Restarts, zone_observation
 from quarterdeck.backend.hazelcast.logs.observations.lost_members import LostMembers
 from quarterdeck.backend.hazelcast.logs.observations.observation import LogEnds, Observation, ObservationKind, Observer
@@ -27,6 +29,7 @@ _EXPLAINS: dict[ObservationKind, tuple[ObservationKind, ...]] = {
     "halves-apart": ("oscillation",),
     "clock-jump": ("lone-master",),
     "oscillation": ("mutual-suspicion", "lone-master"),
+    "full-stop": ("restart",),
 }
 """An observation that says already what another one of the same members at the same time would say."""
 
@@ -51,7 +54,7 @@ def records_and_stories(messages: Iterable[InterpretedMessage], whole: LogSet) -
         rounds, verdicts = LoggedRounds(), VerdictCounts()
         observers: list[Observer] = [
             Readmissions(), Separation(), LostMembers(), LastingSuspicion(), MutualSuspicion(), ClaimsNotAccepted(),
-            ClockJumps(), Restarts(), PartitionsLost(), rounds,
+            ClockJumps(), Restarts(), FullStops(), PartitionsLost(), rounds,
         ]  # fmt: skip
         end_us = whole.run_ended_us(run)
         for message in of_run:
@@ -83,6 +86,8 @@ def headline(observations: Sequence[Observation]) -> str:
 def _explains(greater: Observation, smaller: Observation) -> bool:
     if smaller.kind not in _EXPLAINS.get(greater.kind, ()) or smaller.is_open:
         return False
+    if greater.kind == "clock-jump" and smaller.end_us - smaller.start_us >= SECOND_US:
+        return False  # it led itself alone after it stood still, not only while it found that out
     slack = greater.end_us - greater.start_us
     is_within = greater.start_us - slack <= smaller.start_us and smaller.end_us <= greater.end_us + slack
     return is_within and bool(set(greater.members) & set(smaller.members))

@@ -1,0 +1,143 @@
+"""A cluster of which all members have ended, so that nothing is left of what it held in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from quarterdeck.backend.core.events import ListInstalled, MemberMerging, MemberStarted, MemberStopped
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.hazelcast.last_words import LastWords
+from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
+from quarterdeck.backend.hazelcast.logs.observations.observation import (
+    LogEnds,
+    Observation,
+    ObservationEvidence,
+    consecutive_groups,
+    lasted,
+    observation,
+)
+
+TOGETHER_US = 300 * SECOND_US
+"""Members that stop in one go stop within such a time of each other: each may give its data away first."""
+
+
+@dataclass
+class _Life:
+    """One incarnation, as far as its log shows."""
+
+    member: str
+    uuid: str
+    first_us: int
+    last_us: int
+    """When it ended; of one that ended without a word, when it was found to be started again."""
+    last: InterpretedMessage
+    """The message that shows that."""
+    end: str = ""
+    """``said``, ``silent`` or ``merged``; empty while it goes on."""
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether its process has ended. One that merged goes on as another incarnation."""
+        return self.end in ("said", "silent")
+
+
+class FullStops:
+    """Follows which incarnations end, and looks for lineages of which none is left."""
+
+    def __init__(self) -> None:
+        self._last_words = LastWords()
+        self._lives: dict[str, _Life] = {}
+        self._latest: dict[str, str] = {}
+        """By member, its latest incarnation."""
+        self._views: dict[str, ListInstalled] = {}
+        """By lineage, its newest list."""
+        self._listed: dict[str, set[str]] = {}
+        """By lineage, all incarnations that were ever on its lists."""
+
+    def add(self, message: InterpretedMessage) -> None:
+        for record in message.records:
+            self._last_words.add(record)
+            uuid, event = record.uuid, record.event
+            life = self._lives.setdefault(uuid, _Life(record.member, uuid, record.at, record.at, message))
+            before = self._lives.get(self._latest.get(record.member, uuid), life)
+            if before is not life and not before.end:
+                before.end = "merged" if isinstance(event, MemberStarted) and event.merged_from else "silent"
+                before.last_us, before.last = record.at, message
+            self._latest[record.member] = uuid
+            if not life.end:
+                life.last_us, life.last = record.at, message
+            match event:
+                case MemberStopped():
+                    life.end = "said"
+                case MemberMerging():
+                    life.end = "merged"
+                case ListInstalled():
+                    self._listed.setdefault(event.lineage, set()).update(member.uuid for member in event.members)
+                    newest = self._views.get(event.lineage)
+                    if newest is None or newest.version <= event.version:
+                        self._views[event.lineage] = event
+                case _:
+                    pass
+
+    def end(self, ends: LogEnds) -> Iterable[Observation]:
+        """Return each time that all members of a cluster ended while no other one went on."""
+        groups = [group for lineage, view in self._views.items() if (group := self._ended_of(lineage, view, ends))]
+        for group in groups:
+            uuids = {life.uuid for life in group}
+            if any(uuids < {life.uuid for life in other} for other in groups):
+                continue  # the last master's lineage: it led those that were left
+            starts = (life.first_us for life in self._lives.values() if life.first_us >= group[0].last_us)
+            yield _observed(group, min(starts, default=None))
+
+    def _ended_of(self, lineage: str, view: ListInstalled, ends: LogEnds) -> list[_Life]:
+        """Return the members of a lineage that ended together, if all of its newest list have and no other one went on."""
+        if any(
+            life is None or not life.has_ended for life in (self._lives.get(member.uuid) for member in view.members)
+        ):
+            return []
+        ended = [
+            life for uuid in self._listed[lineage] if (life := self._lives.get(uuid)) is not None and life.has_ended
+        ]
+        ended.sort(key=lambda life: (life.last_us, life.member))
+        *_, group = consecutive_groups(ended, lambda group, life: life.last_us - group[-1].last_us <= TOGETHER_US)
+        first_us, end_us = group[0].last_us, group[-1].last_us
+        others = (life for life in self._lives.values() if life.first_us < first_us and life not in group)
+        return [] if len(group) == 1 or any(self._goes_on(life, end_us, ends) for life in others) else group
+
+    def _goes_on(self, life: _Life, end_us: int, ends: LogEnds) -> bool:
+        if life.end:
+            return life.last_us > end_us
+        return self._last_words.standing(life.member, life.uuid, ends.members).fate == "there"
+
+
+def _observed(group: Sequence[_Life], start_us: int | None) -> Observation:
+    said, silent = ([life for life in group if life.end == end] for end in ("said", "silent"))
+    if said:
+        within = f"stopped within {lasted(said[-1].last_us - said[0].last_us)}"
+        what = within + (f" ({len(silent)} without a goodbye)" if silent else "")
+    else:
+        what = "ended without a goodbye"
+    again = ""
+    if start_us is not None:
+        later = f" {lasted(start_us - said[-1].last_us)} later" if said and start_us > said[-1].last_us else ""
+        again = f", and were started again{later} as a new cluster"
+    each = "; ".join(
+        f"{life.member} {'said that it stops' if life.end == 'said' else 'said nothing'}" for life in group[:10]
+    )
+    return observation(
+        "full-stop",
+        [life.member for life in group],
+        f"all {len(group)} members {what}{again}",
+        detail=f"In this order: {each}. No other member was there.",
+        cause="A planned stop, something that stops or restarts all members at once (an orchestrator, a deployment), or what "
+        "all of them share: the host, its memory, its power.",
+        remedy="What was only in memory is gone: load it again from its source. Stop members one after the other, each once the "
+        "cluster is safe; with persistence configured, a cluster that is stopped as a whole keeps its data.",
+        evidence=ObservationEvidence([life.last for life in group]),
+        first=group[0].last,
+        last=group[-1].last,
+        start_us=group[0].last_us,
+        end_us=max(group[-1].last_us, start_us or 0),
+        is_open=start_us is None,
+    )
