@@ -49,11 +49,14 @@ RefusalCause = Literal[
 side only, or none agreed on; a cluster of another name; another version of the protocol; this member's own address; nothing that
 members say; nothing in time; too many at a time that had not said who they are."""
 
-SuspicionCause = Literal[
-    "no-heartbeat", "no-confirmation", "no-connection", "refused", "goodbye", "asked", "new-incarnation",
+OwnSuspicionCause = Literal[
+    "no-heartbeat", "no-confirmation", "no-connection", "goodbye", "asked", "new-incarnation",
     "leads-another-cluster", "disconnected", "no-list-confirmed", "ordered", "unknown",
 ]  # fmt: skip
-"""The evidence for a suspicion, and for a removal by the master. ``refused``: a host answered, and no process listens there."""
+"""The evidence that members give one another for a suspicion, and for a removal by the master."""
+
+SuspicionCause = Literal[OwnSuspicionCause, "refused"]
+"""The same, as logs of other members have it, too. ``refused``: a host answered, and no process listens there."""
 
 ClearanceCause = Literal["heartbeat", "probe-reply", "claim-accepted", "list-received", "report-withdrawn", "unknown"]
 
@@ -109,7 +112,7 @@ class Reason(NamedTuple, Generic[C]):
 class Evidence(NamedTuple):
     """Why a member is suspected, or removed."""
 
-    cause: SuspicionCause
+    cause: OwnSuspicionCause
     text: str
     silence_us: int | None = None
     """How long nothing had come, where that is the evidence."""

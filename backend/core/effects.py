@@ -30,8 +30,17 @@ class Happened(Struct, frozen=True, gc=False):
     record: Record
 
 
-class Reconnect(Struct, frozen=True, gc=False):
-    """Close every connection once everything before this effect is sent: the member goes on under another uuid."""
+Incarnations = tuple[tuple[Address, str], ...]
+"""Members by address and uuid."""
+
+
+class Disconnect(Struct, frozen=True, gc=False):
+    """Close the connections with these incarnations, or all when None, once everything before this effect is sent.
+
+    Another message to one of them opens a new one.
+    """
+
+    incarnations: Incarnations | None = None
 
 
 class Halt(Struct, frozen=True, gc=False):
@@ -48,7 +57,7 @@ class OperationAnswered(Struct, frozen=True, gc=False):
     answer: Answer
 
 
-Effect = Transmit | Happened | Reconnect | Halt | OperationAnswered
+Effect = Transmit | Happened | Disconnect | Halt | OperationAnswered
 
 
 class KillPoint(Protocol):
@@ -82,8 +91,8 @@ class MemberProcess(Protocol):
     def answer(self, call: int, answer: Answer) -> None:
         """Give the answer to whoever waits for this call."""
 
-    def reconnect(self) -> None:
-        """Close all connections once everything before is sent."""
+    def disconnect(self, incarnations: Incarnations | None) -> None:
+        """Close the connections with these incarnations, or all when None, once everything before is sent."""
 
     def halt(self, reason: str, *, failed: bool) -> None:
         """End as a process that exits by itself, once everything before is done."""
@@ -110,8 +119,8 @@ def carry_out(effects: Sequence[Effect], process: MemberProcess) -> None:
                     break
         elif isinstance(effect, OperationAnswered):
             process.answer(effect.call, effect.answer)
-        elif isinstance(effect, Reconnect):
-            process.reconnect()
+        elif isinstance(effect, Disconnect):
+            process.disconnect(effect.incarnations)
         elif isinstance(effect, Halt):
             process.halt(effect.reason, failed=effect.failed)
             return

@@ -11,7 +11,7 @@ from quarterdeck.backend.core.address import Address, make_address
 from quarterdeck.backend.core.causes import Evidence
 from quarterdeck.backend.core.cluster_profile import ClusterState
 from quarterdeck.backend.core.commands.commands import ChangeState, SearchClusters, SetJoinList
-from quarterdeck.backend.core.effects import Effect, Halt, Happened, Reconnect, Transmit
+from quarterdeck.backend.core.effects import Disconnect, Effect, Halt, Happened, Transmit
 from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.core.inputs import START, TICK, Input, PeerUnreachable, Receive
 from quarterdeck.backend.core.inspection import Inspection
@@ -72,7 +72,8 @@ class SteppedCluster:
         self.records: dict[str, list[Record]] = {}
         self.events: dict[str, list[Event]] = {}
         self.halted: dict[str, Halt] = {}
-        self.reconnected: list[str] = []
+        self.disconnected: list[tuple[str, str, str]] = []
+        """Which member closed its connection with which other, and of what uuid."""
         self.cut: set[tuple[str, str]] = set()
         self.loses: Callable[[str, str, Message], bool] = lambda sender, receiver, message: False
 
@@ -255,7 +256,7 @@ class SteppedCluster:
                 case Happened(record):
                     self.events[name].append(record.event)
                     self.records[name].append(record)
-                case Reconnect():
-                    self.reconnected.append(name)
+                case Disconnect(incarnations):
+                    self.disconnected += [(name, name_of(address), uuid) for address, uuid in incarnations or ()]
                 case Halt():
                     self.halted[name] = effect

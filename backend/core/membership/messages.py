@@ -8,7 +8,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.causes import SuspicionCause
+from quarterdeck.backend.core.causes import OwnSuspicionCause
 from quarterdeck.backend.core.cluster_profile import ClusterProfile, ClusterStanding, ClusterState
 from quarterdeck.backend.core.membership.views.identity import ListMetadata
 from quarterdeck.backend.core.membership.views.member_list import MemberList
@@ -154,7 +154,7 @@ class FailureReport(Struct, frozen=True, tag="failure-report", array_like=True):
     suspect_uuid: str
     withdrawn: bool
     reason: str
-    cause: SuspicionCause = "unknown"
+    cause: OwnSuspicionCause = "unknown"
     silence: int | None = None
     """Microseconds, where silence is the evidence."""
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Evidence, HeldSuspicion, MasterCause, Reason, RecordId, UnreachableCause
 from quarterdeck.backend.core.cluster_profile import ClusterStanding
-from quarterdeck.backend.core.effects import Effect, Halt, Happened, Reconnect, Transmit
+from quarterdeck.backend.core.effects import Disconnect, Effect, Halt, Happened, Incarnations, Transmit
 from quarterdeck.backend.core.events import FORM, Event, Record
 from quarterdeck.backend.core.membership import undertakings
 from quarterdeck.backend.core.membership.events import MasterChanged, MergeVerdict
@@ -321,9 +321,9 @@ class Membership(Process):
         """The record that this incarnation made last."""
         return RecordId(self.uuid, self.record_count)
 
-    def reconnect(self) -> None:
-        """Close all connections; the next message to a member opens a new one."""
-        self.context.effects.append(Reconnect())
+    def disconnect(self, incarnations: Incarnations | None = None) -> None:
+        """Close the connections with these incarnations, or all; the next message to a member opens a new one."""
+        self.context.effects.append(Disconnect(incarnations))
 
     def halt(self, reason: str, *, failed: bool) -> None:
         """End this incarnation: nothing is received or timed any more."""

@@ -11,7 +11,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import RefusalCause, UnreachableCause
 from quarterdeck.backend.core.cluster_snapshot import CapturedMember, InFlight
 from quarterdeck.backend.core.commands.commands import CallMap, CommandRefused, KillAt
-from quarterdeck.backend.core.effects import Deliveries, carry_out
+from quarterdeck.backend.core.effects import Deliveries, Incarnations, carry_out
 from quarterdeck.backend.core.events import LinkChanged, Record
 from quarterdeck.backend.core.inputs import START, TICK, Call, Input, PeerUnreachable, Receive
 from quarterdeck.backend.core.member import MemberMachine
@@ -270,9 +270,9 @@ class MemberHost:
         if on_answer is not None:
             on_answer(answer)
 
-    def reconnect(self) -> None:
-        """Close all connections once everything before is sent."""
-        self._transport.reconnect()
+    def disconnect(self, incarnations: Incarnations | None) -> None:
+        """Close the connections with these incarnations, or all when None, once everything before is sent."""
+        self._transport.disconnect(incarnations)
 
     def halt(self, reason: str, *, failed: bool) -> None:
         """End by the member's own decision."""

@@ -1,10 +1,7 @@
 """The connections of one member: it listens, dials, keeps one connection per pair, and applies the link conditions.
 
-No task is made per message. Two lanes lead to each address: what is said about tables and data may be long and waits, in
-order, for the receiver to read; whatever keeps the cluster together goes ahead of it. A message to an address without a
-connection waits, in a bounded queue, for the dial that it started; when the dial fails, what waited is dropped and the
-member is told why. It is told as well, once, when the connection of a pair ends without a goodbye. A blackhole is nothing
-but silence.
+Two lanes lead to each address: bulk data waits, in order, for the receiver to read; all else goes ahead of it. The member learns,
+once, when a dial fails or when the connection of a pair ends without a goodbye. A blackhole is nothing but silence.
 """
 
 from __future__ import annotations
@@ -16,6 +13,7 @@ from typing import Protocol
 
 from quarterdeck.backend.core.address import Address, host_of, numeric_order, port_of
 from quarterdeck.backend.core.causes import RefusalCause, UnreachableCause
+from quarterdeck.backend.core.effects import Incarnations
 from quarterdeck.backend.core.events import LinkChanged
 from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.core.properties import SECOND_US
@@ -152,12 +150,15 @@ class MemberTransport:
         for connection in tuple(self._connections):
             connection.resume()
 
-    def reconnect(self) -> None:
-        """Part from everybody after what was sent so far is under way; who is sent anything from now on is dialled anew.
+    def disconnect(self, incarnations: Incarnations | None = None) -> None:
+        """Close the connections with these incarnations, or all, when what was sent so far is under way.
 
-        So everybody gets to know the uuid that holds now. Nobody is reported as unreachable for it.
+        The next message to a member dials anew, under the uuid of now. No member is reported as unreachable for it.
         """
-        for peer in self.peers.values():
+        for peer in tuple(self.peers.values()):
+            uuid = peer.connection.peer_uuid if peer.connection is not None else ""
+            if incarnations is not None and (peer.address, uuid) not in incarnations:
+                continue
             if peer.connection is not None:
                 peer.connection.close()
                 peer.connection = None

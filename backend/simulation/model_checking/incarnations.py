@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands.commands import CommandRefused, KillAt
-from quarterdeck.backend.core.effects import Deliveries, Effect, carry_out
+from quarterdeck.backend.core.effects import Deliveries, Effect, Incarnations, carry_out
 from quarterdeck.backend.core.events import ListInstalled, Record
 from quarterdeck.backend.core.inputs import START, Input
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
@@ -264,7 +264,7 @@ class StepEffects:
     def answer(self, call: int, answer: Answer) -> None:
         """Nobody waits for answers here: what was acknowledged is in the records."""
 
-    def reconnect(self) -> None:
+    def disconnect(self, incarnations: Incarnations | None) -> None:
         """There are no connections here."""
 
     def halt(self, reason: str, *, failed: bool) -> None:

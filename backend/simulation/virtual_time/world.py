@@ -32,7 +32,7 @@ from quarterdeck.backend.core.commands.commands import (
     StartMember,
     SuspectMember,
 )
-from quarterdeck.backend.core.effects import Deliveries, Effect, carry_out
+from quarterdeck.backend.core.effects import Deliveries, Effect, Incarnations, carry_out
 from quarterdeck.backend.core.events import (
     FORM,
     Event,
@@ -440,7 +440,7 @@ class _Process:
         if self._world._on_answer is not None:
             self._world._on_answer(call, answer)
 
-    def reconnect(self) -> None:
+    def disconnect(self, incarnations: Incarnations | None) -> None:
         """There are no connections here."""
 
     def halt(self, reason: str, *, failed: bool) -> None:

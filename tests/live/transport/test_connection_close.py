@@ -92,7 +92,7 @@ def test_a_member_that_reconnects_is_known_by_its_new_life(who_dials: str) -> No
             await until(lambda: other.words)
             a.say(b, "1", "2")
             a.uuid = "the next life"
-            a.transport.reconnect()
+            a.transport.disconnect()
             a.say(b, "3")
             await until(lambda: b.words[-3:] == list("123"))
             await until(lambda: len(a.transport._connections) == len(b.transport._connections) == 1)
@@ -110,11 +110,29 @@ def test_a_reconnect_during_a_dial_loses_nothing() -> None:
             a.say(b, "1")
             await asyncio.sleep(0)
             a.uuid = "the next life"
-            a.transport.reconnect()
+            a.transport.disconnect()
             a.say(b, "2")
             await until(lambda: b.words == ["1", "2"])
             await until(lambda: len(b.transport._connections) == 1)
             assert [connection.peer_uuid for connection in b.transport._connections] == ["the next life"]
             assert not (a.failed or b.failed or a.strangers or b.strangers)
+
+    run(story)
+
+
+def test_the_connections_with_some_incarnations_are_closed_and_no_others() -> None:
+    async def story() -> None:
+        async with net() as world:
+            a, b, c = world.members
+            a.say(b, "1")
+            c.say(a, "1")
+            await until(lambda: b.words and a.words)
+            a.say(b, "last words")
+            a.transport.disconnect(((b.address, b.uuid), (c.address, "an earlier incarnation")))
+            await until(lambda: b.words == ["1", "last words"] and not b.transport._connections)
+            assert [connection.peer_uuid for connection in a.transport._connections] == [c.uuid]
+            a.say(b, "again")
+            await until(lambda: b.words[-1] == "again")
+            assert not (a.failed or b.failed or c.failed)
 
     run(story)

@@ -235,7 +235,7 @@ def rejoin_as_new_incarnation(state: Membership, now: int, target: Address, *, b
     state.seen_version = seen_version
     state.join_list_confirmed = None  # the edit was meant for the cluster that ends here
     state.remembered.update(dict.fromkeys(left, now))
-    state.reconnect()
+    state.disconnect()  # the others are to know the uuid of the next incarnation
     settings = state.settings.not_as_documented()
     started = events.MemberStarted(state.address, state.member_configuration.lite, state.join_list, old_uuid, settings)
     state.record(now, started, leaves)

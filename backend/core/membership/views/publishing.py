@@ -40,6 +40,8 @@ def install(
     if gone:
         oldest_us = now - state.settings.stale_join_prevention_us
         state.left = {uuid: since for uuid, since in state.left.items() if since > oldest_us}
+        # A removed member loses its connections, too (Partial Member Disconnection Resolution, Motivation, Figure 3).
+        state.disconnect(tuple((address, state.peers[address].uuid) for address in gone))
     for address in gone:
         _remove_peer(state, now, address)
     this = members.find(state.address)

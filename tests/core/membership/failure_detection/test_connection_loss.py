@@ -154,3 +154,32 @@ def test_a_heartbeat_that_was_still_on_its_way_does_not_end_the_tries() -> None:
     world.sent.clear()
     world.pass_seconds(0.11, "B")
     assert world.messages(LinkProbe, to="C")
+
+
+def test_all_close_their_connections_with_a_member_that_was_removed() -> None:
+    """As the product's `connectionsToTerminatedMember_shouldBeClosed`, and Figure 3 of the document."""
+    world = three()
+    removed = world.machines["C"].uuid
+    world.suspect("A", "C")
+    world.deliver_all(dead="C")
+    assert world.list_of("B") == (4, "AB")
+    assert world.disconnected == [("A", "C", removed), ("B", "C", removed)]
+
+
+def test_the_connection_with_a_new_incarnation_at_an_old_address_stays() -> None:
+    world = three()
+    before = world.machines["C"].uuid
+    world.born("C", "A")
+    world.start("C")
+    world.live(3)
+    assert world.list_of("A")[1] == "ABC"
+    assert {uuid for _, _, uuid in world.disconnected} == {before}
+
+
+def test_a_member_that_left_the_list_by_a_claim_is_disconnected() -> None:
+    world = three()
+    world.suspect("C", "A")
+    world.suspect("B", "A")
+    world.deliver_all(dead="A")
+    assert world.list_of("C") == (4, "BC")
+    assert sorted(one[:2] for one in world.disconnected) == [("B", "A"), ("C", "A")]

@@ -4,7 +4,7 @@ merge and merge on each member)."""
 import pytest
 
 from quarterdeck.backend.core.cluster_profile import ClusterStanding
-from quarterdeck.backend.core.effects import Happened, Reconnect, Transmit
+from quarterdeck.backend.core.effects import Disconnect, Happened, Transmit
 from quarterdeck.backend.core.events import (
     ClusterStateChanged,
     ListInstalled,
@@ -119,7 +119,7 @@ def test_connections_are_closed_between_the_lives() -> None:
     machine = world.machines["F"]
     (order,) = world.messages(MergeClusters, to="F")
     effects = machine.step(world.now, Receive(address_of("E"), order))
-    cut = [place for place, effect in enumerate(effects) if isinstance(effect, Reconnect)]
+    cut = [place for place, effect in enumerate(effects) if isinstance(effect, Disconnect)]
     assert len(cut) == 1
     before, after = effects[: cut[0]], effects[cut[0] :]
     assert any(
