@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from quarterdeck.app.actions.action import Action
 from quarterdeck.backend.clusters.cluster import Cluster
-from quarterdeck.backend.clusters.connection_status import ConnectionStatusSource
+from quarterdeck.backend.clusters.connection_status import ConnectionStatusSource, ReachedByOptions
 from quarterdeck.backend.core.commands.catalogue import Argument, ArgumentKind, description_of
 from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US
@@ -89,6 +89,8 @@ def _in_question(value: object) -> str:
 
 def connect_options(cluster: Cluster) -> str | None:
     """Return the options that reach `cluster` from elsewhere, or None if only this console reaches it."""
+    if isinstance(cluster, ReachedByOptions):
+        return shlex.join(cluster.connect_options())
     if not isinstance(cluster, ConnectionStatusSource):
         return None
     reach = sorted(cluster.connection_status().values(), key=lambda one: one.contact != "connected")

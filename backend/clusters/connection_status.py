@@ -60,6 +60,15 @@ class ConnectionStatusSource(Protocol):
         ...
 
 
+@runtime_checkable
+class ReachedByOptions(Protocol):
+    """A cluster that one URL does not always reach: its halves may not know of each other, and its members want its name."""
+
+    def connect_options(self) -> Sequence[str]:
+        """Return the options with which another command reaches the same members."""
+        ...
+
+
 class WatchedCluster(Cluster, ConnectionStatusSource, Protocol):
     """A cluster whose members run elsewhere, of whatever kind they are."""
 

@@ -45,6 +45,25 @@ class ConnectionTarget:
     """Of members of Hazelcast: by the address that a member names itself, the one where it is reached from here."""
     logs: tuple[str, ...] = ()
     """Where members of Hazelcast log: ADDRESS=PATH, a directory, or - for standard input."""
+    secret_files: tuple[str, ...] = ()
+    """The options that name the files of the password and the token, where they came from options."""
+
+    def options(self) -> tuple[str, ...]:
+        """Return the options, all but the URLs, with which another command reaches the same members of Hazelcast."""
+        named = ("--cluster", self.label) if self.label else ("--cluster-name", self.cluster_name)
+        given = {
+            "--user": self.user,
+            "--ca-file": self.authority,
+            "--certificate-file": self.certificate,
+            "--key-file": self.key,
+        }
+        return (
+            *named,
+            *(word for option, value in given.items() if value for word in (option, str(value))),
+            *self.secret_files,
+            *(("--tls",) if self.tls else ()),
+            *(word for inner, outer in self.address_map for word in ("--address-map", f"{inner}={outer}")),
+        )
 
     @property
     def is_hazelcast(self) -> bool:
@@ -159,6 +178,12 @@ def connection_of(
         tls=tls or known.tls,
         address_map=_pairs(address_map) if address_map else known.address_map,
         logs=tuple(logs) if logs else known.logs,
+        secret_files=tuple(
+            word
+            for option, file in (("--password-file", password_file), ("--token-file", token_file))
+            if file is not None
+            for word in (option, str(file))
+        ),
     )
 
 

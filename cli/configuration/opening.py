@@ -85,6 +85,7 @@ def open_hazelcast(connection: ConnectionTarget, *, write: bool = False, run: st
             write=write,
             operator=_operator(),
             logs=sources,
+            options=connection.options(),
         )
 
 

@@ -266,7 +266,8 @@ def pair_facts(pair: Pair) -> Iterator[Fact]:
     heading = {"merging": "merging", "due": "will merge"}.get(pair.state, "apart")
     yield Fact(heading, f"{one_line(pair.smaller)} → {one_line(pair.greater)}  {pair.sentence}", TONES[pair.state])
     if pair.unblock is None:
-        yield Fact("helps", "nothing that can be done here" if pair.state == "blocked" else "only time", "faint")
+        unaided = "not known" if pair.rule == "not-told" else "only time"
+        yield Fact("helps", "nothing that can be done here" if pair.state == "blocked" else unaided, "faint")
         return
     yield Fact("helps (u)", pair.unblock.text, "strong")
     for edit in pair.unblock.edits:

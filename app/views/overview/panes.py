@@ -25,12 +25,12 @@ from quarterdeck.backend.picture.boards.overview.suspicion_rows import (
     suspicion_rows,
 )
 from quarterdeck.backend.picture.boards.overview.table_rows import (
-    DIGEST_SHOWN,
     STRIP_LENGTH,
     TableRow,
     TableRows,
     table_figure,
 )
+from quarterdeck.backend.picture.boards.table_agreement import DIGEST_SHOWN
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import listed, one_line
@@ -222,7 +222,7 @@ class TablesPane(OverviewPane):
     def paint(self, labels: Sequence[str], marks: Mapping[str, str]) -> None:
         picture = self.session.picture
         self.model.update(picture, labels, self.session.now_us())
-        parts = [TableCell(*table_figure(picture, labels))]
+        parts = [TableCell(*table_figure(picture, labels, self.session.now_us()))]
         if self.folded:
             parts += self._states(labels) if len(labels) <= MOST_TOLD else []
         elif self.table is not None:

@@ -28,6 +28,7 @@ from quarterdeck.backend.core.commands.catalogue import CATALOGUE
 from quarterdeck.backend.core.commands.commands import Command, CommandRefused, SetJoinList
 from quarterdeck.backend.core.events import ListInstalled, OperatorAsked, Record
 from quarterdeck.backend.core.operations import Answer, Operation
+from quarterdeck.backend.hazelcast import SCHEME
 from quarterdeck.backend.hazelcast.logs.event_reconstruction import UNKNOWN_UUID_PREFIX
 from quarterdeck.backend.hazelcast.wire import messages
 from quarterdeck.backend.hazelcast.wire.connection import MemberWatch, NoAnswer
@@ -43,6 +44,8 @@ from quarterdeck.backend.live.cluster.background_loop import BackgroundLoop
 _LOG = logging.getLogger(__name__)
 
 WAKE_SECONDS = 0.1
+ADDRESSES_WRITTEN = 10
+"""So many addresses at most are written into a command line, unless more were given."""
 
 READ_ONLY = "this cluster is watched read-only; connect with --write to change something"
 
@@ -82,10 +85,13 @@ class HazelcastCluster:
         write: bool = False,
         operator: str = "",
         logs: Sequence[LogSource] = (),
+        options: Sequence[str] = (),
         watch: WatchMaker = MemberWatch,
         randomness: Random | None = None,
     ) -> None:
         """`operator` is who acts, for the records; `logs` are read besides.
+
+        `options` are those of a command line that reaches these members, all but `--connect`.
 
         Raises OSError when a file that `settings` name cannot be used.
         """
@@ -108,7 +114,7 @@ class HazelcastCluster:
         self._dialled = dict.fromkeys(settings.addresses)
         """Where somebody is looked for who has not said how it names itself."""
         self._not_followed = ""
-        self._settings = settings
+        self._settings, self._options = settings, tuple(options)
         self._watch = watch(settings, self._hear, self.now_us, randomness or Random())
         self._actions = OperatorActions(self._watch.ask, settings, self.configuration_of)
         self._background = BackgroundLoop("hazelcast cluster")
@@ -148,6 +154,15 @@ class HazelcastCluster:
         """How each member is reached now, by label."""
         with self._lock:
             return {address: self._status_of(address) for address in self._known()}
+
+    def connect_options(self) -> Sequence[str]:
+        """Return the options with which another command reaches the same members: the other half of a split is on no list."""
+        given = [self._settings.address_map.get(one, one) for one in self._settings.addresses]
+        reached = [
+            one.url.removeprefix(SCHEME) for one in self.connection_status().values() if one.contact == "connected"
+        ]
+        addresses = list(dict.fromkeys((*given, *reached)))[: max(len(given), ADDRESSES_WRITTEN)]
+        return ("--connect", f"{SCHEME}{','.join(addresses)}", *self._options)
 
     def configuration_of(self, address: Address) -> ReportedConfiguration | None:
         """Return what a member's configuration says, as far as it was reported."""
@@ -267,7 +282,7 @@ class HazelcastCluster:
             state, why = told.state, told.reason
             if told.state == "connected":
                 contact, since_us = "connected", told.since_us
-        return ConnectionStatus(f"hazelcast://{endpoint}", contact, since_us, why, state == "refused", state)
+        return ConnectionStatus(f"{SCHEME}{endpoint}", contact, since_us, why, state == "refused", state)
 
     # Commands
 

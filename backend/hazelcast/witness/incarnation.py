@@ -174,8 +174,8 @@ class WitnessedIncarnation:
         yield from self.wake(now_us)
 
     def stamp_reported(self, state_stamp: int, now_us: int) -> Iterator[events.Event]:
-        """Apply its own digest of its whole table."""
-        if state_stamp != self._state_stamp:
+        """Apply its own digest of its whole table. One that has just joined has no table yet, and reports 0."""
+        if state_stamp not in (0, self._state_stamp):
             self._state_stamp, self._is_table_due = state_stamp, self._view is not None
             yield from self.wake(now_us)
 

@@ -12,6 +12,7 @@ from typing import Literal
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.membership.views.identity import Member
+from quarterdeck.backend.picture.boards.table_agreement import differs_from_master
 from quarterdeck.backend.picture.fold.picture import MemberBelief, Picture
 from quarterdeck.backend.picture.text.formatting import listed, one_line, with_names
 from quarterdeck.backend.picture.text.not_told import NOT_TOLD
@@ -121,19 +122,6 @@ def table_text(belief: MemberBelief, letter: str) -> str:
     if not belief.tells("table-version"):
         return f"#{belief.table.digest[:DIGEST_IN_CELL]}"
     return f"{letter}{belief.table.version}"
-
-
-def differs_from_master(picture: Picture, belief: MemberBelief) -> bool:
-    """Whether the member's partition table is not the one that its master has.
-
-    False while no master is seen, or nothing of it is told.
-    """
-    master = picture.master_of(belief.label)
-    if master is None or master.table is None or not belief.running or not belief.tells("owners"):
-        return False
-    if None not in (master.state_stamp, belief.state_stamp) and master.state_stamp != belief.state_stamp:
-        return True
-    return belief.table is None or belief.table.digest != master.table.digest
 
 
 def state_word(belief: MemberBelief) -> str:

@@ -13,10 +13,10 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.picture.boards.belief_matrix import (
     DISSENT_GLYPH,
-    differs_from_master,
     state_word,
     table_text,
 )
+from quarterdeck.backend.picture.boards.table_agreement import differs_from_master
 from quarterdeck.backend.picture.fold.belief import MemberBelief, Silence
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import Fact, Tone
@@ -140,7 +140,7 @@ def member_row(
     state = state_word(belief)
     gone = belief.status in ("stopped", "killed")
     order, entry = places.entry(belief)
-    differs = differs_from_master(picture, belief)
+    differs = differs_from_master(picture, belief, now_us)
     table = table_text(belief, "v") or ("none" if differs else "")
     owned, backups = (0, 0) if gone else replicas_held(picture, belief)
     return MemberBoardEntry(

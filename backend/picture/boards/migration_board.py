@@ -15,7 +15,13 @@ from quarterdeck.backend.picture.boards.migration_progress import plan_text
 from quarterdeck.backend.picture.events.partitions import MAPS_NAMED, NOBODY_TEXT, migration_path_text
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.losses import SideLoss
-from quarterdeck.backend.picture.fold.migrations import CopiedData, EndedMigration, PartitionLoss, SeenMigration
+from quarterdeck.backend.picture.fold.migrations import (
+    CopiedData,
+    EndedMigration,
+    PartitionLoss,
+    SeenMigration,
+    WitnessedMigration,
+)
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import Fact, Tone
 from quarterdeck.backend.picture.text.formatting import (
@@ -30,7 +36,7 @@ from quarterdeck.backend.picture.text.formatting import (
 )
 from quarterdeck.backend.picture.text.not_told import not_told
 
-Entry = SeenMigration | PlannedMigration | PartitionLoss | EndedMigration
+Entry = SeenMigration | PlannedMigration | PartitionLoss | EndedMigration | WitnessedMigration
 """What one row is about."""
 
 RowState = Literal["copying", "committing", "planned", "failed", "lost", "done"]
@@ -52,6 +58,8 @@ TONES: dict[RowState, Tone] = {
     "lost": "bad",
     "done": "good",
 }
+
+NONE_SEEN = "no migration was seen to end"
 
 PLANNED_SHOWN = 50
 """Rows of what is planned."""
@@ -137,6 +145,8 @@ class MigrationBoard:
                 return _planned_row(picture, planned, key)
             case PartitionLoss() as lost:
                 return _lost_row(lost, key, now_us)
+            case WitnessedMigration() as witnessed:
+                return _witnessed_row(picture, witnessed, key, now_us)
             case ended:
                 return _ended_row(picture, ended, now_us)
 
@@ -172,6 +182,8 @@ def migration_board(picture: Picture, now_us: int) -> MigrationBoard:
         entries[f"lost {history.lost_count - back}"] = lost
     for ended in chain(reversed(history.failed), reversed(history.done)):
         entries[ended.begun.migration_id] = ended
+    ends = history.done_count + history.failed_count
+    entries |= {f"witnessed {ends - back}": one for back, one in enumerate(reversed(history.witnessed))}
     return MigrationBoard(tuple(heads) or (Head(_silence(picture), "faint"),), entries, picture, now_us)
 
 
@@ -239,7 +251,9 @@ def _silence(picture: Picture) -> str:
     if unknown is not None and picture.nobody_tells("migration-ends") is not None:
         return f"migrations are {not_told('migration-ends', unknown.witnessed_by)}"
     if unknown is not None:
-        return f"no migration was seen to end; what is planned is {not_told('migration-queue', unknown.witnessed_by)}"
+        ended = picture.history.done_count + picture.history.failed_count
+        seen = f"seen to end: {counted(ended, 'migration')}" if ended else NONE_SEEN
+        return f"{seen}; what is planned is {not_told('migration-queue', unknown.witnessed_by)}"
     if any(belief.table for belief in picture.members.values()):
         return "no master has migrated anything yet"
     return "no partitions yet: they are arranged at the first use of data, or when asked for"
@@ -258,6 +272,29 @@ def _ended_row(picture: Picture, ended: EndedMigration, now_us: int) -> Migratio
     if ended.reason:
         note = f"{with_names(ended.reason, picture.label_of)} ({note})"
     return _row(picture, ended.begun, "done" if ended.committed else "failed", now_us - ended.at_us, note)
+
+
+def _witnessed_row(picture: Picture, witnessed: WitnessedMigration, key: str, now_us: int) -> MigrationRow:
+    """Return the row of a migration of which only the end was reported."""
+    moved, name_of = witnessed.migrated, picture.label_of
+    source = one_line(name_of(moved.source)) if moved.source else ""
+    destination = one_line(name_of(moved.destination)) if moved.destination else NOBODY_TEXT
+    note = f"{duration_text(moved.took)}, reported by {one_line(witnessed.teller)}"
+    state: RowState = "done" if moved.succeeded else "failed"
+    origin = f" from {source}" if source else ""
+    sentence = f"p{moved.partition}: replica {moved.index} to {destination}{origin}; {state}, {note}"
+    return MigrationRow(
+        key=key,
+        state=state,
+        partition=f"p{moved.partition}",
+        kind="",
+        destination=destination,
+        index=str(moved.index),
+        displaced=source,
+        age_us=now_us - witnessed.at_us,
+        note=note,
+        sentence=sentence,
+    )
 
 
 def _with_size(note: str, copied: CopiedData | None) -> str:

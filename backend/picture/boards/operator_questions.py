@@ -14,6 +14,7 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.migration_board import loss_text, progress_text
+from quarterdeck.backend.picture.boards.table_agreement import same_table
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.merging.why_not_merging import TONES, why_not_merging
@@ -33,7 +34,7 @@ def operator_questions(picture: Picture, recent: Sequence[Record], now_us: int) 
         *_one_cluster(picture),
         *_why_apart(picture, now_us),
         *_removed(picture, recent, now_us),
-        *_same_table(picture),
+        *same_table(picture, now_us),
         *_lost_data(picture, now_us),
         *_migrating(picture, now_us),
         *_misleading(picture),
@@ -114,32 +115,6 @@ def _removed(picture: Picture, recent: Sequence[Record], now_us: int) -> Iterato
 # Partitions
 
 
-def _same_table(picture: Picture) -> Iterator[Fact]:
-    known = {label: belief for label, belief in picture.members.items() if belief.running}
-    untold = [label for label, belief in known.items() if not belief.tells("owners")]
-    holders: dict[tuple[str, int | None], list[str]] = {}
-    for label, belief in known.items():
-        if belief.table is not None and belief.tells("owners"):
-            holders.setdefault((belief.table.digest, belief.state_stamp), []).append(label)
-    answers: list[tuple[str, Tone]] = []
-    if len(holders) == 1:
-        (digest, stamp), labels = next(iter(holders.items()))
-        answers.append((f"yes: {counted(len(labels), 'member')} with {_table(digest, stamp)}", "good"))
-    elif holders:
-        answers.append((f"no: there are {len(holders)} tables", "warning"))
-        answers += [(f"{_table(*table)}: {', '.join(labels)}", "plain") for table, labels in holders.items()]
-    else:
-        answers.append(("no table is known: partitions are arranged at the first use of data", "faint"))
-    if untold:
-        belief = known[untold[0]]
-        answers.append((f"{', '.join(untold)}: {not_told('owners', belief.witnessed_by)}", "faint"))
-    yield from _under("have all the same partition table", answers)
-
-
-def _table(digest: str, stamp: int | None) -> str:
-    return f"table {digest[:6]}" + (f", state stamp {stamp}" if stamp is not None else "")
-
-
 def _lost_data(picture: Picture, now_us: int) -> Iterator[Fact]:
     """Answer from what masters record of lost partitions, judged against the backups of maps."""
     heading = "which data was lost"
@@ -167,7 +142,9 @@ def _migrating(picture: Picture, now_us: int) -> Iterator[Fact]:
     else:
         one, quiet_us = latest.migrated, max(now_us - latest.at_us, 0)
         done = f"{one.done_count} of {one.planned_count} done, the last {age_text(quiet_us)} ago at {latest.teller}"
-        if one.done_count >= one.planned_count:
+        if latest.teller not in picture.masters():
+            yield Fact(heading, f"{done}, which leads no more: how that round ended was not reported", "plain")
+        elif one.done_count >= one.planned_count:
             yield Fact(
                 heading, f"no: all {one.planned_count} of the last round are done, {age_text(quiet_us)} ago", "good"
             )

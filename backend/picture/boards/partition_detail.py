@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from quarterdeck.backend.picture.boards.belief_matrix import DISSENT_GLYPH, differs_from_master
+from quarterdeck.backend.picture.boards.belief_matrix import DISSENT_GLYPH
 from quarterdeck.backend.picture.boards.migration_board import led_by
+from quarterdeck.backend.picture.boards.table_agreement import differs_from_master
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import Fact
@@ -39,7 +40,7 @@ def partition_facts(picture: Picture, belief: MemberBelief, now_us: int) -> Iter
 
 def _table(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[Fact]:
     master = picture.master_of(belief.label)
-    differs = differs_from_master(picture, belief)
+    differs = differs_from_master(picture, belief, now_us)
     its_master = f"{DISSENT_GLYPH} its master {master.label} has " if master is not None else ""
     table = belief.table
     if table is None and not belief.tells("owners"):

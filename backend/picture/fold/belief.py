@@ -188,6 +188,8 @@ class MemberBelief:
     """How its witness reaches it; None where nobody listens to it over the network."""
     state_stamp: int | None = None
     """Its own digest of its partition table, where a witness was told it."""
+    stamp_since_us: int = 0
+    """Since when `state_stamp` is what it is."""
     writer: object = field(default=None, compare=False, repr=False)
     """The one picture that may change this belief; for all others that show it, it is as good as frozen."""
 

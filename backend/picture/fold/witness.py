@@ -19,7 +19,10 @@ def on_member_witnessed(belief: MemberBelief, event: MemberWitnessed, at: int) -
 
 def on_owners_told(belief: MemberBelief, event: OwnersTold, at: int) -> None:
     """Take a table of owners: one holder for each partition, and no version. `MemberBelief.tells` excludes backups then."""
-    belief.state_stamp = event.state_stamp
+    if event.state_stamp != belief.state_stamp:
+        belief.state_stamp, belief.stamp_since_us = event.state_stamp, at
+    if belief.table is not None and (belief.table.digest, belief.table.partitions) == (event.digest, len(event.owners)):
+        return  # only the stamp is new
     rows = tuple((partition, 0, place) for partition, place in enumerate(event.owners))
     table = TableChanged(0, event.digest, len(event.owners), event.holders, rows, belief.uuid, "published")
     on_table_changed(belief, table, at)

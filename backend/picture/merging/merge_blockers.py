@@ -22,7 +22,7 @@ from quarterdeck.backend.picture.events.split_brain import VERDICTS
 from quarterdeck.backend.picture.fold.picture import MemberBelief, Picture
 from quarterdeck.backend.picture.merging.join_list_edit import EditPlan, members_of, plan_edit, spelt
 from quarterdeck.backend.picture.text.formatting import age_text, counted, names_text, with_names
-from quarterdeck.backend.picture.text.not_told import not_told
+from quarterdeck.backend.picture.text.not_told import NOT_TOLD, not_told
 
 PairState = Literal["merging", "due", "waits", "blocked"]
 """Whether it has begun, only takes time, waits for something to pass, or waits for an operator."""
@@ -84,7 +84,7 @@ class PairDiagnosis:
         found = [blocker for blocker in (self._states(), overlap, self._cut_links(), unknown) if blocker is not None]
         yield from found
         if not found:
-            yield self._given_up() or self._silence() or self._due()
+            yield self._given_up() or self._silence() or self._links_untold() or self._due()
 
     # What has begun, and what nobody can change
 
@@ -109,13 +109,25 @@ class PairDiagnosis:
                 return Blocker(verdict.rule, ends)
         return None
 
+    def _verdict(self) -> Blocker | None:
+        """Return what the two said last of each other, if one of them met the other."""
+        pairs = ((self._smaller, self._greater), (self._greater, self._smaller))
+        met = [
+            (one, other, verdict) for one, other in pairs if (verdict := one.verdicts.get(other.address)) is not None
+        ]
+        if not met:
+            return None
+        one, other, verdict = max(met, key=lambda found: found[2].since_us)
+        ago = age_text(max(self._now_us - verdict.since_us, 0))
+        why = with_names(verdict.why, self._name)
+        said = f"{one.label} met {other.label} {ago} ago: {VERDICTS[verdict.decision]}, {why}"
+        return Blocker(verdict.rule, said, "blocked" if verdict.decision == "cannot-merge" else "waits")
+
     def _met(self) -> Blocker:
         """Where it is not told where the two look, what they said of each other is all that is known."""
-        for one, other in ((self._smaller, self._greater), (self._greater, self._smaller)):
-            verdict = one.verdicts.get(other.address)
-            if verdict is not None:
-                said = f"{one.label} met {other.label}: {VERDICTS[verdict.decision]}, {with_names(verdict.why, self._name)}"
-                return Blocker(verdict.rule, said, "blocked" if verdict.decision == "cannot-merge" else "waits")
+        verdict = self._verdict()
+        if verdict is not None:
+            return verdict
         unknown = self._smaller if not self._smaller.tells("join-list") else self._greater
         met = "neither says that it met the other" if unknown.tells("merge-verdicts") else "what they found is not told"
         looks = not_told("join-list", unknown.witnessed_by)
@@ -163,8 +175,7 @@ class PairDiagnosis:
                 rule,
                 f"{sentence}; {ends}, or when {other.label} shows itself, {self._when(other)}",
                 "waits",
-                f"let {other.label} look for other clusters now",
-                (SearchClusters(other.label),),
+                *self._search(other),
             )
         edit = self._edit(other, one)
         return Blocker(
@@ -218,8 +229,7 @@ class PairDiagnosis:
             f"{loser.label} gave up merging into {self._greater.label}'s cluster: {why}; "
             f"it looks again {self._when(loser)}",
             "waits",
-            f"let {loser.label} look for other clusters now",
-            (SearchClusters(loser.label),),
+            *self._search(loser),
         )
 
     def _busy(self) -> Blocker | None:
@@ -232,8 +242,7 @@ class PairDiagnosis:
             "busy",
             f"{loser.label} did not look for other clusters, for {why}; it looks again {self._when(loser)}",
             "waits",
-            f"let {loser.label} look for other clusters now",
-            (SearchClusters(loser.label),),
+            *self._search(loser),
         )
 
     def _silence(self) -> Blocker | None:
@@ -252,8 +261,24 @@ class PairDiagnosis:
             f"nobody answered at {names_text(dict.fromkeys(asked), self._name)} when asked last; "
             f"{looking.label} looks again {self._when(looking)}",
             "waits",
-            f"let {looking.label} look for other clusters now",
-            (SearchClusters(looking.label),),
+            *self._search(looking),
+        )
+
+    def _links_untold(self) -> Blocker | None:
+        """Return what is known where members do not report their links: not that nothing is in the way."""
+        if self._smaller.tells("links") and self._greater.tells("links"):
+            return None
+        verdict = self._verdict()
+        if verdict is not None:
+            return verdict
+        looking = self._searchers()[0]
+        other = self._greater if looking is self._smaller else self._smaller
+        way = self._name(self._ways(looking, other)[0])
+        return Blocker(
+            "not-told",
+            f"whether {looking.label} reaches {way} is {NOT_TOLD}: members do not report their links; if it does, it finds it "
+            f"{self._when(looking)}, and {self._by_size}; try that port from its host",
+            "waits",
         )
 
     def _due(self) -> Blocker:
@@ -265,8 +290,7 @@ class PairDiagnosis:
             "search-due",
             f"nothing is in the way: {looking.label} looks at {self._name(way)}{through} {self._when(looking)}; {self._by_size}",
             "due",
-            f"let {looking.label} look for other clusters now",
-            (SearchClusters(looking.label),),
+            *self._search(looking),
         )
 
     # Questions
@@ -294,6 +318,12 @@ class PairDiagnosis:
         return sorted(
             able, key=lambda one: one.search.next_us(self._now_us) if one.search is not None else self._now_us
         )
+
+    def _search(self, master: MemberBelief) -> tuple[str, tuple[Command, ...]]:
+        """Return the advice to look at once, and its command. A witnessed member looks when it is its time, and no sooner."""
+        if master.witnessed_by:
+            return "", ()
+        return f"let {master.label} look for other clusters now", (SearchClusters(master.label),)
 
     def _when(self, master: MemberBelief) -> str:
         if master.search is None:

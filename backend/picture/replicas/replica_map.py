@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.boards.table_agreement import differs_from_master
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.migrations import SeenMigration
 from quarterdeck.backend.picture.fold.picture import Picture
@@ -104,7 +105,7 @@ class ReplicaMap:
         other = master.table if master is not None and master is not belief else None
         self.observer, self.table = belief.label, belief.table
         self.master = master.label if master is not None and other is not None else ""
-        if other is not None and other.digest == belief.table.digest:
+        if other is not None and not differs_from_master(picture, belief):
             other = None
         self.other_rows = other.rows if other is not None else None
         self.other_digest = other.digest if other is not None else ""

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from quarterdeck.backend.picture.boards.belief_matrix import (
     DISSENT_GLYPH,
-    differs_from_master,
     state_word,
     table_text,
 )
+from quarterdeck.backend.picture.boards.table_agreement import differs_from_master
 from quarterdeck.backend.picture.events.partitions import migration_path_text
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
@@ -153,7 +153,7 @@ def holder_row(picture: Picture, shown: ReplicaMap, label: str, place: int, now_
     belief = picture.members[label]
     table, own = shown.table, belief.table
     teller = picture.members.get(shown.observer) or belief
-    differs = differs_from_master(picture, belief)
+    differs = differs_from_master(picture, belief, now_us)
     mark = f"{DISSENT_GLYPH} " if differs else ""
     gone = belief.status in ("stopped", "killed")
     tone: Tone = "faint" if gone else "warning" if not belief.running else "plain"

@@ -309,6 +309,7 @@ def why_rows(seen: ObservedCluster, asked: list[str]) -> Iterator[Row]:
     """Yield a row for each member of `asked`: why its cluster does not become one with the others, and what would help."""
     import msgspec
 
+    from quarterdeck.app.commands.command_text import connect_options, lines_of
     from quarterdeck.backend.member_api.beliefs import why_not_merging_of
     from quarterdeck.backend.picture.merging.why_not_merging import why_not_merging
 
@@ -327,8 +328,14 @@ def why_rows(seen: ObservedCluster, asked: list[str]) -> Iterator[Row]:
         found = [pair for pair in pairs if label in (pair.smaller, pair.greater)]
         if found:
             reported["sentence"] = "; ".join(pair.sentence for pair in found)
-        remedies = [pair.unblock.text for pair in found if pair.unblock is not None]
-        yield {"member": label, **reported, "remedy": "; ".join(remedies) or None}
+        remedies = [pair.unblock for pair in found if pair.unblock is not None]
+        commands = dict.fromkeys(command for remedy in remedies for command in remedy.commands)
+        yield {
+            "member": label,
+            **reported,
+            "remedy": "; ".join(remedy.text for remedy in remedies) or None,
+            "remedy_lines": lines_of(commands, connect_options(seen.cluster)),
+        }
 
 
 def with_labels(seen: ObservedCluster, value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from typing import Any, get_args
 
 import pytest
@@ -51,6 +52,7 @@ from quarterdeck.backend.core.commands.commands import (
     SuspectMember,
 )
 from quarterdeck.backend.core.operations import Get, Keys, Put, Remove, Size
+from quarterdeck.cli.configuration.connection import connection_of
 from quarterdeck.cli.main import app
 from tests.app.fakes.fake_cluster import FakeCluster
 
@@ -125,6 +127,25 @@ def test_a_cluster_that_only_the_console_reaches_has_no_lines() -> None:
     assert connect_options(FakeCluster(("a",), source="live")) is None
     assert lines_of([Heal(), KillMember("a")], None) == []
     assert line_of_action(next(one for one in ACTIONS if one.cli == "cluster suspicions"), None) == ""
+
+
+class HalvesOfHazelcast(FakeCluster):
+    """A cluster that another command reaches by several addresses and a name."""
+
+    def connect_options(self) -> Sequence[str]:
+        target = connection_of(["hazelcast://10.0.0.1:5701,10.0.0.4"], cluster_name="my orders", address_map=["a=b"])
+        return ("--connect", ",".join(target.urls), *target.options())
+
+
+def test_a_line_for_one_half_of_a_split_reaches_both() -> None:
+    line = line_of(SetJoinList("10.0.0.4:5701", ("10.0.0.1:5701",)), connect_options(HalvesOfHazelcast(("a",))))
+    given = parsed(line)
+    assert list(given["connect"]) == ["hazelcast://10.0.0.1:5701,hazelcast://10.0.0.4:5701"]
+    assert (given["cluster_name"], list(given["address_map"]), given["member"]) == (
+        "my orders",
+        ["a=b"],
+        "10.0.0.4:5701",
+    )
 
 
 def test_words_arrive_as_they_were_meant() -> None:

@@ -64,6 +64,8 @@ def test_both_halves_of_a_split_are_seen_each_at_its_own_side() -> None:
         a, b, c, d = members.members
         members.do(lambda: (agree([a, b], 2), agree([c, d], 2)))
         seen.until(lambda: len(seen.picture.masters()) == 2)
+        option, urls = list(seen.cluster.connect_options())[:2]
+        assert option == "--connect" and set(urls.removeprefix("hazelcast://").split(",")) == set(members.addresses)
         lists = [seen.picture.members[one.address] for one in (a, c)]
         assert [one.version for one in lists] == [2, 2]
         assert lists[0].lineage != lists[1].lineage

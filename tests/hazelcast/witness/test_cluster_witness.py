@@ -292,6 +292,8 @@ def test_the_state_stamp_comes_with_the_table() -> None:
     watched.answers(A, "a", view(3, (A, "a")))
     watched.says(A, "a", PartitionsView(1, ("a",), (0, 0)))
     watched.wait(1)
+    unarranged = Metrics(1, (MetricSet(0, (MetricSample("partitions.stateStamp", 0),)),))
+    assert watched.says(A, "a", unarranged) == []  # that of a member that has just joined is not yet one
     stamp = Metrics(1, (MetricSet(0, (MetricSample("partitions.stateStamp", 17),)),))
     assert [type(one) for one in watched.says(A, "a", stamp)] == [OwnersTold]
     assert watched.picture().members[A].state_stamp == 17

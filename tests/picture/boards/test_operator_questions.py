@@ -6,7 +6,15 @@ import pytest
 
 from quarterdeck.backend.clusters.key_owner import key_owner
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import ClusterStateChanged, Event, ListInstalled, MemberRemoved, Record
+from quarterdeck.backend.core.events import (
+    ClusterStateChanged,
+    Event,
+    JoinListChanged,
+    ListInstalled,
+    MemberRemoved,
+    MergeVerdict,
+    Record,
+)
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import Holder
 from quarterdeck.backend.core.witnessed.events import (
@@ -16,8 +24,11 @@ from quarterdeck.backend.core.witnessed.events import (
     OwnersTold,
     ReplicaMigrated,
 )
+from quarterdeck.backend.picture.boards.migration_board import migration_board
 from quarterdeck.backend.picture.boards.operator_questions import operator_questions
+from quarterdeck.backend.picture.boards.table_agreement import differs_from_master
 from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.merging.why_not_merging import Pair, why_not_merging
 
 A, B, C = (Address(f"10.0.0.{number}:5701") for number in (1, 2, 3))
 TOLD: tuple[Aspect, ...] = ("owners", "migration-ends", "losses", "cluster-state", "join-list")
@@ -71,7 +82,7 @@ def test_one_cluster_with_one_table() -> None:
         story.tell(one, table("abcdef99", 17, A, B))
     answers = story.answers()
     assert answers["is it one cluster"].startswith("yes")
-    assert "2 members with table abcdef, state stamp 17" in answers["have all the same partition table"]
+    assert "2 members with table abcdef" in answers["have all the same partition table"]
     assert "nobody" in answers["who was removed, and why"]
     assert answers["is the migration stuck"] == "no migration was seen to end"
     assert "none" in answers["which health answers mislead"]
@@ -86,6 +97,60 @@ def test_two_halves_of_one_name_why_and_what_they_hide() -> None:
     assert f"{A} and {B}" in answers["why do they not merge"] or f"{B} and {A}" in answers["why do they not merge"]
     assert answers["have all the same partition table"].startswith("no: there are 2 tables")
     assert "one half alone" in answers["which health answers mislead"]
+
+
+def test_stamps_of_different_moments_are_no_two_tables() -> None:
+    story = watched(A, B, C)
+    for one, stamp in ((A, 17), (B, 17), (C, None)):
+        story.tell(one, table("a" * 8, stamp, A, B, C), at_s=5)
+    story.tell(A, table("a" * 8, 18, A, B, C), at_s=20)
+    heading = "have all the same partition table"
+    assert story.answers(22)[heading] == "yes: 3 members with table aaaaaa"
+    assert not differs_from_master(story.picture, story.picture.members[B], 22 * SECOND_US)
+    lasting = story.answers(60)[heading]
+    assert lasting.startswith("yes: 3 members") and "another state stamp for 40 s, with the same owners" in lasting
+
+
+def test_owners_that_differ_are_two_tables_once_that_has_lasted() -> None:
+    story = watched(A, B)
+    for one in (A, B):
+        story.tell(one, table("a" * 8, 17, A, B), at_s=5)
+    story.tell(A, table("b" * 8, 18, A), at_s=20)
+    follower = story.picture.members[B]
+    assert story.answers(24)["have all the same partition table"].startswith("yes: 2 members with table bbbbbb")
+    assert not differs_from_master(story.picture, follower, 24 * SECOND_US)
+    assert story.answers(31)["have all the same partition table"].startswith("no: there are 2 tables")
+    assert differs_from_master(story.picture, follower, 31 * SECOND_US)
+
+
+def test_one_that_has_just_joined_has_no_table_yet() -> None:
+    story = watched(A, B)
+    story.tell(A, table("a" * 8, 17, A), at_s=1)
+    assert not differs_from_master(story.picture, story.picture.members[B], 8 * SECOND_US)
+    assert differs_from_master(story.picture, story.picture.members[B], 12 * SECOND_US)
+
+
+def halves() -> tuple[Story, Pair]:
+    """Two halves of real members that list each other for joining: whether they reach each other is not reported."""
+    story = watched(A, B)
+    for one in (A, B):
+        story.tell(one, JoinListChanged((A, B), 0, one), listed(2, one), at_s=5)
+    (pair,) = why_not_merging(story.picture, 10 * SECOND_US)
+    return story, pair
+
+
+def test_that_links_are_up_is_not_concluded_where_they_are_not_reported() -> None:
+    story, pair = halves()
+    assert (pair.state, pair.rule, pair.unblock) == ("waits", "not-told", None)
+    assert "not told" in pair.sentence and "nothing is in the way" not in pair.sentence
+    assert "nothing is in the way" not in story.answers()["why do they not merge"]
+
+
+def test_a_verdict_shows_that_they_met_and_when() -> None:
+    story, _ = halves()
+    story.tell(B, MergeVerdict(A, "local-merges", "total-members", "it is smaller"), at_s=7)
+    (pair,) = why_not_merging(story.picture, 10 * SECOND_US)
+    assert f"{B} met {A} 3 s ago" in pair.sentence and pair.unblock is None
 
 
 def test_who_was_removed_is_told_by_lists_and_why_only_by_logs() -> None:
@@ -103,6 +168,21 @@ def test_whether_the_migration_is_stuck(done: int, now_s: int, said: str) -> Non
     story = watched(A, B)
     story.tell(A, ReplicaMigrated(7, 0, A, B, True, 1_000, 54, done), at_s=10)
     assert said in story.answers(now_s)["is the migration stuck"]
+
+
+def test_a_round_whose_master_is_gone_does_not_stand_still() -> None:
+    story = watched(A, B)
+    story.tell(A, ReplicaMigrated(7, 0, A, B, True, 1_000, 54, 31), ConnectionChanged("gone", "refused"), at_s=10)
+    assert "leads no more" in story.answers(90)["is the migration stuck"]
+
+
+def test_migrations_that_were_seen_to_end_stand_in_the_board() -> None:
+    story = watched(A, B)
+    story.tell(A, ReplicaMigrated(7, 0, A, B, True, 1_000, 2, 1), ReplicaMigrated(8, 1, None, B, False, 1_000, 2, 2))
+    board = migration_board(story.picture, 10 * SECOND_US)
+    assert [row.state for row in board.rows] == ["failed", "done"]
+    assert [(row.partition, row.destination, row.displaced) for row in board.rows] == [("p8", B, ""), ("p7", B, A)]
+    assert "no migration" not in board.heads[0].text and "2 migrations" in board.heads[0].text
 
 
 def test_a_state_that_health_does_not_show_and_members_that_are_gone() -> None:

@@ -66,10 +66,6 @@ class MigrationLane:
     """Bytes a second."""
 
 
-STILL = MigrationLane(0, "", "", "")
-"""Of a member that nothing goes to or from."""
-
-
 @dataclass(frozen=True, slots=True)
 class LaneRow:
     """The two lanes of one member."""
@@ -91,11 +87,16 @@ class MigrationLanes:
         self._begun: dict[str, Ends] = {}
         self._slots: deque[Slot] = deque(maxlen=SLOTS + 1)
         """The latest last; stretches in which nothing happened have none."""
+        self._given_ever: dict[Address, int] = {}
+        self._taken_ever: dict[Address, int] = {}
+        """What witnessed members gave and took since the watching began: they report ends alone, and no queue."""
 
     def restart(self, records: Iterable[Record]) -> None:
         """Count `records` instead of all that was counted."""
         self._begun.clear()
         self._slots.clear()
+        self._given_ever.clear()
+        self._taken_ever.clear()
         self.take(records)
 
     def take(self, records: Iterable[Record]) -> None:
@@ -119,6 +120,12 @@ class MigrationLanes:
                         self._end(migration_id, record.at, migration_id in committed_ids)
                 case ReplicaMigrated() as migrated if migrated.succeeded and migrated.source != migrated.destination:
                     self._count(migrated.source, migrated.destination, record.at)
+                    for ever, address in (
+                        (self._given_ever, migrated.source),
+                        (self._taken_ever, migrated.destination),
+                    ):
+                        if address is not None:
+                            ever[address] = ever.get(address, 0) + 1
                 case _:
                     pass
 
@@ -129,8 +136,6 @@ class MigrationLanes:
         highest = max(
             (count for slot in seen for side in (slot.given, slot.taken) for count in side.values()), default=0
         )
-        if not seen:
-            return {label: LaneRow(one_line(label), STILL, STILL) for label in labels}
         found: dict[str, LaneRow] = {}
         for label in labels:
             address = picture.address_of(label) or Address(label)
@@ -142,7 +147,9 @@ class MigrationLanes:
                 given_bytes += slot.given_bytes.get(address, 0)
                 taken_bytes += slot.taken_bytes.get(address, 0)
             found[label] = LaneRow(
-                one_line(label), _lane(given, given_bytes, highest), _lane(taken, taken_bytes, highest)
+                one_line(label),
+                _lane(given, given_bytes, highest, self._given_ever.get(address, 0)),
+                _lane(taken, taken_bytes, highest, self._taken_ever.get(address, 0)),
             )
         return found
 
@@ -198,12 +205,14 @@ def queue_figure(picture: Picture, now_us: int) -> tuple[str, Tone]:
     return ", ".join(said), "strong"
 
 
-def _lane(counts: Sequence[int], size: int, highest: int) -> MigrationLane:
-    """Rates are averages over the window."""
+def _lane(counts: Sequence[int], size: int, highest: int, ever: int) -> MigrationLane:
+    """Rates are averages over the window. Where nothing moves now, say how many of `ever` moved before."""
     count = sum(counts)
+    if not count:
+        return MigrationLane(0, f"{ever} before" if ever else "", "", "")
     return MigrationLane(
         count,
-        bars(counts, highest) if count else "",
-        f"{count / WINDOW_S:.2g}" if count else "",
+        bars(counts, highest),
+        f"{count / WINDOW_S:.2g}",
         bytes_text(round(size / WINDOW_S)) if size else "",
     )

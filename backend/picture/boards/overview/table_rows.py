@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from quarterdeck.backend.core.partitions.events import Holder
-from quarterdeck.backend.picture.boards.belief_matrix import DISSENT_GLYPH, differs_from_master, table_text
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.boards.belief_matrix import DISSENT_GLYPH, table_text
+from quarterdeck.backend.picture.boards.table_agreement import DIGEST_SHOWN, differs_from_master, table_digests
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.fold.safety import unsafety_of
@@ -21,7 +23,6 @@ from quarterdeck.backend.picture.text.formatting import counted, one_line
 from quarterdeck.backend.picture.text.not_told import NOT_TOLD
 
 STRIP_LENGTH = 16
-DIGEST_SHOWN = 6
 LOOKED_THROUGH_ALWAYS = 5_003
 """A table of more partitions is looked through at most once a second."""
 STRIPS_KEPT = 64
@@ -81,13 +82,13 @@ class TableRows:
             return TableRow(one_line(label), "", "", "", 0, 0, "not up", "faint", False, True)
         gone = belief.status in ("stopped", "killed", "paused")
         if belief.table is None:
-            missing = differs_from_master(picture, belief)
+            missing = differs_from_master(picture, belief, now_s * SECOND_US)
             state = NOT_TOLD if not belief.tells("owners") else "none yet"
             state = f"{DISSENT_GLYPH} none" if missing else belief.status if gone else state
             return TableRow(one_line(label), "", "", "", 0, 0, state, "warning" if missing else "faint", missing, gone)
         table = belief.table
         census = self.census(picture, belief, table, now_s)
-        differs = differs_from_master(picture, belief)
+        differs = differs_from_master(picture, belief, now_s * SECOND_US)
         state, tone = _state(belief, census, differs)
         return TableRow(
             label=one_line(label),
@@ -118,18 +119,12 @@ class TableRows:
         return census
 
 
-def table_figure(picture: Picture, labels: Sequence[str]) -> tuple[str, Tone]:
+def table_figure(picture: Picture, labels: Sequence[str], now_us: int) -> tuple[str, Tone]:
     """How many tables there are among the running members, in a word or two."""
-    digests = set()
-    missing = silent = False
-    for label in labels:
-        belief = picture.members.get(label)
-        if belief is not None and belief.running:
-            if belief.table is None:
-                missing = missing or belief.tells("owners")
-                silent = silent or not belief.tells("owners")
-            else:
-                digests.add(belief.table.digest)
+    digests = table_digests(picture, iter(labels), now_us)
+    without = [one for label in labels if (one := picture.members.get(label)) and one.running and one.table is None]
+    missing = any(one.tells("owners") and differs_from_master(picture, one, now_us) for one in without)
+    silent = any(not one.tells("owners") for one in without)
     if not digests:
         return (NOT_TOLD if silent else "none yet"), "faint"
     if len(digests) > 1 or missing:

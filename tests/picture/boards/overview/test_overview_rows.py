@@ -98,7 +98,7 @@ def test_a_whole_table_is_safe_and_one_that_lost_copies_says_how_many() -> None:
     picture = folded(cluster)
     row = row_of(picture, "n1")
     assert (row.strip, row.state, row.tone) == ("▇" * STRIP_LENGTH, "✓ safe", "good")
-    assert table_figure(picture, THREE) == ("1 digest", "plain")
+    assert table_figure(picture, THREE, picture.at) == ("1 digest", "plain")
     cluster.happen("dev", ProcessKilled("n3"))
     for record in cluster.drain():
         picture.apply(record)
@@ -119,7 +119,7 @@ def test_tables_that_differ_and_members_without_one() -> None:
     picture = folded(cluster)
     assert row_of(picture, "n2").state == "≠ not its master's" and row_of(picture, "n2").differs
     assert row_of(picture, "n3").state == "≠ none"
-    assert table_figure(picture, THREE) == ("≠ 2 digests and none", "warning")
+    assert table_figure(picture, THREE, picture.at) == ("≠ 2 digests and none", "warning")
 
 
 def test_a_backup_out_of_step_is_not_safe() -> None:
@@ -178,6 +178,8 @@ def test_lanes_of_real_members_are_made_of_the_ends_that_they_tell() -> None:
     lanes.take(records)
     rows = lanes.rows(folded_of(records), THREE, cluster.now_us())
     assert (rows["n1"].given.count, rows["n3"].taken.count) == (1, 1)
+    rows = lanes.rows(folded_of(records), THREE, cluster.now_us() + 10 * SECOND_US)
+    assert (rows["n1"].given.lane, rows["n3"].taken.lane, rows["n2"].given.lane) == ("1 before", "1 before", "")
 
 
 def folded_of(records: object) -> Picture:
