@@ -275,9 +275,7 @@ def newcomers_enter_a_frozen_cluster(patch: Patch) -> None:
 
 
 def everybody_stays(patch: Patch) -> None:
-    def resolve_conflicts(
-        members: list[CliqueCandidate], conflicts: object, *, out_of_time: object
-    ) -> ConflictResolution:
+    def resolve_conflicts(members: list[CliqueCandidate], conflicts: object, **limits: object) -> ConflictResolution:
         return ConflictResolution(tuple(one.name for one in members), (), True, 0, "")
 
     patch.setattr(disconnection_reports, "resolve_conflicts", resolve_conflicts)
@@ -285,7 +283,7 @@ def everybody_stays(patch: Patch) -> None:
 
 def both_ends_of_a_broken_link_go(patch: Patch) -> None:
     def resolve_conflicts(
-        members: list[CliqueCandidate], conflicts: list[tuple[str, str]], *, out_of_time: object
+        members: list[CliqueCandidate], conflicts: list[tuple[str, str]], **limits: object
     ) -> ConflictResolution:
         ends = {end for conflict in conflicts for end in conflict}
         names = [one.name for one in members]
@@ -296,9 +294,7 @@ def both_ends_of_a_broken_link_go(patch: Patch) -> None:
 
 
 def the_youngest_goes_whoever_is_reported(patch: Patch) -> None:
-    def resolve_conflicts(
-        members: list[CliqueCandidate], conflicts: object, *, out_of_time: object
-    ) -> ConflictResolution:
+    def resolve_conflicts(members: list[CliqueCandidate], conflicts: object, **limits: object) -> ConflictResolution:
         *keep, last = [one.name for one in members]
         return ConflictResolution(tuple(one for one in keep if not one.endswith("5704")), (keep[3], last), True, 0, "")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from quarterdeck.backend.core.cluster_profile import allows_migrations
 from quarterdeck.backend.core.data import call_results, map_owner
 from quarterdeck.backend.core.data.messages import MapCall, MergeBatch
 from quarterdeck.backend.core.data.partition_store import partition_of
@@ -29,6 +30,9 @@ from quarterdeck.backend.core.timers import NEVER
 SILENCE_US = 1 * SECOND_US
 LONGEST_SILENCE_US = 4 * SECOND_US
 """After so long without a word a call is sent again; each time it is waited twice as long, lest a slow link be choked."""
+
+UNARRANGED_US = 1 * SECOND_US
+"""After so long without a table a member knows that there is none, where none can be made."""
 
 MOST_OPERATIONS = 500
 MOST_BATCH_BYTES = 256 * 1024
@@ -57,6 +61,8 @@ def call(state: MemberState, now: int, number: int, operation: Operation, watche
     call_results.wake_at(state, pending.deadline_us)
     if state.partitions.table is None:
         state.data.waiting_for_table.append(number)
+        if not allows_migrations(state.standing.state):
+            call_results.wake_at(state, now + UNARRANGED_US)
         ask_for_arrangement(state, now)
     else:
         _place(state, now, pending)
@@ -117,6 +123,7 @@ def on_calls_timer(state: MemberState, now: int) -> None:
         expired.append(pending)
     for pending in expired:
         _fail(state, now, pending, "no answer in time")
+    _give_up_arrangement(state, now)
     for partition, queue in list(data.queues.items()):
         in_flight = queue.in_flight
         if in_flight is None:
@@ -145,8 +152,10 @@ def _refusal(state: MemberState, operation: Operation) -> str:
     """Return why the operation cannot be begun; empty when it can."""
     if refusal := why_not_operating(state):
         return refusal
-    if state.standing.state == "PASSIVE":
-        return "the cluster is PASSIVE and serves no operations"
+    if state.standing.state == "PASSIVE" and not isinstance(operation, map_owner.READS):
+        return "the cluster is PASSIVE and serves no writes"
+    if state.is_master and (why := _why_unarranged(state)):
+        return why
     if state.partitions.table is None and not data_members(state):
         return "no member of the cluster holds data"
     longest = max((len(key.encode()) + size for key, size in _sizes(operation)), default=0)
@@ -154,6 +163,24 @@ def _refusal(state: MemberState, operation: Operation) -> str:
     if longest > MOST_ENTRY_BYTES:
         return f"an entry of {longest} bytes is too large; the most is {MOST_ENTRY_BYTES}"
     return ""
+
+
+def _why_unarranged(state: MemberState) -> str:
+    """Return why the partitions are not arranged and will not be soon; empty when they are, or may be."""
+    partitions, standing = state.partitions, state.standing.state
+    recovers = partitions.master_role is not None and partitions.master_role.recovery is not None
+    if partitions.table is not None or recovers or allows_migrations(standing):
+        return ""
+    return f"the cluster is {standing} and its partitions are not arranged yet, which only an ACTIVE cluster does"
+
+
+def _give_up_arrangement(state: MemberState, now: int) -> None:
+    """End calls that wait for a table that does not come; a member that has just joined gets one that there is at once."""
+    if why := _why_unarranged(state):
+        for number in list(state.data.waiting_for_table):
+            pending = state.data.pending_call(number)
+            if pending is not None and pending.begun_us + UNARRANGED_US <= now:
+                _fail(state, now, pending, why)
 
 
 def _is_text(operation: Operation) -> bool:

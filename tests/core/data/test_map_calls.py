@@ -5,7 +5,7 @@ from itertools import pairwise
 import msgspec
 import pytest
 
-from quarterdeck.backend.core.cluster_profile import ClusterStanding
+from quarterdeck.backend.core.cluster_profile import ClusterStanding, ClusterState
 from quarterdeck.backend.core.data import handlers, map_calls
 from quarterdeck.backend.core.data.events import CallFinished, CallStarted
 from quarterdeck.backend.core.data.messages import BackupWrite, MapAnswer, MapCall
@@ -203,9 +203,8 @@ def test_refused_before_it_begins() -> None:
     network = MapNetwork("AB", ["AB"])
     state = network.states["A"]
     state.standing = ClusterStanding("PASSIVE")
-    assert network.ask("A", Get("m", "k")) == Answer(
-        problem="the cluster is PASSIVE and serves no operations", untouched=True
-    )
+    for change in (Put("m", "k", b""), PutAll("m", (("k", b""),)), Remove("m", "k")):
+        assert network.ask("A", change) == Answer(problem="the cluster is PASSIVE and serves no writes", untouched=True)
     state.standing = ClusterStanding()
     table, state.partitions.table = state.partitions.table, None
     everybody, state.members = state.members, None
@@ -220,6 +219,40 @@ def test_refused_before_it_begins() -> None:
     too_long = network.ask("A", Put("m", "k", bytes(map_calls.MOST_ENTRY_BYTES)))
     assert "too large" in too_long.problem and too_long.untouched
     assert "valid text" in network.ask("A", Get("m", "\udc80")).problem
+
+
+def test_a_passive_cluster_serves_reads() -> None:
+    network = MapNetwork("ABC", ["AB"])
+    network.put("C", "k", "v")
+    for state in network.states.values():
+        state.standing = ClusterStanding("PASSIVE")
+    assert network.get("C", "k") == b"v"
+    assert network.ask("B", Size("m")).size == 1 and network.ask("A", Keys("m")).keys == ("k",)
+
+
+@pytest.mark.parametrize("standing", ["NO_MIGRATION", "FROZEN", "PASSIVE"])
+@pytest.mark.parametrize("asked", "AC")
+def test_where_no_partitions_can_be_arranged_a_call_fails_soon(asked: str, standing: ClusterState) -> None:
+    """The master knows it at once, others as soon as a table that there is would have come."""
+    network = MapNetwork("ABC", [])
+    for state in network.states.values():
+        state.standing = ClusterStanding(standing)
+    call = network.call(asked, Get("m", "k"))
+    network.pass_seconds(0 if asked == "A" else 1.1)
+    answer = network.answers[call]
+    assert f"the cluster is {standing} and its partitions are not arranged" in answer.problem and answer.untouched
+
+
+def test_a_call_before_the_table_of_a_frozen_cluster_has_come_is_done() -> None:
+    network = MapNetwork("ABC", ["A"])
+    for state in network.states.values():
+        state.standing = ClusterStanding("FROZEN")
+    network.states["C"].partitions.table = None
+    call = network.call("C", Get("m", "k"))
+    network.pass_seconds(0.5)
+    network.learn("C")
+    network.pass_seconds(1)
+    assert network.answers[call] == Answer()
 
 
 def test_names_that_are_no_text_are_refused_and_leave_no_trace_in_the_journal() -> None:
