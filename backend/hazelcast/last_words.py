@@ -7,11 +7,13 @@
 * A member that is removed, does not say so itself, and says nothing although it should have noticed: of that one, nothing is
   known from its last words on. It has ended, is frozen, or is cut off.
 * Where all logs end before it could have noticed, nothing follows from its silence.
+* A member that a witness reaches is there, though it may have nothing to report.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from quarterdeck.backend.core.events import (
@@ -24,12 +26,15 @@ from quarterdeck.backend.core.events import (
     SuspicionRaised,
 )
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.core.witnessed.events import ConnectionChanged
+from quarterdeck.backend.core.witnessed.events import ConnectionChanged, ConnectionState, MemberWitnessed
 
 NOTICED_US = 10 * SECOND_US
 """A member that is cut off suspects those who removed it at nearly the same moment: two heartbeat intervals later at most."""
 SAME_MOMENT_US = 2 * SECOND_US
 """Times of logs may have whole seconds only, and clocks differ."""
+
+WITNESS = "the witness"
+"""Who found that no member is there, where a console or a recorder did."""
 
 Fate = Literal["there", "ended", "unknown"]
 
@@ -55,8 +60,10 @@ class LastWords:
 
     def __init__(self) -> None:
         self._now_us = 0
-        self._connected: set[str] = set()
-        """Members that a witness reaches: they are there, though they may have nothing to report."""
+        self._is_followed: set[str] = set()
+        """Incarnations that a witness follows over the network."""
+        self._connections: dict[str, ConnectionState] = {}
+        """How the witness reaches each member."""
         self._spoke_us: dict[str, int] = {}
         self._lists: dict[str, _Installed] = {}
         """By member, the list of its present incarnation."""
@@ -73,9 +80,13 @@ class LastWords:
         member, event = record.member, record.event
         self._now_us = max(self._now_us, record.at)
         match event:
+            case MemberWitnessed(sources=sources):
+                if "client-protocol" in sources:
+                    self._is_followed.add(record.uuid)
             case ConnectionChanged(state=state):
-                (self._connected.add if state == "connected" else self._connected.discard)(member)
-                return
+                self._connections[member] = state
+                if state != "connected":
+                    return
             case MemberStarted(merged_from=""):
                 self._end_others(member, record.uuid)
                 self._lists.pop(member, None)
@@ -113,7 +124,10 @@ class LastWords:
         removals = self._removals.get(uuid, {})
         if uuid in self._ended:
             return LastStanding("ended")
-        spoke_us = self._last_us(address, logged_us)
+        state = self._connections.get(address)
+        if state == "gone" and uuid in self._is_followed:
+            return LastStanding("ended", WITNESS, min(removals.values(), default=None))
+        spoke_us = self.last_us(address, logged_us)
         by, removed_us = min(removals.items(), key=lambda removal: removal[1], default=("", None))
         found = self._refused.get(address, {})
         refused = [(at_us, other) for other, at_us in found.items() if at_us + SAME_MOMENT_US >= spoke_us]
@@ -121,6 +135,10 @@ class LastWords:
             return LastStanding("ended", min(refused)[1], removed_us)
         if removed_us is None:
             return LastStanding("there")
+        if state in ("gone", "silent") and uuid not in self._is_followed:
+            return LastStanding(
+                "ended" if state == "gone" else "unknown", by, removed_us
+            )  # decided when its log was read
         own = self._lists.get(address)
         unnoticed = {
             remover: at_us for remover, at_us in removals.items() if own is None or self._is_listed(own, remover)
@@ -131,7 +149,7 @@ class LastWords:
             or any(self._still_listing(uuid, unnoticed, removed_us))
         ):
             return LastStanding("there", by, removed_us)
-        until_us = max(self._last_us(remover, logged_us) for remover in unnoticed)
+        until_us = max(self.last_us(remover, logged_us) for remover in unnoticed)
         return LastStanding("unknown" if until_us - removed_us >= NOTICED_US else "there", by, removed_us)
 
     def _still_listing(self, uuid: str, removers: Mapping[str, int], removed_us: int) -> Iterator[str]:
@@ -147,19 +165,21 @@ class LastWords:
     def _is_listed(self, installed: _Installed, address: str) -> bool:
         return any(member.address == address for member in installed.view.members)
 
-    def _last_us(self, member: str, logged_us: Mapping[str, int]) -> int:
-        if member in self._connected:
+    def last_us(self, member: str, logged_us: Mapping[str, int] = MappingProxyType({})) -> int:
+        """Return until when the member is known to have been there."""
+        if self._connections.get(member) == "connected":
             return self._now_us
         return max(self._spoke_us.get(member, 0), logged_us.get(member, 0))
 
 
-def silence_text(standing: LastStanding, last_us: int) -> str:
-    """Say what is known of a member whose log ends at `last_us`; nothing where its last words may hold still."""
+def after_log(standing: LastStanding, last_us: int) -> ConnectionChanged | None:
+    """Return what is known of a member after its log ended at `last_us`; nothing where its last words may hold still."""
     match standing:
         case LastStanding(fate="ended", by=by) if by:
-            return f"its log ends here, and {by} found no process at its address"
+            return ConnectionChanged("gone", f"its log ends here, and {by} found no process at its address")
         case LastStanding(fate="unknown", by=by, removed_us=int(removed_us)):
             after = f" {round((removed_us - last_us) / SECOND_US)} s later" if removed_us - last_us > SECOND_US else ""
-            return f"its log ends here, {by} removed it{after}, and nothing shows what became of it"
+            why = f"its log ends here, {by} removed it{after}, and nothing shows what became of it"
+            return ConnectionChanged("silent", why)
         case _:
-            return ""
+            return None

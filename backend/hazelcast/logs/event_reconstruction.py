@@ -116,17 +116,17 @@ class EventReconstruction:
         """The uuid of the present incarnation, as far as it is known."""
         return self._uuid
 
-    def end(self, until_us: int = 0, gone: str = "") -> Iterator[events.Record]:
+    def end(self, until_us: int = 0, known: ConnectionChanged | None = None) -> Iterator[events.Record]:
         """End the last incarnation of the member, which logged until `until_us`.
 
-        `gone` says why the member is held to be gone, if it is.
+        `known` is what the others show of it after that; nothing where its last words may hold still.
         """
         for event in self._state.resolve_pending_suspicion(None, "", self._now):
             yield from self._emit(event)
-        if gone and not self._stopping:
+        if known is not None and not self._stopping:
             now = max(self._now, until_us - self._began)
             self._utc, self._now = self._utc + now - self._now, now
-            yield from self._emit(ConnectionChanged("gone", gone))
+            yield from self._emit(known)
         yield from self._close()
 
     def _start(self, merged_from: str) -> Iterator[events.Record]:

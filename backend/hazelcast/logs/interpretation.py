@@ -9,7 +9,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from quarterdeck.backend.core.events import Event, MemberMerging, MemberStopped, Record
-from quarterdeck.backend.hazelcast.last_words import LastWords, silence_text
+from quarterdeck.backend.hazelcast.last_words import LastWords, after_log
 from quarterdeck.backend.hazelcast.logs.event_reconstruction import EventReconstruction
 from quarterdeck.backend.hazelcast.logs.log_set import LogSet, MemberMessage
 from quarterdeck.backend.hazelcast.logs.parsed_messages import NoEvent, ParsedMessage
@@ -94,8 +94,8 @@ class MessageInterpreter:
             last = self._lasts[name]
             at_us = last.at_us - self._began_us
             until_us = max(last_logged_us.get(name, 0), at_us)
-            gone = silence_text(self._last_words.standing(name, member.uuid, last_logged_us), until_us)
-            yield InterpretedMessage(last, at_us, NoEvent(), tuple(member.end(self._began_us + until_us, gone)))
+            known = after_log(self._last_words.standing(name, member.uuid, last_logged_us), until_us)
+            yield InterpretedMessage(last, at_us, NoEvent(), tuple(member.end(self._began_us + until_us, known)))
 
     def _is_repeated(self, message: MemberMessage) -> bool:
         if message.at_us != self._at_us:

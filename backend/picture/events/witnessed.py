@@ -13,7 +13,7 @@ SOURCES: dict[Source, str] = {"logs": "its logs", "client-protocol": "what it te
 CONNECTIONS: dict[ConnectionState, str] = {
     "connected": "answers",
     "merging": "is merging, and not ready yet",
-    "silent": "says nothing, though the connection stands",
+    "silent": "says nothing",
     "refused": "turns us away",
     "gone": "cannot be reached",
 }
@@ -48,7 +48,11 @@ def _name(address: Address | None, name_of: NameOf) -> str:
 
 
 def _gone(event: events.ConnectionChanged, member: str) -> LandmarkMark | None:
-    return LandmarkMark("observed", "E", "warning", f"{member}: {event.reason}") if event.state == "gone" else None
+    return (
+        LandmarkMark("observed", "E", "warning", f"{member}: {event.reason}")
+        if event.state in ("gone", "silent")
+        else None
+    )
 
 
 WITNESSED = (

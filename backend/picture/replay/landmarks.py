@@ -104,7 +104,7 @@ class Landmarks:
 
     def _lose(self, record: Record, event: ConnectionChanged) -> None:
         """Mark that a log ends: its member leads no cluster any more, as far as is known. Connections make no such mark."""
-        if event.state == "gone" and record.uuid in self._logged:
+        if event.state in ("gone", "silent") and record.uuid in self._logged:
             self._end(record, event)
 
     def _witness(self, record: Record, event: MemberWitnessed) -> None:

@@ -22,6 +22,7 @@ from msgspec import Struct, structs
 
 from quarterdeck.backend.core.data.events import CallFinished, CallStarted
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.hazelcast.logs.observations.recorded import OBSERVED
 from quarterdeck.backend.invariants import InvariantChecker
 from quarterdeck.backend.invariants.invariant import WorkShare, key_of, share_of
 from quarterdeck.backend.pipeline.audit_input import InputFile
@@ -213,7 +214,7 @@ class _Routes:
         self._apart = calls & kinds[True] - kinds[False]
         """The kinds that go to the share of their entry alone."""
         self._to_all = (kinds[True] | checker.context) - calls
-        self._to_first = kinds[False] | self._to_all
+        self._to_first = kinds[False] | self._to_all | set(OBSERVED)
 
     def rules(self, share: int) -> tuple[str, ...]:
         """Return the rules by which a share is judged."""
@@ -270,7 +271,7 @@ def _judge_share(run: str, share: WorkShare, rows: Iterator[SharedRow], question
         incarnations.append(msgspec.json.decode(row.raw, type=IncarnationPart))
     else:
         row = None
-    judge = RunJudge(run, question, share)
+    judge = RunJudge(run, question, share, observes=share.number == 0)
     outlines = {known.outline.uuid: known.outline for known in incarnations}
     if row is not None:
         for line in causes_first(_shared_lines(row, rows), outlines.values()):
@@ -278,7 +279,7 @@ def _judge_share(run: str, share: WorkShare, rows: Iterator[SharedRow], question
             if share.number == 0 and outlines[record.uuid].is_after_gap(record.seq):
                 judge.report_gap(record)
             if raw:
-                judge.judge(record)
+                judge.judge(record, line)
     part = judge.part(max((known.ends_us for known in incarnations), default=0))
     counted = [known.part for known in incarnations if known.part is not None]
     # Records are counted with their incarnations; only the whole run knows what is missing first, and who is listed.

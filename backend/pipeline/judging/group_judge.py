@@ -154,7 +154,7 @@ class _Group:
     def _judge(self, run: str) -> RunJudge:
         judge = self._judges.get(run)
         if judge is None:
-            judge = self._judges[run] = RunJudge(run, self._question)
+            judge = self._judges[run] = RunJudge(run, self._question, observes=True)
         return judge
 
     def _lines_of(self, file: InputFile) -> Iterator[Line]:

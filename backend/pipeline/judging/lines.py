@@ -24,6 +24,11 @@ Line = tuple[int, str, int, Record, bytes]
 """A record where it stands: its time, file and line number, and the line. Sorted tuples are in the order of the run's time."""
 
 
+def file_of(line: Line) -> str:
+    """Return the path of the file in which a line stands."""
+    return line[1].partition("\0")[2]
+
+
 class StrangeRecord(Struct, frozen=True):
     """The head of a record whose event has a value that this version does not know: it exists, but cannot be judged."""
 

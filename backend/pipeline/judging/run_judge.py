@@ -12,11 +12,13 @@ from msgspec import Struct
 from quarterdeck.backend.core.events import ListInstalled, MemberMerging, Record, SuspicionRaised
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import MemberWitnessed
+from quarterdeck.backend.hazelcast.logs.observations.recorded import RecordObservers
+from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
 from quarterdeck.backend.invariants import InvariantChecker, Violation
 from quarterdeck.backend.invariants.invariant import WorkShare
 from quarterdeck.backend.invariants.invariant_checker import Numbering
 from quarterdeck.backend.pipeline.judging.causes import makes_list
-from quarterdeck.backend.pipeline.judging.lines import Line
+from quarterdeck.backend.pipeline.judging.lines import Line, file_of
 from quarterdeck.backend.pipeline.judging.order import LEAP_US, ClockLeap, OutOfOrder, leaps
 from quarterdeck.backend.pipeline.rules import (
     Finding,
@@ -54,6 +56,8 @@ class RunVerdict(Struct, frozen=True):
     suspicions: int
     is_witnessed: bool = False
     """Its members keep no journal: a witness outside records them, and only what witnesses alone prove is judged."""
+    story: LogStory | None = None
+    """What is observed in a run that a witness recorded."""
 
 
 class RunPart(Struct, frozen=True):
@@ -73,6 +77,7 @@ class RunPart(Struct, frozen=True):
     suspicions: int = 0
     is_witnessed: bool = False
     ends_us: int = 0
+    story: LogStory | None = None
 
 
 def verdict_of_run(run: str, parts: Sequence[RunPart]) -> RunVerdict:
@@ -92,6 +97,7 @@ def verdict_of_run(run: str, parts: Sequence[RunPart]) -> RunVerdict:
         sum(part.views for part in parts),
         sum(part.suspicions for part in parts),
         is_witnessed,
+        next((part.story for part in parts if part.story is not None), None),
     )
 
 
@@ -132,9 +138,14 @@ class JudgedIncarnation:
 class RunJudge:
     """Judges the lines of one run in order. Its verdict can be asked for at any time."""
 
-    def __init__(self, run: str, question: AuditQuestion, share: WorkShare | None = None) -> None:
-        """`share`: judge only this one of the rules that divide the work."""
+    def __init__(
+        self, run: str, question: AuditQuestion, share: WorkShare | None = None, *, observes: bool = False
+    ) -> None:
+        """`share`: judge only this one of the rules that divide the work. `observes`: say what else is to be seen."""
         self.run = run
+        self._observes = observes
+        self._observers: RecordObservers | None = None
+        """Of a run that a witness records, if it `observes`."""
         self._question = question
         self._checker = InvariantChecker(question.rules, convergence_us=question.bound_us, share=share)
         self._findings: list[Finding] = []
@@ -186,7 +197,7 @@ class RunJudge:
             raise OutOfOrder  # an incarnation that continues it has begun
         incarnation.next_seq, incarnation.at_us, incarnation.utc_us = seq + 1, record.at, record.utc
         incarnation.checksums.append(crc32(raw))
-        self.judge(record)
+        self.judge(record, line)
         return None
 
     def judge_in_order(self, lines: Iterable[Line]) -> None:
@@ -200,7 +211,7 @@ class RunJudge:
             if record.seq != incarnation.next_seq:
                 self.report_gap(record)
             incarnation.next_seq = record.seq + 1
-            self.judge(record)
+            self.judge(record, line)
 
     def report_leaps(self, found: Sequence[ClockLeap]) -> None:
         """Warn of clocks that leap."""
@@ -241,10 +252,11 @@ class RunJudge:
             self._suspicions,
             self._is_witnessed,
             self._ends_us,
+            self._observers.story() if self._observers is not None else None,
         )
 
-    def judge(self, record: Record) -> None:
-        """Judge the next record, whose number the caller has checked."""
+    def judge(self, record: Record, line: Line) -> None:
+        """Judge the next record, whose number the caller has checked, and which stands in this line."""
         self._records += 1
         if record.at > self._ends_us:
             self._ends_us = record.at
@@ -255,8 +267,11 @@ class RunJudge:
             self._list(event)  # type: ignore[arg-type]
         elif kind is SuspicionRaised:
             self._suspicions += 1
-        elif kind is MemberWitnessed:
+        elif kind is MemberWitnessed and not self._is_witnessed:
             self._is_witnessed = True
+            self._observers = RecordObservers(self.run) if self._observes else None
+        if self._observers is not None:
+            self._observers.add(record, file_of(line), line[2])
         violations = self._checker.violations
         known = len(violations)
         self._checker.observe(record)

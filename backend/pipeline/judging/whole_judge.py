@@ -28,7 +28,7 @@ class WholeVerdict(Struct, frozen=True):
     counts: dict[str, int]
     problems: tuple[QuarantinedLine, ...]
     stories: tuple[LogStory, ...] = ()
-    """Of members' logs, what is observed in each run."""
+    """Of members' logs, and of runs that a witness recorded: what is observed in each."""
 
 
 class LogVerdict(Struct, frozen=True):
@@ -87,7 +87,9 @@ def whole_verdict(
         "suspicions": sum(run.suspicions for run in runs),
     }
     first = sorted(problems, key=lambda line: (line.file, line.number))[:MAX_QUARANTINED]
-    return WholeVerdict(tuple(sorted(runs, key=lambda run: run.run)), every, tuple(first))
+    ordered = tuple(sorted(runs, key=lambda run: run.run))
+    stories = tuple(run.story for run in ordered if run.story is not None)
+    return WholeVerdict(ordered, every, tuple(first), stories)
 
 
 # Logs: their records are numbered once, and come from members whose clocks may differ.

@@ -54,7 +54,7 @@ def audit(
         ),
     ] = "",
     fail_on: Annotated[
-        FailOn, typer.Option(help="Exit with 1 for violations only, or also for observations in members' logs.")
+        FailOn, typer.Option(help="Exit with 1 for violations only, or also for observations of Hazelcast members.")
     ] = FailOn.VIOLATION,
     report: ReportOption = None,
     output: FormatOption = Format.JSON,
@@ -132,13 +132,13 @@ def _headline(result: AuditResult, violations: int) -> str:
 
     records, runs = (counted(result.counts[f"{what}s"], what) for what in ("record", "run"))
     unjudged = sum(len(one.rules) for one in result.not_judged)
+    observed = f"; {headline(result.observations)}" if result.observations else ""
     if not unjudged:
-        return f"{records} of {runs}: {counted(violations, 'violation') if violations else 'no violations'}"
+        return f"{records} of {runs}: {counted(violations, 'violation') if violations else 'no violations'}{observed}"
     source = "logs" if any(one.why == NOT_IN_LOGS for one in result.not_judged) else "what is witnessed"
     judged = f"{len(result.rules)} of {len(result.rules) + unjudged} rules can be judged from {source}"
     verdict = counted(violations, "violation") if violations else "nothing contradicts the protocol"
-    seen = headline(result.observations)
-    return f"{records} of {runs}: {verdict} ({judged})" + (f"; {seen}" if seen else "")
+    return f"{records} of {runs}: {verdict} ({judged}){observed}"
 
 
 def register(app: typer.Typer) -> None:

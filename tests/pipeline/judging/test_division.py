@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from random import Random
 
 import msgspec
@@ -13,6 +14,7 @@ from msgspec.structs import replace
 
 from quarterdeck.backend.core.causes import RecordId
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.hazelcast.logs.reader import read_logs
 from quarterdeck.backend.pipeline.audit_input import InputFile
 from quarterdeck.backend.pipeline.judging import division
 from quarterdeck.backend.pipeline.judging.group_judge import GroupVerdict, judge_group
@@ -22,6 +24,7 @@ from tests.pipeline.journal_builder import JournalBuilder
 from tests.pipeline.rules.broken_journals import NAMES as SCENARIOS
 from tests.pipeline.rules.broken_journals import broken, simulated
 
+LOGS = Path(__file__).parents[2] / "hazelcast" / "logs" / "data"
 MANY_SEEDS = 300
 
 
@@ -127,3 +130,14 @@ def test_only_the_first_content_of_a_list_says_who_is_silent() -> None:
 def test_the_same_of_many_journals(begin: int) -> None:
     for seed in range(begin, begin + 50):
         check(seed)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_what_is_observed_in_a_witnessed_run_does_not_depend_on_its_division(count: int) -> None:
+    records = sorted(read_logs([LOGS / "split-and-merge"]).records, key=lambda record: record.at)
+    files = {"w-00000001.jsonl": [msgspec.json.encode(record) for record in records]}
+    question = AuditQuestion(NAMES)
+    whole = undivided(files, question)
+    ((run,), (same,)) = whole.runs, divided(files, question, count).runs
+    assert run.story is not None and [one.kind for one in run.story.observations] == ["halves-apart"]
+    assert same.story == run.story

@@ -38,3 +38,5 @@ def test_a_journal_of_witnessed_members_is_judged_as_their_logs_are(run: str, tm
     assert of_journal.rules == of_logs.rules and of_journal.incomplete == {}
     ((told,), (known,)) = of_journal.not_judged, of_logs.not_judged
     assert told.rules == known.rules and told.why == NOT_IN_WITNESSED_RUNS
+    assert of_journal.observations[0].headline == of_logs.observations[0].headline
+    assert all(Path(line.file).suffix for one in of_journal.observations for line in one.evidence)

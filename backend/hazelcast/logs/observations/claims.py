@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from quarterdeck.backend.core.events import ClaimFinished
 from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
@@ -28,6 +28,10 @@ class _Claimant:
     left_out: set[str] = field(default_factory=set)
     reasons: Counter[str] = field(default_factory=Counter)
     unfinished: int = 0
+
+    def without_end(self, began: InterpretedMessage) -> _Claimant:
+        """Return the same with one more claim that has not ended."""
+        return replace(self, messages=[*self.messages, began], unfinished=self.unfinished + 1)
 
 
 class ClaimsNotAccepted:
@@ -64,16 +68,15 @@ class ClaimsNotAccepted:
     def _give_up(self, member: str) -> None:
         began = self._open.pop(member, None)
         if began is not None:
-            claimant = self._claimants.setdefault(member, _Claimant())
-            claimant.unfinished += 1
-            claimant.messages.append(began)
+            self._claimants[member] = self._claimants.get(member, _Claimant()).without_end(began)
 
     def end(self, ends: LogEnds) -> Iterable[Observation]:
         """Return for each claimant what became of its claims."""
-        still_open = dict(self._open)
-        for member in still_open:
-            self._give_up(member)
-        for claimant, found in self._claimants.items():
+        still_open = self._open
+        for claimant in {**self._claimants, **still_open}:
+            found = self._claimants.get(claimant, _Claimant())
+            if claimant in still_open:
+                found = found.without_end(still_open[claimant])
             parts = []
             if found.refusers:
                 parts.append(f"refused by {listed(sorted(found.refusers))}")

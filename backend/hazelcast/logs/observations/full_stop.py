@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from quarterdeck.backend.core.events import ListInstalled, MemberMerging, MemberStarted, MemberStopped
+from quarterdeck.backend.core.events import ListInstalled, MemberMerging, MemberStopped
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed
 from quarterdeck.backend.hazelcast.last_words import LastWords
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
@@ -33,13 +34,15 @@ class _Life:
     """When it ended; of one that ended without a word, when it was found to be started again."""
     last: InterpretedMessage
     """The message that shows that."""
+    is_logged: bool = False
+    """Whether it would be known if it had said that it stops."""
     end: str = ""
-    """``said``, ``silent`` or ``merged``; empty while it goes on."""
+    """``said``, ``silent``, ``gone`` (a witness found no process there) or ``merged``; empty while it goes on."""
 
     @property
     def has_ended(self) -> bool:
         """Whether its process has ended. One that merged goes on as another incarnation."""
-        return self.end in ("said", "silent")
+        return self.end in ("said", "silent", "gone")
 
 
 class FullStops:
@@ -62,14 +65,19 @@ class FullStops:
             life = self._lives.setdefault(uuid, _Life(record.member, uuid, record.at, record.at, message))
             before = self._lives.get(self._latest.get(record.member, uuid), life)
             if before is not life and not before.end:
-                before.end = "merged" if isinstance(event, MemberStarted) and event.merged_from else "silent"
-                before.last_us, before.last = record.at, message
+                before.end, before.last_us, before.last = "silent", record.at, message
             self._latest[record.member] = uuid
             if not life.end:
                 life.last_us, life.last = record.at, message
             match event:
+                case MemberWitnessed(sources=sources):
+                    life.is_logged = "logs" in sources
                 case MemberStopped():
                     life.end = "said"
+                case ConnectionChanged(state="gone"):
+                    life.end = "gone"
+                case ConnectionChanged() if life.end == "gone":
+                    life.end = ""
                 case MemberMerging():
                     life.end = "merged"
                 case ListInstalled():
@@ -112,12 +120,13 @@ class FullStops:
 
 
 def _observed(group: Sequence[_Life], start_us: int | None) -> Observation:
-    said, silent = ([life for life in group if life.end == end] for end in ("said", "silent"))
+    said, silent = [life for life in group if life.end != "silent"], [life for life in group if life.end == "silent"]
     if said:
-        within = f"stopped within {lasted(said[-1].last_us - said[0].last_us)}"
+        verb = "stopped" if any(life.end == "said" for life in said) else "ended"
+        within = f"{verb} within {lasted(said[-1].last_us - said[0].last_us)}"
         what = within + (f" ({len(silent)} without a goodbye)" if silent else "")
     else:
-        what = "ended without a goodbye"
+        what = "ended without a goodbye" if any(life.is_logged for life in group) else "ended"
     again = ""
     if start_us is not None:
         later = f" {lasted(start_us - said[-1].last_us)} later" if said and start_us > said[-1].last_us else ""

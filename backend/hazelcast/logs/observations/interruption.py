@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from msgspec import structs
 
 from quarterdeck.backend.core.events import ObserverPaused, SuspicionRaised
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.log_set import AlignedClock
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
@@ -26,8 +28,11 @@ from quarterdeck.backend.hazelcast.logs.parsed_messages import (
     LoggedLifecycle,
     LoggedShutdown,
     LoggedStart,
+    NoEvent,
 )
 
+SILENT_US = 8 * SECOND_US
+"""Shorter silences are those of every day."""
 MAX_ACCUSATIONS = 256
 """Suspicions of one member, the last ones, that are compared with its next jump."""
 
@@ -100,10 +105,50 @@ class ClockJumps:
             yield structs.replace(jumps, start_us=found.first.at - found.gaps_us[0])
 
 
+class Silences:
+    """Follows how a witness reaches members: those that said nothing for a while, and went on as the same incarnation."""
+
+    def __init__(self) -> None:
+        self._silent: dict[str, tuple[str, InterpretedMessage]] = {}
+        """By member, the incarnation that says nothing, and since when."""
+        self._spells: dict[str, list[tuple[InterpretedMessage, InterpretedMessage]]] = {}
+
+    def add(self, message: InterpretedMessage) -> None:
+        for record in message.records:
+            if not isinstance(record.event, ConnectionChanged):
+                continue
+            uuid, began = self._silent.pop(message.member, ("", message))
+            if record.event.state == "silent":
+                self._silent[message.member] = record.uuid, began
+            elif record.event.state == "connected" and uuid == record.uuid and message.at - began.at >= SILENT_US:
+                self._spells.setdefault(message.member, []).append((began, message))
+
+    def end(self, ends: LogEnds) -> Iterable[Observation]:
+        """Return for each member how often and how long it said nothing."""
+        for member, spells in self._spells.items():
+            most = lasted(max(ended.at - began.at for began, ended in spells))
+            often = f" {times(len(spells))}, at most" if len(spells) > 1 else ""
+            yield observation(
+                "unresponsive",
+                (member,),
+                f"{member} said nothing to its clients{often} for {most}, and went on",
+                detail="No answer came, on the connection or to attempts at one; then the same incarnation answered.",
+                cause="It stood still (a long pause of garbage collection, a frozen machine or process), or the network between "
+                "it and the witness was cut.",
+                remedy="Look what the other members say of it at these times: if they removed it, it stood still or was cut off "
+                "from them too. Look at the log of its garbage collector and at its host.",
+                evidence=ObservationEvidence([message for spell in spells for message in spell]),
+                first=spells[0][0],
+                last=spells[-1][1],
+            )
+
+
 class Restarts:
     """Counts the starts of every member whose log begins before them."""
 
     def __init__(self) -> None:
+        self._is_logged: set[str] = set()
+        """Members whose words of stopping would be known."""
         self._has_logged: set[str] = set()
         self._is_stopping: set[str] = set()
         self._starts: dict[str, list[InterpretedMessage]] = {}
@@ -112,14 +157,18 @@ class Restarts:
 
     def add(self, message: InterpretedMessage) -> None:
         member = message.member
+        if any("logs" in witnessed.sources for witnessed in message.events(MemberWitnessed)):
+            self._is_logged.add(member)
         match message.parsed:
             case LoggedStart():
                 if member in self._has_logged:
                     self._starts.setdefault(member, []).append(message)
-                    self._silent += member not in self._is_stopping
+                    self._silent += member not in self._is_stopping and member in self._is_logged
                 self._is_stopping.discard(member)
             case LoggedShutdown() | LoggedLifecycle(state="SHUTTING_DOWN" | "SHUTDOWN"):
                 self._is_stopping.add(member)
+            case NoEvent() if any(isinstance(record.event, MemberWitnessed) for record in message.records):
+                return  # a witness begins, which is before the start in a recording
             case _:
                 pass
         self._has_logged.add(member)
@@ -135,7 +184,8 @@ class Restarts:
             "restart",
             sorted(self._starts),
             f"started again: {listed(counts)}{goodbye}",
-            detail=f"{len(starts)} starts in the middle of a log; before {self._silent} of them the log says nothing of an end.",
+            detail=f"{len(starts)} starts of members that had been there before"
+            + (f"; before {self._silent} of them the log says nothing of an end." if self._is_logged else "."),
             cause="A restart by hand or by a supervisor; without a goodbye the process was killed or crashed.",
             remedy="After a crash look at the end of the log before each start, and for hs_err files and the kernel's "
             "out-of-memory killer. Stop members gracefully, one after the other, once the cluster is safe.",

@@ -12,7 +12,8 @@ from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 
 ObservationKind = Literal[
     "flapping", "oscillation", "halves-apart", "lone-master", "member-lost", "lasting-suspicion", "mutual-suspicion",
-    "clock-jump", "claim-not-accepted", "restart", "full-stop", "partition-lost", "migration-storm", "zones-differ",
+    "clock-jump", "unresponsive", "claim-not-accepted", "restart", "full-stop", "partition-lost", "migration-storm",
+    "zones-differ",
 ]  # fmt: skip
 
 MAX_EVIDENCE = 12
@@ -58,10 +59,12 @@ class Observation(Struct, frozen=True):
 
 
 class LogEnds(Struct, frozen=True):
-    """Where the logs of a run end, and those of each member, on the run's clock."""
+    """Where the logs or the recording of a run end, and until when each member was there, on the run's clock."""
 
     end_us: int
     members: dict[str, int] = {}
+    words: str = "until the logs end"
+    """How long that lasts which has not ended."""
 
     def of(self, *members: str) -> int:
         """Return when the last of these members logged last; the end of all logs if none of them is known."""
@@ -75,7 +78,7 @@ class Observer(Protocol):
         """Take one more message into account."""
 
     def end(self, ends: LogEnds) -> Iterable[Observation]:
-        """Return what was observed when no more messages come."""
+        """Return what is observed if no more messages come. It may be asked again after more of them."""
 
 
 class ObservationEvidence:

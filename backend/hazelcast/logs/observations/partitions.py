@@ -47,7 +47,7 @@ class LoggedRounds:
     def __init__(self) -> None:
         self._open: dict[str, tuple[InterpretedMessage, int]] = {}
         """By master, the plan and its number of migrations."""
-        self.rounds: list[MigrationRound] = []
+        self._rounds: list[MigrationRound] = []
         self._plans: list[tuple[InterpretedMessage, int]] = []
 
     def add(self, message: InterpretedMessage) -> None:
@@ -62,18 +62,17 @@ class LoggedRounds:
 
     def _close(self, master: str, end_us: int | None, completed: int | None) -> None:
         if (plan := self._open.pop(master, None)) is not None:
-            began, planned = plan
-            place = began.place
-            self.rounds.append(
-                MigrationRound(place.run, master, began.at, end_us, planned, completed, place.file, place.line)
-            )
+            self._rounds.append(_round(plan, end_us, completed))
             self._plans.append(plan)
+
+    @property
+    def all_rounds(self) -> list[MigrationRound]:
+        """All rounds, those last whose end is not logged yet."""
+        return [*self._rounds, *(_round(plan, None, None) for plan in self._open.values())]
 
     def end(self, ends: LogEnds) -> Iterable[Observation]:
         """Return the times with many rounds of many migrations."""
-        for master in list(self._open):
-            self._close(master, None, None)
-        plans = sorted(self._plans, key=lambda plan: plan[0].at)
+        plans = sorted((*self._plans, *self._open.values()), key=lambda plan: plan[0].at)
         for storm in consecutive_groups(plans, lambda group, plan: plan[0].at - group[-1][0].at <= TOGETHER_US):
             messages, planned = [plan[0] for plan in storm], [plan[1] for plan in storm]
             if len(storm) < ROUNDS_OF_STORM or sum(planned) < MIGRATIONS_OF_STORM:
@@ -95,6 +94,12 @@ class LoggedRounds:
             )
 
 
+def _round(plan: tuple[InterpretedMessage, int], end_us: int | None, completed: int | None) -> MigrationRound:
+    began, planned = plan
+    place = began.place
+    return MigrationRound(place.run, place.member, began.at, end_us, planned, completed, place.file, place.line)
+
+
 class PartitionsLost:
     """Collects lost partitions, and the members that were removed just before."""
 
@@ -103,7 +108,7 @@ class PartitionsLost:
         self._removed: list[tuple[int, str]] = []
 
     def add(self, message: InterpretedMessage) -> None:
-        if isinstance(message.parsed, PartitionLost):
+        if isinstance(message.parsed, PartitionLost) and message.parsed.loses_data:
             self._lost.append(message)
         self._removed += [(message.at, str(removed.address)) for removed in message.events(MemberRemoved)]
 

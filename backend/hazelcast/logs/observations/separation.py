@@ -305,7 +305,7 @@ def _observed(group: list[_Apart], logs: LogEnds) -> Observation:
     sides = sorted(last.sides, key=lambda side: (-len(side.members), side.master))
     lone = next((side for side in sides if len(side.members) == 1 < len(sides[0].members)), None)
     often = f"{times(len(group))}, " if len(group) > 1 else ""
-    until = ", until the logs end" if last.end is None else ""
+    until = f", {logs.words}" if last.end is None else ""
     if last.late_us and last.agreed_us is not None:
         met = lasted(last.agreed_us - last.start.at)
         until = f"; they met after {met}, and did not merge for {lasted(last.late_us)}"

@@ -13,7 +13,12 @@ from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.log_set import LogSet
 from quarterdeck.backend.hazelcast.logs.observations.claims import ClaimsNotAccepted
 from quarterdeck.backend.hazelcast.logs.observations.full_stop import FullStops
-from quarterdeck.backend.hazelcast.logs.observations.interruption import ClockJumps, Restarts, zone_observation
+from quarterdeck.backend.hazelcast.logs.observations.interruption import (
+    ClockJumps,
+    Restarts,
+    Silences,
+    zone_observation,
+)
 from quarterdeck.backend.hazelcast.logs.observations.lost_members import LostMembers
 from quarterdeck.backend.hazelcast.logs.observations.observation import LogEnds, Observation, ObservationKind, Observer
 from quarterdeck.backend.hazelcast.logs.observations.partitions import LoggedRounds, MigrationRound, PartitionsLost
@@ -35,7 +40,7 @@ _EXPLAINS: dict[ObservationKind, tuple[ObservationKind, ...]] = {
 
 
 class LogStory(Struct, frozen=True):
-    """What the logs of one run show beyond its records."""
+    """What the logs or the recording of one run show beyond its records."""
 
     run: str
     observations: tuple[Observation, ...] = ()
@@ -51,25 +56,40 @@ def stories_of(messages: Iterable[InterpretedMessage], whole: LogSet) -> Iterato
 def records_and_stories(messages: Iterable[InterpretedMessage], whole: LogSet) -> Iterator[Record | LogStory]:
     """Yield the records of each run as they become known, then its story."""
     for run, of_run in groupby(messages, key=lambda message: message.place.run):
-        rounds, verdicts = LoggedRounds(), VerdictCounts()
-        observers: list[Observer] = [
-            Readmissions(), Separation(), LostMembers(), LastingSuspicion(), MutualSuspicion(), ClaimsNotAccepted(),
-            ClockJumps(), Restarts(), FullStops(), PartitionsLost(), rounds,
-        ]  # fmt: skip
+        observers = RunObservers(run)
         end_us = whole.run_ended_us(run)
         for message in of_run:
             end_us = max(end_us, message.at)
-            verdicts.add(message)
-            for observer in observers:
-                observer.add(message)
+            observers.add(message)
             yield from message.records
-        ends = LogEnds(end_us, whole.last_logged_us(run))
         began_us = whole.run_began_us(run)
-        found = [zone_observation(clock, began_us) for clock in whole.aligned_clocks if clock.run == run]
-        found += [observation for observer in observers for observation in observer.end(ends)]
+        zones = [zone_observation(clock, began_us) for clock in whole.aligned_clocks if clock.run == run]
+        yield observers.story(LogEnds(end_us, whole.last_logged_us(run)), zones)
+
+
+class RunObservers:
+    """Looks for every kind of trouble in what the members of one run log and report."""
+
+    def __init__(self, run: str) -> None:
+        self._run = run
+        self._rounds, self._verdicts = LoggedRounds(), VerdictCounts()
+        self._observers: list[Observer] = [
+            Readmissions(), Separation(), LostMembers(), LastingSuspicion(), MutualSuspicion(), ClaimsNotAccepted(),
+            ClockJumps(), Silences(), Restarts(), FullStops(), PartitionsLost(), self._rounds,
+        ]  # fmt: skip
+
+    def add(self, message: InterpretedMessage) -> None:
+        """Take the next message of the run into account."""
+        self._verdicts.add(message)
+        for observer in self._observers:
+            observer.add(message)
+
+    def story(self, ends: LogEnds, zones: Iterable[Observation] = ()) -> LogStory:
+        """Return what is observed if no more messages come; more may come all the same."""
+        found = [*zones, *(observation for observer in self._observers for observation in observer.end(ends))]
         found.sort(key=lambda observation: (observation.start_us, observation.kind, observation.members))
         kept = tuple(observation for observation in found if not any(_explains(other, observation) for other in found))
-        yield LogStory(run, kept, tuple(rounds.rounds), tuple(verdicts.counts.values()))
+        return LogStory(self._run, kept, tuple(self._rounds.all_rounds), tuple(self._verdicts.counts.values()))
 
 
 def headline(observations: Sequence[Observation]) -> str:

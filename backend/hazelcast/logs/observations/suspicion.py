@@ -61,32 +61,30 @@ class LastingSuspicion:
             for pair in [pair for pair in self._open if pair[0] == member and pair[1:] not in listed_now]:
                 self._close(pair, message)
 
-    def _close(self, pair: _Pair, ended: InterpretedMessage | None, end_us: int = 0) -> None:
+    def _close(self, pair: _Pair, ended: InterpretedMessage) -> None:
         raised = self._open.pop(pair, None)
         if raised is not None:
-            spell = _Spell(*pair[:2], raised, ended, ended.at if ended else end_us)
-            if spell.lasted_us >= LASTING_US:
-                self._spells.append(spell)
+            self._spells.append(_Spell(*pair[:2], raised, ended, ended.at))
 
     def end(self, ends: LogEnds) -> Iterable[Observation]:
         """Return pairs that suspect each other, and suspects with all that suspect them."""
-        for pair in list(self._open):
-            self._close(pair, None, ends.of(pair[0]))
-        pairs = {(spell.observer, spell.suspect) for spell in self._spells}
+        still = [_Spell(*pair[:2], raised, None, ends.of(pair[0])) for pair, raised in self._open.items()]
+        spells = [spell for spell in (*self._spells, *still) if spell.lasted_us >= LASTING_US]
+        pairs = {(spell.observer, spell.suspect) for spell in spells}
         groups: dict[tuple[str, ...], list[_Spell]] = {}
-        for spell in self._spells:
+        for spell in spells:
             is_mutual = (spell.suspect, spell.observer) in pairs
             key = tuple(sorted((spell.observer, spell.suspect))) if is_mutual else (spell.suspect,)
             groups.setdefault(key, []).append(spell)
-        for key, spells in groups.items():
-            yield _observed(key, spells)
+        for key, group in groups.items():
+            yield _observed(key, group, ends)
 
 
-def _observed(key: tuple[str, ...], spells: list[_Spell]) -> Observation:
+def _observed(key: tuple[str, ...], spells: list[_Spell], ends: LogEnds) -> Observation:
     first = min((spell.raised for spell in spells), key=lambda message: message.at)
     observers = sorted({spell.observer for spell in spells})
     is_open = any(spell.ended is None for spell in spells)
-    for_long = f"for {lasted(max(spell.lasted_us for spell in spells))}{', until the logs end' if is_open else ''}"
+    for_long = f"for {lasted(max(spell.lasted_us for spell in spells))}{f', {ends.words}' if is_open else ''}"
     if len(key) == 2:
         headline = f"{listed(key)} suspected each other {for_long}, and both stayed on the list"
     else:

@@ -1,0 +1,98 @@
+"""The records of a witness as messages: what is observed in logs is observed in a recording and in live members as well."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from quarterdeck.backend.core import events
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.partitions.events import PartitionLost
+from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed
+from quarterdeck.backend.hazelcast.last_words import LastWords
+from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
+from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
+from quarterdeck.backend.hazelcast.logs.log_set import MemberMessage
+from quarterdeck.backend.hazelcast.logs.observations.observation import LogEnds
+from quarterdeck.backend.hazelcast.logs.observations.story import LogStory, RunObservers
+
+OBSERVED: tuple[type[events.Event], ...] = (
+    MemberWitnessed, ConnectionChanged, PartitionLost, events.MemberStarted, events.MemberStopped, events.MemberMerging,
+    events.MemberRemoved, events.ListInstalled, events.SuspicionRaised, events.SuspicionCleared, events.ClaimStarted,
+    events.ClaimFinished, events.MergeVerdict, events.MergeStarted, events.MergeAbandoned, events.DisconnectionReported,
+    events.ObserverPaused,
+)  # fmt: skip
+"""The kinds of events in which something is observed."""
+
+_ENDS: dict[Literal["recording", "live"], str] = {"recording": "until the recording ends", "live": "until now"}
+
+
+class RecordObservers:
+    """Follows the records of one run, in the order of time. Only those of members that a witness records count."""
+
+    def __init__(self, run: str, ends: Literal["recording", "live"] = "recording") -> None:
+        """Begin. `ends` says whether what lasts to the end goes on."""
+        self._run, self._ends = run, ends
+        self._observers: RunObservers | None = None
+        self._last_words = LastWords()
+        self._now_us = 0
+        self._members: dict[str, None] = {}
+
+    def add(self, record: Record, file: str = "", line: int = 0) -> None:
+        """Take one more record into account, which stands in this line of a journal."""
+        self._now_us = max(self._now_us, record.at)
+        kind = type(record.event)
+        if kind is MemberWitnessed and self._observers is None:
+            self._observers = RunObservers(self._run)
+        if self._observers is None or kind not in OBSERVED:
+            return
+        self._members[record.member] = None
+        self._last_words.add(record)
+        self._observers.add(message_of(record, file, line))
+
+    def story(self) -> LogStory | None:
+        """Return what is observed up to the latest record; None where no witness recorded."""
+        if self._observers is None:
+            return None
+        lasts_us = {member: self._last_words.last_us(member) for member in self._members}
+        return self._observers.story(LogEnds(self._now_us, lasts_us, _ENDS[self._ends]))
+
+
+def message_of(record: Record, file: str = "", line: int = 0) -> InterpretedMessage:
+    """Return a record as the message of its member that says the same."""
+    text = _words(record.event)
+    place = MemberMessage(record.run, record.member, record.utc, record.utc, 0, file, 0, "", text, "", line)
+    return InterpretedMessage(place, record.at, _parsed(record.event), (record,))
+
+
+def _parsed(event: events.Event) -> logged.ParsedMessage:
+    match event:
+        case events.MergeVerdict() | events.DisconnectionReported() | PartitionLost():
+            return event
+        case events.MemberStarted(merged_from=""):
+            return logged.LoggedStart()
+        case events.MemberStopped():
+            return logged.LoggedLifecycle("SHUTDOWN")
+        case events.ClaimStarted():
+            return logged.LoggedClaimStart()
+        case events.ClaimFinished(version=version):
+            return logged.LoggedClaimFinish(version, ())
+        case events.MergeStarted(target=target):
+            return logged.LoggedMergeStart(target)
+        case events.MergeAbandoned(reason=reason):
+            return logged.LoggedMergeAbandonment(reason)
+        case _:
+            return logged.NoEvent()
+
+
+def _words(event: events.Event) -> str:
+    """Say in a few words what a record says, for the evidence."""
+    match event:
+        case events.ListInstalled(version=version, members=members):
+            return f"list of version {version}: {', '.join(member.address for member in members)}"
+        case events.MergeVerdict(why=why):
+            return why
+        case ConnectionChanged(state=state, reason=reason):
+            return f"{state}: {reason}" if reason else state
+        case _:
+            kind = str(type(event).__struct_config__.tag)
+            return f"{kind}: {reason}" if (reason := getattr(event, "reason", "")) else kind

@@ -1,0 +1,161 @@
+"""A recording of real members is observed as their logs are: the same troubles, by the same code."""
+
+from pathlib import Path
+
+import pytest
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import Event, ListInstalled, MemberStarted, Record
+from quarterdeck.backend.core.membership.views.identity import Member
+from quarterdeck.backend.core.partitions.events import PartitionLost
+from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed
+from quarterdeck.backend.hazelcast.logs.observations.observation import Observation
+from quarterdeck.backend.hazelcast.logs.observations.recorded import RecordObservers
+from quarterdeck.backend.hazelcast.logs.reader import read_logs
+
+DATA = Path(__file__).parents[1] / "data"
+A, B, C, D, E, F, G = (f"10.0.0.{host}:5701" for host in range(1, 8))
+ONLY_IN_LOGS = ("claim-not-accepted", "migration-storm")
+"""What refuses a claim, and what a master plans, makes no record."""
+
+
+class Recording:
+    """What a recorder hears of members that it follows over the network."""
+
+    def __init__(self) -> None:
+        self.observers = RecordObservers("r")
+        self._seqs: dict[str, int] = {}
+
+    def happens(self, second: float, host: int, event: Event, life: str = "a") -> None:
+        uuid = f"{host}{life}"
+        seq = self._seqs[uuid] = self._seqs.get(uuid, 0) + 1
+        at_us = round(second * 1e6)
+        self.observers.add(Record("r", f"10.0.0.{host}:5701", uuid, seq, at_us, 10**15 + at_us, event), "r.jsonl", seq)
+
+    def follows(self, members: str) -> None:
+        for host, life in zip(members[::2], members[1::2], strict=True):
+            self.happens(0, int(host), MemberWitnessed(("client-protocol",), ("owners",)), life)
+            self.happens(0, int(host), ConnectionChanged("connected"), life)
+
+    def lists(self, second: float, version: int, members: str, readers: str = "") -> None:
+        lives = dict(zip(members[::2], members[1::2], strict=True))
+        listed = tuple(
+            Member(Address(f"10.0.0.{host}:5701"), f"{host}{life}", 0, False) for host, life in lives.items()
+        )
+        master = listed[0]
+        event = ListInstalled(version, master.uuid, master.address, listed, master.address, "unknown", "reported")
+        for host in readers or lives:
+            self.happens(second, int(host), event, lives[host])
+
+    def observed(self) -> list[Observation]:
+        story = self.observers.story()
+        assert story is not None
+        return list(story.observations)
+
+
+@pytest.mark.parametrize(
+    "run",
+    ["flapping", "formation-and-crash", "halves-apart", "master-alone", "migrations", "paused-master",
+     "restarts", "split-and-merge"],
+)  # fmt: skip
+def test_a_journal_made_of_logs_has_the_observations_of_the_logs(run: str) -> None:
+    """How long a member was there whose later lines make no record, only the logs themselves know."""
+    reading = read_logs([DATA / run])
+    observers = RecordObservers(run)
+    for record in sorted(reading.records, key=lambda record: record.at):
+        observers.add(record)
+    ((of_logs,), of_journal) = reading.stories, observers.story()
+    assert of_journal is not None
+
+    def said(found: tuple[Observation, ...]) -> list[tuple[str, tuple[str, ...], str]]:
+        return [
+            (one.kind, one.members, one.headline.partition(":5701 (")[0].partition(" for ")[0].partition(": ")[0])
+            for one in found
+            if one.kind not in ONLY_IN_LOGS
+        ]
+
+    assert said(of_journal.observations) == said(of_logs.observations)
+
+
+def test_a_split_that_a_recorder_heard_on_both_sides() -> None:
+    recording = Recording()
+    recording.follows("1a2a3a4a5a6a7a")
+    recording.lists(0, 7, "1a2a3a4a5a6a7a")
+    recording.lists(60, 10, "1a2a3a4a", "1234")
+    recording.lists(61, 8, "5a6a7a")
+    recording.happens(140, 1, ConnectionChanged("connected"))
+    (apart,) = recording.observed()
+    assert (apart.kind, apart.is_open) == ("halves-apart", True)
+    assert apart.headline == f"{A} (4 members) and {E} (3 members) were apart: 79 s, until the recording ends"
+    assert (apart.evidence[0].file, apart.evidence[0].member) == ("r.jsonl", E)
+
+
+def test_a_killed_member_has_ended_where_the_recorder_finds_no_process() -> None:
+    recording = Recording()
+    recording.follows("1a2a3a")
+    recording.lists(0, 3, "1a2a3a")
+    recording.happens(60, 3, ConnectionChanged("gone", "connection refused"))
+    assert recording.observed() == []
+    recording.lists(60.2, 4, "1a2a")
+    (lost,) = recording.observed()
+    assert lost.headline == f"{C} was removed and did not come back"
+    assert "no process listens" in lost.cause
+
+
+def test_members_that_only_the_recorder_does_not_reach_are_not_lost() -> None:
+    """It stands at the side of the isolated master, which removed all others."""
+    recording = Recording()
+    recording.follows("1a2a3a4a5a")
+    recording.lists(0, 5, "1a2a3a4a5a")
+    for host in (2, 3, 4, 5):
+        recording.happens(55, host, ConnectionChanged("silent", "no answer"))
+    for place in range(4):
+        recording.lists(60, 6 + place, "1a" + "2a3a4a5a"[2 + 2 * place :], "1")
+    recording.happens(120, 1, ConnectionChanged("connected"))
+    (removed,) = recording.observed()
+    assert removed.headline == f"{A} removed 4 of 5 members, and they were not seen again"
+    assert f"{A} was cut off from them" in removed.cause
+
+
+def test_a_frozen_member_said_nothing_and_went_on() -> None:
+    recording = Recording()
+    recording.follows("1a2a")
+    recording.lists(0, 2, "1a2a")
+    recording.happens(10, 1, ConnectionChanged("silent"))
+    recording.happens(40, 1, ConnectionChanged("connected"))
+    (silent,) = recording.observed()
+    assert (silent.kind, silent.headline) == ("unresponsive", f"{A} said nothing to its clients for 30 s, and went on")
+
+
+def test_lost_data_is_observed_and_a_lost_replica_is_not() -> None:
+    recording = Recording()
+    recording.follows("1a2a3a")
+    recording.lists(0, 3, "1a2a3a")
+    recording.happens(10, 1, PartitionLost(4, 0, False))
+    assert recording.observed() == []
+    recording.happens(10, 1, PartitionLost(5, 1, True, ("orders",)))
+    assert [one.kind for one in recording.observed()] == ["partition-lost"]
+
+
+def test_all_members_that_are_gone_and_start_anew_are_a_full_stop() -> None:
+    recording = Recording()
+    recording.follows("1a2a")
+    recording.lists(0, 2, "1a2a")
+    for host in (1, 2):
+        recording.happens(60 + host, host, ConnectionChanged("gone", "connection refused"))
+    (stop,) = recording.observed()
+    assert (stop.kind, stop.is_open) == ("full-stop", True)
+    assert stop.headline == "all 2 members ended within 1.0 s"
+    for host in (1, 2):
+        recording.happens(90, host, MemberWitnessed(("client-protocol",), ("owners",)), "b")
+        recording.happens(90, host, MemberStarted(Address(f"10.0.0.{host}:5701"), False, ()), "b")
+        recording.happens(90, host, ConnectionChanged("connected"), "b")
+    recording.lists(91, 2, "1b2b")
+    (stop,) = recording.observed()
+    assert stop.headline == "all 2 members ended within 1.0 s, and were started again 28 s later as a new cluster"
+
+
+def test_members_that_keep_a_journal_of_their_own_are_judged_by_rules_alone() -> None:
+    recording = Recording()
+    recording.lists(0, 2, "1a2a")
+    assert recording.observers.story() is None
