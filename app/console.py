@@ -187,13 +187,13 @@ class Console(App[None]):
 
     def open_tab(self, opened: OpenedCluster, title: str, *, past: Tape | None = None) -> None:
         """Show another cluster in a tab of its own, which closes it in the end."""
-        tab = self._new_tab(ConsoleSession(opened.cluster, opened.starting, owned=True, past=past), title)
-        tab.origin = self._tabs.current if opened.cluster.source == "copy" else None
+        session = ConsoleSession(opened.cluster, opened.starting, owned=True, past=past)
+        tab = self._new_tab(session, title, self._tabs.current)
         self._report_failed_start(tab)
         self._tabs.open(tab)
 
     def close_tab(self) -> None:
-        """Close the current cluster, if it was opened here, and go to the previous tab."""
+        """Close the current cluster, if it was opened here, and go back to where that was done."""
         if not self.session.owned:
             self.show_message("the console was opened on this cluster; quit closes it", error=True)
             return
@@ -342,9 +342,7 @@ class Console(App[None]):
                 self.top.tick(news=bool(fresh) or tab.shown != shown)
 
     def _open(self, view: ViewName, text: str = "") -> None:
-        if self.top.view == view:
-            self.back()
-        else:
+        if self.top.view != view:  # the same key again changes nothing; esc goes one level back
             self.goto(view)
 
     def _new_view(self, tab: Tab, view: ViewName) -> ViewScreen:
@@ -358,8 +356,8 @@ class Console(App[None]):
         made.receive(tab.session.recent)
         return made
 
-    def _new_tab(self, session: ConsoleSession, title: str = "") -> Tab:
-        return Tab(session, Requests(session, self._command_ended), title)
+    def _new_tab(self, session: ConsoleSession, title: str = "", opened_from: Tab | None = None) -> Tab:
+        return Tab(session, Requests(session, self._command_ended), title, opened_from)
 
     def _report_failed_start(self, tab: Tab) -> None:
         """Report members that could not start, once the console runs."""

@@ -21,15 +21,20 @@ HOME: ViewName = "overview"
 class Tab:
     """An open cluster: its session, the views opened so far, and their order on the screen."""
 
-    def __init__(self, session: ConsoleSession, requests: Requests, title: str = "") -> None:
-        self.session, self.requests = session, requests
+    def __init__(
+        self, session: ConsoleSession, requests: Requests, title: str = "", opened_from: Tab | None = None
+    ) -> None:
+        self.session, self.requests, self.opened_from = session, requests, opened_from
         self.title = title or session.cluster.name
         self.views: dict[ViewName, ViewScreen] = {}
         self.stack: list[ViewName] = [HOME]
-        self.origin: Tab | None = None
-        """The tab of the cluster that this one is a copy of."""
         self.shown: tuple[int, str, int] = (0, "", 0)
         """What the playhead showed at the last tick."""
+
+    @property
+    def origin(self) -> Tab | None:
+        """The tab of the cluster that this one is a copy of."""
+        return self.opened_from if self.session.cluster.source == "copy" else None
 
     def name_of(self, view: ViewName) -> str:
         """Return the name under which a view's screen is installed."""
@@ -116,9 +121,9 @@ class Tabs:
             self._app.push_screen(self.view(tab, view))
 
     def close(self) -> Tab:
-        """Close the current tab and show the previous one. Return the closed one, whose session still runs."""
-        closed = self.current
-        self.show(self._tabs[self._tabs.index(closed) - 1])
+        """Close the current tab, go back to where it was opened, and return it. Its session still runs."""
+        closed, opener = self.current, self.current.opened_from
+        self.show(opener if opener in self._tabs else self._tabs[self._tabs.index(closed) - 1])
         self._tabs.remove(closed)
         for view, screen in closed.views.items():
             self._app.uninstall_screen(closed.name_of(view))

@@ -30,6 +30,10 @@ class Format(StrEnum):
 
 
 FormatOption = Annotated[Format, typer.Option("-o", "--output", help="Format of what is printed on stdout.")]
+ResultFormatOption = Annotated[
+    Format | None,
+    typer.Option("-o", "--output", help="Format of the result on stdout: json, or none on a terminal."),
+]
 
 
 def say(text: str) -> None:
@@ -47,6 +51,12 @@ def write_document(document: Mapping[str, object], output: Format) -> None:
         _write_yaml(document)
     else:
         _write(_json(document, indent=output is Format.JSON) + "\n")
+
+
+def write_result(document: Mapping[str, object], output: Format | None) -> None:
+    """Print the result of what was narrated: as JSON, or on a terminal only in a format that is asked for."""
+    if output is not None or not sys.stdout.isatty():
+        write_document(document, output or Format.JSON)
 
 
 def write_rows(rows: Iterable[Mapping[str, object]], columns: Sequence[str], output: Format) -> None:

@@ -49,6 +49,7 @@ class Copies:
     def _open(self, session: ConsoleSession, command: Command | None, snapshot: ClusterSnapshot) -> None:
         copy = CopiedCluster(snapshot, name=f"{snapshot.name}-copy-{snapshot.at_us / SECOND_US:.1f}s")
         starting = copy.execute(command) if command is not None else None
+        self._console.show_message("")  # on the view of the original the question is over
         self._console.open_tab(OpenedCluster(copy, starting), copy.name, past=session.tape.copy_to(snapshot.at_us))
         _, *notes = copy.notes()
         self._console.show_message(one_line("; ".join(["esc goes back to the real one", *notes])))

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from quarterdeck.backend.invariants import Violation
+from quarterdeck.backend.picture.text.formatting import counted
 
 
 class StepOutcome(Struct, frozen=True):
@@ -52,6 +53,14 @@ class Outcome(Struct, frozen=True):
     fingerprint: str
     """Equal for equal seeds; empty for a live run, which nothing can repeat."""
     source: Literal["simulated", "live"]
+
+    def sentence(self) -> str:
+        """Return in a line whether the run passed, and what was missed first."""
+        met = sum(step.met for step in self.expectations)
+        facts = [f"{met} of {counted(len(self.expectations), 'expectation')} met in {self.virtual_seconds:.1f} s"]
+        facts += [f"step {step.step} was not: {step.missing}" for step in self.expectations if not step.met][:1]
+        facts += [f"{violation.invariant} is violated: {violation.text}" for violation in self.violations[:1]]
+        return f"{'passed' if self.passed else 'FAILED'}: {'; '.join(facts)}"
 
     def as_json(self) -> dict[str, Any]:
         """Plain JSON types."""

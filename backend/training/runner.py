@@ -21,7 +21,7 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.scenarios.answers import OpenQuestion
 from quarterdeck.backend.scenarios.format.questions import LETTERS
-from quarterdeck.backend.scenarios.format.scenario import Scenario, ScenarioStep
+from quarterdeck.backend.scenarios.format.scenario import Scenario, ScenarioStep, without_emphasis
 from quarterdeck.backend.scenarios.interpreter import Interpreter, conclude
 from quarterdeck.backend.scenarios.outcome import Outcome, StepOutcome
 from quarterdeck.backend.scenarios.run_state import RunState
@@ -184,7 +184,7 @@ class Narrator:
     def begins(self, number: int, step: ScenarioStep) -> None:
         """Tell what a step is about to do."""
         if step.say is not None:
-            self._narrate(step.say.rstrip())
+            self._narrate(without_emphasis(step.say).rstrip())
         elif step.ask is not None:
             self._questions.append((self._run_state.asked(step.ask), step.ask.after))
             choices = "".join(f"\n  {letter}) {one}" for letter, one in zip(LETTERS, step.ask.choices, strict=False))

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Protocol
 
 from quarterdeck.backend.scenarios.format.questions import LETTERS
+from quarterdeck.backend.scenarios.format.scenario import paragraphs
 from quarterdeck.backend.training.lesson import Lesson
 from quarterdeck.backend.training.results import DemoSummary
-from quarterdeck.backend.training.tutor_facts import HEADINGS, CommandForms, plain
+from quarterdeck.backend.training.tutor_facts import HEADINGS, CommandForms
 
 LEAVE = "q"
 """What a trainee answers who wants to leave."""
@@ -114,6 +115,6 @@ class _TextLesson:
     def _tell(self) -> None:
         for kind, text, _ in self._tutor.transcript[self._printed :]:
             heading, _ = HEADINGS[kind]
-            for place, paragraph in enumerate(plain(text)):
+            for place, paragraph in enumerate(paragraphs(text)):
                 self._say(f"{heading}: {paragraph}" if heading and place == 0 else paragraph)
         self._printed = len(self._tutor.transcript)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 
 from quarterdeck.backend.core.commands.commands import Command
@@ -10,6 +9,7 @@ from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.text.fact import Fact, Tone
 from quarterdeck.backend.picture.text.formatting import counted
 from quarterdeck.backend.scenarios.format.questions import LETTERS
+from quarterdeck.backend.scenarios.format.scenario import paragraphs
 from quarterdeck.backend.training.lesson import Lesson
 from quarterdeck.backend.training.tutor import Kind, TranscriptEntry, Tutor
 
@@ -38,8 +38,6 @@ MARKS: dict[bool | None, tuple[str, Tone]] = {
     None: ("  · not judged", "faint"),
 }
 
-EMPHASIS = re.compile(r"\*\*|(?<!\w)\*(?=\w)|(?<=[\w.!?])\*(?!\w)|`")
-
 
 def tutor_facts(lesson: Lesson, now_us: int, lines: CommandForms) -> tuple[Fact, ...]:
     """Return the page that is in sight."""
@@ -51,11 +49,6 @@ def step_text(tutor: Tutor) -> str:
     if tutor.phase == "over":
         return "over"
     return f"step {tutor.number} of {len(tutor.scenario.steps)}"
-
-
-def plain(markdown: str) -> list[str]:
-    """Paragraphs without the marks of emphasis."""
-    return [" ".join(EMPHASIS.sub("", part).split()) for part in re.split(r"\n\s*\n", markdown.strip())]
 
 
 def bar_text(left_us: int, whole_us: int) -> str:
@@ -91,7 +84,7 @@ def _facts(lesson: Lesson, now_us: int, lines: CommandForms) -> Iterator[Fact]:
 
 def _entry_facts(entry: TranscriptEntry, lines: CommandForms) -> Iterator[Fact]:
     heading, tone = HEADINGS[entry.kind]
-    for place, paragraph in enumerate(plain(entry.text)):
+    for place, paragraph in enumerate(paragraphs(entry.text)):
         yield Fact(heading if place == 0 else "", paragraph, tone)
     if entry.kind == "did" and entry.command is not None:
         for line in lines(entry.command)[:1]:

@@ -22,7 +22,7 @@ from quarterdeck.cli.commands.run_options import (
 from quarterdeck.cli.commands.simulate import load, report, simulated
 from quarterdeck.cli.configuration.paths import console_state_file
 from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
-from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
+from quarterdeck.cli.output import Format, FormatOption, ResultFormatOption, say, write_result, write_rows
 
 if TYPE_CHECKING:
     from quarterdeck.backend.core.commands.commands import Command
@@ -109,7 +109,7 @@ def run_demo(
     no_journal: NoJournalOption = False,
     processes: ProcessesOption = False,
     log: LogOption = None,
-    output: FormatOption = Format.JSON,
+    output: ResultFormatOption = None,
 ) -> None:
     """Run a demo and report each step on stderr. Exits with 1 when an expectation is missed.
 
@@ -120,9 +120,11 @@ def run_demo(
     scenario = scenario_of(demo)
     name = Path(demo).stem
     if simulate:
-        report(simulated(scenario, name, seed or 0, journal), output)
+        outcome = simulated(scenario, name, seed or 0, journal)
     else:
-        report(play(scenario, name, say, journal, wanted=not no_journal, processes=processes), output)
+        outcome = play(scenario, name, say, journal, wanted=not no_journal, processes=processes)
+    say(outcome.sentence())
+    report(outcome, output)
 
 
 @group.command("tutor")
@@ -132,7 +134,7 @@ def tutor(
     seed: SeedOption = None,
     journal: JournalOption = None,
     no_journal: NoJournalOption = False,
-    output: FormatOption = Format.JSON,
+    output: ResultFormatOption = None,
 ) -> None:
     """Lead through a demo in plain text: narrate on stderr, read answers from stdin, and print the score at the end.
 
@@ -154,7 +156,7 @@ def tutor(
         if scores.problem:
             say(scores.problem)
     kind = {"source": "simulated", "seed": seed or 0} if simulate else {"source": "live"}
-    write_document({"demo": name, **kind, **summary.as_json()}, output)
+    write_result({"demo": name, **kind, **summary.as_json()}, output)
     if summary.finished and not summary.passed:
         raise typer.Exit(ExitCode.CHECK_FAILED)
 

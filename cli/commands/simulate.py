@@ -9,7 +9,7 @@ import typer
 
 from quarterdeck.cli.commands.run_options import JournalOption, recording
 from quarterdeck.cli.exits import ExitCode, failing_as
-from quarterdeck.cli.output import Format, FormatOption, write_document
+from quarterdeck.cli.output import Format, FormatOption, write_result
 
 if TYPE_CHECKING:
     from quarterdeck.backend.scenarios.format.scenario import Scenario
@@ -52,8 +52,8 @@ def simulated(scenario: Scenario, name: str, seed: int, journal: Path | None) ->
         return simulate(scenario, seed, writer, run=run)
 
 
-def report(outcome: Outcome, output: Format) -> None:
+def report(outcome: Outcome, output: Format | None) -> None:
     """Print the outcome; exit with 1 unless it passed."""
-    write_document(outcome.as_json(), output)
+    write_result(outcome.as_json(), output)
     if not outcome.passed:
         raise typer.Exit(ExitCode.CHECK_FAILED)

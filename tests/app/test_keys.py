@@ -53,7 +53,7 @@ KEYS: list[tuple[list[str], list[Command]]] = [
     (["j", "space", "k", "colon", *"get", "space", *"m", "space", *"k", "enter"], [CallMap("n2", Get("m", "k"))]),
     (["j", "i", "d", *"m", "space", *"k", "space", *"v", "enter"], [CallMap("n2", Put("m", "k", b"v"))]),
     (["v", "s", "x", "p", "c", "a", "o", "m", "K", "i", "enter"], []),
-    (["v", "v", "x"], [StopMember("n1")]),
+    (["v", "v", "escape", "x"], [StopMember("n1")]),
     (["v", "escape", "x"], [StopMember("n1")]),
     (["v", "q", "x"], [StopMember("n1")]),
     (["v", "colon", *"stop", "space", *"n2", "enter"], [StopMember("n2")]),

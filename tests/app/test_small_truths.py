@@ -78,3 +78,22 @@ def test_keys_that_do_nothing_are_offered_nowhere() -> None:
         assert "when asked for" in screen_text(app) and "(a)" not in screen_text(app)
 
     in_console(scenario, writable=False)
+
+
+def test_the_key_of_a_view_that_is_open_changes_nothing() -> None:
+    async def scenario(pilot: Pilot[None], app: Console, cluster: FakeCluster) -> None:
+        await pilot.press("3", "3")
+        assert app.top.view == "suspicions"
+        await pilot.press("escape")
+        assert app.top.view == "overview"
+
+    in_console(scenario)
+
+
+def test_an_audit_that_did_not_run_has_found_nothing_out() -> None:
+    async def scenario(pilot: Pilot[None], app: Console, cluster: FakeCluster) -> None:
+        app.goto("audit")
+        await settle(pilot)
+        assert "not audited yet" in screen_text(app) and "no findings" not in screen_text(app)
+
+    in_console(scenario)

@@ -109,3 +109,23 @@ def test_what_was_opened_here_is_closed_in_the_end() -> None:
 def test_the_prompt_completes_names_of_clusters() -> None:
     app = Console(formed(), cluster_opener=TwoClusterOpener())
     assert app.complete("cluster so") == "cluster south"
+
+
+def test_a_tab_that_is_closed_leads_back_to_where_it_was_opened() -> None:
+    async def scenario() -> None:
+        app = Console(formed(), cluster_opener=TwoClusterOpener())
+        async with app.run_test(size=(100, 24)) as pilot:
+            await settle(pilot)
+            await type_line(pilot, "cluster south")
+            await type_line(pilot, "cluster dev")
+            await settle(pilot)
+            other = FakeCluster(("o1",), name="other")
+            app.open_tab(OpenedCluster(other), "other")
+            await settle(pilot)
+            assert "▸3 other" in screen_text(app)
+            app.close_tab()
+            await settle(pilot)
+            assert "▸1 dev" in screen_text(app), "not south, the tab before it"
+            await app.workers.wait_for_complete()
+
+    asyncio.run(scenario())

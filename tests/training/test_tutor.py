@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from quarterdeck.backend.core.commands.commands import Command, KillMember, Operate
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.scenarios.format.reading import read_scenario
-from quarterdeck.backend.scenarios.format.scenario import Scenario
+from quarterdeck.backend.scenarios.format.scenario import Scenario, paragraphs
 from quarterdeck.backend.training.lesson import Lesson
 from quarterdeck.backend.training.results import DemoSummary, TraineePrediction
 from quarterdeck.backend.training.scores import ScoreBook
 from quarterdeck.backend.training.text_lesson import LEAVE, LessonFailed, run_text_lesson
 from quarterdeck.backend.training.tutor import Tutor
-from quarterdeck.backend.training.tutor_facts import bar_text, plain, step_text, tutor_facts
+from quarterdeck.backend.training.tutor_facts import bar_text, step_text, tutor_facts
 from tests.thoroughness import examples
 from tests.training.trainee import LOOK_US, Trainee
 
@@ -268,7 +268,7 @@ def test_the_board_says_what_is_to_be_seen_at_each_moment() -> None:
     ],
 )
 def test_marks_of_emphasis_are_left_out(markdown: str, expected: list[str]) -> None:
-    assert plain(markdown) == expected
+    assert paragraphs(markdown) == expected
 
 
 @given(st.integers(0, 10**9), st.integers(1, 10**9))

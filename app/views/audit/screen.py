@@ -201,6 +201,12 @@ class AuditScreen(ViewScreen):
         audited = of_run(self._report.findings, self._run) if self._report is not None else ()
         return {"online": self._online, "stream": self._stream, "audit": audited}
 
+    def _verdict(self, total: int) -> TableCell:
+        """Say how many findings there are; that there are none is known only after an audit."""
+        if total:
+            return TableCell(counted(total, "finding"), "bad")
+        return TableCell("no findings", "good") if self._report is not None else TableCell("not audited yet", "faint")
+
     def _findings_files(self) -> Sequence[FollowedFindings]:
         journal = self.journal
         if journal is None:
@@ -213,7 +219,7 @@ class AuditScreen(ViewScreen):
         self.title_line.show(
             [
                 TableCell("audit", "strong"),
-                TableCell(counted(total, "finding") if total else "no findings", "bad" if total else "good"),
+                self._verdict(total),
                 TableCell(one_line(self._run), "faint"),
             ]
         )

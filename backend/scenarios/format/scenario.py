@@ -6,6 +6,7 @@ into an error with file, line and field. The same scenario drives a live cluster
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
@@ -178,7 +179,7 @@ class ScenarioStep(ScenarioModel):
     def summary(self) -> tuple[str, str]:
         """Return what kind of step it is, as it is written, and its text in one line."""
         if self.say is not None:
-            return "say", " ".join(self.say.split())
+            return "say", " ".join(paragraphs(self.say))
         if self.ask is not None:
             choices = f" ({'; '.join(self.ask.choices)})" if self.ask.choices else ""
             return "ask", f"{self.ask.question}{choices}"
@@ -189,6 +190,19 @@ class ScenarioStep(ScenarioModel):
         if self.expect is not None:
             return "expect", self.expect.text()
         return "free-play", ""
+
+
+EMPHASIS = re.compile(r"\*\*|(?<!\w)\*(?=\w)|(?<=[\w.!?])\*(?!\w)|`")
+
+
+def without_emphasis(markdown: str) -> str:
+    """Return what a script says without the marks of emphasis."""
+    return EMPHASIS.sub("", markdown)
+
+
+def paragraphs(markdown: str) -> list[str]:
+    """Return the paragraphs of what a script says, each in one line, without the marks of emphasis."""
+    return [" ".join(part.split()) for part in re.split(r"\n\s*\n", without_emphasis(markdown).strip())]
 
 
 class LatencySettings(ScenarioModel):
