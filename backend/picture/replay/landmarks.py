@@ -20,6 +20,9 @@ MOST_LANDMARKS = 2_000
 
 RECORDS_AT_ONCE = 50_000
 
+HANDOVER_US = 1_000_000
+"""Two witnessed masters within this time are no split: a list of the next one is heard before the end of the one before."""
+
 
 class Landmark(NamedTuple):
     """A moment that stands out. `times`: how many of its kind there are in the same moment."""
@@ -45,8 +48,14 @@ class Landmarks:
         """Labels of the members that lead in their own belief."""
         self._frozen: set[str] = set()
         """Labels of the paused members."""
+        self._unreached: set[str] = set()
+        """Labels of the witnessed members of which nothing is heard now: what they believe is not known."""
+        self._split_us: int | None = None
+        """When two masters were seen first, while there are two."""
         self._logged: set[str] = set()
         """Incarnations that are known from logs alone."""
+        self._witnessed: set[str] = set()
+        """Incarnations of which a witness records."""
 
     def follow(self, tape: Tape) -> None:
         """Follow what is new on the tape; of very much only a part, and the rest at the next calls."""
@@ -70,11 +79,14 @@ class Landmarks:
         self.taken = tape.forgotten
         self._addresses = {label: belief.address for label, belief in picture.members.items()}
         self._frozen = {label for label, belief in picture.members.items() if belief.status == "paused"}
+        self._unreached = {label for label, belief in picture.members.items() if not belief.reached}
+        self._witnessed = {belief.uuid for belief in picture.members.values() if belief.witnessed_by}
         self._masters = {
             label
             for label, belief in picture.members.items()
             if belief.is_master and belief.status in ("member", "paused")
         }
+        self._split_us = tape.start_us if len(self._leading) > 1 else None
 
     def _add(self, record: Record, lane: LandmarkLane, letter: str, tone: Tone, text: str) -> None:
         latest = self.marks[-1] if self.marks else None
@@ -83,17 +95,42 @@ class Landmarks:
         else:
             self.marks.append(Landmark(record.at, lane, letter, tone, text))
 
-    def _change(self, record: Record, label: str, *, leads: bool | None = None, frozen: bool | None = None) -> None:
-        """Note which members lead and are frozen. Two masters that run are a split; it ends when one of them is left."""
-        before = len(self._masters - self._frozen)
-        for which, labels in ((leads, self._masters), (frozen, self._frozen)):
+    @property
+    def _leading(self) -> list[str]:
+        """The masters that are heard."""
+        return sorted(self._masters - self._frozen - self._unreached)
+
+    def _change(
+        self,
+        record: Record,
+        label: str,
+        *,
+        leads: bool | None = None,
+        frozen: bool | None = None,
+        unreached: bool | None = None,
+        merges: bool = True,
+    ) -> None:
+        """Note which members lead, are frozen or out of reach. Two masters that run are a split.
+
+        It ends when one of them is left, in a merge only if `merges`. A witnessed master that is out of reach may lead on.
+        """
+        for which, labels in ((leads, self._masters), (frozen, self._frozen), (unreached, self._unreached)):
             if which is not None:
                 (labels.add if which else labels.discard)(label)
-        leading = sorted(self._masters - self._frozen)
-        if before < 2 <= len(leading):
-            self._add(record, "splits", "S", "bad", f"two masters: {', '.join(leading)}")
-        elif before >= 2 > len(leading):
-            self._add(record, "splits", "M", "good", f"one master: {', '.join(leading)}")
+        if self._split_us is None:
+            if len(self._leading) > 1:
+                self._split_us = record.at
+                self._add(record, "splits", "S", "bad", f"two masters: {', '.join(self._leading)}")
+            return
+        handed_over = record.uuid in self._witnessed and record.at - self._split_us < HANDOVER_US
+        if handed_over and len(self._leading) < 2:  # the end of one was heard after the list of the next
+            self._split_us = None
+            if self.marks and self.marks[-1].letter == "S":
+                self.marks.pop()
+        elif len(self._masters - self._frozen) < 2:
+            self._split_us = None
+            if merges:
+                self._add(record, "splits", "M", "good", f"one master: {', '.join(self._leading)}")
 
     def _mark(self, record: Record, event: Event) -> None:
         mark = MARKED[type(event)](event, record.member)
@@ -104,16 +141,20 @@ class Landmarks:
 
     def _lose(self, record: Record, event: ConnectionChanged) -> None:
         """Mark that a log ends: its member leads no cluster any more, as far as is known. Connections make no such mark."""
-        if event.state in ("gone", "silent") and record.uuid in self._logged:
+        if record.uuid not in self._logged:
+            self._change(record, record.member, unreached=event.state != "connected")
+        elif event.state in ("gone", "silent"):
             self._end(record, event)
 
     def _witness(self, record: Record, event: MemberWitnessed) -> None:
+        self._witnessed.add(record.uuid)
         if event.sources == ("logs",):
             self._logged.add(record.uuid)
 
     def _start(self, record: Record, event: events.MemberStarted) -> None:
         self._addresses[record.member] = event.address
-        self._end(record, event)
+        proven = bool(event.merged_from) or record.uuid not in self._witnessed
+        self._change(record, record.member, leads=False, frozen=False, merges=proven)
 
     def _end(self, record: Record, event: events.Event) -> None:
         self._change(record, record.member, leads=False, frozen=False)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.events import LinkChanged, Record
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed
 from quarterdeck.backend.picture.replay.landmarks import Landmark, Landmarks
 from quarterdeck.backend.picture.replay.moments import BadMoment, moment_of
 from quarterdeck.backend.picture.replay.playhead import Playhead
@@ -87,6 +88,61 @@ def test_a_paused_master_leads_nobody_until_it_is_resumed() -> None:
     cluster.install("n2", 5, ["n2", "n3"], lineage="L2")
     cluster.happen("dev", events.ProcessResumed("n1"))
     assert letters(landmarks_of(cluster)[0]) == "PRS"
+
+
+def watched() -> FakeCluster:
+    """Members of which a console hears over connections; each tells the list of all."""
+    cluster = FakeCluster(THREE)
+    for label in THREE:
+        cluster.happen(label, MemberWitnessed(("client-protocol",), ("owners",)))
+        cluster.happen(label, ConnectionChanged("connected"))
+        cluster.install(label, 3, THREE)
+    return cluster
+
+
+def restart(cluster: FakeCluster, label: str, merged_from: str = "") -> None:
+    """The next incarnation at an address joins the others."""
+    cluster.happen(label, MemberWitnessed(("client-protocol",), ("owners",)), life=2)
+    cluster.happen(label, events.MemberStarted(cluster.address(label), False, (), merged_from), life=2)
+    cluster.happen(label, ConnectionChanged("connected"), life=2)
+    cluster.install(label, 9, ("n2", "n3", label), lineage="L2", life=2)
+
+
+def test_a_kill_and_a_restart_of_a_witnessed_master_are_no_split_and_no_merge() -> None:
+    cluster = watched()
+    cluster.happen("n1", ConnectionChanged("gone", "connection refused"))
+    for label in ("n2", "n3"):
+        cluster.install(label, 4, ("n2", "n3"), lineage="L2")
+    restart(cluster, "n1")
+    assert letters(landmarks_of(cluster)[0]) == ""
+
+
+def test_a_master_that_leaves_while_the_next_one_leads_already_is_no_split() -> None:
+    cluster = watched()
+    cluster.install("n2", 4, ("n2", "n3"), lineage="L2")
+    cluster.happen("n1", ConnectionChanged("gone", "closed"), after_us=50_000)
+    restart(cluster, "n1")
+    assert letters(landmarks_of(cluster)[0]) == ""
+
+
+def test_a_split_of_witnessed_members_ends_when_one_of_its_masters_merges() -> None:
+    cluster = watched()
+    cluster.install("n2", 4, ("n2", "n3"), lineage="L2")
+    cluster.happen("n1", ConnectionChanged("gone", "closed"), after_us=5 * SECOND_US)
+    cluster.happen("n1", events.MemberMerging(cluster.address("n2"), "n1-life-2"))
+    restart(cluster, "n1", merged_from="n1-life-1")
+    assert letters(landmarks_of(cluster)[0]) == "SM"
+
+
+def test_a_frozen_master_that_goes_on_leads_a_cluster_of_its_own_until_it_starts_anew() -> None:
+    cluster = watched()
+    cluster.happen("n1", ConnectionChanged("silent", "nothing has come"))
+    cluster.install("n2", 4, ("n2", "n3"), lineage="L2")
+    cluster.happen("n1", ConnectionChanged("connected"))
+    cluster.install("n1", 4, ("n1",))
+    cluster.happen("n1", ConnectionChanged("gone", "closed"), after_us=5 * SECOND_US)
+    restart(cluster, "n1")
+    assert letters(landmarks_of(cluster)[0]) == "S", "whether it merged is not known"
 
 
 def test_landmarks_begin_in_the_middle_of_a_run_and_are_forgotten_with_it() -> None:
