@@ -26,7 +26,7 @@ Source = Literal["logs", "client-protocol"]
 """What a witness knows it from: the member's log, or what the member sends to its clients."""
 
 ConnectionState = Literal["connected", "merging", "silent", "refused", "gone"]
-"""How the witness reaches a member: it answers; it says that it is not ready yet, as members that merge do; it says nothing
+"""How the witness reaches a member: it answers; it says that it is not ready yet, for it starts or merges; it says nothing
 although the connection stands; it turns the witness away; no member is there."""
 
 

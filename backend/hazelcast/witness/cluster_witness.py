@@ -27,6 +27,8 @@ TOPIC_ASPECTS: dict[Topic, tuple[Aspect, ...]] = {
 """Which aspects are unknown when a member refuses a topic."""
 
 STATE_STAMP = "partitions.stateStamp"
+UPTIME = "runtime.uptime"
+"""Milliseconds since the process began."""
 
 
 class HeardEvent(NamedTuple):
@@ -137,6 +139,9 @@ class ClusterWitness:
             case messages.SystemProperties(properties):
                 yield from member.apply(lambda incarnation: incarnation.system_properties_reported(properties))
             case messages.Metrics(_, sets) if sets:
+                up_ms = sets[-1].value_of(UPTIME)
+                if up_ms is not None:
+                    yield from member.process_reported(sets[-1].at_ms - int(up_ms))
                 stamp = sets[-1].value_of(STATE_STAMP)
                 if stamp is not None:
                     yield from member.apply(lambda incarnation: incarnation.stamp_reported(int(stamp), now_us))

@@ -20,6 +20,8 @@ LIST_US = 2 * SECOND_US
 """How long the first list of a new incarnation is awaited: it shows whether the member has merged."""
 STAYED_US = SECOND_US
 """A process that answers again so soon is the one that answered before: none starts so quickly."""
+SAME_PROCESS_MS = 1_500
+"""Two incarnations whose processes began within this time are of one process: its age is measured at another moment."""
 LISTED_US = 10 * SECOND_US
 """After so long an incarnation that others list, and that cannot be reached, is recorded as such."""
 
@@ -37,6 +39,9 @@ class _Arrival(NamedTuple):
     uuid: str
     software: str
     at_us: int
+    members: tuple[Member, ...] = ()
+    """Its first list, while the age of its process is awaited."""
+    process_began_ms: int | None = None
 
 
 class MemberWitness:
@@ -51,6 +56,10 @@ class MemberWitness:
         self._by, self._aspects = by, aspects
         self._connection: tuple[ConnectionState, str] | None = None
         self._arrival: _Arrival | None = None
+        self._held: list[Callable[[WitnessedIncarnation], Iterable[Event]]] = []
+        """What the new incarnation has reported before it is known whether it has merged."""
+        self._process_began_ms: int | None = None
+        """When the process of the incarnation began, by its own clock, once that was reported."""
         self._lost_us: int | None = None
         """When the connection to the last incarnation was lost."""
         self._not_ready_us: int | None = None
@@ -91,8 +100,11 @@ class MemberWitness:
         yield from self._arrive(None)
         if self._lost_us is None:
             self._lost_us = now_us
-        if state == "merging" and self._not_ready_us is None:
-            self._not_ready_us = now_us
+        if state == "merging":
+            if self._not_ready_us is None:
+                self._not_ready_us = now_us
+            goes_on = self.incarnation is not None and self._has_stayed()
+            reason = "it merges, for its process goes on" if goes_on else "it starts, or merges"
         yield from self._reached(state, reason)
 
     def listed(self, uuid: str, now_us: int) -> None:
@@ -118,11 +130,27 @@ class MemberWitness:
 
     def list_reported(self, version: int, members: tuple[Member, ...]) -> Iterator[WitnessedEvent]:
         """Apply the list of the connected incarnation."""
-        yield from self._arrive(members)
+        arrival = self._arrival
+        if arrival is not None and members and self._is_doubtful(arrival, members):
+            self._arrival = arrival._replace(members=members)
+        else:
+            yield from self._arrive(members)
         yield from self.apply(lambda incarnation: incarnation.list_reported(version, members))
 
+    def process_reported(self, began_ms: int) -> Iterator[WitnessedEvent]:
+        """Apply when the process of the connected incarnation began, by its own clock."""
+        if self._arrival is None:
+            self._process_began_ms = began_ms
+            return
+        self._arrival = self._arrival._replace(process_began_ms=began_ms)
+        if self._arrival.members:
+            yield from self._arrive(self._arrival.members)
+
     def apply(self, report: Callable[[WitnessedIncarnation], Iterable[Event]]) -> Iterator[WitnessedEvent]:
-        """Apply a report of the connected incarnation to it."""
+        """Apply a report of the connected incarnation to it; while it is not known whether that has merged, later."""
+        if self._arrival is not None and self.incarnation is not None:
+            self._held.append(report)
+            return
         yield from self._arrive(None)
         if self.incarnation is not None:
             for event in report(self.incarnation):
@@ -134,8 +162,9 @@ class MemberWitness:
         if arrival is None:
             return
         self._arrival = None
+        members = members or arrival.members
         merged_from = ""
-        if before is not None and members and self._has_merged(before, members[0]):
+        if before is not None and members and self._has_merged(before, members[0], arrival):
             merged_from = before.uuid
             yield WitnessedEvent(before.uuid, MemberMerging(members[0].address, arrival.uuid))
         leads = bool(members and members[0].uuid == arrival.uuid)
@@ -144,17 +173,39 @@ class MemberWitness:
             lite = any(member.lite for member in members or () if member.uuid == arrival.uuid)
             yield WitnessedEvent(arrival.uuid, MemberStarted(self.address, lite, (), merged_from))
         self._lost_us = self._not_ready_us = self._connection = None
+        self._process_began_ms = arrival.process_began_ms
         yield from self._reached("connected", arrival.software)
+        held, self._held = self._held, []
+        for report in held:
+            yield from self.apply(report)
 
-    def _has_merged(self, before: WitnessedIncarnation, master: Member) -> bool:
+    def _has_merged(self, before: WitnessedIncarnation, master: Member, arrival: _Arrival) -> bool:
         """Return whether the process continued as another incarnation in the cluster of `master`.
 
-        It answered again too soon for another process, and follows a master that it did not follow before.
+        It is as old as the process before, or answered again too soon for another; and it follows a master that it did not
+        follow before.
         """
-        if self._lost_us is None or self._not_ready_us is None or not before.lineage:
+        if not self._may_have_merged(before, master):
             return False
-        stayed = self._not_ready_us - self._lost_us < STAYED_US
-        return stayed and master.uuid != before.lineage and master.address != self.address
+        if self._process_began_ms is None or arrival.process_began_ms is None:
+            return self._has_stayed()
+        return abs(arrival.process_began_ms - self._process_began_ms) < SAME_PROCESS_MS
+
+    def _may_have_merged(self, before: WitnessedIncarnation, master: Member) -> bool:
+        return bool(before.lineage) and master.uuid != before.lineage and master.address != self.address
+
+    def _has_stayed(self) -> bool:
+        """Return whether the process answered again so soon after the connection was lost that it is the same one."""
+        if self._lost_us is None or self._not_ready_us is None:
+            return False
+        return self._not_ready_us - self._lost_us < STAYED_US
+
+    def _is_doubtful(self, arrival: _Arrival, members: tuple[Member, ...]) -> bool:
+        """Return whether the age of its process, which is on its way, shows better whether it has merged."""
+        before = self.incarnation
+        if before is None or self._process_began_ms is None or arrival.process_began_ms is not None:
+            return False
+        return self._may_have_merged(before, members[0]) and not self._has_stayed()
 
     def _begin(self, uuid: str, aspects: Sequence[Aspect]) -> Iterator[WitnessedEvent]:
         self.incarnation = WitnessedIncarnation(self.address, uuid, self._by, (*self._aspects, *aspects))

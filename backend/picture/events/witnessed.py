@@ -12,7 +12,7 @@ SOURCES: dict[Source, str] = {"logs": "its logs", "client-protocol": "what it te
 
 CONNECTIONS: dict[ConnectionState, str] = {
     "connected": "answers",
-    "merging": "is merging, and not ready yet",
+    "merging": "is not ready yet",
     "silent": "says nothing",
     "refused": "turns us away",
     "gone": "cannot be reached",

@@ -44,6 +44,7 @@ from quarterdeck.backend.hazelcast.wire.messages import (
 )
 from quarterdeck.backend.hazelcast.witness.cluster_witness import ClusterWitness, HeardEvent
 from quarterdeck.backend.picture.boards.migration_board import lost_text
+from quarterdeck.backend.picture.events.witnessed import connection_text
 from quarterdeck.backend.picture.fold.picture import Picture
 
 A, B, C = (Address(f"10.0.0.{number}:5701") for number in (1, 2, 3))
@@ -173,6 +174,61 @@ def test_a_restart_is_no_merge() -> None:
     told = watched.answers(B, "b2", view(9, (C, "c"), (B, "b2")))
     assert kinds(told)[:2] == [MemberWitnessed, MemberStarted]
     assert told[1] == MemberStarted(B, False, ())
+
+
+def uptime(at_ms: int, up_ms: int) -> Metrics:
+    return Metrics(1, (MetricSet(at_ms, (MetricSample("runtime.uptime", up_ms),)),))
+
+
+def test_a_merge_is_a_merge_though_other_answers_come_before_the_list() -> None:
+    watched = Watched()
+    watched.answers(B, "b", view(4, (B, "b")))
+    watched.loses(B, "gone", "connection closed")
+    watched.loses(B, "merging", "Hazelcast instance is not ready yet!")
+    watched.now_us += 6 * SECOND_US
+    accepted = Authenticated("authenticated", B, "b2", "5.3.8", 271, "cluster")
+    assert watched.says(B, "b2", accepted, ClusterMetadata("FROZEN", 0, "5.3.8")) == []
+    told = watched.says(B, "b2", view(9, (A, "a"), (B, "b2")))
+    assert kinds(told)[:3] == [MemberMerging, MemberWitnessed, MemberStarted]
+    assert ClusterStateChanged("FROZEN", "its first answer says so") in told
+    assert watched.witness.incarnation_of(B) == "b2"
+
+
+def test_a_process_that_goes_on_has_merged_however_late_it_answers_again() -> None:
+    for up_ms, merged_from in ((40_000, "b"), (7_000, "")):
+        watched = Watched()
+        watched.answers(B, "b", view(4, (B, "b")))
+        watched.says(B, "b", uptime(1_000_000, 10_000))
+        watched.loses(B, "gone", "connection closed")
+        watched.now_us += 30 * SECOND_US
+        assert watched.answers(B, "b2", view(9, (A, "a"), (B, "b2"))) == []
+        told = watched.says(B, "b2", uptime(1_030_000, up_ms))
+        assert MemberStarted(B, False, (), merged_from) in told
+        assert kinds(told)[-1] == ListInstalled
+
+
+def test_without_its_age_a_process_is_not_waited_for_long() -> None:
+    watched = Watched()
+    watched.answers(B, "b", view(4, (B, "b")))
+    watched.says(B, "b", uptime(1_000_000, 10_000))
+    watched.loses(B, "gone", "connection closed")
+    watched.now_us += 30 * SECOND_US
+    watched.answers(B, "b2", view(9, (A, "a"), (B, "b2")))
+    told = watched.wait(2)
+    assert MemberStarted(B, False, ()) in told and kinds(told)[-1] == ListInstalled
+
+
+def test_a_member_that_is_not_ready_merges_or_starts_by_what_came_before() -> None:
+    watched = Watched()
+    watched.answers(B, "b", view(4, (B, "b")))
+    watched.loses(B, "gone", "connection refused")
+    watched.now_us += 20 * SECOND_US
+    (starts,) = watched.loses(B, "merging", "Hazelcast instance is not ready yet!")
+    assert connection_text(starts) == "is not ready yet: it starts, or merges"
+    watched.answers(B, "b2", view(9, (B, "b2")))
+    watched.loses(B, "gone", "connection closed")
+    (merges,) = watched.loses(B, "merging", "Hazelcast instance is not ready yet!")
+    assert connection_text(merges) == "is not ready yet: it merges, for its process goes on"
 
 
 def test_a_new_incarnation_that_follows_the_same_master_has_not_merged() -> None:
