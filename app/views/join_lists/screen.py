@@ -157,7 +157,11 @@ class JoinListsScreen(ViewScreen):
     def receive(self, records: Sequence[Record]) -> None:
         for record in records:
             event = record.event
-            if isinstance(event, JoinListChanged) and self.session.picture.label_of(event.author) == record.member:
+            if (
+                isinstance(event, JoinListChanged)
+                and event.edition
+                and self.session.picture.label_of(event.author) == record.member
+            ):
                 self._edits[record.uuid] = Edited(record.member, event.addresses, record.at)
 
     def paint(self) -> None:

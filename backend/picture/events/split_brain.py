@@ -23,6 +23,13 @@ def _remembered(event: events.AddressesRemembered, name_of: NameOf) -> str:
     return "; ".join((*new, *old))
 
 
+def _join_list(event: events.JoinListChanged, name_of: NameOf) -> str:
+    listed = names_text(event.addresses, name_of)
+    if not event.edition:  # nobody edited it while it was watched
+        return f"looks for others at {listed or 'nobody'}, as its configuration is read"
+    return f"takes edition {event.edition} of the join list, from {name_of(event.author)}: {listed}"
+
+
 MERGES = (
     EventRow(
         kind=events.SearchPlanned,
@@ -38,10 +45,7 @@ MERGES = (
     EventRow(kind=events.AddressesRemembered, words=_remembered, mark=None, part="background"),
     EventRow(
         kind=events.JoinListChanged,
-        words=lambda event, name_of: (
-            f"takes edition {event.edition} of the join list, from {name_of(event.author)}: "
-            f"{names_text(event.addresses, name_of)}"
-        ),
+        words=_join_list,
         tone="strong",
         mark=lambda event, letter: (f"list e{event.edition}", "strong"),
     ),

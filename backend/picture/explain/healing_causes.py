@@ -100,7 +100,7 @@ def _not_merging(effect: Effect, event: events.NotMerging) -> Causes:
             yield from local_cause(abandoned, "it had begun, and gave up")
     elif not event.reason:
         before = effect.own(events.NotMerging)
-        edited = effect.own(events.JoinListChanged)
+        edited = effect.own(events.JoinListChanged, lambda one: one.edition > 0)
         if before is not None and edited is not None and edited.at >= before.at:
             yield from local_cause(edited, "its join list was edited")
 

@@ -140,6 +140,11 @@ def source_text(picture: Picture, belief: MemberBelief) -> str:
     """Where a member's list is from."""
     if belief.join_list_author is None:
         return "as configured"
+    if belief.witnessed_by:
+        times = belief.join_list_edition
+        return f"edited {counted(times, 'time')} since it is watched" if times else "as its configuration is read"
+    if not belief.join_list_edition:
+        return "as configured"
     return one_line(f"edition {belief.join_list_edition}, given to {picture.label_of(belief.join_list_author)}")
 
 

@@ -12,7 +12,14 @@ from syrupy.assertion import SnapshotAssertion
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data.events import DataMeasured
-from quarterdeck.backend.core.events import HeartbeatLate, LinkChanged, MemberStarted, ProcessKilled, Record
+from quarterdeck.backend.core.events import (
+    HeartbeatLate,
+    JoinListChanged,
+    LinkChanged,
+    MemberStarted,
+    ProcessKilled,
+    Record,
+)
 from quarterdeck.backend.core.partitions.events import MigrationDecided, MigrationStarted
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed, ReplicaMigrated
 from quarterdeck.backend.hazelcast.logs.reader import read_logs
@@ -26,6 +33,7 @@ from quarterdeck.backend.picture.text.formatting import clock_text
 from quarterdeck.backend.scenarios.format.reading import load_scenario
 from quarterdeck.backend.simulation.simulated_driver import simulate
 from quarterdeck.backend.training import demos
+from tests.app.fakes.fake_cluster import FakeCluster
 from tests.picture.played_scenarios import MemoryJournal
 
 SCRIPTS = Path(demos.__file__).parent / "scripts"
@@ -156,3 +164,21 @@ def test_decisions_and_a_line_a_second_for_what_comes_by_the_thousand() -> None:
     assert not any("as source" in one for one in kept)
     assert len(kept) < 100 < len(records)
     assert busy[0].text == "3 migrations begun, 3 done, 36 B, 16 calls of clients"
+
+
+def witnessed_lists(*editions: int) -> str:
+    """What is said of two witnessed members whose configurations are read, so many edits after each other."""
+    cluster = FakeCluster(("n1", "n2"))
+    for label in cluster.labels:
+        cluster.happen(label, MemberWitnessed(("client-protocol",), ("join-list",)))
+    for edition in editions:
+        for label in cluster.labels:
+            joined = tuple(cluster.address(one) for one in cluster.labels[: edition + 1])
+            cluster.happen(label, JoinListChanged(joined, edition, cluster.address(label)), after_us=20_000_000)
+    return told(folded(cluster.drain()).all)
+
+
+def test_a_configuration_that_is_read_is_no_edit_and_an_edit_has_no_author() -> None:
+    assert "n1, n2 look for others at 10.0.0.1:5701" in witnessed_lists(0)
+    assert "edit" not in witnessed_lists(0)
+    assert "the join list of n1, n2 was edited: 10.0.0.1:5701" in witnessed_lists(0, 1)

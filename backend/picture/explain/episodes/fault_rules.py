@@ -10,6 +10,9 @@ from quarterdeck.backend.picture.events.faults import condition_text, journal_te
 from quarterdeck.backend.picture.explain.episodes.episode import Episode
 from quarterdeck.backend.picture.explain.episodes.open_episodes import FORGIVEN_US, MOMENT_US, OpenEpisodes, Rule
 
+READ_US = 35_000_000
+"""The configuration of each witnessed member is read so often at least, at its own moment."""
+
 
 def _killed(known: OpenEpisodes, record: Record, event: events.ProcessKilled) -> Episode:
     latest = known.latest.get("kill")
@@ -43,13 +46,18 @@ def _link_changed(known: OpenEpisodes, record: Record, event: events.LinkChanged
 
 
 def _join_list_changed(known: OpenEpisodes, record: Record, event: events.JoinListChanged) -> Episode:
-    key = ("join list", event.author, event.edition, event.addresses)
-    episode = known.named(record, MOMENT_US, *key)
+    # A witnessed member shows its list and no author: an edit is seen at each of them when its configuration is read.
+    witnessed = record.uuid in known.witnessed
+    author = None if witnessed or not event.edition else event.author
+    key = ("join list", author, bool(event.edition) if witnessed else event.edition, event.addresses)
+    episode = known.named(record, READ_US if witnessed else MOMENT_US, *key)
     if episode is None:
         episode = known.begin("join-list", record)
         episode.note = ", ".join(map(known.label_of, event.addresses)) or "nobody"
-        episode.target = known.label_of(event.author)
-        episode.note += f" (edition {event.edition})"
+        episode.target = known.label_of(author) if author is not None else ""
+        episode.again = event.edition > 0
+        if author is not None:
+            episode.note += f" (edition {event.edition})"
         known.keyed[key] = episode
     return episode
 

@@ -86,6 +86,8 @@ class OpenEpisodes:
         """By member, the start or the merge with which it came."""
         self.claims: dict[str, Episode] = {}
         """By claimant, the episode of its latest claim."""
+        self.witnessed: set[str] = set()
+        """Incarnations of which a witness records."""
         self.incarnations: dict[str, str] = {}
         """By member, its latest incarnation."""
         self.touched: dict[str, Episode] = {}

@@ -99,6 +99,16 @@ def _merge(episode: Episode) -> str:
     return f"{who} {_verb(episode.subjects, 'merges', 'merge')} into the cluster of {episode.target}"
 
 
+def _join_list(episode: Episode) -> str:
+    """Say who edited the list of whom, where that is known; a list that was only read is no edit."""
+    whose = names(episode.tellers)
+    if episode.target:
+        return f"{episode.target} edits the join list of {whose}: {episode.note}"
+    if episode.again:
+        return f"the join list of {whose} was edited: {episode.note}"
+    return f"{whose} {_verb(episode.tellers, 'looks', 'look')} for others at {episode.note}"
+
+
 def _not_merging(episode: Episode) -> str:
     who = names(episode.subjects)
     if episode.since_us is not None:
@@ -146,7 +156,7 @@ HEADS: Mapping[EpisodeKind, Callable[[Episode], str]] = {
     "table": lambda episode: episode.note,
     "calls": _calls,
     "backups": _backups,
-    "join-list": lambda episode: f"{episode.target} edits the join list of {names(episode.tellers)}: {episode.note}",
+    "join-list": _join_list,
     "settings": lambda episode: f"settings of {names(episode.tellers)}: {episode.note}",
     "request": lambda episode: f"{episode.note} at {names(episode.tellers)}",
     "refusal": lambda episode: f"{names(episode.tellers)} refuses {names(episode.subjects)}: {episode.note}",

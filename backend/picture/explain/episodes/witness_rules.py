@@ -21,6 +21,7 @@ SOURCES: dict[Source, str] = {"logs": "their logs", "client-protocol": "what the
 
 def _witnessed(known: OpenEpisodes, record: Record, event: MemberWitnessed) -> Episode | None:
     label = record.member
+    known.witnessed.add(record.uuid)
     if known.incarnations.get(label) == record.uuid:
         return known.touched.get(label)
     again = label in known.incarnations
