@@ -103,11 +103,11 @@ SAMPLES: list[Event] = [
     witnessed.MemberWitnessed(("logs",), ("suspicions", "claims")),
     witnessed.OwnersTold((Holder(A, "u"),), (0, -1), "a61bc9", 17),
     witnessed.ReplicaMigrated(3, 1, None, B, True, 12_000, 54, 31),
-    witnessed.ConnectionChanged("merging", "Hazelcast instance is not ready yet!"),
+    witnessed.ConnectionChanged("merging", "it merges, for its process goes on"),
 ]
 
 
-UNTOLD = ("L", "L2", "u", "v", "cannot-merge")
+UNTOLD = ("L", "L2", "u", "v", "cannot-merge", "merging")
 """Names of lineages, lives and rules that a line leaves out or puts in words."""
 
 
