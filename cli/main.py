@@ -29,18 +29,18 @@ MODULES = {
     "campaign": "spark.campaign",
     "demo": "demo",
     "member": "member",
-    "config": "config",
+    "config": "settings",
     "map": "map.operations",
     "journal": "journal",
     "record": "record",
     "audit": "spark.audit",
     "pipeline": "spark.pipeline",
-    "plan": "plan.group",
+    "plan": "plan",
     "keys": "settings",
     "paths": "settings",
     "web": "web.command",
 }
-"""The module of each command, in the order of help."""
+"""The module of each command, in the order of help. It has a function of the command's name, or a `group` of commands."""
 
 COMPLETION = "_QUARTERDECK_COMPLETE"
 """What a shell sets that asks for completions: of all commands."""
@@ -49,8 +49,8 @@ DEFAULT = "console"
 """What is started when no command is given."""
 
 
-def app_with(modules: Iterable[str]) -> typer.Typer:
-    """Return the command line with the commands of these modules."""
+def app_with(names: Iterable[str]) -> typer.Typer:
+    """Return the command line with the commands of these names."""
     app = typer.Typer(
         name="quarterdeck",
         help="The operator's console for clusters whose oldest member leads.",
@@ -69,15 +69,19 @@ def app_with(modules: Iterable[str]) -> typer.Typer:
         """Print the version."""
         print(__version__)
 
-    for name in dict.fromkeys(modules):
-        _module(name).register(app)
+    for name in names:
+        module = _module(MODULES[name])
+        if (command := getattr(module, name, None)) is None:
+            app.add_typer(module.group, name=name)
+        else:
+            app.command(context_settings=getattr(module, "CONTEXT_SETTINGS", None))(command)
     return app
 
 
 @cache
 def whole_app() -> typer.Typer:
     """Return the command line with all commands."""
-    return app_with(MODULES.values())
+    return app_with(MODULES)
 
 
 def app_for(arguments: Sequence[str]) -> typer.Typer:
@@ -86,8 +90,8 @@ def app_for(arguments: Sequence[str]) -> typer.Typer:
         return app_with(())
     if COMPLETION not in os.environ and (not arguments or arguments[0] in MODULES):
         wanted = arguments[0] if arguments else DEFAULT
-        handed_on = [MODULES[DEFAULT]] if wanted == "web" else []  # options that it checks as the console does
-        return app_with([MODULES[wanted], *handed_on])
+        handed_on = [DEFAULT] if wanted == "web" else []  # options that it checks as the console does
+        return app_with([wanted, *handed_on])
     return whole_app()
 
 

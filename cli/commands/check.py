@@ -111,10 +111,6 @@ def check(
         raise typer.Exit(ExitCode.CHECK_FAILED)
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(check)
-
-
 def _repeat(file: Path, journal: Path | None, output: Format) -> None:
     import msgspec
 

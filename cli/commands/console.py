@@ -3,36 +3,52 @@
 from __future__ import annotations
 
 import gc
+import os
+import sys
+from collections.abc import Sequence
+from concurrent.futures import Future
+from contextlib import closing
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quarterdeck.cli.commands.new_cluster import CITIES, console_settings, has_terminal, open_new_cluster
-from quarterdeck.cli.commands.replay import Recording, ZoneOption, opened_recording
 from quarterdeck.cli.commands.run_options import (
     JournalOption,
     LogOption,
     NoJournalOption,
     ProcessesOption,
+    ZoneOption,
+    log_options,
+    new_run,
+    recording,
     write_log,
 )
+from quarterdeck.cli.commands.simulate import load
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
-from quarterdeck.cli.configuration.paths import console_state_file
+from quarterdeck.cli.configuration.paths import configuration_file, console_state_file
 from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 
 if TYPE_CHECKING:
-    from quarterdeck.backend.core.properties import PropertyValue, Settings
-from typing import TYPE_CHECKING
-
-from quarterdeck.cli.commands.simulate import load
-
-if TYPE_CHECKING:
+    from quarterdeck.app.actions.action import ViewName
+    from quarterdeck.app.console_state import ConsoleSettings
+    from quarterdeck.backend.clusters.cluster import Cluster
+    from quarterdeck.backend.clusters.local import LiveCluster
+    from quarterdeck.backend.clusters.recorded.log_cluster import LogCluster
+    from quarterdeck.backend.clusters.recorded.recorded_cluster import RecordedCluster
     from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCluster
+    from quarterdeck.backend.core.properties import PropertyValue, Settings
 
 
 HEADLESS_DEMO = "split"
+DEFAULT_SPEED = 1.0
+CLUSTER_NAME = "dev"
+CITIES = ("athens", "byzantium", "cyrene", "delphi", "euphesus")
+"""Labels of the first members, as in the scripted demos; those after them are called n6, n7 and so on."""
+WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
+"""What Textual's variable says when a web server runs the console."""
 
 
 class PresetName(StrEnum):
@@ -100,8 +116,16 @@ def console(
         if any((processes, properties, journal, log, write, connection.urls, replay and simulate)):
             problem = "--replay and --simulate start no members; leave out all that makes or reaches some"
             raise CommandFailed(ExitCode.BAD_INPUT, problem)
-        replayed = None if replay is None else Recording(replay, at, follow, zone)
-        open_run(replayed, simulate, seed, speed, writable=not read_only, theme=theme)
+        _require_terminal("see `quarterdeck journal cat` and `quarterdeck simulate`")
+        if replay is not None:
+            recorded, at_us = opened_recording(replay, at, zone, follow=follow)
+            with closing(recorded):
+                show(recorded, console_settings(theme), at_us=at_us)
+        else:
+            assert simulate is not None
+            with closing(simulated_cluster(simulate, seed, speed)) as simulated:
+                simulated.writable = not read_only
+                show(simulated, console_settings(theme))
         return
     if connection.urls:
         here_only = (processes, properties, journal, log)
@@ -133,72 +157,46 @@ def open_running_cluster(connection: ConnectionTarget, *, write: bool, theme: st
     """Open the console on the cluster that `connection` names; the cluster goes on when the console ends."""
     if write:
         connection.require_writable()
-    if not has_terminal():
-        raise CommandFailed(
-            ExitCode.BAD_INPUT, "no terminal here; see `quarterdeck cluster watch` and `cluster status`"
-        )
-    from quarterdeck.app.run import run_console
-    from quarterdeck.cli.configuration.opening import ProfileClusterOpener, open_cluster, wait_until_met
+    _require_terminal("see `quarterdeck cluster watch` and `cluster status`")
+    from quarterdeck.cli.configuration.opening import open_cluster, wait_until_met
 
     looks = console_settings(theme)
-    cluster = open_cluster(connection, write=write)
-    try:
+    with closing(open_cluster(connection, write=write)) as cluster:
         wait_until_met(cluster)
-        run_console(
-            cluster,
-            cluster.started,
-            cluster_opener=ProfileClusterOpener(write=write),
-            settings=looks,
-            state_file=console_state_file(),
-        )
-    finally:
-        cluster.close()
+        show(cluster, looks, cluster.started, write=write)
 
 
-def open_run(
-    replayed: Recording | None,
-    simulate: Path | None,
-    seed: int | None,
-    speed: float | None,
+def show(
+    cluster: Cluster,
+    looks: ConsoleSettings,
+    started: Future[None] | None = None,
     *,
-    writable: bool,
-    theme: str | None,
+    write: bool = False,
+    at_us: int | None = None,
+    view: ViewName | None = None,
 ) -> None:
-    """Open the console on the recording `replayed` or on the simulated run `simulate`.
-
-    Raises:
-        CommandFailed: It cannot be opened.
-    """
-    if not has_terminal():
-        raise CommandFailed(
-            ExitCode.BAD_INPUT, "no terminal here; see `quarterdeck journal cat` and `quarterdeck simulate`"
-        )
+    """Show `cluster` in the console, at the moment `at_us` of a recording; with `write` others may be opened for changes."""
     from quarterdeck.app.run import run_console
     from quarterdeck.cli.configuration.opening import ProfileClusterOpener
 
-    looks, cluster_opener, state = console_settings(theme), ProfileClusterOpener(write=False), console_state_file()
-    if replayed is not None:
-        recorded, at_us = opened_recording(replayed)
-        try:
-            run_console(recorded, cluster_opener=cluster_opener, settings=looks, state_file=state, at_us=at_us)
-        finally:
-            recorded.close()
-        return
-    assert simulate is not None
-    simulated = simulated_cluster(simulate, seed, speed)
-    simulated.writable = writable
-    try:
-        run_console(simulated, cluster_opener=cluster_opener, settings=looks, state_file=state)
-    finally:
-        simulated.close()
+    run_console(
+        cluster,
+        started,
+        cluster_opener=ProfileClusterOpener(write=write),
+        settings=looks,
+        state_file=console_state_file(),
+        at_us=at_us,
+        view=view,
+    )
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(console)
+def _require_terminal(instead: str) -> None:
+    if not has_terminal():
+        raise CommandFailed(ExitCode.BAD_INPUT, f"no terminal here; {instead}")
 
 
 def run_headless(journal: Path | None, *, wanted: bool) -> None:
-    """Run the demo `split` on live members, telling each step on stdout. Exits with 1 when it misses an expectation."""
+    """Run the demo `split` on live members and report each step on stdout. Exit with 1 when it misses an expectation."""
     from quarterdeck.cli.commands.demo import play, scenario_of
 
     gc.enable()  # nothing is painted that it could delay
@@ -229,9 +227,6 @@ def read_settings(properties: list[str], preset: PresetName) -> Settings:
         wanted[name.strip()] = value.strip()
     with failing_as(ExitCode.BAD_INPUT, BadProperty, about="--property"):
         return Settings.of(wanted, preset=preset.value)
-
-
-DEFAULT_SPEED = 1.0
 
 
 def simulated_cluster(file: Path, seed: int | None, speed: float | None) -> SimulatedCluster:
@@ -273,3 +268,84 @@ def copied_cluster(folder: Path, seed: int | None, speed: float | None) -> Simul
     with failing_as(ExitCode.BAD_INPUT, BadSpeed, about="--speed"):
         copy.set_speed(DEFAULT_SPEED if speed is None else speed)
     return copy
+
+
+def opened_recording(
+    path: Path, at: str | None = None, zone: str = "", *, follow: bool = False
+) -> tuple[RecordedCluster | LogCluster, int | None]:
+    """Return the run recorded at `path`, a journal or logs, and the moment `at` in it, in microseconds.
+
+    Raises:
+        CommandFailed: It cannot be opened.
+    """
+    from quarterdeck.backend.clusters.recorded.recorded_run import recorded_run
+    from quarterdeck.backend.journal.files import NoJournal
+    from quarterdeck.backend.picture.replay.moments import BadMoment, named_event, seconds_of
+
+    options = log_options(zone)
+    with failing_as(ExitCode.BAD_INPUT, NoJournal, OSError, about="--replay"):
+        cluster = recorded_run(path, options=options, follow=follow)
+        if at is None:
+            return cluster, None
+        with failing_as(ExitCode.BAD_INPUT, BadMoment, about="--at"):
+            event = named_event(at)
+            at_us = seconds_of(at) if event is None else cluster.moment_of(*event)
+        if at_us is None:
+            raise CommandFailed(ExitCode.BAD_INPUT, f"--at: there is no event {at} in the run {cluster.run}")
+        cluster.close()
+        return recorded_run(path, until_us=at_us, options=options, follow=follow), at_us
+
+
+def open_new_cluster(
+    labels: Sequence[str] = CITIES,
+    settings: Settings | None = None,
+    looks: ConsoleSettings | None = None,
+    journal: Path | None = None,
+    *,
+    wanted: bool = True,
+    processes: bool = False,
+    writable: bool = True,
+    view: ViewName | None = None,
+) -> None:
+    """Open the console on a new cluster in this process, or with `processes` in some of its own; recorded, if `wanted`."""
+    from quarterdeck.backend.clusters.starting_cluster import StartingCluster
+
+    with recording(journal, new_run(CLUSTER_NAME) if wanted else "", wanted=wanted) as writer:
+
+        def make() -> LiveCluster:
+            from quarterdeck.backend.clusters.local import LocalCluster, ProcessCluster
+
+            kind = ProcessCluster if processes else LocalCluster
+            return kind(labels, name=CLUSTER_NAME, settings=settings, journal=writer)
+
+        with closing(StartingCluster(labels, make, name=CLUSTER_NAME, writable=writable)) as cluster:
+            show(cluster, looks or console_settings(None), cluster.started, view=view)
+
+
+def console_settings(theme: str | None) -> ConsoleSettings:
+    """Return how the user wants the console; the `theme` of the command line goes before that of the file."""
+    from quarterdeck.app.console_state import ConsoleSettings
+    from quarterdeck.app.themes import NoSuchTheme, theme_called
+
+    settings = ConsoleSettings()
+    if configuration_file().exists():  # else nothing is imported to read it
+        from quarterdeck.backend.documents.yaml_document import BadDocument
+        from quarterdeck.cli.configuration.user_configuration import UserConfiguration
+
+        with failing_as(ExitCode.BAD_INPUT, BadDocument):
+            settings = UserConfiguration().console()
+    if theme is None:
+        return settings
+    with failing_as(ExitCode.BAD_INPUT, NoSuchTheme, about="--theme"):
+        return replace(settings, theme=theme_called(theme).name)
+
+
+def has_terminal() -> bool:
+    """Return whether there is a screen and a keyboard: stdout and stdin, or the page of a browser.
+
+    In a browser, a variable of Textual's own says so.
+    """
+    if os.environ.get("TEXTUAL_DRIVER") == WEB_DRIVER:
+        return True
+    streams = (sys.stdin, sys.stdout)
+    return os.environ.get("TERM") != "dumb" and all(stream is not None and stream.isatty() for stream in streams)

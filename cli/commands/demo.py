@@ -51,7 +51,7 @@ SeedOption = Annotated[int | None, typer.Option(help="Seed of a simulated run; 0
 @group.callback(invoke_without_command=True)
 def open_lessons(context: typer.Context) -> None:
     """Without a command, the lessons in the console; without a terminal, their list."""
-    from quarterdeck.cli.commands.new_cluster import has_terminal, open_new_cluster
+    from quarterdeck.cli.commands.console import has_terminal, open_new_cluster
 
     if context.invoked_subcommand is not None:
         return
@@ -188,10 +188,6 @@ def film(
     with failing_as(ExitCode.BAD_INPUT, OSError, about=f"--out: {out}"):
         out.write_text(drawn, encoding="utf-8")
     say(f"written to {out}")
-
-
-def register(app: typer.Typer) -> None:
-    app.add_typer(group, name="demo")
 
 
 def scenario_of(demo: str) -> Scenario:

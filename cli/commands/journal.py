@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quarterdeck.cli.commands.replay import ZoneOption, log_options
+from quarterdeck.cli.commands.run_options import ZoneOption, log_options
 from quarterdeck.cli.configuration.paths import journal_root
 from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say, write_rows
@@ -134,10 +134,6 @@ def import_logs(
     with failing_as(ExitCode.BAD_INPUT, NoLogs, NoJournal, RunExists, OSError):
         for told in import_run(path, out, options, follow=follow):
             say(told)
-
-
-def register(app: typer.Typer) -> None:
-    app.add_typer(group, name="journal")
 
 
 def _picture_at(journal: Journal, path: Path, at_us: int | None) -> Picture:

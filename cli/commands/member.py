@@ -108,10 +108,6 @@ def start(
         raise typer.Exit(end)
 
 
-def register(app: typer.Typer) -> None:
-    app.add_typer(group, name="member")
-
-
 def _property(text: str) -> Override:
     from quarterdeck.backend.service.configuration.sources import PROPERTY_PLACE, Override
 

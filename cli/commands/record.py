@@ -61,10 +61,6 @@ def record(
     say(f"recorded into {writer.directory}; see it with: quarterdeck console --replay {writer.directory}")
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(record)
-
-
 def _record(cluster: HazelcastCluster, writer: JournalWriter, stop: threading.Event, until: float | None) -> None:
     said: dict[str, str] = {}
     while not stop.wait(POLL_SECONDS) and (until is None or time.monotonic() < until):

@@ -1,4 +1,4 @@
-"""What commands share that run members: where the run is recorded, where the members log, and whether each is a process."""
+"""What commands share that run members or read their logs: where a run is recorded, where members log, how logs are read."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 from quarterdeck.cli.output import say
 
 if TYPE_CHECKING:
+    from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
     from quarterdeck.backend.journal.writer import JournalWriter
 
 JournalOption = Annotated[
@@ -36,6 +37,13 @@ LogOption = Annotated[
 
 ProcessesOption = Annotated[
     bool, typer.Option("--processes", help="Give every member a process of its own, so that a kill is a kill -9.")
+]
+
+ZoneOption = Annotated[
+    str,
+    typer.Option(
+        metavar="ZONE", help="The zone of times in logs that do not name one: Europe/Athens, +02:00, h4.log=+02:00."
+    ),
 ]
 
 
@@ -106,3 +114,17 @@ def _program() -> str:
     """Return what to type for `quarterdeck` here: its path when the shell would not find it."""
     started = Path(sys.argv[0])
     return str(started) if started.name == "quarterdeck" and shutil.which("quarterdeck") is None else "quarterdeck"
+
+
+def log_options(zone: str, run: str = "") -> LogOptions:
+    """Return what was said of logs.
+
+    Raises:
+        CommandFailed: The zone is none.
+    """
+    from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions, zone_of
+
+    options = LogOptions(run=run, zone=zone)
+    with failing_as(ExitCode.BAD_INPUT, ValueError, about="--zone"):
+        zone_of(options)
+    return options

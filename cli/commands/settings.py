@@ -1,12 +1,15 @@
-"""`quarterdeck keys` and `quarterdeck paths`: which key does what in the console, and where things are kept."""
+"""`quarterdeck keys`, `paths` and `config`: keys of the console, where things are kept, and configuration files of members."""
 
 from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from quarterdeck.cli.configuration.paths import APPLICATION, configuration_file, console_state_file, journal_root
 from quarterdeck.cli.exits import ExitCode, failing_as
-from quarterdeck.cli.output import Format, FormatOption, write_rows
+from quarterdeck.cli.output import Format, FormatOption, say, write_rows
 
 KEY_COLUMNS = ("action", "keys", "views", "group", "meaning", "changed", "words")
 
@@ -37,7 +40,28 @@ def paths(output: FormatOption = Format.TABLE) -> None:
     write_rows(({"what": what, "path": str(path)} for what, path in places.items()), ("what", "path"), output)
 
 
-def register(app: typer.Typer) -> None:
-    """Add both commands."""
-    app.command()(keys)
-    app.command()(paths)
+group = typer.Typer(help="Look at the configuration file of a member.", rich_markup_mode=None)
+
+
+@group.command("check")
+def check(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Its configuration, in Hazelcast's YAML.")],
+) -> None:
+    """Read files as a member reads the one that it is started with, and start nothing.
+
+    Exits with 2 when a member would not start with one: with file, line, field, and what to do. What it would only warn of is
+    told as well.
+    """
+    from quarterdeck.backend.live.security.tls import BadCertificate, Tls
+    from quarterdeck.backend.service.configuration.sources import BadConfiguration, check_file
+    from quarterdeck.backend.service.process.member_service import wire_security
+
+    for file in files:
+        with failing_as(ExitCode.BAD_INPUT, BadConfiguration, BadCertificate):
+            configuration = check_file(file)
+            tls = wire_security(configuration.security).tls
+            if tls is not None:
+                Tls(tls)
+        for warning in configuration.warnings:
+            say(f"warning: {warning}")
+        print(f"{file}: a member starts with it, as {configuration.label or configuration.address}")

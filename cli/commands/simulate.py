@@ -26,10 +26,6 @@ def simulate(
     report(simulated(load(file), file.stem, seed, journal), output)
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(simulate)
-
-
 def load(path: Path) -> Scenario:
     """Load the scenario in the file at `path`.
 

@@ -56,10 +56,6 @@ def swarm(
         raise typer.Exit(ExitCode.CHECK_FAILED)
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(swarm)
-
-
 def seed_range(text: str) -> range:
     """Return the seeds of ``FIRST:LAST`` or of one number alone.
 

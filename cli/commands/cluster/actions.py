@@ -133,14 +133,6 @@ def kill(connection: ConnectionTarget, name: Annotated[str, typer.Argument(help=
     _do(connection, lambda seen: _command_of(seen, f"kill {name}"))
 
 
-def register(group: typer.Typer) -> None:
-    group.add_typer(join_lists, name="join-list")
-    group.command()(state)
-    group.command()(fault)
-    group.command()(do)
-    group.command()(kill)
-
-
 def _command_of(seen: ObservedCluster, line: str) -> Command:
     """Return the command that `line` of the prompt stands for.
 

@@ -76,10 +76,6 @@ def fork(
     write_document(document, output)
 
 
-def register(group: typer.Typer) -> None:
-    group.command()(fork)
-
-
 def write_past(out: Path, name: str, records: list[Record]) -> str:
     """Put `records` into a journal in the folder; the name of its run."""
     import msgspec

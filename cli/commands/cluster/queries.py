@@ -368,12 +368,10 @@ def _state(belief: MemberBelief) -> str | None:
 
 
 group = typer.Typer(help="Look at a running cluster, and act on it.", rich_markup_mode=None)
-for query in (status, members, lists, suspicions, table, owner, migrations, why):
-    group.command()(query)
+for command in (
+    *(status, members, lists, suspicions, table, owner, migrations, why),
+    *(watch.watch, fork.fork, actions.state, actions.fault, actions.do, actions.kill),
+):
+    group.command()(command)
 group.command("why-not-merging")(why)
-for chapter in (actions, watch, fork):
-    chapter.register(group)
-
-
-def register(app: typer.Typer) -> None:
-    app.add_typer(group, name="cluster")
+group.add_typer(actions.join_lists, name="join-list")

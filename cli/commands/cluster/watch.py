@@ -51,10 +51,6 @@ def watch(
         cluster.close()
 
 
-def register(group: typer.Typer) -> None:
-    group.command()(watch)
-
-
 class RecordStream:
     """What a remote cluster tells; who is reached and who is not is said on stderr meanwhile."""
 

@@ -188,10 +188,6 @@ def run_script(
         raise typer.Exit(ExitCode.CHECK_FAILED)
 
 
-def register(app: typer.Typer) -> None:
-    app.add_typer(group, name="map")
-
-
 def once(
     operation: Operation,
     before: ScriptLoad,

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quarterdeck.cli.commands.spark.audit_report import ReportOption, reporting
-from quarterdeck.cli.commands.spark.failures import failing_without_spark
-from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.commands.run_options import ZoneOption, log_options
+from quarterdeck.cli.commands.spark.campaign import MasterOption, RemoteOption, failing_without_spark, require_one_spark
+from quarterdeck.cli.exits import ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
 
 if TYPE_CHECKING:
+    from quarterdeck.backend.pipeline.audit_lines import InputLines
     from quarterdeck.backend.pipeline.audit_result import AuditResult
 
 COLUMNS = ("severity", "rule", "run", "at_seconds", "members", "detail")
 LINES_OF_INCOMPLETE = 5
 LINES_OF_OBSERVATIONS = 20
+
+ReportOption = Annotated[
+    Path | None,
+    typer.Option("--report", metavar="FILE", help="Also write a report: a page.html, a text.md or a model.json."),
+]
 
 
 class FailOn(StrEnum):
@@ -42,17 +51,12 @@ def audit(
         float | None,
         typer.Option(metavar="SECONDS", help="How long undisturbed members may take to agree.", min=0),
     ] = None,
-    master: Annotated[str, typer.Option(metavar="URL", help="Spark's master; by default this machine.")] = "",
-    remote: Annotated[str, typer.Option(metavar="URL", help="A Spark Connect server, sc://HOST:PORT.")] = "",
+    master: MasterOption = "",
+    remote: RemoteOption = "",
     divide_above: Annotated[
         float, typer.Option(metavar="GB", help="On Spark, divide a greater run among several tasks.", min=0)
     ] = 2,
-    zone: Annotated[
-        str,
-        typer.Option(
-            metavar="ZONE", help="The zone of times in logs that do not name one: Europe/Athens, +02:00, h4.log=+02:00."
-        ),
-    ] = "",
+    zone: ZoneOption = "",
     fail_on: Annotated[
         FailOn, typer.Option(help="Exit with 1 for violations only, or also for observations of Hazelcast members.")
     ] = FailOn.VIOLATION,
@@ -63,17 +67,13 @@ def audit(
     import msgspec
 
     from quarterdeck.backend.hazelcast.logs.reader import NoLogs
-    from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions, zone_of
     from quarterdeck.backend.journal.files import NoJournal
     from quarterdeck.backend.pipeline import audit as pipeline
     from quarterdeck.backend.pipeline.commit import StoreRefused
     from quarterdeck.backend.pipeline.rules import UnknownRule
 
-    if master and remote:
-        raise CommandFailed(ExitCode.BAD_INPUT, "--master and --remote exclude each other; name one of them")
-    log_options = LogOptions(zone=zone)
-    with failing_as(ExitCode.BAD_INPUT, ValueError):
-        zone_of(log_options)
+    require_one_spark(master, remote)
+    options = log_options(zone)
     names = [name.strip() for name in rules.split(",") if name.strip()]
     bad = (NoJournal, NoLogs, UnknownRule, pipeline.OutputRefused, StoreRefused, OSError)
     with reporting(report) as write_report, failing_without_spark(*bad):
@@ -85,7 +85,7 @@ def audit(
             master=master,
             remote=remote,
             bound_us=None if bound is None else round(bound * 1_000_000),
-            log_options=log_options,
+            log_options=options,
             undivided_bytes=round(divide_above * (1 << 30)),
             then=write_report,
         )
@@ -98,6 +98,32 @@ def audit(
     _narrate(result, violations)
     if violations or (fail_on is FailOn.OBSERVATION and result.observations):
         raise typer.Exit(ExitCode.CHECK_FAILED)
+
+
+@contextmanager
+def reporting(file: Path | None) -> Iterator[Callable[[AuditResult, InputLines], None] | None]:
+    """Audit in the block, and call what it gives with the result and the lines; without a `file` there is nothing to call.
+
+    Raises `CommandFailed` before the block where the report could not be written anyway.
+    """
+    if file is None:
+        yield None
+        return
+    from quarterdeck.backend.pipeline.report.output import ReportRefused, check_destination, write_report
+    from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, needing_packages
+
+    with failing_as(ExitCode.BAD_INPUT, ReportRefused, PipelineMissing):
+        check_destination(file)
+        with needing_packages():
+            from quarterdeck.backend.pipeline.report.audit_report import report_on
+
+    def write(result: AuditResult, lines: InputLines) -> None:
+        report = report_on(lines, result)
+        with failing_as(ExitCode.BAD_INPUT, ReportRefused, OSError, about="--report"):
+            write_report(report, file)
+        say(f"report: {file}")
+
+    yield write
 
 
 def _narrate(result: AuditResult, violations: int) -> None:
@@ -139,7 +165,3 @@ def _headline(result: AuditResult, violations: int) -> str:
     judged = f"{len(result.rules)} of {len(result.rules) + unjudged} rules can be judged from {source}"
     verdict = counted(violations, "violation") if violations else "nothing contradicts the protocol"
     return f"{records} of {runs}: {verdict} ({judged}){observed}"
-
-
-def register(app: typer.Typer) -> None:
-    app.command()(audit)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from quarterdeck.cli.commands.spark.failures import failing_without_spark
 from quarterdeck.cli.commands.swarm import GREATEST_SEED, size_bounds
 from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
@@ -45,6 +44,28 @@ MasterOption = Annotated[
 RemoteOption = Annotated[
     str, typer.Option(metavar="URL", help="Run through this Spark Connect server: sc://HOST:15002.")
 ]
+
+
+@contextmanager
+def failing_without_spark(*bad_input: type[Exception]) -> Iterator[None]:
+    """End with one sentence and exit code 3 where Spark, its Java or what its executors need is missing or ends.
+
+    With code 2 the command ends where packages are missing here, and for `bad_input`.
+    """
+    from quarterdeck.backend.pipeline.spark.requirements import JavaMissing, PipelineMissing, SparkUnreachable
+
+    with (
+        failing_as(ExitCode.BAD_INPUT, PipelineMissing, *bad_input),
+        failing_as(ExitCode.UNREACHABLE, SparkUnreachable, JavaMissing),
+    ):
+        yield
+
+
+def require_one_spark(master: str, remote: str) -> None:
+    """Return unless both a master and a Spark Connect server are named. Raises `CommandFailed`."""
+    if master and remote:
+        raise CommandFailed(ExitCode.BAD_INPUT, "--master and --remote exclude each other; name one of them")
+
 
 group = typer.Typer(help="Run simulations by the hundred thousand on Spark.", rich_markup_mode=None)
 
@@ -85,8 +106,7 @@ def run(
 
     A run that raises, ends its process or never ends is a verdict like any other. Exits with 1 when a run failed.
     """
-    if master and remote:
-        raise CommandFailed(ExitCode.BAD_INPUT, "--remote: give either --master or --remote, not both")
+    require_one_spark(master, remote)
     numbers = _seeds(seeds)
     campaign = _campaign(scenario, members, sweep or [], budget, swarm=swarm)
     if "://" not in out:
@@ -96,10 +116,6 @@ def run(
     _print(summary, output)
     if summary.failed:
         raise typer.Exit(ExitCode.CHECK_FAILED)
-
-
-def register(app: typer.Typer) -> None:
-    app.add_typer(group, name="campaign")
 
 
 # What is to be run

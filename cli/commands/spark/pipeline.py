@@ -8,12 +8,17 @@ from typing import Annotated
 import typer
 
 from quarterdeck.cli.commands.spark import stream
-from quarterdeck.cli.commands.spark.campaign import MasterOption, RemoteOption
-from quarterdeck.cli.commands.spark.failures import failing_without_spark
+from quarterdeck.cli.commands.spark.campaign import (
+    MasterOption,
+    RemoteOption,
+    failing_without_spark,
+    require_one_spark,
+)
 from quarterdeck.cli.exits import CommandFailed, ExitCode
 from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
 
 group = typer.Typer(help="Tables, metrics and a running audit of journals, on Spark.", rich_markup_mode=None)
+group.command()(stream.stream)
 
 
 class By(StrEnum):
@@ -38,7 +43,7 @@ def make_tables(
     from quarterdeck.backend.pipeline.commit import StoreRefused
     from quarterdeck.backend.pipeline.spark.requirements import needing_packages
 
-    _one_of(master, remote)
+    require_one_spark(master, remote)
     with failing_without_spark(NoJournal, StoreRefused, OSError):
         with needing_packages():
             from quarterdeck.backend.pipeline.spark.session import spark_session
@@ -72,7 +77,7 @@ def print_metrics(
 
     if table and table not in TABLE_NAMES:
         raise CommandFailed(ExitCode.BAD_INPUT, f"--table: there is no {table!r}; one of {', '.join(TABLE_NAMES)}")
-    _one_of(master, remote)
+    require_one_spark(master, remote)
     with failing_without_spark(NoJournal, StoreRefused, OSError):
         measured = measure(paths, by.value, table, master=master, remote=remote)
     write_rows(
@@ -84,16 +89,6 @@ def print_metrics(
         say(f"there are more; these are the first {MAX_ROWS} rows")
     if measured.quarantined:
         say(f"{measured.quarantined} lines are not records and were left out")
-
-
-def register(app: typer.Typer) -> None:
-    stream.register(group)
-    app.add_typer(group, name="pipeline")
-
-
-def _one_of(master: str, remote: str) -> None:
-    if master and remote:
-        raise CommandFailed(ExitCode.BAD_INPUT, "--master and --remote: only one of them")
 
 
 def _short(value: object, output: Format) -> object:

@@ -80,10 +80,6 @@ def stream(
         raise typer.Exit(ExitCode.CHECK_FAILED)
 
 
-def register(group: typer.Typer) -> None:
-    group.command()(stream)
-
-
 @contextmanager
 def _ended_by_signals(stop: threading.Event) -> Iterator[None]:
     before = {number: signal.getsignal(number) for number in _SIGNALS}

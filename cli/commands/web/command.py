@@ -7,10 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from quarterdeck.cli.commands.new_cluster import console_settings
+from quarterdeck.cli.commands.console import console_settings
 from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 
 DEFAULT_PORT = 8321
+CONTEXT_SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 CONSOLE = (sys.executable, "-P", "-c", "from quarterdeck.cli.main import run; run()", "console")
 """How the console is started whatever the shell finds under `quarterdeck`, and whatever lies in the folder where one is (-P)."""
@@ -36,16 +37,12 @@ def web(
 
 def mode_options(context: typer.Context, *, write: bool) -> list[str]:
     """How the console is told what it may do. Raises what the console would say about its options, before a browser has to."""
-    from quarterdeck.cli.main import MODULES, app_with
+    from quarterdeck.cli.main import app_with
 
-    commands: Any = typer.main.get_command(app_with([MODULES["console"]]))
+    commands: Any = typer.main.get_command(app_with(["console"]))
     given = commands.commands["console"].make_context("console", list(context.args), parent=context.parent).params
     console_settings(given["theme"])
     if not write:
         return ["--read-only"]
     # A cluster that the console starts itself is there to be changed; one that runs elsewhere takes the word for it.
     return ["--write"] if given["connect"] or given["cluster"] else []
-
-
-def register(app: typer.Typer) -> None:
-    app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(web)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.cli.commands import new_cluster
+from quarterdeck.cli.commands import console
 from tests.cli.conftest import Quarterdeck
 
 
@@ -27,8 +27,8 @@ def test_without_a_command_the_lessons_open_or_are_listed_where_there_is_no_term
 ) -> None:
     assert quarterdeck("demo").stdout == quarterdeck("demo", "ls").stdout
     opened: list[dict[str, object]] = []
-    monkeypatch.setattr(new_cluster, "has_terminal", lambda: True)
-    monkeypatch.setattr(new_cluster, "open_new_cluster", lambda **how: opened.append(how))
+    monkeypatch.setattr(console, "has_terminal", lambda: True)
+    monkeypatch.setattr(console, "open_new_cluster", lambda **how: opened.append(how))
     assert quarterdeck("demo").stdout == ""
     assert opened == [{"view": "demos"}]
 

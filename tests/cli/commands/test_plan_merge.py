@@ -10,7 +10,7 @@ import typer
 from ruamel.yaml import YAML
 from typer.testing import CliRunner, Result
 
-from quarterdeck.cli.commands.plan import merge
+from quarterdeck.cli.commands import plan
 from quarterdeck.cli.exits import CommandFailed
 
 ATHENS: dict[str, Any] = {
@@ -28,10 +28,8 @@ DELPHI: dict[str, Any] = {
 
 
 def run(given: object, *options: str) -> Result:
-    plan = typer.Typer()
-    merge.register(plan)
     app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None)
-    app.add_typer(plan, name="plan")
+    app.add_typer(plan.group, name="plan")
     text = given if isinstance(given, str) else json.dumps(given)
     return CliRunner().invoke(app, ["plan", "merge", *options], input=text)
 

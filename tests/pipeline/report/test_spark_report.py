@@ -19,7 +19,7 @@ from quarterdeck.backend.pipeline.audit_result import AuditResult
 from quarterdeck.backend.pipeline.report.audit_report import report_on
 from quarterdeck.backend.pipeline.report.output import FORMATS, ReportRefused, check_destination, write_report
 from quarterdeck.backend.pipeline.report.rows import ReportLimits, Row
-from quarterdeck.cli.commands.spark.audit_report import reporting
+from quarterdeck.cli.commands.spark.audit import reporting
 from quarterdeck.cli.exits import CommandFailed
 from tests.pipeline.report.recorded_run import OLD_VERSION, RUN, everything, planted, written
 

@@ -12,8 +12,7 @@ from quarterdeck.backend.clusters.simulated.copied_run import SNAPSHOT_FILE, Bad
 from quarterdeck.backend.core.properties import SECOND_US, Settings
 from quarterdeck.backend.live.process.process_cluster import ProcessCluster
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.cli.commands.console import simulated_cluster
-from quarterdeck.cli.commands.replay import Recording, opened_recording
+from quarterdeck.cli.commands.console import opened_recording, simulated_cluster
 from quarterdeck.cli.exits import CommandFailed
 from tests.cli.conftest import Quarterdeck
 from tests.clusters.recorded.test_recorded_cluster import read
@@ -35,7 +34,7 @@ def test_a_running_cluster_is_copied_and_gone_on_with(quarterdeck: Quarterdeck, 
     assert told["not_told"] == {} and sorted(told["members"]) == ["n1", "n2"] and told["records"] > 5
     assert again.returncode == 2 and "exists already" in again.stderr
 
-    recorded, _ = opened_recording(Recording(out))
+    recorded, _ = opened_recording(out)
     assert len(read(recorded)) == told["records"] and recorded.run == told["run"]
 
     copy = simulated_cluster(out, None, None)

@@ -1,0 +1,110 @@
+"""`quarterdeck plan`: what a master would decide, worked out from stdin and without a cluster."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Annotated, cast
+
+import typer
+
+from quarterdeck.cli.exits import ExitCode, failing_as
+from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
+
+group = typer.Typer(help="Work out what a master would decide.", rich_markup_mode=None)
+
+
+@group.command()
+def disconnections(
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain",
+            help="Add the reasons: the conflicts that force the decision, and other choices that keep as many.",
+        ),
+    ] = False,
+    output: FormatOption = Format.JSON,
+) -> None:
+    """Read members and whom they suspect as JSON from stdin; print who would stay and who would be removed."""
+    from quarterdeck.backend.planning.disconnections import BadDisconnections, plan_disconnections, read_disconnections
+
+    with failing_as(ExitCode.BAD_INPUT, BadDisconnections, about="stdin"):
+        given = read_disconnections(sys.stdin.buffer.read())
+    for reporter, suspect in given.about_the_master():
+        say(
+            f"ignored: {reporter} suspects {suspect}; suspicions of and by the master are settled without this decision"
+        )
+    write_document(plan_disconnections(given, explain=explain), output)
+
+
+@group.command()
+def merge(
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Add the rules that were passed before one decided.")
+    ] = False,
+    output: FormatOption = Format.JSON,
+) -> None:
+    """Read what two masters say of their clusters as JSON from stdin; print which one merges into the other, and why."""
+    from quarterdeck.backend.planning.merge import BadMergeInput, plan_merge, read_meeting
+
+    with failing_as(ExitCode.BAD_INPUT, BadMergeInput, about="stdin"):
+        meeting = read_meeting(sys.stdin.buffer.read())
+    document = plan_merge(meeting, explain=explain)
+    if explain and output.is_flat:
+        passed = document.pop("passed")
+        assert isinstance(passed, dict)
+        document |= {f"passed {rule}": held for rule, held in passed.items()}
+    write_document(document, output)
+
+
+@group.command()
+def migrations(
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Add the target without cyclic migrations, and why each step is done.")
+    ] = False,
+    output: FormatOption = Format.JSON,
+) -> None:
+    """Read current and targeted replicas of a partition, or a list of such, as JSON from stdin; print the steps in order."""
+    from quarterdeck.backend.core.partitions.migration.migration_planner import cancelled
+    from quarterdeck.backend.planning.migrations import COLUMNS, BadMigrations, explained_plan, read_and_plan, steps_of
+
+    with failing_as(ExitCode.BAD_INPUT, BadMigrations, about="stdin"):
+        planned = read_and_plan(sys.stdin.buffer.read())
+    several = planned if isinstance(planned, list) else [planned]
+    for number, partition in enumerate(several, start=1):
+        if kept := cancelled(partition.target, partition.plan):
+            about = f"[{number}]: " if isinstance(planned, list) else ""
+            say(
+                f"{about}cancelled: {', '.join(kept)} would have to pass their places on in a circle, so they keep them"
+            )
+    if explain:
+        if isinstance(planned, list):
+            write_rows(map(explained_plan, several), ("steps", "target_after_cycle_fix", "why"), output)
+        else:
+            write_document(explained_plan(planned), output)
+    elif not isinstance(planned, list):
+        write_rows(steps_of(planned), COLUMNS, output)
+    elif output.is_flat:
+        numbered = (
+            {"row": number, **step} for number, partition in enumerate(several, start=1) for step in steps_of(partition)
+        )
+        write_rows(numbered, ("row", *COLUMNS), output)
+    else:
+        # A format that is not flat prints whatever a row is: here the list of a partition's steps.
+        write_rows(cast("Iterable[Mapping[str, object]]", map(steps_of, several)), (), output)
+
+
+@group.command()
+def rebalance(
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Add what each member holds at each index, and which partitions were lost."),
+    ] = False,
+    output: FormatOption = Format.JSON,
+) -> None:
+    """Read members and the table of partitions as JSON from stdin; print the table that the master would aim at."""
+    from quarterdeck.backend.planning.rebalance import BadRebalance, plan_rebalance, read_rebalance
+
+    with failing_as(ExitCode.BAD_INPUT, BadRebalance, about="stdin"):
+        given = read_rebalance(sys.stdin.buffer.read())
+    write_document(plan_rebalance(given, explain=explain), output)

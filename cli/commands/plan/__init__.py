@@ -1,1 +1,0 @@
-"""`quarterdeck plan`: what a master would decide. It is computed from a description on standard input."""
