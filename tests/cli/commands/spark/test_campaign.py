@@ -29,7 +29,7 @@ HEARTBEAT = "hazelcast.max.no.heartbeat.seconds"
         ((*SEEDS, "--swarm", "--sweep", f"{HEARTBEAT}=4,4"), f"--sweep: {HEARTBEAT} has a value twice"),
         ((*SEEDS, "--swarm", "--sweep", f"{HEARTBEAT}=soon"), "'soon' is not a number of seconds"),
         ((*SEEDS, "--swarm", "--sweep", "hazelcast.heartbeat=1"), "there is no such property"),
-        ((*SEEDS, "--swarm", "--master", "local", "--remote", "sc://a"), "give either --master or --remote, not both"),
+        ((*SEEDS, "--swarm", "--master", "local", "--remote", "sc://a"), "--master and --remote exclude each other"),
     ],
 )
 def test_bad_input_is_one_line(
