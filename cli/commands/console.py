@@ -26,7 +26,7 @@ from quarterdeck.cli.commands.run_options import (
     recording,
     write_log,
 )
-from quarterdeck.cli.commands.simulate import load
+from quarterdeck.cli.commands.simulate import load, play, scenario_of
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.paths import configuration_file, console_state_file
 from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
@@ -197,8 +197,6 @@ def _require_terminal(instead: str) -> None:
 
 def run_headless(journal: Path | None, *, wanted: bool) -> None:
     """Run the demo `split` on live members and report each step on stdout. Exit with 1 when it misses an expectation."""
-    from quarterdeck.cli.commands.demo import play, scenario_of
-
     gc.enable()  # nothing is painted that it could delay
     print(f"No terminal here: running the demo `{HEADLESS_DEMO}` on a live cluster without a screen.", flush=True)
     outcome = play(scenario_of(HEADLESS_DEMO), HEADLESS_DEMO, lambda line: print(line, flush=True), journal, wanted)

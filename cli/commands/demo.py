@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,7 +19,7 @@ from quarterdeck.cli.commands.run_options import (
     recording,
     write_log,
 )
-from quarterdeck.cli.commands.simulate import load, report, simulated
+from quarterdeck.cli.commands.simulate import play, report, scenario_of, simulated
 from quarterdeck.cli.configuration.paths import console_state_file
 from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, ResultFormatOption, say, write_result, write_rows
@@ -27,7 +27,6 @@ from quarterdeck.cli.output import Format, FormatOption, ResultFormatOption, say
 if TYPE_CHECKING:
     from quarterdeck.backend.core.commands.commands import Command
     from quarterdeck.backend.scenarios.format.scenario import Scenario
-    from quarterdeck.backend.scenarios.outcome import Outcome
     from quarterdeck.backend.training.results import DemoSummary
 
 group = typer.Typer(help="Scripted demos: list them, run them, learn with them.", rich_markup_mode=None)
@@ -188,45 +187,6 @@ def film(
     with failing_as(ExitCode.BAD_INPUT, OSError, about=f"--out: {out}"):
         out.write_text(drawn, encoding="utf-8")
     say(f"written to {out}")
-
-
-def scenario_of(demo: str) -> Scenario:
-    """Return the built-in demo of this name, or else the scenario in this file.
-
-    Raises:
-        CommandFailed: It is neither.
-    """
-    from quarterdeck.backend.training.demos import UnknownDemo, demo_names, load_demo
-
-    path = Path(demo)
-    if demo not in demo_names() and (path.suffix or path.exists()):
-        return load(path)
-    with failing_as(ExitCode.BAD_INPUT, UnknownDemo):
-        return load_demo(demo)
-
-
-def play(
-    scenario: Scenario,
-    name: str,
-    narrate: Callable[[str], None],
-    journal: Path | None,
-    wanted: bool,
-    *,
-    processes: bool = False,
-) -> Outcome:
-    """Run `scenario` on live members, telling `narrate` each step and what every member believes after it.
-
-    With `processes`, every member is a process of its own.
-    """
-    from quarterdeck.backend.clusters.local import LocalCluster, ProcessCluster
-    from quarterdeck.backend.training.runner import CommandTimedOut, OnlySimulated, run_live
-
-    with (
-        failing_as(ExitCode.BAD_INPUT, OnlySimulated),
-        recording(journal, new_run(name), wanted=wanted) as writer,
-        failing_as(ExitCode.UNREACHABLE, OSError, CommandTimedOut, about="the live cluster failed"),
-    ):
-        return run_live(scenario, narrate, writer, kind=ProcessCluster if processes else LocalCluster)
 
 
 def _check_kind(simulate: bool, seed: int | None, live_only: Sequence[tuple[str, bool]]) -> None:

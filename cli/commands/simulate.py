@@ -1,13 +1,14 @@
-"""`quarterdeck simulate`: one scenario under one seed, in simulated time."""
+"""`quarterdeck simulate`: one scenario under one seed, in simulated time; and how commands find scenarios and run them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quarterdeck.cli.commands.run_options import JournalOption, recording
+from quarterdeck.cli.commands.run_options import JournalOption, new_run, recording
 from quarterdeck.cli.exits import ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, write_result
 
@@ -36,6 +37,45 @@ def load(path: Path) -> Scenario:
 
     with failing_as(ExitCode.BAD_INPUT, BadScenario):
         return load_scenario(path)
+
+
+def scenario_of(demo: str) -> Scenario:
+    """Return the built-in demo of this name, or else the scenario in this file.
+
+    Raises:
+        CommandFailed: It is neither.
+    """
+    from quarterdeck.backend.training.demos import UnknownDemo, demo_names, load_demo
+
+    path = Path(demo)
+    if demo not in demo_names() and (path.suffix or path.exists()):
+        return load(path)
+    with failing_as(ExitCode.BAD_INPUT, UnknownDemo):
+        return load_demo(demo)
+
+
+def play(
+    scenario: Scenario,
+    name: str,
+    narrate: Callable[[str], None],
+    journal: Path | None,
+    wanted: bool,
+    *,
+    processes: bool = False,
+) -> Outcome:
+    """Run `scenario` on live members, telling `narrate` each step and what every member believes after it.
+
+    With `processes`, every member is a process of its own.
+    """
+    from quarterdeck.backend.clusters.local import LocalCluster, ProcessCluster
+    from quarterdeck.backend.training.runner import CommandTimedOut, OnlySimulated, run_live
+
+    with (
+        failing_as(ExitCode.BAD_INPUT, OnlySimulated),
+        recording(journal, new_run(name), wanted=wanted) as writer,
+        failing_as(ExitCode.UNREACHABLE, OSError, CommandTimedOut, about="the live cluster failed"),
+    ):
+        return run_live(scenario, narrate, writer, kind=ProcessCluster if processes else LocalCluster)
 
 
 def simulated(scenario: Scenario, name: str, seed: int, journal: Path | None) -> Outcome:
