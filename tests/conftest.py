@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -31,12 +30,6 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput") and not config.option.collectonly:
         config.pluginmanager.register(Leftovers(config.rootpath))
         config.pluginmanager.register(CpuBudget())
-
-
-def pytest_collection_finish() -> None:
-    """Let the garbage collector pass over modules and thousands of tests, which stay: each pass would look at all of them."""
-    gc.collect()
-    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -9,8 +9,11 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.invariants.acknowledged_writes import NoLostWrite
 from quarterdeck.backend.invariants.convergence import Convergence
+from quarterdeck.backend.invariants.data.acknowledged_writes import NoLostWrite
+from quarterdeck.backend.invariants.data.holder_losses import HolderLosses
+from quarterdeck.backend.invariants.data.linearizability import JudgedWrites, Linearizability
+from quarterdeck.backend.invariants.data.undivided_clusters import UndividedClusters
 from quarterdeck.backend.invariants.incarnations import RunIncarnations
 from quarterdeck.backend.invariants.invariant import Invariant, Rule, Violation, WorkShare, key_of
 from quarterdeck.backend.invariants.list_views import (
@@ -83,15 +86,19 @@ class InvariantChecker:
         """
         self._incarnations = RunIncarnations()
         self.tables = PartitionTables(self._incarnations)
-        self.writes = NoLostWrite(self.tables)
-        every = (*membership_invariants(self._incarnations), *partition_invariants(self.tables), self.writes)
+        losses = HolderLosses(self.tables)
+        clusters = UndividedClusters(self.tables, losses)
+        self.writes = NoLostWrite(self.tables, losses)
+        self.operations = Linearizability(self.tables, losses, clusters)
+        of_data = self.writes, self.operations
+        every = (*membership_invariants(self._incarnations), *partition_invariants(self.tables), *of_data)
         self.invariants: tuple[Invariant, ...] = tuple(one for one in every if names is None or one.name in names)
         if names is not None and Convergence.name in names:
             self.invariants += (Convergence(self.tables, convergence_us),)
         self.violations: list[Violation] = []
         rules: dict[type, list[Rule]] = {}
         # What is known of the incarnations comes first, then the tables: invariants rely on it.
-        context = (self._incarnations.rules(), self.tables.rules())
+        context = (self._incarnations.rules(), self.tables.rules(), losses.rules(), clusters.rules())
         self.context: frozenset[type] = frozenset().union(*context)
         """The kinds of events from which all invariants know what they share."""
         for several in (*context, *(_of_share(invariant, share) for invariant in self.invariants)):
@@ -108,6 +115,13 @@ class InvariantChecker:
         for rule in self._rules.get(type(record.event), ()):
             if found := rule(record, record.event):
                 self.violations.append(found)
+
+    def judged_writes(self) -> JudgedWrites:
+        """How much of what was written was judged so far."""
+        acknowledged = self.operations.acknowledged()
+        return JudgedWrites(
+            acknowledged, self.writes.survived(), acknowledged - self.operations.judged() - self.operations.found()
+        )
 
     def conclude(self, at_us: int, bound_us: int) -> Conclusion:
         """Return the verdict at `at_us`. It changes nothing, so the run may go on and be concluded again.

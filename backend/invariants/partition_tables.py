@@ -95,7 +95,7 @@ class PartitionTables:
         """Called when a division has ended."""
         self._roots: dict[str, str] = {}
         self._gone: set[str] = set()
-        self._bringing: dict[str, str] = {}
+        self.bringing: dict[str, str] = {}
         """The incarnations that bring entries along from the cluster that they have left, with their labels."""
 
     def rules(self) -> Mapping[type, Callable[[Record, Any], None]]:
@@ -330,7 +330,7 @@ class PartitionTables:
 
     def _look_whether_one(self) -> None:
         """End the division if nothing is left of it: one list holds all who live, and their data is safe."""
-        if not self.division or self._bringing:
+        if not self.division or self.bringing:
             return
         alive = {incarnation.uuid: incarnation for incarnation in self.alive()}
         view = next((one.view for one in alive.values()), None)
@@ -359,21 +359,21 @@ class PartitionTables:
         self._notice()
         self._divide(f"{record.member} merges into another cluster")
         if event.brings_entries is not False:
-            self._bringing[event.next_uuid] = record.member
+            self.bringing[event.next_uuid] = record.member
         self._end(record.uuid)
 
     def _brought(self, record: Record, event: EntriesMerged) -> None:
-        self._bringing.pop(record.uuid, None)
+        self.bringing.pop(record.uuid, None)
         self._look_whether_one()
 
     def _kill(self, record: Record, event: ProcessKilled) -> None:
         # Also what would have become of it, had it not been killed while it merged.
-        self._bringing = {uuid: label for uuid, label in self._bringing.items() if label != event.target}
+        self.bringing = {uuid: label for uuid, label in self.bringing.items() if label != event.target}
         incarnation = self.incarnations.by_label.get(event.target)
         self._end(incarnation.uuid if incarnation is not None else "")
 
     def _end(self, uuid: str) -> None:
         self._notice()
         self._gone.add(uuid)
-        self._bringing.pop(uuid, None)
+        self.bringing.pop(uuid, None)
         self._look_whether_one()

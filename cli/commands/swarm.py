@@ -111,7 +111,7 @@ def run(seeds: range, sizes: tuple[int, int], jobs: int, shrink: Path | None, ou
 
 def summary(seeds: range, sizes: tuple[int, int], done: list[Trial], failed: list[Trial]) -> dict[str, object]:
     """Return what is printed; equal seeds give equal summaries."""
-    from quarterdeck.backend.invariants.acknowledged_writes import together
+    from quarterdeck.backend.invariants.data.linearizability import together
     from quarterdeck.backend.simulation.swarm_testing.trial import VERDICTS
 
     counts = Counter(trial.verdict for trial in done)

@@ -8,11 +8,9 @@ from time import monotonic
 from typing import Any
 
 import pytest
-from textual import pilot, strip
+from textual import pilot
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
-from textual.pilot import Pilot
-from textual.screen import Screen
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -31,46 +29,6 @@ def style_sheets_parsed_once() -> Iterator[None]:
         patch.setattr(Stylesheet, "_parse_rules", parse_once)
         yield
 
-
-@pytest.fixture(scope="package", autouse=True)
-def screens_drawn_when_a_pilot_pauses() -> Iterator[None]:
-    """Let a screen that has no terminal be drawn whenever a pilot pauses, and not at each step between two pauses.
-
-    Every state at which a test looks is drawn, so a widget that cannot paint it fails the test. Drawing was half of the CPU.
-    """
-    draw, pause = Screen._compositor_refresh, Pilot.pause
-
-    def note(screen: Screen[object]) -> None:
-        if screen is not screen.app.screen or not screen.app.is_headless:
-            draw(screen)
-            return
-        screen._dirty_widgets.clear()  # what of them is to be drawn is known to the compositor
-        screen.app._update_mouse_over(screen)
-
-    async def pause_and_draw(controller: Pilot[object], delay: float | None = None) -> None:
-        await pause(controller, delay)
-        with controller.app._context():
-            draw(controller.app.screen)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Screen, "_compositor_refresh", note)
-        patch.setattr(Pilot, "pause", pause_and_draw)
-        patch.setattr(strip, "FIFOCache", lambda _: FORGETFUL)
-        yield
-
-
-class ForgetfulCache:
-    """A cache that keeps nothing. Each line on a screen comes with seven caches, which cost more than they save."""
-
-    def get(self, _: object, default: object = None) -> object:
-        """Return `default`: nothing is kept."""
-        return default
-
-    def __setitem__(self, _: object, value: object) -> None:
-        pass
-
-
-FORGETFUL = ForgetfulCache()
 
 SOON_SECONDS = 1 / 50
 """A timer that is due so soon belongs to what a key has begun, such as painting the screen."""

@@ -41,8 +41,11 @@ def partition_count(state: MemberState) -> int:
 def on_map_answer(state: MemberState, now: int, sender: Address, answer: MapAnswer) -> None:
     """Apply the owner's answer: it has done the call, or says to ask again.
 
-    What waits behind the call is sent at the next tick, which is due at once.
+    A member that is on the list no more is not believed: what it has done its own cluster has, and not this one. What waits
+    behind the call is sent at the next tick, which is due at once.
     """
+    if sender != state.address and sender not in state.peers:
+        return
     queue = state.data.queues.get(answer.partition)
     in_flight = queue.in_flight if queue is not None else None
     if queue is None or in_flight is None or answer.caller != state.uuid or answer.number != in_flight.number:

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct, structs
 from pyspark.sql import SparkSession
 
-from quarterdeck.backend.invariants.acknowledged_writes import JudgedWrites, together
+from quarterdeck.backend.invariants.data.linearizability import JudgedWrites, together
 from quarterdeck.backend.pipeline.campaign.comparison import VariantResult, compare_variants
 from quarterdeck.backend.pipeline.campaign.failures import MAX_SIGNATURES, Failure, count_failures, investigate
 from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun, expected_seconds, in_order

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 from msgspec import Struct
 
-from quarterdeck.backend.invariants.acknowledged_writes import JudgedWrites
+from quarterdeck.backend.invariants.data.linearizability import JudgedWrites
 
 RunVerdict = Literal["ok", "violation", "no-convergence", "expectation", "crash", "timeout", "died", "unknown"]
 VERDICTS: tuple[RunVerdict, ...] = get_args(RunVerdict)

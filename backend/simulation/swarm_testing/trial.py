@@ -26,8 +26,8 @@ from quarterdeck.backend.core.commands.commands import (
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.invariants import Violation
-from quarterdeck.backend.invariants.acknowledged_writes import JudgedWrites
 from quarterdeck.backend.invariants.convergence_bounds import convergence_bound_us, table_bound_us
+from quarterdeck.backend.invariants.data.linearizability import JudgedWrites
 from quarterdeck.backend.invariants.partition_tables import PartitionTables
 from quarterdeck.backend.scenarios.data_expectations import why_not_balanced
 from quarterdeck.backend.scenarios.expectations import running
@@ -176,7 +176,7 @@ class _TrialRun:
                 self._check_data()
             if self._verdict != "ok" or self._run_state.invariant_checker.violations or not self._uses_data:
                 return
-            if writes.judged().survived:
+            if writes.survived():
                 return
             holding = {tables.label(uuid) for row in tables.newest.values() for uuid in row.holders if uuid}
             more = proving_steps(self._driver.world, self._scenario, holding, self._seed, proofs)
@@ -216,7 +216,7 @@ class _TrialRun:
             converged_seconds=None if self._converged_us is None else round(self._converged_us / SECOND_US, 3),
             bound_seconds=round(self._bound_us / SECOND_US, 3),
             fingerprint=world.fingerprint(),
-            writes=self._run_state.invariant_checker.writes.judged(),
+            writes=self._run_state.invariant_checker.judged_writes(),
             added=tuple(self._added),
         )
 

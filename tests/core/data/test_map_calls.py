@@ -291,6 +291,19 @@ def test_answers_to_another_life_are_not_heeded() -> None:
     assert call not in network.answers
 
 
+def test_the_answer_of_a_member_that_is_on_the_list_no_more_is_not_believed() -> None:
+    """An owner that was cut off counts a write as done once its backups are off its own list; here nobody has it."""
+    network = MapNetwork("ABC", ["AC"])
+    write = network.call("B", Put("m", "k", b"v"))
+    peers, owner = network.states["B"].peers, network.states["A"].address
+    former = peers.pop(owner)
+    network.receive("B", "A", MapAnswer(network.states["B"].uuid, 0, 1, (Answer(),), ""))
+    assert write not in network.answers
+    peers[owner] = former
+    network.receive("B", "A", MapAnswer(network.states["B"].uuid, 0, 1, (Answer(),), ""))
+    assert network.answers[write] == Answer()
+
+
 def test_the_answer_to_an_earlier_call_does_not_end_this_one() -> None:
     network = MapNetwork("AB", ["A"])
     network.put("B", "k", "v")

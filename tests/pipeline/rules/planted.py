@@ -35,7 +35,16 @@ from tests.invariants.test_membership_invariants import (
     removes,
     suspects,
 )
-from tests.invariants.test_partition_invariants import ARRANGED, decided, finished, started, table
+from tests.invariants.test_partition_invariants import (
+    ARRANGED,
+    WRITTEN,
+    answered,
+    asked,
+    decided,
+    finished,
+    started,
+    table,
+)
 
 LONG_US = 1_000 * SECOND_US
 """Whatever is owed has been owed for too long by then."""
@@ -117,6 +126,12 @@ PLANTED: dict[str, Planted] = {
         *(*CLAIMED_FROM_FOUR, installed(D, 4, A, B, C, D)),
         # Whoever goes the other way goes back in version and age, and to a lineage that no claim gave it.
         companions=("version", "lineage", "age order"),
+    ),
+    "two puts that found the same": planted(
+        "linearizability",
+        *WRITTEN,
+        *(asked(A, 1, "put", "x"), asked(C, 1, "put", "y")),
+        *(answered(A, 1, "put", "two"), answered(C, 1, "put", "two")),
     ),
     "a list that never came": _owed("view agreement", LONG_US, A_REMOVED_C, installed(B, 4, A, B)),
     "a suspicion that never ends": _owed(

@@ -2,23 +2,19 @@
 
 Each key is a register. A read may find what a write put there unless another write that was acknowledged, or read, before the
 read began has certainly replaced it since. Whether a write that ended with a problem was done is open, until it is read.
-
-How much a run has proven is counted: writes that were acknowledged, and those among them that could have been lost, as a holder
-of their partition went or the partition moved, and were found again.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf
 
-from msgspec import Struct
-
 from quarterdeck.backend.core.data.events import CallFinished, CallStarted
-from quarterdeck.backend.core.events import MemberMerging, MemberStopped, ProcessKilled, Record
-from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost, TableChanged
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
+from quarterdeck.backend.invariants.data.holder_losses import HolderLosses
 from quarterdeck.backend.invariants.invariant import Invariant, Rule, Violation
 from quarterdeck.backend.invariants.partition_tables import PartitionTables
 
@@ -60,7 +56,6 @@ class Register:
     writes: list[Write] = field(default_factory=lambda: [Write(None, None, -inf, -inf)])
     """In the order in which they began."""
     by_value: dict[str | None, list[Write]] = field(init=False)
-    partition: int | None = None
     problem: str = ""
     """How the latest read ended, if it could not be done."""
 
@@ -76,7 +71,6 @@ class Register:
 
     def finish(self, record: Record, event: CallFinished, call: OpenCall, now: int, lost_at: float) -> Violation | None:
         """End a call and judge its answer. What was written until `lost_at` may be lost."""
-        self.partition = event.partition
         if event.operation == "get":
             self.problem = event.problem
         if call.write is not None:
@@ -134,22 +128,6 @@ class Register:
         return None
 
 
-class JudgedWrites(Struct, frozen=True):
-    """What was judged of the writes of a run."""
-
-    acknowledged: int
-    survived: int
-    """Those that could have been lost, as a holder of their partition went or the partition moved, and were found again."""
-    unjudged: int
-    """Those that may be lost, as members were divided or more of them lost at once than there were backups."""
-
-
-def together(judged: Iterable[JudgedWrites]) -> JudgedWrites:
-    """Add up what was judged in several runs."""
-    counts = [(one.acknowledged, one.survived, one.unjudged) for one in judged]
-    return JudgedWrites(*map(sum, zip(*counts, strict=True))) if counts else JudgedWrites(0, 0, 0)
-
-
 class NoLostWrite(Invariant):
     """A write that was acknowledged is read back, as long as no more members were lost at once than there are backups.
 
@@ -160,35 +138,15 @@ class NoLostWrite(Invariant):
     name = "no lost write"
     divided_by = "entry"
 
-    def __init__(self, tables: PartitionTables) -> None:
+    def __init__(self, tables: PartitionTables, losses: HolderLosses) -> None:
         self._tables = tables
-        self._clock = 0
+        self._losses = losses
         self._registers: dict[Key, Register] = defaultdict(Register)
         self._calls: dict[tuple[str, int, Key], OpenCall] = {}
         """By incarnation, number and what is asked for, the calls that are under way."""
-        self._replicas: dict[int, int] = {}
-        """By partition, its replicas when all data was safe last, or when it was arranged."""
-        self._lost: dict[int, set[str]] = defaultdict(set)
-        """By partition, the holders that have gone since."""
-        self._excused: dict[int, list[int]] = defaultdict(list)
-        """By partition, when everything that was written may have been lost."""
-        self._reunited_at: float = -inf
-        """When the members became one cluster again. What was written before may be lost."""
-        self._at_risk: dict[int, int] = {}
-        """By partition, when a holder of it went or it moved last."""
-        tables.before_change.append(self._look_whether_safe)
-        tables.reunited.append(self._begin_anew)
 
     def rules(self) -> Mapping[type, Rule]:
-        return {
-            CallStarted: self._begin,
-            CallFinished: self._finish,
-            PartitionLost: self._lose,
-            TableChanged: self._move,
-            ProcessKilled: self._gone,
-            MemberStopped: self._gone,
-            MemberMerging: self._gone,
-        }
+        return {CallStarted: self._begin, CallFinished: self._finish, PartitionLost: self._lose}
 
     def written(self) -> list[Key]:
         """List every map and key that a client wanted to write, in the order of their first use."""
@@ -206,97 +164,41 @@ class NoLostWrite(Invariant):
 
     def excused(self) -> list[tuple[int, int]]:
         """Return the partitions that lost as many holders as they had replicas, each with how often that happened."""
-        return [(partition, len(times)) for partition, times in self._excused.items()]
+        return [(partition, len(times)) for partition, times in self._losses.excused.items()]
 
     def why_uncertain(self) -> str:
         """Why not everything can be judged; empty when all can."""
         if self._tables.divided:
             return self._tables.divided
-        if self._excused:
-            return f"partition {min(self._excused)} lost all its holders before its data was safe again"
+        if excused := self._losses.excused:
+            return f"partition {min(excused)} lost all its holders before its data was safe again"
         return ""
 
-    def judged(self) -> JudgedWrites:
-        """How much of what was written was judged so far."""
-        acknowledged = survived = unjudged = 0
-        for register in self._registers.values():
-            lost_at = inf if self._tables.division else self._lost_at(register.partition)
-            for write in register.writes:
-                if write.record is not None and write.done < inf:
-                    acknowledged += 1
-                    survived += write.survived
-                    unjudged += write.began <= lost_at and not write.survived
-        return JudgedWrites(acknowledged, survived, unjudged)
-
-    # What becomes of the holders
-
-    def _lost_at(self, partition: int | None) -> float:
-        """Whatever was written to the partition until then may be lost."""
-        excused = () if partition is None else self._excused.get(partition, ())
-        return max(self._reunited_at, max(excused, default=-inf))
-
-    def _begin_anew(self) -> None:
-        self._reunited_at = self._clock
-        self._lost.clear()
-        self._look_whether_safe()
-
-    def _move(self, record: Record, event: TableChanged) -> None:
-        self._clock += 1
-        table = self._tables.by_incarnation[record.uuid]
-        for partition, before in table.before.items():
-            row = table.rows[partition]
-            if before is not None and before.replicas:
-                if before.holders != row.holders:
-                    self._at_risk[partition] = self._clock
-            elif event.cause == "arranged":
-                # Empty, and so in step. Whoever does not know yet that a member is gone may give it partitions.
-                self._replicas[partition] = row.replicas
-                self._lost[partition] = {uuid for uuid in row.holders if uuid and self._tables.is_gone(uuid)}
-
-    def _look_whether_safe(self) -> None:
-        if self._tables.in_use and not self._tables.why_not_safe():
-            self._lost.clear()
-            self._replicas = {partition: row.replicas for partition, row in self._tables.newest.items()}
-
-    def _gone(self, record: Record, event: ProcessKilled | MemberStopped | MemberMerging) -> None:
-        self._clock += 1
-        uuid = record.uuid
-        if isinstance(event, ProcessKilled):
-            incarnation = self._tables.incarnations.by_label.get(event.target)
-            uuid = incarnation.uuid if incarnation else ""
-        for partition, row in self._tables.newest.items():
-            if uuid in row.holders:
-                self._at_risk[partition] = self._clock
-                lost = self._lost[partition]
-                lost.add(uuid)
-                if len(lost) >= self._replicas.get(partition, 1):
-                    self._excused[partition].append(self._clock)
+    def survived(self) -> int:
+        """How many writes could have been lost, as a holder of their partition went or the partition moved, and were found."""
+        return sum(write.survived for register in self._registers.values() for write in register.writes)
 
     def _lose(self, record: Record, event: PartitionLost) -> Violation | None:
         if event.lost_backups < ALL_LOST or self._tables.division:
             return None
-        lost, replicas = self._lost[event.partition], self._replicas.get(event.partition, 1)
+        lost, replicas = self._losses.lost[event.partition], self._losses.replicas.get(event.partition, 1)
         if len(lost) >= replicas:
             return None
         text = f"partition {event.partition} had {replicas} replicas, lost {len(lost)} of them, and is lost"
         return Violation(self.name, text, (record,))
 
-    # Calls
-
     def _begin(self, record: Record, event: CallStarted) -> None:
-        self._clock += 1
-        key = event.map, event.key
-        write = None if event.operation == "get" else self._registers[key].begin(record, event, self._clock)
-        self._calls[record.uuid, event.call, key] = OpenCall(key, self._clock, write)
+        key, now = (event.map, event.key), self._losses.clock
+        write = None if event.operation == "get" else self._registers[key].begin(record, event, now)
+        self._calls[record.uuid, event.call, key] = OpenCall(key, now, write)
 
     def _finish(self, record: Record, event: CallFinished) -> Violation | None:
-        self._clock += 1
         call = self._calls.pop((record.uuid, event.call, (event.map, event.key)), None)
         if call is None:
             return None
-        lost_at = inf if self._tables.division else self._lost_at(event.partition)
+        lost_at = inf if self._tables.division else self._losses.lost_at(event.partition)
         register = self._registers[call.key]
-        found = register.finish(record, event, call, self._clock, lost_at)
+        found = register.finish(record, event, call, self._losses.clock, lost_at)
         if found is None and not event.problem:
-            register.count_survivor(event, call, self._at_risk.get(event.partition, 0), lost_at)
+            register.count_survivor(event, call, self._losses.at_risk.get(event.partition, 0), lost_at)
         return found

@@ -1,0 +1,97 @@
+"""Which partitions lost as many holders as they had replicas, so that what was written to them before may be lost.
+
+The replicas of a partition count from when all data was safe last: until then a holder that went is not replaced for certain.
+`clock` counts calls and changes of the holders; what was asked for at 3 was asked for before what was at 5.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from math import inf
+from typing import Any
+
+from quarterdeck.backend.core.data.events import CallFinished, CallStarted
+from quarterdeck.backend.core.events import MemberMerging, MemberStopped, ProcessKilled, Record
+from quarterdeck.backend.core.partitions.events import TableChanged
+from quarterdeck.backend.invariants.partition_tables import PartitionTables
+
+
+class HolderLosses:
+    """What became of the holders of each partition. `tables` must be shown each record before."""
+
+    def __init__(self, tables: PartitionTables) -> None:
+        self._tables = tables
+        self.clock = 0
+        self.replicas: dict[int, int] = {}
+        """By partition, its replicas when all data was safe last, or when it was arranged."""
+        self.lost: dict[int, set[str]] = defaultdict(set)
+        """By partition, the holders that have gone since."""
+        self.excused: dict[int, list[int]] = defaultdict(list)
+        """By partition, when everything that was written may have been lost."""
+        self.at_risk: dict[int, int] = {}
+        """By partition, when a holder of it went or it moved last."""
+        self._reunited_at: float = -inf
+        """When the members became one cluster again. What was written before may be lost."""
+        tables.before_change.append(self._look_whether_safe)
+        tables.reunited.append(self._begin_anew)
+
+    def rules(self) -> Mapping[type, Callable[[Record, Any], None]]:
+        """Return what is learnt from each kind of event."""
+        return {
+            CallStarted: self._tick,
+            CallFinished: self._tick,
+            TableChanged: self._move,
+            ProcessKilled: self._gone,
+            MemberStopped: self._gone,
+            MemberMerging: self._gone,
+        }
+
+    def lost_at(self, partition: int | None) -> float:
+        """Return when everything that was written to the partition may have been lost last, by a division or its holders."""
+        return max(self._reunited_at, self.excused_at(partition))
+
+    def excused_at(self, partition: int | None) -> float:
+        """Return when the partition last lost as many holders as it had replicas."""
+        excused = () if partition is None else self.excused.get(partition, ())
+        return max(excused, default=-inf)
+
+    def _tick(self, record: Record, event: CallStarted | CallFinished) -> None:
+        self.clock += 1
+
+    def _begin_anew(self) -> None:
+        self._reunited_at = self.clock
+        self.lost.clear()
+        self._look_whether_safe()
+
+    def _move(self, record: Record, event: TableChanged) -> None:
+        self.clock += 1
+        table = self._tables.by_incarnation[record.uuid]
+        for partition, before in table.before.items():
+            row = table.rows[partition]
+            if before is not None and before.replicas:
+                if before.holders != row.holders:
+                    self.at_risk[partition] = self.clock
+            elif event.cause == "arranged":
+                # Empty, and so in step. Whoever does not know yet that a member is gone may give it partitions.
+                self.replicas[partition] = row.replicas
+                self.lost[partition] = {uuid for uuid in row.holders if uuid and self._tables.is_gone(uuid)}
+
+    def _look_whether_safe(self) -> None:
+        if self._tables.in_use and not self._tables.why_not_safe():
+            self.lost.clear()
+            self.replicas = {partition: row.replicas for partition, row in self._tables.newest.items()}
+
+    def _gone(self, record: Record, event: ProcessKilled | MemberStopped | MemberMerging) -> None:
+        self.clock += 1
+        uuid = record.uuid
+        if isinstance(event, ProcessKilled):
+            incarnation = self._tables.incarnations.by_label.get(event.target)
+            uuid = incarnation.uuid if incarnation else ""
+        for partition, row in self._tables.newest.items():
+            if uuid in row.holders:
+                self.at_risk[partition] = self.clock
+                lost = self.lost[partition]
+                lost.add(uuid)
+                if len(lost) >= self.replicas.get(partition, 1):
+                    self.excused[partition].append(self.clock)

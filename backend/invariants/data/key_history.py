@@ -1,0 +1,248 @@
+"""The operations on one key, judged piece by piece, as soon as nothing is under way in an undivided cluster.
+
+An operation is known if it began and was answered in one stretch (`undivided_clusters`). Every other write is uncertain: it may
+have been done once, at any later time, in any cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from msgspec import Struct
+
+from quarterdeck.backend.core.data.events import CallFinished, CallStarted
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.invariants.data.linearization_search import (
+    EMPTY,
+    UNKNOWN,
+    KnownOperation,
+    RegisterState,
+    SearchGivenUp,
+    UncertainWrite,
+    states_after,
+    values_of,
+)
+from quarterdeck.backend.invariants.data.undivided_clusters import UndividedStretch
+
+
+class Contradiction(Struct, frozen=True):
+    """An answer that no order of the operations explains; what the key may have held, and the last operation before."""
+
+    record: Record
+    held: list[str | None]
+    before: Record | None
+
+
+@dataclass(slots=True, eq=False)
+class KeyRegister:
+    """A key in one stretch."""
+
+    stretch: UndividedStretch
+    began: int
+    states: frozenset[RegisterState]
+    unseen: list[KnownOperation]
+    """Acknowledged writes that nothing has looked at since."""
+    under_way: int = 0
+    piece: list[tuple[KnownOperation, Record]] = field(default_factory=list)
+    """What was answered since nothing was under way last."""
+    latest: Record | None = None
+    """The last operation that was judged."""
+
+
+@dataclass(slots=True, eq=False)
+class OperationUnderWay:
+    """An operation that is not answered yet."""
+
+    began: int
+    writes: bool
+    value: str | None
+    register: KeyRegister | None
+    """Of the stretch in which it was asked for, if there was one."""
+    is_uncertain: bool = False
+
+
+class KeyHistory:
+    """What was done with one key. Times are those of `HolderLosses.clock`; what began until `excused_at` may be lost."""
+
+    __slots__ = (
+        *("acknowledged", "doubtful", "found", "given_up", "judged"),
+        *("operations", "partition", "registers", "uncertain", "written_at"),
+    )
+
+    def __init__(self) -> None:
+        self.operations: dict[tuple[str, int], OperationUnderWay] = {}
+        """Those under way, by the incarnation that was asked and the number of its call."""
+        self.uncertain: list[UncertainWrite] = []
+        self.registers: list[KeyRegister] = []
+        self.partition: int | None = None
+        self.written_at = 0
+        """When a write began last in any stretch."""
+        self.acknowledged = 0
+        self.judged = 0
+        """Acknowledged writes that a later operation had to find, or what replaced them, and has."""
+        self.doubtful: dict[str | None, float] = {}
+        """The values of other acknowledged writes, with the time of their answers."""
+        self.found = 0
+        """How many of those a later operation has found all the same."""
+        self.given_up = 0
+
+    def begin(
+        self, record: Record, event: CallStarted, now: int, stretch: UndividedStretch | None, excused_at: float
+    ) -> Contradiction | None:
+        """Note an operation that is asked for in `stretch`, and judge what was waiting for nothing else to be under way."""
+        contradiction = None
+        register = None
+        if stretch is not None:
+            register, contradiction = self._register(stretch, now, excused_at)
+            contradiction = contradiction or self._judge(register)
+            register.under_way += 1
+        writes = event.operation != "get"
+        value = event.value if event.operation == "put" else None
+        operation = self.operations[record.uuid, event.call] = OperationUnderWay(now, writes, value, register)
+        if register is None:
+            self._doubt(operation)
+        elif writes:
+            self.written_at = now
+        return contradiction
+
+    def finish(
+        self, record: Record, event: CallFinished, now: int, stretch: UndividedStretch | None, excused_at: float
+    ) -> Contradiction | None:
+        """Note an answer that comes in `stretch`, and judge if nothing else is under way."""
+        operation = self.operations.get((record.uuid, event.call))
+        if operation is None:
+            return None
+        self.partition = event.partition
+        contradiction = None
+        if stretch is not None and operation.register is not None and operation.register.stretch is not stretch:
+            _, contradiction = self._register(stretch, now, excused_at)  # it may go on there
+        del self.operations[record.uuid, event.call]
+        found = event.value if event.found else None
+        if found is not None and self.doubtful.get(found, now) < operation.began:
+            del self.doubtful[found]
+            self.found += 1
+        register = operation.register
+        is_known = (
+            register is not None and register.stretch is stretch and min(register.began, operation.began) > excused_at
+        )
+        if operation.writes and not event.problem:
+            self.acknowledged += 1
+            if not is_known:
+                self.doubtful[operation.value] = now
+        if register is None:
+            return contradiction
+        register.under_way -= 1
+        if is_known and not event.problem:
+            known = KnownOperation(operation.began, now, found, operation.writes, operation.value)
+            register.piece.append((known, record))
+        elif not event.untouched:
+            self._doubt(operation)
+        return contradiction or self._judge(register)
+
+    def lose_caller(self, uuid: str, call: int) -> None:
+        """Note that an operation will not be answered, since the member that was asked has ended."""
+        operation = self.operations.pop((uuid, call))
+        self._doubt(operation)
+        if operation.register is not None:
+            operation.register.under_way -= 1
+
+    def _doubt(self, operation: OperationUnderWay) -> None:
+        if operation.writes and not operation.is_uncertain:
+            operation.is_uncertain = True
+            self.uncertain.append(UncertainWrite(operation.began, operation.value))
+
+    def _register(
+        self, stretch: UndividedStretch, now: int, excused_at: float
+    ) -> tuple[KeyRegister, Contradiction | None]:
+        """Return the register of the stretch, and what judging those of earlier ones shows when it is new."""
+        for register in self.registers:
+            if register.stretch is stretch and register.began > excused_at:
+                return register, None
+        ended = [one for one in self.registers if one.stretch.is_over or one.stretch is stretch]
+        carried = self._carried(stretch, excused_at)
+        register = KeyRegister(stretch, now, EMPTY if stretch.began == 0 and excused_at < 0 else UNKNOWN, [])
+        going_on = [] if carried is None else self._going_on(carried, register)
+        for operation in self.operations.values():
+            if operation.register in ended:
+                self._doubt(operation)
+        found = [self._judge(one, is_over=True) for one in ended if not going_on or one is not carried]
+        if carried is not None:
+            register.states, register.latest = carried.states, carried.latest
+            register.unseen, carried.unseen = carried.unseen, []
+            register.piece, carried.piece = carried.piece, []
+        for one in ended:
+            self._forget(one.unseen)
+            one.unseen = []
+            if not self._is_untouched_since(one) or (going_on and one is carried):
+                self.registers.remove(one)
+        self.registers.append(register)
+        return register, next(filter(None, found), None)
+
+    def _going_on(self, before: KeyRegister, register: KeyRegister) -> list[OperationUnderWay]:
+        """Let operations that were asked for in a stretch before go on in a side of the division that all of it was in."""
+        going_on = [
+            operation
+            for (uuid, _), operation in self.operations.items()
+            if operation.register is before and not operation.is_uncertain and uuid in register.stretch.members
+        ]
+        for operation in going_on:
+            operation.register = register
+        register.under_way = len(going_on)
+        return going_on
+
+    def _carried(self, stretch: UndividedStretch, excused_at: float) -> KeyRegister | None:
+        """Return the register of a stretch before, if its value must still be there: no stretch has seen a write since."""
+        earlier = set(stretch.earlier(self.partition))
+        for register in reversed(self.registers):
+            if register.stretch in earlier and register.began > excused_at and self._is_untouched_since(register):
+                return register
+        return None
+
+    def _is_untouched_since(self, register: KeyRegister) -> bool:
+        return register.stretch.is_over and self.written_at <= register.stretch.over_at
+
+    def _forget(self, writes: Iterable[KnownOperation]) -> None:
+        """Note that nothing is certain any more of these acknowledged writes."""
+        self.doubtful.update((write.value, write.ended) for write in writes)
+
+    def _judge(self, register: KeyRegister, *, is_over: bool = False) -> Contradiction | None:
+        """Judge what was answered, if nothing is under way that may explain it. An answer that cannot be is forgotten."""
+        if not register.piece or (register.under_way and not is_over):
+            return None
+        piece, register.piece = register.piece, []
+        before, register.states = register.states, UNKNOWN
+        latest, register.latest = register.latest, piece[-1][1]
+        unseen, register.unseen = register.unseen, []
+        written = [known for known, _ in piece if known.writes]
+        try:
+            states = states_after([known for known, _ in piece], self.uncertain, before)
+        except SearchGivenUp:
+            self.given_up += 1
+            self._forget((*unseen, *written))
+            return None
+        if not states:
+            return next(self._contradictions(piece, before, latest), None)
+        register.states = states
+        if {state.done for state in states}.isdisjoint(state.done for state in before):
+            self._forget(unseen)  # what was found may have been written before and after them
+            unseen = []
+        unseen += written
+        looked_at = max(known.began for known, _ in piece)
+        register.unseen = [write for write in unseen if write.ended > looked_at]
+        self.judged += len(unseen) - len(register.unseen)
+        return None
+
+    def _contradictions(
+        self, piece: list[tuple[KnownOperation, Record]], before: frozenset[RegisterState], latest: Record | None
+    ) -> Iterator[Contradiction]:
+        """Yield the first answer that nothing explains, when those that came later are not known yet."""
+        states = before
+        for count in range(1, len(piece) + 1):
+            later = [UncertainWrite(known.began, known.value) for known, _ in piece[count:] if known.writes]
+            after = states_after([known for known, _ in piece[:count]], [*self.uncertain, *later], before)
+            if not after:
+                yield Contradiction(
+                    piece[count - 1][1], values_of(states), piece[count - 2][1] if count > 1 else latest
+                )
+            states = after

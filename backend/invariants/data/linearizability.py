@@ -1,0 +1,119 @@
+"""In an undivided cluster the operations on a key are linearizable, and what a division does not touch is still there after it.
+
+How much of a run that proves is counted: acknowledged writes are judged when a later operation has looked at what they left.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from quarterdeck.backend.core.data.events import CallFinished, CallStarted
+from quarterdeck.backend.core.events import MemberMerging, MemberStopped, ProcessKilled, Record
+from quarterdeck.backend.invariants.data.acknowledged_writes import Key
+from quarterdeck.backend.invariants.data.holder_losses import HolderLosses
+from quarterdeck.backend.invariants.data.key_history import Contradiction, KeyHistory
+from quarterdeck.backend.invariants.data.undivided_clusters import UndividedClusters
+from quarterdeck.backend.invariants.invariant import Invariant, Rule, Violation
+from quarterdeck.backend.invariants.partition_tables import PartitionTables
+
+
+class Linearizability(Invariant):
+    """In an undivided cluster, operations on one key look as if done one by one, each between its call and its answer.
+
+    A cluster is undivided while all members are one, and so is each side of a division that has settled. What a division leaves
+    untouched is still there after it, if no member ended and no merge policy discards it.
+    """
+
+    name = "linearizability"
+    divided_by = "entry"
+
+    def __init__(self, tables: PartitionTables, losses: HolderLosses, clusters: UndividedClusters) -> None:
+        self._incarnations = tables.incarnations
+        self._losses = losses
+        self._clusters = clusters
+        self._histories: dict[Key, KeyHistory] = defaultdict(KeyHistory)
+        self._under_way: dict[str, dict[tuple[Key, int], None]] = defaultdict(dict)
+        """By incarnation, the keys and calls that it has not answered."""
+
+    def rules(self) -> Mapping[type, Rule]:
+        return {
+            CallStarted: self._begin,
+            CallFinished: self._finish,
+            ProcessKilled: self._kill,
+            MemberStopped: self._end,
+            MemberMerging: self._end,
+        }
+
+    def acknowledged(self) -> int:
+        """How many writes were acknowledged."""
+        return sum(history.acknowledged for history in self._histories.values())
+
+    def judged(self) -> int:
+        """How many of the acknowledged writes are judged: a later operation has looked at what they left."""
+        return sum(history.judged for history in self._histories.values())
+
+    def found(self) -> int:
+        """How many of the others a later operation has found all the same."""
+        return sum(history.found for history in self._histories.values())
+
+    def given_up(self) -> int:
+        """How many times the search for an order was given up."""
+        return sum(history.given_up for history in self._histories.values())
+
+    def _begin(self, record: Record, event: CallStarted) -> Violation | None:
+        key = event.map, event.key
+        self._under_way[record.uuid][key, event.call] = None
+        stretch = self._clusters.of(record.uuid)
+        history = self._histories[key]
+        excused_at = self._losses.excused_at(history.partition)
+        return _violation(history.begin(record, event, self._losses.clock, stretch, excused_at))
+
+    def _finish(self, record: Record, event: CallFinished) -> Violation | None:
+        key = event.map, event.key
+        self._under_way[record.uuid].pop((key, event.call), None)
+        stretch = self._clusters.of(record.uuid)
+        excused_at = self._losses.excused_at(event.partition)
+        return _violation(self._histories[key].finish(record, event, self._losses.clock, stretch, excused_at))
+
+    def _kill(self, record: Record, event: ProcessKilled) -> None:
+        if (incarnation := self._incarnations.by_label.get(event.target)) is not None:
+            self._lose(incarnation.uuid)
+
+    def _end(self, record: Record, event: MemberStopped | MemberMerging) -> None:
+        self._lose(record.uuid)
+
+    def _lose(self, uuid: str) -> None:
+        for key, call in self._under_way.pop(uuid, ()):
+            self._histories[key].lose_caller(uuid, call)
+
+
+class JudgedWrites(Struct, frozen=True):
+    """What was judged of the writes of a run."""
+
+    acknowledged: int
+    survived: int
+    """Those that could have been lost, as a holder of their partition went or the partition moved, and were found again."""
+    unjudged: int
+    """Those of which the run cannot tell whether they survived: members were divided, too many were lost, or nothing looked."""
+
+
+def together(judged: Iterable[JudgedWrites]) -> JudgedWrites:
+    """Add up what was judged in several runs."""
+    counts = [(one.acknowledged, one.survived, one.unjudged) for one in judged]
+    return JudgedWrites(*map(sum, zip(*counts, strict=True))) if counts else JudgedWrites(0, 0, 0)
+
+
+def _violation(contradiction: Contradiction | None) -> Violation | None:
+    """Put an answer that cannot be into words."""
+    if contradiction is None:
+        return None
+    record, before = contradiction.record, contradiction.before
+    event = record.event
+    assert isinstance(event, CallFinished)
+    held = " or ".join("nothing" if value is None else repr(value) for value in contradiction.held)
+    found = repr(event.value) if event.found else "nothing"
+    text = f"{record.member} found {found} for {event.key} of {event.map}, where there can only have been {held}"
+    return Violation(Linearizability.name, text, (record,) if before is None else (before, record))

@@ -1,0 +1,131 @@
+"""Whether operations on one key can have been done one by one, each between its beginning and its end, as their answers say.
+
+It is the search of Wing and Gong with Lowe's memory of the states that were tried, as in Porcupine, for a register: a write
+answers what was there before. A write whose answer is not known may have been done once, at any time after it began, or never.
+The search goes on from the states that earlier operations may have left, so a long history is judged piece by piece, wherever
+nothing is under way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple, cast
+
+ANYTHING = object()
+"""The value of a register of which nothing is known."""
+
+MOST_STATES = 2_000
+"""So many states are tried; then the search is given up."""
+
+
+class KnownOperation(NamedTuple):
+    """An operation that was answered. Times only say what ended before what began."""
+
+    began: float
+    ended: float
+    found: str | None
+    """What it read, or what was there before it wrote; None where nothing was."""
+    writes: bool
+    value: str | None = None
+    """What it left there if it writes; None for a remove."""
+
+
+class UncertainWrite(NamedTuple):
+    """A write that may have been done once since it began, or never."""
+
+    began: float
+    value: str | None
+
+
+class RegisterState(NamedTuple):
+    """What a register may hold, and which uncertain writes were done for that: a bit for each, by its place."""
+
+    value: object
+    """A text, None for nothing, or `ANYTHING`."""
+    done: int = 0
+
+
+UNKNOWN = frozenset((RegisterState(ANYTHING),))
+EMPTY = frozenset((RegisterState(None),))
+
+
+class SearchGivenUp(Exception):
+    """Too many states would have to be tried."""
+
+
+def states_after(
+    operations: Sequence[KnownOperation],
+    uncertain: Sequence[UncertainWrite],
+    before: Collection[RegisterState],
+    most: int = MOST_STATES,
+) -> frozenset[RegisterState]:
+    """Return the states that the register may have after all `operations`; none when they are not linearizable.
+
+    Nothing else may be under way before the first of them and after the last. `uncertain` may grow between calls at its end.
+    Raises `SearchGivenUp` after `most` states.
+    """
+    if len(operations) == 1:
+        return frozenset(
+            after for state in before for after in _after(operations[0], operations[0].ended, state, uncertain)
+        )
+    ordered = sorted(operations)
+    everything = (1 << len(ordered)) - 1
+    tried = {(0, state) for state in before}
+    to_try = list(tried)
+    ends: set[RegisterState] = set()
+    while to_try:
+        placed, state = to_try.pop()
+        if placed == everything:
+            ends.add(state)
+            continue
+        possible = list(_next_operations(ordered, placed))
+        # What leaves the register as it is may come at once: nothing later gets harder by that.
+        at_once = [place for place in possible if _changes_nothing(ordered[place], state)]
+        until = min(ordered[place].ended for place in possible)
+        for place in at_once[:1] or possible:
+            for after in _after(ordered[place], until, state, uncertain):
+                step = placed | 1 << place, after
+                if step not in tried:
+                    if len(tried) >= most:
+                        raise SearchGivenUp
+                    tried.add(step)
+                    to_try.append(step)
+    return frozenset(ends)
+
+
+def _next_operations(ordered: Sequence[KnownOperation], placed: int) -> Iterator[int]:
+    """Yield the places of the operations that may come next: those that began before any other of the rest ended."""
+    place = (~placed & (placed + 1)).bit_length() - 1
+    first_end = ordered[place].ended
+    while place < len(ordered) and ordered[place].began < first_end:
+        if not placed >> place & 1:
+            first_end = min(first_end, ordered[place].ended)
+            yield place
+        place += 1
+
+
+def _changes_nothing(operation: KnownOperation, state: RegisterState) -> bool:
+    return operation.found == state.value and (not operation.writes or operation.value == operation.found)
+
+
+def _after(
+    operation: KnownOperation, until: float, state: RegisterState, uncertain: Sequence[UncertainWrite]
+) -> Iterator[RegisterState]:
+    """Yield the states after the operation: at once if it found what is there, else after an uncertain write of what it found.
+
+    Uncertain writes that nothing finds change nothing, so no others need be tried. `until`: when something has ended that is
+    not done yet, before which such a write must have begun.
+    """
+    value = operation.value if operation.writes else operation.found
+    if state.value is ANYTHING or state.value == operation.found:
+        yield RegisterState(value, state.done)
+        return
+    for place, write in enumerate(uncertain):
+        if write.value == operation.found and not state.done >> place & 1 and write.began < until:
+            yield RegisterState(value, state.done | 1 << place)
+
+
+def values_of(states: Collection[RegisterState]) -> list[str | None]:
+    """Return what the register may hold, in a stable order; nothing when it may hold anything."""
+    known = {cast("str | None", state.value) for state in states if state.value is not ANYTHING}
+    return sorted(known, key=lambda value: (value is not None, value or ""))

@@ -1,0 +1,263 @@
+"""Which members are one undivided cluster, and since when: in such a stretch its data is one register for each key.
+
+While nothing divides the members, all of them are one. In a division those are one whose list is the same at all on it, with
+one table that names no others, until a list leaves one of them off, they merge, or too many of them end.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from quarterdeck.backend.core.data.events import EntriesMerged
+from quarterdeck.backend.core.events import ListInstalled, MemberMerging, MemberStopped, ProcessKilled, Record
+from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
+from quarterdeck.backend.invariants.data.holder_losses import HolderLosses
+from quarterdeck.backend.invariants.incarnations import IncarnationHistory
+from quarterdeck.backend.invariants.partition_tables import PartitionRow, PartitionTables
+
+
+class UndividedStretch:
+    """A time in which some members are one undivided cluster."""
+
+    __slots__ = ("before", "began", "is_over", "kept", "losses_left", "members", "over_at")
+
+    def __init__(
+        self, began: int, members: set[str], before: UndividedStretch | None, kept: frozenset[int] = frozenset()
+    ) -> None:
+        self.began = began
+        """When, on the clock of calls (`HolderLosses.clock`)."""
+        self.members = members
+        """The members of a side of a division; nothing is said of them while nothing is divided."""
+        self.before = before
+        """The stretch whose values are still there where nothing was written since."""
+        self.kept = kept
+        """The partitions for which that is so."""
+        self.is_over = False
+        self.over_at = 0
+        self.losses_left = 0
+        """So many members of a side may end before data may be lost."""
+
+    def earlier(self, partition: int | None) -> Iterator[UndividedStretch]:
+        """Yield the stretches whose values of a partition are still there in this one, where nothing was written since."""
+        stretch = self
+        while stretch.before is not None and partition in stretch.kept:
+            stretch = stretch.before
+            yield stretch
+
+
+class _Last(NamedTuple):
+    """The last stretch of some members. By partition, who held it in the end: each of them had all that was acknowledged."""
+
+    stretch: UndividedStretch
+    holders: Mapping[int, set[str | None]]
+
+
+class UndividedClusters:
+    """The undivided clusters of a run. `tables` and `losses` must be shown each record before."""
+
+    def __init__(self, tables: PartitionTables, losses: HolderLosses) -> None:
+        self._tables = tables
+        self._losses = losses
+        self._whole: UndividedStretch | None = UndividedStretch(0, set(), None)
+        """The stretch of all members while nothing divides them."""
+        self._sides: dict[str, UndividedStretch] = {}
+        """In a division, the stretch of each member that is in one."""
+        self._last_whole: UndividedStretch | None = None
+        """The one before the division."""
+        self._last: dict[str, _Last] = {}
+        """Since then, the latest stretch of each member."""
+        self._lost: dict[str, set[int]] = defaultdict(set)
+        """By member, the partitions of which all was lost for its cluster since that stretch."""
+        self._lost_anywhere: set[int] = set()
+        """The same for all of them, since the division began."""
+        self._is_lost = self._is_mixed = self._is_reunited = False
+        """Since then: whether a member has ended or entries were discarded; whether others merged; whether all are one again."""
+        tables.reunited.append(self._note_reunion)
+
+    def rules(self) -> Mapping[type, Callable[[Record, Any], None]]:
+        """Return what is learnt from each kind of event."""
+        return {
+            ListInstalled: self._install,
+            PartitionLost: self._lose,
+            EntriesMerged: self._brought,
+            MemberMerging: self._merge,
+            MemberStopped: self._stop,
+            ProcessKilled: self._kill,
+        }
+
+    def of(self, uuid: str) -> UndividedStretch | None:
+        """Return the stretch that the member is in now; None while it is in no undivided cluster."""
+        self._reunite()
+        if not self._tables.division:
+            return self._whole
+        if uuid not in self._sides:
+            self._look_for_side(uuid)
+        return self._sides.get(uuid)
+
+    # What the records tell
+
+    def _install(self, record: Record, event: ListInstalled) -> None:
+        self._reunite()
+        if not self._tables.division:
+            return
+        self._begin_division()
+        side = self._sides.get(record.uuid)
+        incarnation = self._tables.incarnations.by_uuid[record.uuid]
+        if side is not None:
+            if not self._goes_on(side, incarnation, event):
+                self._end(side)
+        elif incarnation.before is None and record.uuid not in self._tables.bringing:
+            self._join(record.uuid, event)
+
+    def _lose(self, record: Record, event: PartitionLost) -> None:
+        if event.lost_backups >= ALL_LOST:
+            self._lost[record.uuid].add(event.partition)
+            self._lost_anywhere.add(event.partition)
+
+    def _brought(self, record: Record, event: EntriesMerged) -> None:
+        self._is_lost |= event.policy == "discard" or bool(event.problem)
+        self._reunite()
+
+    def _merge(self, record: Record, event: MemberMerging) -> None:
+        self._reunite()
+        self._begin_division()
+        self._is_mixed = True
+        target = self._tables.incarnations.by_address.get(event.target)
+        for uuid in (record.uuid, target.uuid if target is not None else ""):
+            if (side := self._sides.get(uuid)) is not None:
+                self._end(side)
+
+    def _stop(self, record: Record, event: MemberStopped) -> None:
+        self._gone(record.uuid)
+
+    def _kill(self, record: Record, event: ProcessKilled) -> None:
+        incarnation = self._tables.incarnations.by_label.get(event.target)
+        self._gone(incarnation.uuid if incarnation is not None else "")
+
+    def _gone(self, uuid: str) -> None:
+        self._is_lost = True
+        side = self._sides.pop(uuid, None)
+        if side is not None:
+            side.members.discard(uuid)
+            side.losses_left -= 1
+            if side.losses_left <= 0:
+                self._end(side)
+        self._reunite()
+
+    # Divisions
+
+    def _begin_division(self) -> None:
+        if self._whole is not None:
+            self._last_whole, self._whole = self._whole, None
+            self._over(self._last_whole)
+            last = _Last(self._last_whole, _holders(self._tables.newest))
+            self._last = {one.uuid: last for one in self._tables.alive()}
+            self._lost.clear()
+            self._lost_anywhere.clear()
+            self._is_lost = self._is_mixed = False
+
+    def _note_reunion(self) -> None:
+        self._is_reunited = True
+
+    def _reunite(self) -> None:
+        """End the division if all are one again, maybe as they were one side of it already."""
+        if not self._is_reunited:
+            return
+        self._is_reunited = False
+        sides = {id(side): side for side in self._sides.values()}
+        whole = next(iter(sides.values())) if len(sides) == 1 else None
+        if whole is None or any(one.uuid not in whole.members for one in self._tables.alive()):
+            for side in sides.values():
+                self._over(side)
+            whole = UndividedStretch(self._losses.clock, set(), *self._untouched())
+        self._whole, self._last_whole = whole, None
+        self._sides.clear()
+
+    def _goes_on(self, side: UndividedStretch, incarnation: IncarnationHistory, event: ListInstalled) -> bool:
+        """Return whether a list of a member leaves its cluster undivided."""
+        listed = {member.uuid for member in event.members}
+        if any(uuid not in listed and not self._tables.is_gone(uuid) for uuid in side.members):
+            return False
+        if listed & self._tables.bringing.keys():
+            return False
+        by_uuid = self._tables.incarnations.by_uuid
+        strangers = [by_uuid[uuid] for uuid in listed - side.members if uuid in by_uuid]
+        return all(one.view is None or self._tables.is_gone(one.uuid) for one in strangers)
+
+    def _join(self, uuid: str, event: ListInstalled) -> None:
+        """Add a newcomer to the side whose list it installs first."""
+        of_others = {id(side): side for member in event.members if (side := self._sides.get(member.uuid)) is not None}
+        if len(of_others) == 1:
+            (side,) = of_others.values()
+            side.members.add(uuid)
+            self._sides[uuid] = side
+
+    def _look_for_side(self, uuid: str) -> None:
+        """Begin a stretch if the members on this member's list are one cluster by now."""
+        tables, incarnation = self._tables, self._tables.incarnations.by_uuid.get(uuid)
+        view = incarnation.view if incarnation is not None else None
+        if view is None or tables.bringing or tables.is_gone(uuid):
+            return
+        members = {member.uuid for member in view.members}
+        if members & self._sides.keys() or not all(self._lists(one, view.lineage, members) for one in members):
+            return
+        if not all(self._is_inside(one, members) for one in members):
+            return
+        side = UndividedStretch(self._losses.clock, members, *self._before(members))
+        table = tables.by_incarnation.get(uuid)
+        rows = table.rows if table is not None else {}
+        side.losses_left = min((row.replicas for row in rows.values()), default=0)
+        self._sides.update(dict.fromkeys(members, side))
+
+    def _lists(self, uuid: str, lineage: str, members: set[str]) -> bool:
+        """Return whether the member lives and has a list of this lineage on which all these members are."""
+        incarnation = self._tables.incarnations.by_uuid.get(uuid)
+        if incarnation is None or incarnation.view is None or self._tables.is_gone(uuid):
+            return False
+        view = incarnation.view
+        return view.lineage == lineage and members <= {member.uuid for member in view.members}
+
+    def _is_inside(self, uuid: str, members: set[str]) -> bool:
+        """Return whether no others hold anything in the member's table."""
+        table = self._tables.by_incarnation.get(uuid)
+        return table is None or all(
+            holder is None or holder in members for row in table.rows.values() for holder in row.holders
+        )
+
+    def _untouched(self) -> tuple[UndividedStretch | None, frozenset[int]]:
+        """Return the stretch before the division, if all who held anything live, and the partitions that no side has lost."""
+        if self._is_lost:
+            return None, frozenset()
+        return self._last_whole, frozenset(self._tables.newest.keys() - self._lost_anywhere)
+
+    def _before(self, members: set[str]) -> tuple[UndividedStretch | None, frozenset[int]]:
+        """Return the stretch of which these members still have the values, and the partitions of which they have them."""
+        if not self._is_lost and all(one.uuid in members for one in self._tables.alive()):
+            return self._untouched()
+        latest = {id(last.stretch): last for uuid in members if (last := self._last.get(uuid)) is not None}
+        if self._is_mixed or len(latest) != 1:
+            return None, frozenset()
+        (last,) = latest.values()
+        lost = set().union(*(self._lost[uuid] for uuid in members & self._lost.keys()))
+        return last.stretch, frozenset(
+            partition for partition, held in last.holders.items() if held & members and partition not in lost
+        )
+
+    def _end(self, side: UndividedStretch) -> None:
+        self._over(side)
+        tables = [self._tables.by_incarnation[uuid] for uuid in side.members if uuid in self._tables.by_incarnation]
+        newest = max(tables, key=lambda table: table.version, default=None)
+        last = _Last(side, _holders(newest.rows if newest is not None else {}))
+        for uuid in side.members:
+            self._sides.pop(uuid, None)
+            self._last[uuid] = last
+            self._lost.pop(uuid, None)
+
+    def _over(self, stretch: UndividedStretch) -> None:
+        stretch.is_over, stretch.over_at = True, self._losses.clock
+
+
+def _holders(rows: Mapping[int, PartitionRow]) -> dict[int, set[str | None]]:
+    return {partition: set(row.holders) - {None} for partition, row in rows.items()}

@@ -1,0 +1,157 @@
+"""Operations on one key are judged in each undivided cluster, and over a division where nothing touches the key."""
+
+from __future__ import annotations
+
+import pytest
+
+from quarterdeck.backend.core.data.events import EntriesMerged
+from quarterdeck.backend.core.events import MemberMerging, MemberStarted
+from quarterdeck.backend.core.membership.views.identity import Member
+from quarterdeck.backend.core.partitions.events import PartitionLost
+from tests.invariants.test_membership_invariants import (
+    CLAIMED_BY_B,
+    NAMES,
+    A,
+    B,
+    C,
+    Happened,
+    installed,
+    recorded,
+    watched,
+)
+from tests.invariants.test_partition_invariants import (
+    ONE_AGAIN,
+    REPAIRED_BY_B,
+    WRITTEN,
+    answered,
+    asked,
+    done,
+    killed,
+    table,
+)
+
+NEW_A = Member(A.address, "uuid-another-a", 5)
+NAMES[NEW_A.uuid] = "a"
+
+
+def merged(policy: str = "pass-through", problem: str = "") -> tuple[Happened, ...]:
+    """A is cut off and replaced, then merges into the cluster of B, and brings its entries."""
+    return (
+        *WRITTEN,
+        *CLAIMED_BY_B,
+        *REPAIRED_BY_B,
+        (A, MemberMerging(B.address, NEW_A.uuid, True)),
+        (NEW_A, MemberStarted(A.address, False, (), A.uuid)),
+        *(installed(one, 5, B, C, NEW_A, lineage="M") for one in (B, C, NEW_A)),
+        table(NEW_A, {0: (3, (B, C))}, B),
+        (NEW_A, EntriesMerged(policy, 1, 1, problem)),
+    )
+
+
+SIDE_OF_B = (*WRITTEN, *CLAIMED_BY_B, *REPAIRED_BY_B)
+"""A is cut off and goes on alone; B and C are one cluster that holds the only partition."""
+
+BROKEN: dict[str, tuple[Happened, ...]] = {
+    "a value that was replaced": (*WRITTEN, *done(C, 1, "get", "one")),
+    "a put that both did and did not come before another": (
+        *WRITTEN,
+        asked(A, 1, "put", "x"),
+        *done(C, 1, "get", "x"),
+        *done(C, 2, "get", "two"),
+        answered(A, 1, "put", "two"),
+    ),
+    "two puts that found the same": (
+        *WRITTEN,
+        asked(A, 1, "put", "x"),
+        asked(C, 1, "put", "y"),
+        answered(A, 1, "put", "two"),
+        answered(C, 1, "put", "two"),
+    ),
+    "a put whose answer was lost and that is done twice": (
+        *WRITTEN,
+        asked(A, 1, "put", "x"),
+        answered(A, 1, "put", None, problem="too late"),
+        *done(C, 1, "put", "x", put="y"),
+        *done(C, 2, "get", "x"),
+    ),
+    "a put that was certainly not done": (
+        *WRITTEN,
+        asked(A, 1, "put", "x"),
+        answered(A, 1, "put", None, problem="no", untouched=True),
+        *done(C, 1, "get", "x"),
+    ),
+    "a remove that left something": (*WRITTEN, *done(C, 1, "remove", "two"), *done(C, 2, "get", "two")),
+    "another value after a reunion than at first": (
+        *ONE_AGAIN,
+        *done(C, 1, "get", "one"),
+        *done(C, 2, "get", "two"),
+    ),
+    "what a side of a division took over is gone": (*SIDE_OF_B, *done(C, 1, "get", None)),
+    "what a side of a division wrote is gone": (
+        *SIDE_OF_B,
+        *done(C, 1, "put", "two", put="x"),
+        *done(B, 3, "get", "two"),
+    ),
+    "what no side touched is gone after the merge": (*merged(), *done(C, 1, "get", "one")),
+}
+
+SOUND: dict[str, tuple[Happened, ...]] = {
+    "puts at the same time, in the other order": (
+        *WRITTEN,
+        asked(A, 1, "put", "x"),
+        asked(C, 1, "put", "y"),
+        answered(A, 1, "put", "y"),
+        answered(C, 1, "put", "two"),
+        *done(B, 3, "get", "x"),
+    ),
+    "a put whose answer was lost, done later": (
+        *WRITTEN,
+        asked(A, 1, "put", "x"),
+        answered(A, 1, "put", None, problem="too late"),
+        *done(C, 1, "put", "two", put="y"),
+        *done(C, 2, "get", "x"),
+    ),
+    "a put of a member that died, done later": (
+        *WRITTEN,
+        asked(C, 1, "put", "x"),
+        *done(B, 3, "get", "two"),
+        killed(C),
+        *done(B, 4, "get", "x"),
+    ),
+    "all holders lost": (*WRITTEN, killed(A), killed(B), *done(C, 1, "get", "one")),
+    "the other side of a division": (*SIDE_OF_B, *done(A, 1, "get", "one"), *done(C, 1, "get", "two")),
+    "what the merge of two written sides chose": (
+        *merged()[: -len(merged()) + len(SIDE_OF_B)],
+        *done(C, 1, "put", "two", put="x"),
+        *merged()[len(SIDE_OF_B) :],
+        *done(C, 2, "get", "two"),
+    ),
+    "what the merge discarded": (*merged("discard"), *done(C, 1, "get", "one")),
+    "what could not be brought along": (*merged(problem="no answer"), *done(C, 1, "get", "one")),
+    "a holder of it died in the division": (*ONE_AGAIN, *done(C, 1, "get", "one")),
+    "a lost partition": (*WRITTEN, killed(A), killed(B), (C, PartitionLost(0, 6)), *done(C, 1, "get", None)),
+}
+
+
+def broken(history: tuple[Happened, ...]) -> list[str]:
+    return [one.text for one in watched(recorded(*history)).violations if one.invariant == "linearizability"]
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_what_no_order_explains_is_a_violation(what: str) -> None:
+    assert len(broken(BROKEN[what])) == 1
+
+
+@pytest.mark.parametrize("what", SOUND)
+def test_what_some_order_explains_is_none(what: str) -> None:
+    assert broken(SOUND[what]) == []
+
+
+def test_a_violation_says_what_was_found_and_what_there_can_have_been() -> None:
+    (violation,) = (
+        one
+        for one in watched(recorded(*BROKEN["a put whose answer was lost and that is done twice"])).violations
+        if one.invariant == "linearizability"
+    )
+    assert violation.text == "c found 'x' for k of m, where there can only have been 'y'"
+    assert [type(one.event).__name__ for one in violation.witnesses] == ["CallFinished", "CallFinished"]
