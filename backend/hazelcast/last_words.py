@@ -95,7 +95,10 @@ class LastWords:
                 self._lists.pop(member, None)
             case ListInstalled():
                 self._install(record, event)
-            case SuspicionRaised(suspect=address, cause="refused") | MemberRemoved(address=address, cause="refused"):
+            case (
+                SuspicionRaised(suspect=address, cause="refused" | "goodbye")
+                | MemberRemoved(address=address, cause="refused" | "goodbye")
+            ):
                 self._refused.setdefault(str(address), {})[member] = record.at
             case _:
                 pass

@@ -19,11 +19,13 @@ _HEEDED_WITHIN_US = SECOND_US
 """How long after a request to be suspected the suspicion may be logged, where no thread shows that it belongs to the request."""
 _NEIGHBOURS_US = SECOND_US
 """How long before a removal the loss of a connection explains it."""
+_LEAVES = "it asked its master to let it leave"
 _CAUSES: tuple[tuple[str, SuspicionCause], ...] = (
     ("disconnected from some", "disconnected"),
     ("master confirmation", "no-confirmation"),
     ("heartbeat", "no-heartbeat"),
     (_EXPLICIT, "asked"),
+    (_LEAVES, "goodbye"),
     ("could not ping", "no-connection"),
     ("refused", "refused"),
     ("connection", "no-connection"),
@@ -70,6 +72,8 @@ class IncarnationState:
         self._members: tuple[Member, ...] = ()
         self._version_of_list: tuple[str, int] | None = None
         self._suspects: dict[tuple[Address, str], str] = {}
+        self._leaving: set[tuple[Address, str]] = set()
+        """The members that asked this one, as their master, to let them leave."""
         self._hint = ""
         self._asks: list[_Ask] = []
         self._failures: dict[Address, tuple[int, str]] = {}
@@ -143,6 +147,8 @@ class IncarnationState:
                 self._asks.append(_Ask(sender, thread, now))
             case logged.LoggedConnectionFailure(endpoint=endpoint, reason=reason):
                 self._failures[endpoint] = (now, reason)
+            case logged.LoggedShutdownRequest(member=member):
+                self._leaving.add(self._identity_of(member))
             case logged.LoggedRemoval(member=member, reason=reason):
                 yield from self._remove(member, reason, now)
             case logged.LoggedJoinRequest(master=master):
@@ -162,7 +168,9 @@ class IncarnationState:
 
     def _suspect(self, suspect: logged.MemberMention, reason: str, now: int) -> Iterator[events.Event]:
         place = self._identity_of(suspect)
-        if reason == _NO_CONNECTION:
+        if place in self._leaving:
+            reason = _LEAVES  # that its connection ends is how it leaves
+        elif reason == _NO_CONNECTION:
             reason = self._lost_connection(suspect.address, now) or reason
         if place not in self._suspects:
             self._suspects[place] = reason
@@ -170,6 +178,9 @@ class IncarnationState:
 
     def _remove(self, member: logged.MemberMention, reason: str, now: int) -> Iterator[events.Event]:
         place = self._identity_of(member)
+        if place in self._leaving:
+            reason = reason and _LEAVES
+            self._suspects[place] = _LEAVES
         known = reason or self._suspects.get(place, "") or self._lost_connection(member.address, now)
         if reason:  # announced; the next message is the removal itself
             self._suspects[place] = reason

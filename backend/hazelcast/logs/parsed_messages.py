@@ -50,6 +50,12 @@ class LoggedShutdown(Struct, frozen=True):
     reason: str
 
 
+class LoggedShutdownRequest(Struct, frozen=True):
+    """A member asked its master to let it leave, and the master has seen to its data."""
+
+    member: MemberMention
+
+
 class LoggedJoinFailure(Struct, frozen=True):
     """The member gives up joining."""
 
@@ -195,10 +201,10 @@ class LoggedMigrationsDone(Struct, frozen=True):
 
 
 ParsedMessage = (
-    NoEvent | LoggedStart | LoggedLifecycle | LoggedShutdown | LoggedJoinFailure | LoggedJoinRequest | LoggedUuidReset
-    | LoggedMemberList | ListRejected | LoggedRemoval | LoggedDetection | LoggedSuspicion | LoggedSuspicionCleared
-    | LoggedExplicitSuspicion | DisconnectionReported | LoggedClaimStart | LoggedClaimRequest | LoggedClaimFinish
-    | LoggedClaimAcceptance | LoggedClaimRefusal | MergeVerdict | LoggedMergeStart | LoggedMergeOrder
-    | LoggedMergeAbandonment | LoggedSearchRedirected | ClusterStateChanged | LoggedClockJump | PartitionLost
-    | LoggedConnectionFailure | LoggedMigrationPlan | LoggedMigrationsDone
+    NoEvent | LoggedStart | LoggedLifecycle | LoggedShutdown | LoggedShutdownRequest | LoggedJoinFailure
+    | LoggedJoinRequest | LoggedUuidReset | LoggedMemberList | ListRejected | LoggedRemoval | LoggedDetection
+    | LoggedSuspicion | LoggedSuspicionCleared | LoggedExplicitSuspicion | DisconnectionReported | LoggedClaimStart
+    | LoggedClaimRequest | LoggedClaimFinish | LoggedClaimAcceptance | LoggedClaimRefusal | MergeVerdict
+    | LoggedMergeStart | LoggedMergeOrder | LoggedMergeAbandonment | LoggedSearchRedirected | ClusterStateChanged
+    | LoggedClockJump | PartitionLost | LoggedConnectionFailure | LoggedMigrationPlan | LoggedMigrationsDone
 )  # fmt: skip

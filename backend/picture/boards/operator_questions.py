@@ -8,22 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from quarterdeck.backend.core import events
-from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.migration_board import loss_text, progress_text
+from quarterdeck.backend.picture.boards.removals import removal_facts
 from quarterdeck.backend.picture.boards.table_agreement import same_table
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.merging.why_not_merging import TONES, why_not_merging
 from quarterdeck.backend.picture.text.fact import Fact, Tone
-from quarterdeck.backend.picture.text.formatting import age_text, counted, names_text, one_line, with_names
+from quarterdeck.backend.picture.text.formatting import age_text, counted, names_text, one_line
 from quarterdeck.backend.picture.text.not_told import not_told
 
 PAIRS_TOLD = 6
-REMOVALS_TOLD = 5
 STUCK_US = 30 * SECOND_US
 """A migration of which nothing was heard for so long is said to stand still."""
 
@@ -33,7 +30,7 @@ def operator_questions(picture: Picture, recent: Sequence[Record], now_us: int) 
     return (
         *_one_cluster(picture),
         *_why_apart(picture, now_us),
-        *_removed(picture, recent, now_us),
+        *removal_facts(picture, recent, now_us),
         *same_table(picture, now_us),
         *_lost_data(picture, now_us),
         *_migrating(picture, now_us),
@@ -78,38 +75,6 @@ def _why_apart(picture: Picture, now_us: int) -> Iterator[Fact]:
         if pair.unblock is not None:
             answers.append((f"what helps: {pair.unblock.text}; see the join lists", "plain"))
     yield from _under("why do they not merge", answers or [("there are no two masters in sight", "faint")])
-
-
-# Removals
-
-
-def _removed(picture: Picture, recent: Sequence[Record], now_us: int) -> Iterator[Fact]:
-    """By the lists of masters; the reasons by what they said of it."""
-    lists: dict[str, tuple[Member, ...]] = {}
-    reasons: dict[tuple[str, Address], str] = {}
-    removed: list[tuple[str, Address, int]] = []
-    for record in recent:
-        event = record.event
-        if isinstance(event, events.MemberRemoved):
-            reasons[record.member, event.address] = event.reason
-        elif isinstance(event, events.ListInstalled) and picture.label_of(event.master) == record.member:
-            staying = {member.uuid for member in event.members}
-            removed += [
-                (record.member, one.address, record.at) for one in lists.get(record.uuid, ()) if one.uuid not in staying
-            ]
-            lists[record.uuid] = event.members
-    answers: list[tuple[str, Tone]] = []
-    for master, address, at_us in reversed(removed[-REMOVALS_TOLD:]):
-        belief = picture.members.get(master)
-        told = belief is None or belief.tells("suspicions")
-        unknown = (
-            "no reason was given" if told or belief is None else f"why is {not_told('suspicions', belief.witnessed_by)}"
-        )
-        reason = with_names(reasons.get((master, address), ""), picture.label_of) or unknown
-        answers.append(
-            (f"{picture.label_of(address)} by {master}, {age_text(max(now_us - at_us, 0))} ago: {reason}", "warning")
-        )
-    yield from _under("who was removed, and why", answers or [("nobody, as far back as is remembered here", "faint")])
 
 
 # Partitions

@@ -197,6 +197,16 @@ def test_a_partial_disconnection_is_told_with_its_reason() -> None:
     assert events(records, MemberRemoved) == [MemberRemoved(B, U[2], reason, "disconnected")]
 
 
+def test_a_member_that_asked_to_leave_was_not_lost() -> None:
+    leaving = f"Member [10.0.0.2]:5701 - {U[2]}"
+    refused = (
+        "Could not connect to: /10.0.0.2:5701. Reason: SocketException[Connection refused to address /10.0.0.2:5701]"
+    )
+    records = told(listed(2, "a1!", "b2"), f"Shutdown request of {leaving} is handled", refused, f"Removing {leaving}")
+    (removed,) = events(records, MemberRemoved)
+    assert removed == MemberRemoved(B, U[2], "it asked its master to let it leave", "goodbye")
+
+
 def test_a_suspicion_that_is_lifted_may_be_raised_again() -> None:
     raised = "[10.0.0.2]:5701 is suspected to be dead for reason: No connection"
     lifted = "Removed suspicion from [10.0.0.2]:5701. Reason: Valid heartbeat"

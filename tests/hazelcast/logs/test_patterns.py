@@ -28,6 +28,7 @@ from quarterdeck.backend.hazelcast.logs.parsed_messages import (
     LoggedRemoval,
     LoggedSearchRedirected,
     LoggedShutdown,
+    LoggedShutdownRequest,
     LoggedStart,
     LoggedSuspicion,
     LoggedSuspicionCleared,
@@ -103,6 +104,7 @@ MESSAGES: list[tuple[str, Struct]] = [
         LoggedSuspicionCleared(MemberMention(TWO), "Valid heartbeat"),
     ),
     ("Received suspicion request from: [127.0.0.1]:5703", LoggedExplicitSuspicion(THREE)),
+    (f"Shutdown request of {M3} is handled", LoggedShutdownRequest(MemberMention(THREE, U3))),
     (f"Removing {M3}", LoggedRemoval(MemberMention(THREE, U3))),
     (
         f"Removing {M3} because it has disconnected from some of the members!",

@@ -12,6 +12,7 @@ from quarterdeck.backend.core.events import (
     JoinListChanged,
     ListInstalled,
     MemberRemoved,
+    MemberStopped,
     MergeVerdict,
     Record,
 )
@@ -97,6 +98,26 @@ def test_two_halves_of_one_name_why_and_what_they_hide() -> None:
     assert f"{A} and {B}" in answers["why do they not merge"] or f"{B} and {A}" in answers["why do they not merge"]
     assert answers["have all the same partition table"].startswith("no: there are 2 tables")
     assert "one half alone" in answers["which health answers mislead"]
+
+
+def test_the_decisive_removal_is_not_hidden_by_those_of_a_thawed_master() -> None:
+    others = tuple(Address(f"10.0.0.{number}:5701") for number in range(2, 8))
+    story = watched(A, *others)
+    heading = "who was removed, and why"
+    story.tell(B, listed(2, *others), at_s=20)
+    for count in range(1, 7):  # one after the other, until it is alone
+        story.tell(A, listed(1 + count, A, *others[count:]), at_s=40)
+    answers = story.answers(60)[heading].splitlines()
+    assert len(answers) == 2
+    assert answers[0].startswith(f"{B}, {C}") and f"by {A}, 20 s ago" in answers[0]
+    assert answers[1].startswith(f"{A} by {B}, which claimed the mastership, 40 s ago")
+
+
+def test_a_member_that_stopped_as_asked_was_not_lost() -> None:
+    story = watched(A, B)
+    story.tell(B, MemberStopped("asked to shut down"), at_s=3)
+    story.tell(A, MemberRemoved(B, f"uuid of {B}", "Connection refused", "refused"), listed(2, A), at_s=4)
+    assert story.answers()["who was removed, and why"] == f"{B} by {A}, 6 s ago: it stopped: asked to shut down"
 
 
 def test_stamps_of_different_moments_are_no_two_tables() -> None:

@@ -8,6 +8,7 @@ from quarterdeck.backend.core.events import ListRejected
 from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
 from quarterdeck.backend.hazelcast.logs.patterns.pattern import (
     ADDRESS,
+    MEMBER,
     UUID,
     LogPattern,
     PatternMismatch,
@@ -51,6 +52,10 @@ PATTERNS: list[LogPattern] = [
     ),
     log_pattern(
         "life", "Running shutdown hook", r"Running shutdown hook", lambda _: logged.LoggedShutdown("the process was asked to end")
+    ),
+    log_pattern(
+        "life", "Shutdown request of", rf"Shutdown request of ({MEMBER})",
+        lambda found: logged.LoggedShutdownRequest(mentioned_member(found[1])),
     ),
     log_pattern(
         "life", "Terminating forcefully", r"Terminating forcefully",
@@ -104,7 +109,6 @@ PATTERNS: list[LogPattern] = [
         Node is already shutting down
         Picked
         Prefer IPv4 stack is
-        Shutdown request of
         Shutting down
         TPC:
         The Jet engine is
