@@ -122,6 +122,10 @@ class LastWords:
         installed = self._lists.get(member)
         return installed.view if installed is not None else None
 
+    def is_connected(self, member: str) -> bool:
+        """Whether a witness reaches the member."""
+        return self._connections.get(member) == "connected"
+
     def standing(self, address: str, uuid: str, logged_us: Mapping[str, int]) -> LastStanding:
         """Return what is known of this incarnation at the end. `logged_us`: when each member logged anything last."""
         removals = self._removals.get(uuid, {})
@@ -170,8 +174,8 @@ class LastWords:
 
     def last_us(self, member: str, logged_us: Mapping[str, int] = MappingProxyType({})) -> int:
         """Return until when the member is known to have been there."""
-        if self._connections.get(member) == "connected":
-            return self._now_us
+        if self.is_connected(member):
+            return max(self._now_us, logged_us.get(member, 0))
         return max(self._spoke_us.get(member, 0), logged_us.get(member, 0))
 
 

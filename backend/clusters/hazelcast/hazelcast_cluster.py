@@ -30,6 +30,8 @@ from quarterdeck.backend.core.events import ListInstalled, OperatorAsked, Record
 from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.hazelcast import SCHEME
 from quarterdeck.backend.hazelcast.logs.event_reconstruction import UNKNOWN_UUID_PREFIX
+from quarterdeck.backend.hazelcast.logs.observations.recorded import RecordObservers
+from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
 from quarterdeck.backend.hazelcast.wire import messages
 from quarterdeck.backend.hazelcast.wire.connection import MemberWatch, NoAnswer
 from quarterdeck.backend.hazelcast.wire.member_configuration import ReportedConfiguration
@@ -104,6 +106,7 @@ class HazelcastCluster:
         self._lock = threading.Lock()
         """Guards what both threads look into: records, labels and connections."""
         self._numbering = RecordNumbering(run, self._began_utc_us, HOLD_US if logs else 0)
+        self._observers = RecordObservers(run, "live")
         self._clocks = LogClocks()
         self._logs = (
             LogFollowing(logs, self._clocks, lambda: self._began_utc_us + self.now_us(), self._read) if logs else None
@@ -148,7 +151,15 @@ class HazelcastCluster:
     def drain(self) -> list[Record]:
         """Return the records since the last call. For one reader."""
         with self._lock:
-            return self._numbering.release(self.now_us())
+            records = self._numbering.release(self.now_us())
+        for record in records:
+            self._observers.add(record)
+        return records
+
+    @property
+    def story(self) -> LogStory | None:
+        """What is observed in the records that were drained. For the one who drains them."""
+        return self._observers.story(self.now_us())
 
     def connection_status(self) -> Mapping[str, ConnectionStatus]:
         """How each member is reached now, by label."""

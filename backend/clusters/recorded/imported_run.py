@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from quarterdeck.backend.clusters.recorded.log_cluster import story_landmarks, story_notes
+from quarterdeck.backend.clusters.observed_story import story_landmarks, story_notes
 from quarterdeck.backend.clusters.recorded.log_excerpt import short_name
 from quarterdeck.backend.clusters.recorded.log_lines import ImportedLogs, RecordLines
 from quarterdeck.backend.clusters.recorded.recorded_cluster import RecordedCluster
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
 from quarterdeck.backend.hazelcast.logs.run_reader import LogLine
 from quarterdeck.backend.picture.replay.landmarks import Landmark
 
@@ -21,9 +22,14 @@ class ImportedRun(RecordedCluster):
         self, path: Path, imported: ImportedLogs, run: str | None = None, *, until_us: int | None = None
     ) -> None:
         super().__init__(path, run, until_us=until_us)
-        self.story = imported.story
+        self._story = imported.story
         self._logs = Path(imported.logs)
         self._lines = RecordLines.of(imported.lines)
+
+    @property
+    def story(self) -> LogStory:
+        """What was observed in the logs, of which the journal has only the events."""
+        return self._story
 
     def line_of(self, record: Record) -> LogLine | None:
         """Where in the logs a record comes from."""

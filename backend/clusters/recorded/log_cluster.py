@@ -6,23 +6,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from quarterdeck.backend.clusters.observed_story import story_landmarks, story_notes
 from quarterdeck.backend.clusters.recorded.log_excerpt import short_name
 from quarterdeck.backend.clusters.recorded.log_lines import RecordLines
 from quarterdeck.backend.clusters.recorded.log_reading import LogReading, ReadingFailed
 from quarterdeck.backend.clusters.recorded.past_run import PastRun
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.hazelcast.logs.observations.observation import lasted
-from quarterdeck.backend.hazelcast.logs.observations.partitions import MigrationRound
 from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
 from quarterdeck.backend.hazelcast.logs.run_reader import LogLine, ReadProgress, RecordsRead, RunRead
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.picture.replay.landmarks import Landmark
-from quarterdeck.backend.picture.text.formatting import bytes_text, counted
+from quarterdeck.backend.picture.text.formatting import bytes_text
 
 RECORDS_A_DRAIN = 4_000
-OBSERVATIONS_NOTED = 6
-_BAD = frozenset(("full-stop", "halves-apart", "lone-master", "partition-lost"))
 
 
 @runtime_checkable
@@ -133,40 +129,3 @@ class LogCluster(PastRun):
                     self.story, self._end_us, self._is_read = story, end_us, True
                 case ReadingFailed(why):
                     self._failure = why
-
-
-def story_landmarks(story: LogStory) -> list[Landmark]:
-    """Return the observations as marks on a strip of time: where each begins, and the rounds of migrations."""
-    found = [
-        Landmark(
-            max(0, observation.start_us),
-            "observed",
-            "O",
-            "bad" if observation.kind in _BAD else "warning",
-            observation.headline,
-        )
-        for observation in story.observations
-    ]
-    return found + [
-        Landmark(migration.start_us, "observed", "m", "plain", round_text(migration)) for migration in story.migrations
-    ]
-
-
-def story_notes(story: LogStory) -> list[str]:
-    """How much is observed, and the first of it."""
-    seen = story.observations
-    told = [
-        f"{one.headline} ({Path(one.evidence[0].file).name}:{one.evidence[0].line})" for one in seen if one.evidence
-    ]
-    return [f"{counted(len(seen), 'observation')} in the logs", *told[:OBSERVATIONS_NOTED]] if seen else []
-
-
-def round_text(one: MigrationRound, now_us: int | None = None) -> str:
-    """Return a round of migrations in words, as far as it had come at `now_us`."""
-    began = f"{one.start_us / SECOND_US:.1f} s  {one.master} planned {counted(one.planned, 'migration')}"
-    if one.end_us is None:
-        return f"{began}; no end is logged"
-    if now_us is not None and one.end_us > now_us:
-        return f"{began}; they go on"
-    took = f"all done {lasted(one.end_us - one.start_us)} later"
-    return f"{began}; {took if one.completed is None else f'{one.completed} completed, {took}'}"

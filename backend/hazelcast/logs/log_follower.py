@@ -12,12 +12,12 @@ from typing import BinaryIO
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.hazelcast.logs import run_reader
-from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage, MessageInterpreter
+from quarterdeck.backend.hazelcast.logs.interpretation import MessageInterpreter
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import end_of_last_line
 from quarterdeck.backend.hazelcast.logs.lines.message_assembly import ClockContext, Message, MessageAssembler
 from quarterdeck.backend.hazelcast.logs.lines.timestamps import DAY_US
 from quarterdeck.backend.hazelcast.logs.log_set import LogSet
-from quarterdeck.backend.hazelcast.logs.observations.story import LogStory, stories_of
+from quarterdeck.backend.hazelcast.logs.observations.story import RunObservers, story_of
 from quarterdeck.backend.hazelcast.logs.reader import NoLogs, log_files
 from quarterdeck.backend.hazelcast.logs.skimming import skim
 from quarterdeck.backend.hazelcast.logs.split_parser import (
@@ -29,8 +29,6 @@ from quarterdeck.backend.hazelcast.logs.split_parser import (
 )
 
 READ_AT_ONCE = 8 << 20
-MAX_REPEATED = 20_000
-"""Up to so many messages, all of them are searched for observations again after each look."""
 
 
 def follow_run(path: Path, options: LogOptions | None, wait: Callable[[], bool]) -> Iterator[run_reader.News]:
@@ -98,9 +96,9 @@ class _Following:
         self._path, self._options = path, options
         self._files: dict[tuple[int, int], _GrowingFile] = {}
         self._packed: list[SplitSummary] = []
-        self._messages: list[InterpretedMessage] = []
+        self._observers = RunObservers(options.run)
+        self._end_us = 0
         self._notes = run_reader.LineNotes()
-        self._story = LogStory(options.run)
         self._whole = LogSet([], options)
         self._interpreter: MessageInterpreter | None = None
 
@@ -165,11 +163,12 @@ class _Following:
             self._interpreter = MessageInterpreter(self._options.run, self._whole.run_began_us(self._options.run))
         for placed in run_reader.placed_messages(heard, self._whole):
             for message in self._interpreter.interpret(placed):
-                self._messages.append(message)
+                self._observers.add(message)
+                self._end_us = message.at
                 found += self._notes.lines_of(message)
         found.sort(key=lambda noted: noted[0].at)
         if found:
             yield run_reader.RecordsRead([record for record, _ in found], [line for _, line in found])
-        if len(self._messages) <= MAX_REPEATED:
-            self._story = next(stories_of(self._messages, self._whole), self._story)
-        yield run_reader.RunRead(self._story, self._messages[-1].at if self._messages else 0)
+        run = self._options.run
+        end_us = max(self._end_us, self._whole.run_ended_us(run))
+        yield run_reader.RunRead(story_of(self._observers, run, end_us, self._whole), self._end_us)

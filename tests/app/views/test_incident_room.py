@@ -57,6 +57,9 @@ def test_the_split_is_seen_at_its_moment_and_the_strip_has_what_is_observed() ->
         await pilot.press("1")
         text = await until_shown(pilot, lambda shown: "2 lineages" in shown)
         assert "masters 10.77.0.1:5701, 10.77.0.4:5701" in text
+        await pilot.press("I", "G")
+        text = await until_shown(pilot, lambda shown: "what was observed" in shown)
+        assert "10.77.0.4:5701 (2 members) were apart: 3.0 s" in text and "What helps:" in text
 
     opened("split-and-merge", look)
 

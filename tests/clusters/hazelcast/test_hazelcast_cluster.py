@@ -69,6 +69,10 @@ def test_both_halves_of_a_split_are_seen_each_at_its_own_side() -> None:
         lists = [seen.picture.members[one.address] for one in (a, c)]
         assert [one.version for one in lists] == [2, 2]
         assert lists[0].lineage != lists[1].lineage
+        story = seen.cluster.story
+        assert story is not None and [one.kind for one in story.observations] == ["halves-apart"]
+        apart = story.observations[0]
+        assert set(apart.members) == set(members.addresses) and apart.headline.endswith(", until now")
 
 
 def test_a_member_that_merges_and_one_that_is_gone_show_as_such(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -112,6 +112,7 @@ def test_imported_logs_are_a_journal_of_the_same_records(tmp_path: Path, opened:
     assert [(one.uuid, one.seq, one.at, one.event) for one in records] == [
         (one.uuid, one.seq, one.at, one.event) for one in from_logs
     ]
+    assert journal.story is not None and [one.kind for one in journal.story.observations] == ["halves-apart"]
     with pytest.raises(RunExists, match="--run"):
         list(import_run(SPLIT, tmp_path, options))
 

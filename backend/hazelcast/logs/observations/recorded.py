@@ -7,6 +7,7 @@ from typing import Literal
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.partitions.events import PartitionLost
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed
 from quarterdeck.backend.hazelcast.last_words import LastWords
 from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
@@ -34,8 +35,10 @@ class RecordObservers:
         self._run, self._ends = run, ends
         self._observers: RunObservers | None = None
         self._last_words = LastWords()
-        self._now_us = 0
+        self._now_us = self._count = 0
         self._members: dict[str, None] = {}
+        self._latest: tuple[tuple[int, int], LogStory] | None = None
+        """The story that was asked for last, after how many records and at which second."""
 
     def add(self, record: Record, file: str = "", line: int = 0) -> None:
         """Take one more record into account, which stands in this line of a journal."""
@@ -45,16 +48,28 @@ class RecordObservers:
             self._observers = RunObservers(self._run)
         if self._observers is None or kind not in OBSERVED:
             return
+        self._count += 1
         self._members[record.member] = None
         self._last_words.add(record)
         self._observers.add(message_of(record, file, line))
 
-    def story(self) -> LogStory | None:
-        """Return what is observed up to the latest record; None where no witness recorded."""
+    def story(self, now_us: int = 0) -> LogStory | None:
+        """Return what is observed up to the latest record, or up to now; None where no witness recorded.
+
+        It may be asked for as often as a screen is painted: it is made once a second, where nothing has happened.
+        """
         if self._observers is None:
             return None
-        lasts_us = {member: self._last_words.last_us(member) for member in self._members}
-        return self._observers.story(LogEnds(self._now_us, lasts_us, _ENDS[self._ends]))
+        self._now_us = max(self._now_us, now_us)
+        asked = self._count, self._now_us // SECOND_US
+        if self._latest is None or self._latest[0] != asked:
+            words = self._last_words
+            lasts_us = {
+                member: self._now_us if words.is_connected(member) else words.last_us(member)
+                for member in self._members
+            }
+            self._latest = asked, self._observers.story(LogEnds(self._now_us, lasts_us, _ENDS[self._ends]))
+        return self._latest[1]
 
 
 def message_of(record: Record, file: str = "", line: int = 0) -> InterpretedMessage:

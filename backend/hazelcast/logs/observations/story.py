@@ -62,9 +62,14 @@ def records_and_stories(messages: Iterable[InterpretedMessage], whole: LogSet) -
             end_us = max(end_us, message.at)
             observers.add(message)
             yield from message.records
-        began_us = whole.run_began_us(run)
-        zones = [zone_observation(clock, began_us) for clock in whole.aligned_clocks if clock.run == run]
-        yield observers.story(LogEnds(end_us, whole.last_logged_us(run)), zones)
+        yield story_of(observers, run, end_us, whole)
+
+
+def story_of(observers: RunObservers, run: str, end_us: int, whole: LogSet) -> LogStory:
+    """Return what is observed in the logs of a run up to `end_us`, with what the logs show as a whole."""
+    began_us = whole.run_began_us(run)
+    zones = [zone_observation(clock, began_us) for clock in whole.aligned_clocks if clock.run == run]
+    return observers.story(LogEnds(end_us, whole.last_logged_us(run)), zones)
 
 
 class RunObservers:

@@ -1,0 +1,82 @@
+"""What is observed of members of Hazelcast, for people: as notes, as marks on a strip of time, and among the questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.hazelcast.logs.observations.observation import lasted
+from quarterdeck.backend.hazelcast.logs.observations.partitions import MigrationRound
+from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
+from quarterdeck.backend.picture.replay.landmarks import Landmark
+from quarterdeck.backend.picture.text.fact import Fact, Tone
+from quarterdeck.backend.picture.text.formatting import age_text, counted, one_line
+
+OBSERVATIONS_NOTED = 6
+_BAD = frozenset(("full-stop", "halves-apart", "lone-master", "partition-lost"))
+
+
+@runtime_checkable
+class ClusterWithStory(Protocol):
+    """A cluster of which something is observed, by its members' logs or by a witness."""
+
+    @property
+    def story(self) -> LogStory | None:
+        """What is observed; it may grow. None of members that keep journals of their own."""
+        ...
+
+
+def story_facts(story: LogStory, now_us: int) -> Iterator[Fact]:
+    """Answer what was observed up to now, the latest first; what goes on is followed by what helps."""
+    heading = "what was observed"
+    begun = sorted((seen for seen in story.observations if seen.start_us <= now_us), key=lambda seen: -seen.start_us)
+    if not begun:
+        yield Fact(heading, "nothing that an operator should know besides", "faint")
+    for place, seen in enumerate(begun[:OBSERVATIONS_NOTED]):
+        goes_on = seen.is_open or seen.end_us > now_us
+        tone: Tone = "faint" if not goes_on else "bad" if seen.kind in _BAD else "warning"
+        ago = age_text(max(now_us - seen.start_us, 0))
+        yield Fact("" if place else heading, one_line(f"{ago} ago: {seen.headline}"), tone)
+        if goes_on:
+            yield Fact("", one_line(f"usually: {seen.cause} What helps: {seen.remedy}"), "plain")
+    if (more := len(begun) - OBSERVATIONS_NOTED) > 0:
+        yield Fact("", f"and {more} more before; the audit lists them", "faint")
+
+
+def story_landmarks(story: LogStory) -> list[Landmark]:
+    """Return the observations as marks on a strip of time: where each begins, and the rounds of migrations."""
+    found = [
+        Landmark(
+            max(0, observation.start_us),
+            "observed",
+            "O",
+            "bad" if observation.kind in _BAD else "warning",
+            observation.headline,
+        )
+        for observation in story.observations
+    ]
+    return found + [
+        Landmark(migration.start_us, "observed", "m", "plain", round_text(migration)) for migration in story.migrations
+    ]
+
+
+def story_notes(story: LogStory) -> list[str]:
+    """How much is observed, and the first of it."""
+    seen = story.observations
+    told = [
+        f"{one.headline} ({Path(one.evidence[0].file).name}:{one.evidence[0].line})" for one in seen if one.evidence
+    ]
+    return [f"{counted(len(seen), 'observation')} in the logs", *told[:OBSERVATIONS_NOTED]] if seen else []
+
+
+def round_text(one: MigrationRound, now_us: int | None = None) -> str:
+    """Return a round of migrations in words, as far as it had come at `now_us`."""
+    began = f"{one.start_us / SECOND_US:.1f} s  {one.master} planned {counted(one.planned, 'migration')}"
+    if one.end_us is None:
+        return f"{began}; no end is logged"
+    if now_us is not None and one.end_us > now_us:
+        return f"{began}; they go on"
+    took = f"all done {lasted(one.end_us - one.start_us)} later"
+    return f"{began}; {took if one.completed is None else f'{one.completed} completed, {took}'}"
