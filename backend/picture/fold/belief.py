@@ -128,7 +128,11 @@ class MemberBelief:
     claiming: bool = False
     started_us: int = 0
     """When this incarnation was first seen."""
+    seen_from_start: bool = False
+    """Whether the beginning of this incarnation was seen."""
     list_since_us: int = 0
+    lineage_since_us: int | None = None
+    """Since when it follows its lineage; None where it did so already when it was first seen."""
     at: int = 0
     """Time of the latest event of this incarnation."""
     listed: frozenset[Address] = frozenset()

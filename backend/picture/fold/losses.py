@@ -1,17 +1,25 @@
 """Which partitions lost data, by the lineage that lost them.
 
 Both halves of a split judge for themselves: what one lost may be well in the other one. So a loss belongs to a lineage. It goes
-over to the lineage that follows when a member goes on under a new master, and ends with the last one who holds such a list: a
-member that merges begins a new incarnation with the data of the cluster that it joins.
+over to the lineage that follows when a member goes on under a new master, and ends with the last member that holds such a list: a
+member that merges begins a new incarnation with the data of the cluster that it joins. A loss is made good when all members that
+left before it have merged back with their entries.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
+from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import PartitionLost
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.belief import MemberBelief
+
+BEFORE_LOSS_US = 60 * SECOND_US
+"""Members that were removed so long before a loss took the replicas with them."""
+
+REMOVALS_KEPT = 200
 
 
 class SideLoss(NamedTuple):
@@ -19,7 +27,7 @@ class SideLoss(NamedTuple):
 
     lineage: str
     side: str
-    """The label of its master; of the first who holds such a list while nobody leads it."""
+    """The label of its master; of the first who holds such a list while no member leads it."""
     partitions: frozenset[int]
     at_most: int
     """Maps with at most so many backups have lost entries; `ALL_LOST` when no replica was left."""
@@ -27,13 +35,22 @@ class SideLoss(NamedTuple):
     """These maps, where their configuration is known."""
     since_us: int
     """When the first of the partitions was lost."""
+    entries: int | None
+    """About how many entries they had, as their owners measured last; None where it is not known."""
+    because_of: tuple[Member, ...]
+    """The members that were removed before, the first one first."""
 
 
 class _LineageLoss(NamedTuple):
-    partitions: frozenset[int]
+    entries_of: dict[int, int | None]
+    """By partition; None where it is not known."""
     at_most: int
     maps: frozenset[str]
     since_us: int
+    until_us: int
+
+    def copy(self) -> _LineageLoss:
+        return self._replace(entries_of=self.entries_of.copy())
 
 
 class Losses:
@@ -41,24 +58,45 @@ class Losses:
 
     def __init__(self) -> None:
         self._lost: dict[str, _LineageLoss] = {}
+        self._removed: dict[str, dict[Member, int]] = {}
+        """By lineage, the members that its masters removed lately, and when."""
+        self._restored: frozenset[str] = frozenset()
+        """Incarnations whose entries were merged after a loss."""
 
     def copy(self) -> Losses:
         """Return the same losses, to go their own way from here."""
         twin = Losses()
-        twin._lost = self._lost.copy()
+        twin._lost = {lineage: lost.copy() for lineage, lost in self._lost.items()}
+        twin._restored = self._restored
+        twin._removed = {lineage: removed.copy() for lineage, removed in self._removed.items()}
         return twin
 
-    def take(self, lineage: str, lost: PartitionLost, at_us: int) -> None:
-        """Note that a master of this lineage recorded a partition that lost data."""
-        partitions, at_most, maps, since_us = self._lost.get(lineage, (frozenset(), 0, frozenset(), at_us))
-        self._lost[lineage] = _LineageLoss(
-            partitions | {lost.partition}, max(at_most, lost.lost_backups), maps.union(lost.lost_maps), since_us
+    def removed(self, lineage: str, members: Collection[Member], at_us: int) -> None:
+        """Note that a master of this lineage installed a list without these members."""
+        if members:
+            removed = self._removed.setdefault(lineage, {})
+            removed.update(dict.fromkeys(sorted(members, key=lambda member: member.address), at_us))
+            for member in list(removed)[:-REMOVALS_KEPT]:
+                del removed[member]
+
+    def take(self, lineage: str, lost: PartitionLost, at_us: int, entries: int | None) -> None:
+        """Note that a master of this lineage recorded a partition that lost data, of which `entries` were known."""
+        known = self._lost.get(lineage) or _LineageLoss({}, 0, frozenset(), at_us, at_us)
+        known.entries_of.setdefault(lost.partition, entries)
+        self._lost[lineage] = known._replace(
+            at_most=max(known.at_most, lost.lost_backups), maps=known.maps.union(lost.lost_maps), until_us=at_us
         )
+
+    def restore(self, lineage: str, incarnation: str) -> None:
+        """Note that an incarnation that was removed has merged its entries into this lineage."""
+        if lineage in self._lost:
+            self._restored |= {incarnation}
 
     def follow(self, before: str, lineage: str, members: Iterable[MemberBelief]) -> None:
         """Note that a member of the lineage `before` is the first to install a list of `lineage`."""
         if before in self._lost and all(belief.lineage != lineage for belief in members):
-            self._lost[lineage] = self._lost[before]
+            self._lost[lineage] = self._lost[before].copy()
+            self._removed[lineage] = self._removed.get(before, {}).copy()
 
     def standing(self, members: Iterable[MemberBelief]) -> tuple[SideLoss, ...]:
         """Return the losses that `members` live with.
@@ -70,8 +108,26 @@ class Losses:
         living = [belief for belief in members if belief.status in ("member", "paused")]
         leading = [belief for belief in living if belief.is_master]
         sides = {belief.lineage: belief.label for belief in reversed(leading or living)}
+        found = []
+        for lineage, label in sides.items():
+            lost = self._lost.get(lineage)
+            if lost is None:
+                continue
+            because_of = self._because_of(lineage, lost)
+            if because_of and self._restored.issuperset(member.uuid for member in because_of):
+                continue
+            known = [entries for entries in lost.entries_of.values() if entries is not None]
+            entries = sum(known) if len(known) == len(lost.entries_of) else None
+            maps = tuple(sorted(lost.maps))
+            found.append(
+                SideLoss(
+                    lineage, label, frozenset(lost.entries_of), lost.at_most, maps, lost.since_us, entries, because_of
+                )
+            )
+        return tuple(found)
+
+    def _because_of(self, lineage: str, lost: _LineageLoss) -> tuple[Member, ...]:
+        removed = self._removed.get(lineage, {})
         return tuple(
-            SideLoss(lineage, label, lost.partitions, lost.at_most, tuple(sorted(lost.maps)), lost.since_us)
-            for lineage, label in sides.items()
-            if (lost := self._lost.get(lineage)) is not None
+            member for member, at_us in removed.items() if lost.since_us - BEFORE_LOSS_US <= at_us <= lost.until_us
         )

@@ -11,6 +11,7 @@ from typing import Any
 
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.data.events import EntriesMerged
 from quarterdeck.backend.core.events import LinkChanged, Record
 from quarterdeck.backend.core.links import set_condition
 from quarterdeck.backend.core.membership.views.identity import Member
@@ -24,6 +25,9 @@ from quarterdeck.backend.picture.fold.partitions import PARTITION_FOLDS, settle_
 from quarterdeck.backend.picture.fold.witness import WITNESS_FOLDS, inherit_witness
 
 __all__ = ["BelievedSuspicion", "MemberBelief", "Picture", "Status"]
+
+MEASURE_INTERVAL = "quarterdeck.data.measure.interval.seconds"
+"""The property of members that measure their data; 0 turns that off."""
 
 NO_ADDRESS = Address("")
 """Stands in a belief whose `MemberStarted` was never seen, until one of its lists tells the address."""
@@ -98,7 +102,10 @@ class Picture:
                 self._install(belief, event, record.at)
             elif isinstance(event, PartitionLost):
                 if event.loses_data:
-                    self.losses.take(belief.lineage, event, record.at)
+                    self.losses.take(belief.lineage, event, record.at, self._entries_of(event.partition))
+            elif isinstance(event, EntriesMerged):
+                if not event.problem and event.policy != "discard":
+                    self.losses.restore(belief.lineage, belief.merged_from)
             elif kind in FOLDS:  # the rest is told in the event tail and changes no belief
                 FOLDS[kind](belief, event, record.at)
 
@@ -131,6 +138,18 @@ class Picture:
     def masters(self) -> tuple[str, ...]:
         """Labels of the running members that are master in their own belief."""
         return tuple(label for label, belief in self.members.items() if belief.is_master and belief.running)
+
+    def _entries_of(self, partition: int) -> int | None:
+        """Return how many entries a partition had by the last measurement of an owner; None where members do not measure."""
+        own = [belief for belief in self.members.values() if not belief.witnessed_by]
+        known = [belief.data for belief in own if belief.data is not None]
+        if known:
+            return max(data.partitions[partition].entries if partition in data.partitions else 0 for data in known)
+        measured = any(
+            belief.settings is not None and belief.settings.get(MEASURE_INTERVAL, "1") not in ("0", "0.0")
+            for belief in own
+        )
+        return 0 if measured else None
 
     # What the operator and the network did
 
@@ -183,7 +202,7 @@ class Picture:
             inherit_witness(belief, before)
         if started is not None:
             belief.join_list, belief.merged_from = started.join_list, started.merged_from
-            belief.settings = started.settings
+            belief.settings, belief.seen_from_start = started.settings, not belief.witnessed_by
             if before is not None and started.merged_from == before.uuid:
                 inherit(belief, before)
         self.members[record.member] = belief
@@ -228,9 +247,12 @@ class Picture:
             self._learn_address(belief, event.members)
         if belief.lineage != event.lineage:
             self.losses.follow(belief.lineage, event.lineage, self.members.values())
+            belief.lineage_since_us = at if belief.version or belief.seen_from_start else None
         belief.version, belief.lineage, belief.master = event.version, event.lineage, event.master
         belief.list_since_us = at
         if belief.members != event.members:
+            if belief.is_master:
+                self.losses.removed(event.lineage, set(belief.members).difference(event.members), at)
             belief.members, belief.listed = event.members, self._addresses_of(event)
             belief.ever_listed = self._union(belief.ever_listed, belief.listed)
         if belief.status == "joining":

@@ -21,6 +21,7 @@ from quarterdeck.cli.output import Format, FormatOption, say, write_document, wr
 if TYPE_CHECKING:
     from quarterdeck.backend.core.address import Address
     from quarterdeck.backend.picture.fold.belief import MemberBelief
+    from quarterdeck.backend.picture.health.cluster_health import ClusterHealth
 
 Row = dict[str, object]
 
@@ -49,15 +50,23 @@ def status(
     connection: ConnectionTarget,
     check: Annotated[
         bool,
-        typer.Option("--check", help="Exit with 1 unless all members are reached and agree on one list and table."),
+        typer.Option(
+            "--check",
+            help="Exit with 1 unless the sentence says healthy, all members are reached, and they agree on one list and table.",
+        ),
     ] = False,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Print whether the members agree: which lists and tables there are, and who holds them."""
-    with observe(connection) as seen:
-        found = summary(seen)
-    write_document({"environment": connection.environment, **found} if connection.environment else found, output)
-    if check and not found["agreed"]:
+    """Print whether the cluster is whole and its data safe; then which lists and tables there are, and who holds them."""
+    with observe(connection, history=True, tables=True) as seen:
+        health, found = health_of(seen), summary(seen)
+    fields = health.as_fields(seen.now_us)
+    if output is Format.TABLE:
+        print(fields.pop("sentence"))
+    if connection.environment:
+        fields["environment"] = connection.environment
+    write_document({**fields, **found}, output)
+    if check and not (found["agreed"] and health.condition == "healthy"):
         raise typer.Exit(ExitCode.CHECK_FAILED)
 
 
@@ -157,6 +166,15 @@ def why(connection: ConnectionTarget, member: MemberOption = None, output: Forma
     with observe(connection, history=True) as seen:
         asked = [seen.member(member, "its reasons")] if member else seen.masters or list(seen.present)
         write_rows(why_rows(seen, asked), WHY_COLUMNS, output)
+
+
+def health_of(seen: ObservedCluster) -> ClusterHealth:
+    """Return whether the cluster is whole and its data safe."""
+    from quarterdeck.backend.picture.health.cluster_health import cluster_health
+
+    # At an address of a join list where no member is, none is missed.
+    expected = [label for label in seen.unreached if seen.connections[label].state != "gone"]
+    return cluster_health(seen.picture, seen.now_us, away=seen.unreached, expected=expected)
 
 
 def summary(seen: ObservedCluster) -> Row:

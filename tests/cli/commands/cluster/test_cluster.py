@@ -45,6 +45,8 @@ def test_status_says_whether_the_members_agree(
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["agreed"] is True
+    assert told["sentence"].startswith("healthy · 2 members agree · ")
+    assert (told["whole"], told["data_lost"]) == (True, None) and "data_safe" in told
     assert told["masters"] == ["athens"]
     assert told["lists"] == [
         {"version": 2, "master": "athens", "members": ["athens", "byzantium"], "held_by": ["athens", "byzantium"]}
@@ -52,7 +54,9 @@ def test_status_says_whether_the_members_agree(
     byzantium.vanish()
     done = quarterdeck_process("cluster", "status", "--connect", athens.url, "-o", "json", "--check")
     assert done.returncode == 1
-    assert json.loads(done.stdout)["unreached"] == [byzantium.address]
+    told = json.loads(done.stdout)
+    assert told["unreached"] == [byzantium.address]
+    assert told["sentence"].startswith(f"degraded · {byzantium.address} not reached") and told["whole"] is False
 
 
 def test_members_are_rows_and_who_is_not_reached_is_one_too(

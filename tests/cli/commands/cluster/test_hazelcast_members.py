@@ -33,6 +33,10 @@ def test_questions_are_answered_as_by_members_of_ours(capsys: pytest.CaptureFixt
         a, b = members.addresses
         status = told(capsys, members, "status")
         assert (status["agreed"], status["masters"], status["states"]) == (True, [a], {"ACTIVE": 2})
+        assert status["sentence"] == "healthy · 2 members agree · backups not told"
+        assert (status["whole"], status["data_safe"], status["data_lost"]) == (True, None, None)
+        run(members, "cluster", "status", "--check")
+        assert capsys.readouterr().out.startswith("healthy · 2 members agree · backups not told\n")
         assert status["tables"][0]["version"] is None
         assert sorted(status["tables"][0]["held_by"]) == sorted((a, b))
         assert {row["member"]: row["list_version"] for row in told(capsys, members, "lists")} == {a: 1, b: 1}

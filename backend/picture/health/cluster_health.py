@@ -1,0 +1,322 @@
+"""Whether a cluster is whole and its data safe, and one sentence that says both, the alarm first.
+
+It is judged from the picture alone, for every kind of cluster. What is not known is neither well nor ill: a member that is silent
+is not dead, and one that is on no list that is seen may be on one that is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.boards.overview.table_rows import TableRows
+from quarterdeck.backend.picture.fold.belief import MemberBelief
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.health.data_loss import DataLoss, data_losses
+from quarterdeck.backend.picture.health.replica_safety import ReplicaSafety, replica_safety
+from quarterdeck.backend.picture.text.fact import Tone
+from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, one_line
+
+LONGEST = 100
+"""Letters of a sentence."""
+SETTLING_US = 2 * SECOND_US
+"""Members hear of a new list one after the other: for so long it is not known whether they will agree."""
+ALARM_US = 600 * SECOND_US
+"""A loss is the first thing said for so long; after that it stands behind what is so now."""
+NAMES = (4, 3, 2, 1)
+"""How many members of one kind are named, as far as the sentence has room."""
+
+Condition = Literal["healthy", "changing", "degraded", "split", "data-lost", "down", "unknown"]
+
+WORDS: dict[Condition, str] = {
+    "healthy": "healthy",
+    "changing": "changing",
+    "degraded": "degraded",
+    "split": "SPLIT",
+    "data-lost": "DATA LOST",
+    "down": "down",
+    "unknown": "unknown",
+}
+TONES: dict[Condition, Tone] = {
+    "healthy": "good",
+    "changing": "warning",
+    "degraded": "warning",
+    "split": "bad",
+    "data-lost": "bad",
+    "down": "bad",
+    "unknown": "warning",
+}
+
+Absence = Literal["gone", "frozen", "silent", "not reached", "merging"]
+"""Why a member does not count as reached. Only what is gone or frozen is known to be so."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterHealth:
+    """The answers to an operator's two questions, and the sentence that says them."""
+
+    condition: Condition
+    whole: bool | None
+    """Whether there is one list with one master, and every member on it is reached; None where it is not known."""
+    replicas: ReplicaSafety
+    losses: tuple[DataLoss, ...]
+    sentence: str
+
+    @property
+    def data_safe(self) -> bool | None:
+        """Whether every replica that should be there is there and in step; None where it is not known."""
+        return False if self.condition == "split" else self.replicas.safe
+
+    @property
+    def data_lost(self) -> DataLoss | None:
+        """The loss of the side that lost most, if entries are known or feared to be gone."""
+        found = [loss for loss in self.losses if loss.entries != 0]
+        return max(found, key=lambda loss: loss.partitions, default=None)
+
+    @property
+    def tone(self) -> Tone:
+        """The tone of the sentence."""
+        return TONES[self.condition]
+
+    def as_fields(self, now_us: int) -> dict[str, object]:
+        """Return the fields of the JSON contract: sentence, whole, data_safe and data_lost."""
+        loss = self.data_lost
+        return {
+            "sentence": self.sentence,
+            "whole": self.whole,
+            "data_safe": self.data_safe,
+            "copies": self.replicas.copies,
+            "data_lost": None if loss is None else loss.as_fields(now_us),
+        }
+
+
+class HealthJudge:
+    """Judges a picture again and again, and keeps what it counted of tables until that changes."""
+
+    def __init__(self) -> None:
+        self._counts = TableRows()
+
+    def judge(
+        self, picture: Picture, now_us: int, away: Collection[str] = (), expected: Collection[str] = ()
+    ) -> ClusterHealth:
+        """Judge `picture` at `now_us`. The watcher does not reach the members in `away`, by label or address.
+
+        `expected` are members that should be there and may never have been seen, by label or address.
+        """
+        return _Judgement(picture, now_us, frozenset(away), tuple(expected), self._counts).health()
+
+
+def cluster_health(
+    picture: Picture, now_us: int, away: Collection[str] = (), expected: Collection[str] = ()
+) -> ClusterHealth:
+    """Judge `picture` once; see `HealthJudge.judge`."""
+    return HealthJudge().judge(picture, now_us, away, expected)
+
+
+class _Judgement:
+    """The state of one judgement."""
+
+    def __init__(
+        self, picture: Picture, now_us: int, away: frozenset[str], expected: Sequence[str], counts: TableRows
+    ) -> None:
+        self._picture, self._now_us, self._away, self._expected = picture, now_us, away, expected
+        self._running = [
+            belief
+            for label, belief in picture.members.items()
+            if belief.running and belief.version and label not in away and belief.address not in away
+        ]
+        self._masters = sorted(
+            (belief for belief in self._running if belief.leads), key=lambda belief: -len(belief.members)
+        )
+        self._lists: dict[tuple[str, int, frozenset[Address]], list[MemberBelief]] = {}
+        for belief in self._running:
+            self._lists.setdefault((belief.lineage, belief.version, belief.listed), []).append(belief)
+        judged = self._masters or self._running[:1]
+        self._replicas = replica_safety(picture, judged, self._running, counts, now_us // SECOND_US)
+        self._losses = tuple(data_losses(picture))
+        self._lost = [loss for loss in self._losses if loss.entries != 0]
+
+    def health(self) -> ClusterHealth:
+        """Return the gravest condition that is found."""
+        if not self._running:
+            return self._without_members()
+        if len(self._masters) > 1:
+            return self._split()
+        troubles, unknown = self._troubles()
+        unseen = self._unseen()
+        settled = len(self._lists) == 1 and len(self._masters) == 1
+        since_us = max(belief.list_since_us for belief in self._running)
+        changing = not settled and self._now_us - since_us < SETTLING_US
+        whole = None if changing else settled and not any(troubles.values())
+        if whole and (unknown or unseen):
+            whole = None
+        condition: Condition = "healthy"
+        if changing:
+            condition = "changing"
+        elif whole is False or self._replicas.safe is False:
+            condition = "degraded"
+        elif whole is None:
+            condition = "unknown"
+        loss = next((loss for loss in self._lost if loss.certain), None)
+        fresh = loss is not None and self._now_us - loss.since_us < ALARM_US
+        if fresh:
+            condition = "data-lost"
+        replicas = [self._replicas.text]
+        for names in NAMES:
+            parts = [
+                *([loss.text(self._now_us)] if loss is not None and fresh else []),
+                *_named(troubles, names),
+                *(self._disagreement(names) if not settled else []),
+                *([] if troubles and not fresh else [self._agreed(bool(unknown or unseen))]),
+                *_named(unknown, names),
+                *([f"not seen: {_names(unseen, names)}"] if unseen else []),
+                *(replicas if self._replicas.safe is not True or not troubles else []),
+                *(f"lost {loss.text(self._now_us)}" for loss in self._lost[:1] if not fresh),
+            ]
+            if _fits(condition, parts):
+                break
+        return ClusterHealth(condition, whole, self._replicas, self._losses, _sentence(condition, parts))
+
+    # Conditions
+
+    def _without_members(self) -> ClusterHealth:
+        """Nothing runs as far as is seen: all are known to be gone, or begin, or nothing is known."""
+        members = self._picture.members
+        joining = [label for label, belief in members.items() if belief.status == "joining" and label not in self._away]
+        ended = [label for label, belief in members.items() if belief.status in ("stopped", "killed")]
+        whole: bool | None = False
+        condition: Condition
+        if joining:
+            condition, said = "changing", f"{counted(len(joining), 'member')} joining, no member list yet"
+        elif members and len(ended) == len(members):
+            condition, said = "down", f"no member runs: {counted(len(ended), 'member')} ended"
+        else:
+            condition, said, whole = "unknown", "no member is reached", None
+        parts = [said, *(f"lost {loss.text(self._now_us)}" for loss in self._losses[:1])]
+        return ClusterHealth(condition, whole, self._replicas, self._losses, _sentence(condition, parts))
+
+    def _split(self) -> ClusterHealth:
+        masters = self._masters
+        began = [master.lineage_since_us for master in masters]
+        known = sorted(since_us for since_us in began if since_us is not None)
+        # The lineage that is older went on; the split began with the next.
+        since = f" since {age_text(self._now_us - known[1])}" if len(known) == len(masters) else ""
+        sizes = " + ".join(str(len(master.members)) for master in masters[: NAMES[0]])
+        sizes += " + …" if len(masters) > NAMES[0] else ""
+        for names in NAMES:
+            parts = [
+                f"{sizes}, masters {_names([master.label for master in masters], names)}",
+                *([self._writes()]),
+                *(f"lost {loss.what} at {one_line(loss.side)}" for loss in self._lost[:1]),
+            ]
+            if _fits("split", parts, since):
+                break
+        return ClusterHealth("split", False, self._replicas, self._losses, _sentence("split", parts, since))
+
+    def _writes(self) -> str:
+        serving = [master for master in self._masters if master.operating]
+        if any(master.witnessed_by for master in self._masters):
+            return "writes may go to both" if len(self._masters) == 2 else "writes may go to all"
+        if len(serving) == len(self._masters):
+            return "writes go to both" if len(serving) == 2 else "writes go to all"
+        return f"writes go to {one_line(serving[0].label)} only" if len(serving) == 1 else "no writes"
+
+    # What is said of members
+
+    def _troubles(self) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+        """Return the members on lists that are known to be in trouble, by what that is, and those that are not heard."""
+        listed_ones = {member.address: member.uuid for belief in self._running for member in belief.members}
+        suspects: dict[Address, int] = {}
+        for belief in self._running:
+            for suspect in belief.suspicions:
+                if suspect in listed_ones:
+                    suspects[suspect] = suspects.get(suspect, 0) + 1
+        troubles: dict[str, list[str]] = {}
+        unknown: dict[str, list[str]] = {}
+        for address, uuid in listed_ones.items():
+            label = self._picture.label_of(address)
+            absence = self._absence(address, uuid)
+            if address in suspects:
+                by = f"suspected by {suspects[address]}"
+                troubles.setdefault(f"frozen, {by}" if absence == "frozen" else by, []).append(label)
+            elif absence in ("silent", "merging"):
+                unknown.setdefault(absence, []).append(label)
+            elif absence is not None:
+                troubles.setdefault(absence, []).append(label)
+        claiming = [belief.label for belief in self._running if belief.claiming]
+        if claiming:
+            troubles["claims the mastership"] = claiming
+        return troubles, unknown
+
+    def _absence(self, address: Address, uuid: str) -> Absence | None:
+        """Why a member on a list does not count as reached; None when it does."""
+        belief = self._picture.members.get(self._picture.label_of(address))
+        if belief is None:
+            return "not reached"
+        if belief.uuid != uuid or belief.status in ("stopped", "killed"):
+            return "gone"
+        if belief.status == "paused":
+            return "frozen"
+        if belief.connection is None or belief.connection.state == "connected":
+            return "not reached" if address in self._away or belief.label in self._away else None
+        if belief.witnessed_by == ("logs",):
+            return "silent"  # its log is over, which says nothing about the member
+        state = belief.connection.state
+        return "merging" if state == "merging" else "gone" if state == "gone" else "not reached"
+
+    def _unseen(self) -> list[str]:
+        """Members on no list that is seen, of which it is not known that they have ended: whom they follow is not known."""
+        listed_ones = {address for belief in self._running for address in belief.listed}
+        found = [
+            label
+            for label, belief in self._picture.members.items()
+            if belief.address not in listed_ones
+            and belief.status in ("member", "paused")
+            and (label in self._away or (belief.connection is not None and belief.connection.state in UNSEEN_STATES))
+        ]
+        met = {belief.address for belief in self._picture.members.values()} | self._picture.members.keys()
+        return [*found, *(label for label in self._expected if label not in met and label not in listed_ones)]
+
+    def _agreed(self, partly: bool) -> str:
+        """How many members hold the list that most hold."""
+        holders = max(self._lists.values(), key=len)
+        size = len(holders[0].members)
+        if len(holders) == size:
+            return f"{size} members agree" if size > 1 else "1 member"
+        return f"{len(holders)} of {size} members agree"
+
+    def _disagreement(self, names: int) -> Iterator[str]:
+        if not self._masters and not any(belief.claiming for belief in self._running):
+            yield "no master is seen"
+        if len(self._lists) > 1:
+            _, *others = sorted(self._lists.values(), key=len, reverse=True)
+            others_text = _names([belief.label for holders in others for belief in holders], names)
+            yield f"{len(self._lists)} member lists, another one at {others_text}"
+
+
+UNSEEN_STATES = ("silent", "refused", "merging")
+
+
+def _named(members: Mapping[str, Sequence[str]], names: int) -> Iterator[str]:
+    for trouble, labels in members.items():
+        yield f"{_names(labels, names)} {trouble}"
+
+
+def _names(labels: Sequence[str], names: int) -> str:
+    return one_line(listed(labels, names))
+
+
+def _fits(condition: Condition, parts: Sequence[str], since: str = "") -> bool:
+    return len(" · ".join((WORDS[condition] + since, *parts))) <= LONGEST
+
+
+def _sentence(condition: Condition, parts: Sequence[str], since: str = "") -> str:
+    """Return the sentence; what does not fit is left out from the end, the first part is cut."""
+    kept = list(parts)
+    while len(kept) > 1 and not _fits(condition, kept, since):
+        kept.pop()
+    text = " · ".join((WORDS[condition] + since, *kept))
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

@@ -1,0 +1,107 @@
+"""Which data a cluster has lost: partitions, maps, about how many entries, when, and after which members went."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quarterdeck.backend.core.partitions.events import ALL_LOST
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.events.partitions import MAPS_NAMED
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, one_line
+
+MEMBERS_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class DataLoss:
+    """What one side of a cluster has lost, as its master and its witness judge."""
+
+    side: str
+    """The label of the master."""
+    partitions: int
+    maps: tuple[str, ...]
+    """By name or pattern, where their configuration is known."""
+    at_most_backups: int | None
+    """Maps with at most so many backups have lost entries; None where no replica was left, whatever a map has."""
+    entries: int | None
+    """About how many; None where it is not known."""
+    since_us: int
+    because_of: tuple[str, ...]
+    """The labels of members that were removed shortly before."""
+    elsewhere: tuple[str, ...]
+    """Those of them that run under another master: their replicas are there."""
+
+    @property
+    def what(self) -> str:
+        """Which partitions, of which maps, and about how many entries."""
+        lost = counted(self.partitions, "partition")
+        if self.maps:
+            lost += f" of {one_line(listed(self.maps, MAPS_NAMED))}"
+        elif self.at_most_backups is not None:
+            lost += f" for maps with at most {counted(self.at_most_backups, 'backup')}"
+        if self.entries is None:
+            return lost
+        return f"{lost}, about {self.entries:,} entries" if self.entries else f"{lost}, without entries"
+
+    @property
+    def why(self) -> str:
+        """After which members went; empty where it is not known."""
+        return f"after {one_line(listed(self.because_of, MEMBERS_NAMED))} went" if self.because_of else ""
+
+    @property
+    def certain(self) -> bool:
+        """Whether entries are gone as far as is known: they may have been none, or be on the other side of a split."""
+        return self.entries != 0 and not self.elsewhere
+
+    @property
+    def outlook(self) -> str:
+        """What became of the entries, and how long this is reported."""
+        if self.entries == 0:
+            return f"no entries were in them; reported as long as {one_line(self.side)}'s cluster exists"
+        if self.elsewhere:
+            return (
+                f"their replicas are at {one_line(listed(self.elsewhere, MEMBERS_NAMED))}, under another master; "
+                f"reported until these have merged their entries"
+            )
+        return f"the entries are gone; reported as long as {one_line(self.side)}'s cluster exists"
+
+    def text(self, now_us: int) -> str:
+        """All that is known of the loss."""
+        told = f"{self.what}, {age_text(max(now_us - self.since_us, 0))} ago"
+        return " ".join(filter(None, (told, self.why)))
+
+    def as_fields(self, now_us: int) -> dict[str, object]:
+        """Return the fields of the JSON contract."""
+        return {
+            "side": self.side,
+            "partitions": self.partitions,
+            "maps": list(self.maps),
+            "at_most_backups": self.at_most_backups,
+            "entries": self.entries,
+            "since_seconds": round(max(now_us - self.since_us, 0) / SECOND_US, 1),
+            "because_of": list(self.because_of),
+            "outlook": self.outlook,
+        }
+
+
+def data_losses(picture: Picture) -> tuple[DataLoss, ...]:
+    """Return the losses that members live with, one for each side that has one."""
+    found = []
+    for side in picture.losses.standing(picture.members.values()):
+        running = {
+            belief.uuid for belief in picture.members.values() if belief.running and belief.lineage != side.lineage
+        }
+        found.append(
+            DataLoss(
+                side.side,
+                len(side.partitions),
+                side.maps,
+                None if side.at_most >= ALL_LOST else side.at_most,
+                side.entries,
+                side.since_us,
+                tuple(picture.label_of(member.address) for member in side.because_of),
+                tuple(picture.label_of(member.address) for member in side.because_of if member.uuid in running),
+            )
+        )
+    return tuple(found)
