@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, NamedTuple
 
 from quarterdeck.backend.clusters.cluster import Cluster
+from quarterdeck.backend.clusters.connection_status import ConnectionStatus, ConnectionStatusSource
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.member_order import members_by_age
 from quarterdeck.backend.picture.explain.episodes.episodes import Episodes
 from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.health.cluster_health import ClusterHealth, HealthJudge
 from quarterdeck.backend.picture.replay.playhead import Playhead
 from quarterdeck.backend.picture.replay.reorder_buffer import ReorderBuffer
 from quarterdeck.backend.picture.replay.tape import Tape
@@ -29,6 +32,9 @@ RECORDS_A_TICK = 4_000
 
 RECENT = 10_000
 """Records that a screen begins with when it is opened late."""
+
+JUDGED_ALWAYS = 50
+"""With more members the health of the cluster is judged once a second at most."""
 
 TAPE_CAPACITY = 60_000
 """Records of a running cluster that the operator can go back through; the journal has all of them."""
@@ -76,6 +82,8 @@ class ConsoleSession:
         self._episodes = Episodes(self._head.label_of)
         self._episodes.extend(self.tape.last(EPISODE_RECORDS))
         self._past: _PastEpisodes | None = None
+        self._judge = HealthJudge()
+        self._judged: tuple[object, ClusterHealth] | None = None
         self.traffic: Traffic | None = None
         """The last load that was started here."""
         self.load_ended: Traffic | None = None
@@ -96,6 +104,22 @@ class ConsoleSession:
     def picture(self) -> Picture:
         """The picture that is shown. Each call may return another object."""
         return self._head if self.playhead.live else self.tape.picture_at(self.playhead.shown_us)
+
+    @property
+    def health(self) -> ClusterHealth:
+        """Whether the cluster that is shown is whole, and its data safe."""
+        picture, now_us = self.picture, self.now_us()
+        news = picture.at if len(picture.members) <= JUDGED_ALWAYS else 0
+        status: Mapping[str, ConnectionStatus] = {}
+        if self.live and isinstance(self.cluster, ConnectionStatusSource):
+            status = self.cluster.connection_status()
+        away = tuple(label for label, known in status.items() if known.contact != "connected")
+        subject = (self.epoch, now_us // SECOND_US, news, away)
+        if self._judged is None or self._judged[0] != subject:
+            # At an address of a join list where no member is, none is missed.
+            expected = [label for label in away if status[label].state != "gone"]
+            self._judged = subject, self._judge.judge(picture, now_us, away, expected)
+        return self._judged[1]
 
     @property
     def running(self) -> int:

@@ -1,4 +1,4 @@
-"""The first line of every view: which cluster, from where, how many members, who leads, what is wrong and who can be heard."""
+"""The first line of every view: whether all is well, which cluster, from where, how many members, who leads and who is heard."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.clusters.connection_status import ConnectionStatus, ConnectionStatusSource
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.picture.boards.migration_board import lost_text, progress_text
+from quarterdeck.backend.picture.boards.migration_board import progress_text
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import age_text, counted, one_line
 from quarterdeck.widgets.line_table import TableCell
@@ -48,7 +48,7 @@ class ConnectionSummary:
         return [TableCell(one_line(self._remote.environment), "warning"), TableCell(right, "strong")]
 
     def problems(self) -> list[TableCell]:
-        """Return how many members are out of reach, and whose history is incomplete."""
+        """Return how members of Hazelcast are out of reach, or whose history is incomplete."""
         connection_status = self._reach()
         away = sum(status.contact != "connected" for status in connection_status.values())
         torn = [one_line(label) for label, status in connection_status.items() if status.incomplete]
@@ -61,10 +61,7 @@ class ConnectionSummary:
             more = f" and {len(standing) - NAMES_SPELT_OUT} more" if len(standing) > NAMES_SPELT_OUT else ""
             answering = f"{len(connection_status) - away} of {len(connection_status)} answer"
             return [TableCell(f"⊘ {answering}; {', '.join(named)}{more}", "warning")]
-        return [
-            TableCell(f"⊘ {counted(away, 'member')} not reached" if away else "", "warning"),
-            TableCell(f"history incomplete: {', '.join(torn[:NAMES_SPELT_OUT])}{more}" if torn else "", "warning"),
-        ]
+        return [TableCell(f"history incomplete: {', '.join(torn[:NAMES_SPELT_OUT])}{more}" if torn else "", "warning")]
 
     def facts(self, label: str) -> Iterator[Fact]:
         """Yield how this member is reached."""
@@ -90,38 +87,36 @@ class ConnectionSummary:
         return {} if self._remote is None else self._remote.connection_status()
 
 
-MASTERS_NAMED = 4
 SOURCE_NAMES = {"logs": "logs", "client-protocol": "what clients are told"}
 
 
 def header_parts(session: ConsoleSession, connections: ConnectionSummary, view: ViewName) -> list[TableCell]:
-    """Return what the first line shows now."""
-    cluster, picture = session.cluster, session.picture
+    """Return what the first line shows now: first what must not be overlooked, whatever room there is."""
+    cluster, picture, health = session.cluster, session.picture, session.health
     running = sum(belief.running for belief in picture.members.values())
-    masters = picture.masters()
-    named = ", ".join(one_line(label) for label in masters[:MASTERS_NAMED])
-    named += ", …" if len(masters) > MASTERS_NAMED else ""
+    masters = [one_line(label) for label in picture.masters()]
     broken = len(session.violations)
+    kind = _kind(session)
+    copied = session.cluster.source == "copy"
     return [
-        TableCell(one_line(cluster.name), "strong"),
-        _witnesscell(session),
-        *([TableCell(f"› {view}", "faint")] if view != VIEW_NAMES[0] else []),
+        *([kind] if copied else []),
         TableCell(moment_text(session), "warning"),
-        *connections.badges(live=session.live),
-        TableCell(f"members {running}/{len(cluster.labels)}"),
-        TableCell(
-            f"master{'s' if len(masters) > 1 else ''} {named or 'none'}", "warning" if len(masters) > 1 else "plain"
-        ),
-        *connections.problems(),
+        TableCell(health.sentence, health.tone),
         TableCell(f"✕ {counted(broken, 'violation')}" if broken else "", "bad"),
-        TableCell(lost_text(picture), "bad"),
         TableCell(_journal_text(session), "bad"),
+        TableCell(one_line(cluster.name), "strong"),
+        *connections.badges(live=session.live),
+        *([] if copied else [kind]),
+        *([TableCell(f"› {view}", "faint")] if view != VIEW_NAMES[0] else []),
+        *connections.problems(),
+        TableCell(f"members {running}/{len(cluster.labels)}"),  # several masters are named in the sentence
+        *([TableCell(f"master {masters[0] if masters else 'none'}")] if len(masters) < 2 else []),
         TableCell(_load_text(session), "warning"),
         TableCell(progress_text(picture)),
     ]
 
 
-def _witnesscell(session: ConsoleSession) -> TableCell:
+def _kind(session: ConsoleSession) -> TableCell:
     """Return the kind of cluster. The past of a live one is not live."""
     source = session.cluster.source
     if source == "copy":

@@ -41,7 +41,9 @@ def test_the_smallest_screen_keeps_the_first_line_and_the_footer() -> None:
             await pilot.press(key)
             await settle(pilot)
             lines = screen_text(app).splitlines()
-            assert lines[0].startswith(" dev ") and lines[-1].endswith(("keys q back", "keys Q quit")), (key, lines)
+            assert lines[0].startswith(" healthy · 5 members agree") and lines[-1].endswith(
+                ("keys q back", "keys Q quit")
+            ), (key, lines)
 
     in_console(scenario, size=(40, 10))
 

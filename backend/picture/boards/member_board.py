@@ -67,6 +67,8 @@ class HeartbeatObservers(NamedTuple):
     waiting: tuple[MemberBelief, ...]
     silent: MemberBelief | None = None
     """One that runs and of which no heartbeats are told; None when they are told of all."""
+    masters: tuple[MemberBelief, ...] = ()
+    """Those that lead, while there are several."""
 
 
 NOT_WATCHED = HeartbeatCell("", "", "faint", None, "")
@@ -121,10 +123,12 @@ class ListOrder:
 def heartbeat_observers(picture: Picture) -> HeartbeatObservers:
     """Whoever has something to say against others now."""
     running = [belief for belief in picture.members.values() if belief.running]
+    masters = tuple(belief for belief in running if belief.leads)
     return HeartbeatObservers(
         tuple(belief for belief in running if belief.suspicions),
         tuple(belief for belief in running if belief.silences),
         next((belief for belief in running if not belief.tells("heartbeats")), None),
+        masters if len(masters) > 1 else (),
     )
 
 
@@ -205,6 +209,10 @@ def heartbeat(picture: Picture, belief: MemberBelief, observed_by: HeartbeatObse
     if observed_by.silent is not None:
         why = f"heartbeats are {not_told('heartbeats', observed_by.silent.witnessed_by)}"
         return HeartbeatCell("", NOT_TOLD, "faint", None, why, known=False)
+    others = [other.label for other in observed_by.masters if belief.address not in other.listed]
+    if others:
+        sides = f"not on the side of {_names(others)}"
+        return HeartbeatCell("⊘", sides, "warning", None, f"heard in time on its own side, {sides}")
     return HeartbeatCell("✓", "in time", "good", None, "every heartbeat of it that is waited for came in time")
 
 

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Literal, NamedTuple
 
-from quarterdeck.backend.core.partitions.events import ALL_LOST, MigrationStarted, PlannedMigration
+from quarterdeck.backend.core.partitions.events import MigrationStarted, PlannedMigration
 from quarterdeck.backend.picture.boards.migration_progress import plan_text
-from quarterdeck.backend.picture.events.partitions import MAPS_NAMED, NOBODY_TEXT, migration_path_text
+from quarterdeck.backend.picture.events.partitions import NOBODY_TEXT, migration_path_text
 from quarterdeck.backend.picture.fold.belief import MemberBelief
-from quarterdeck.backend.picture.fold.losses import SideLoss
 from quarterdeck.backend.picture.fold.migrations import (
     CopiedData,
     EndedMigration,
@@ -23,13 +22,13 @@ from quarterdeck.backend.picture.fold.migrations import (
     WitnessedMigration,
 )
 from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.health.data_loss import data_losses
 from quarterdeck.backend.picture.text.fact import Fact, Tone
 from quarterdeck.backend.picture.text.formatting import (
     age_text,
     bytes_text,
     counted,
     duration_text,
-    listed,
     names_text,
     one_line,
     with_names,
@@ -165,9 +164,10 @@ def migration_board(picture: Picture, now_us: int) -> MigrationBoard:
         for text, tone in led_by(picture, master, now_us)
     ]
     history = picture.history
-    if losses := lost_text(picture):
-        certain = all(side.at_most >= ALL_LOST for side in picture.losses.standing(picture.members.values()))
-        heads.append(Head(f"{losses} with all replicas" if certain else losses, "bad"))
+    heads += [
+        Head(f"∅ {loss.side} lost {loss.text(now_us)}: {loss.outlook}", "bad" if loss.certain else "warning")
+        for loss in data_losses(picture)
+    ]
     if history.failed:
         failed = history.failed[-1]
         told = f"✕ last failed, {age_text(now_us - failed.at_us)} ago: p{failed.begun.partition}, {failed.reason}"
@@ -217,24 +217,6 @@ def led_by(picture: Picture, master: MemberBelief, now_us: int) -> list[Head]:
         copies = f"{counted(leading.moves, 'replica')} to copy, {leading.lower_bound} places to fill at least"
         heads.append(Head(f"latest plan, {copies}: {why}", "plain"))
     return heads
-
-
-def lost_text(picture: Picture) -> str:
-    """Return what has lost data for good, with its side where there are several; empty when no member lives with a loss."""
-    sides = picture.losses.standing(picture.members.values())
-    several = len(picture.masters()) > 1
-    texts = (loss_text(side) + (f" on the side of {one_line(side.side)}" if several else "") for side in sides)
-    return "".join(f"∅ {text}" if not place else f", {text}" for place, text in enumerate(texts))
-
-
-def loss_text(side: SideLoss) -> str:
-    """Return which partitions one side has lost, and of which maps."""
-    lost = f"{counted(len(side.partitions), 'partition')} lost"
-    if side.maps:
-        return f"{lost} of {one_line(listed(side.maps, MAPS_NAMED))}"
-    if side.at_most < ALL_LOST:
-        return f"{lost} for maps with at most {counted(side.at_most, 'backup')}"
-    return lost
 
 
 def progress_text(picture: Picture) -> str:

@@ -10,11 +10,12 @@ from collections.abc import Iterator, Sequence
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.picture.boards.migration_board import loss_text, progress_text
+from quarterdeck.backend.picture.boards.migration_board import progress_text
 from quarterdeck.backend.picture.boards.removals import removal_facts
 from quarterdeck.backend.picture.boards.table_agreement import same_table
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.health.data_loss import data_losses
 from quarterdeck.backend.picture.merging.why_not_merging import TONES, why_not_merging
 from quarterdeck.backend.picture.text.fact import Fact, Tone
 from quarterdeck.backend.picture.text.formatting import age_text, counted, names_text, one_line
@@ -84,10 +85,9 @@ def _lost_data(picture: Picture, now_us: int) -> Iterator[Fact]:
     """Answer from what masters record of lost partitions, judged against the backups of maps."""
     heading = "which data was lost"
     unknown = picture.nobody_tells("losses")
-    sides = picture.losses.standing(picture.members.values())
     answers: list[tuple[str, Tone]] = [
-        (f"{loss_text(side)}, {age_text(max(now_us - side.since_us, 0))} ago, says {side.side}", "bad")
-        for side in sides
+        (f"{loss.text(now_us)}, says {loss.side}: {loss.outlook}", "bad" if loss.certain else "warning")
+        for loss in data_losses(picture)
     ]
     if not answers and unknown is not None and unknown.witnessed_by:
         yield Fact(heading, not_told("losses", unknown.witnessed_by), "faint")

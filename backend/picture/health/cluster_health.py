@@ -26,7 +26,7 @@ SETTLING_US = 2 * SECOND_US
 """Members hear of a new list one after the other: for so long it is not known whether they will agree."""
 ALARM_US = 600 * SECOND_US
 """A loss is the first thing said for so long; after that it stands behind what is so now."""
-NAMES = (4, 3, 2, 1)
+NAMES = (4, 3, 2)
 """How many members of one kind are named, as far as the sentence has room."""
 
 Condition = Literal["healthy", "changing", "degraded", "split", "data-lost", "down", "unknown"]
@@ -207,13 +207,10 @@ class _Judgement:
         sizes = " + ".join(str(len(master.members)) for master in masters[: NAMES[0]])
         sizes += " + …" if len(masters) > NAMES[0] else ""
         for names in NAMES:
-            parts = [
-                f"{sizes}, masters {_names([master.label for master in masters], names)}",
-                *([self._writes()]),
-                *(f"lost {loss.what} at {one_line(loss.side)}" for loss in self._lost[:1]),
-            ]
+            parts = [f"{sizes}, masters {_names([master.label for master in masters], names)}", self._writes()]
             if _fits("split", parts, since):
                 break
+        parts += [f"{one_line(loss.side)} lost {counted(loss.partitions, 'partition')}" for loss in self._lost]
         return ClusterHealth("split", False, self._replicas, self._losses, _sentence("split", parts, since))
 
     def _writes(self) -> str:

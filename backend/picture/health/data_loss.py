@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import ALL_LOST
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.events.partitions import MAPS_NAMED
+from quarterdeck.backend.picture.fold.losses import SideLoss
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, one_line
 
@@ -58,13 +61,13 @@ class DataLoss:
     def outlook(self) -> str:
         """What became of the entries, and how long this is reported."""
         if self.entries == 0:
-            return f"no entries were in them; reported as long as {one_line(self.side)}'s cluster exists"
+            return f"no entries were in them; reported as long as the cluster of {one_line(self.side)} exists"
         if self.elsewhere:
             return (
-                f"their replicas are at {one_line(listed(self.elsewhere, MEMBERS_NAMED))}, under another master; "
-                f"reported until these have merged their entries"
+                f"they may be at {one_line(listed(self.elsewhere, MEMBERS_NAMED))}, under another master; "
+                f"reported until all that went have merged their entries"
             )
-        return f"the entries are gone; reported as long as {one_line(self.side)}'s cluster exists"
+        return f"what they held is gone; reported as long as the cluster of {one_line(self.side)} exists"
 
     def text(self, now_us: int) -> str:
         """All that is known of the loss."""
@@ -100,8 +103,14 @@ def data_losses(picture: Picture) -> tuple[DataLoss, ...]:
                 None if side.at_most >= ALL_LOST else side.at_most,
                 side.entries,
                 side.since_us,
-                tuple(picture.label_of(member.address) for member in side.because_of),
-                tuple(picture.label_of(member.address) for member in side.because_of if member.uuid in running),
+                _labels(picture, side, side.because_of),
+                _labels(picture, side, [member for member in side.because_of if member.uuid in running]),
             )
         )
     return tuple(found)
+
+
+def _labels(picture: Picture, side: SideLoss, members: Iterable[Member]) -> tuple[str, ...]:
+    """Return each label once; several incarnations of a member may have gone, also of the present master."""
+    labels = dict.fromkeys(picture.label_of(member.address) for member in members)
+    return tuple(label for label in labels if label != side.side)

@@ -133,6 +133,8 @@ def link_sentence(picture: Picture, member: str) -> str:
     belief = picture.members.get(member)
     if not by_text and belief is not None and not belief.tells("links"):
         return one_line(f"{member}: its links are {not_told('links', belief.witnessed_by)}")
+    if not by_text and belief is not None and _is_down(picture, member):
+        return one_line(f"{member}: it is down, so its links are, too")
     wrong = [f"{text} {listed(others, OTHERS_NAMED)}" for text, others in by_text.items()]
     return one_line(f"{member}: {'; '.join(wrong) or 'all its links are up'}")
 

@@ -40,7 +40,7 @@ def test_forty_columns_and_ten_rows_keep_header_footer_and_a_line_for_each_pane(
         async with app.run_test(size=(40, 10)) as pilot:
             await settle(pilot)
             lines = screen_text(app).splitlines()
-            assert lines[0].startswith(" dev  remote") and "open" in lines[-1]
+            assert lines[0].startswith(" healthy") and "open" in lines[-1]
             for title in ("member lists", "suspicions", "partition tables", "migrations", "▸   n1"):
                 assert any(title in line for line in lines), (title, lines)
 

@@ -43,9 +43,9 @@ from quarterdeck.backend.hazelcast.wire.messages import (
     ViewMember,
 )
 from quarterdeck.backend.hazelcast.witness.cluster_witness import ClusterWitness, HeardEvent
-from quarterdeck.backend.picture.boards.migration_board import lost_text
 from quarterdeck.backend.picture.events.witnessed import connection_text
 from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.health.data_loss import data_losses
 
 A, B, C = (Address(f"10.0.0.{number}:5701") for number in (1, 2, 3))
 SECOND_US = 1_000_000
@@ -380,7 +380,8 @@ def test_a_loss_is_judged_against_the_backups_of_maps() -> None:
     (lost,) = watched.says(A, "a", PartitionLostEvent(9, 2, "a"))
     assert lost == PartitionLost(9, 2, True, ("cache*", "default", "orders"))
     picture = watched.picture()
-    assert lost_text(picture) == "∅ 3 partitions lost of cache*, default, orders"
+    (loss,) = data_losses(picture)
+    assert loss.what == "3 partitions of cache*, default, orders"
     assert picture.history.lost_count == 3, "each partition once, although several members report it"
 
 

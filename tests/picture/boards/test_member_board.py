@@ -59,6 +59,14 @@ def test_roles_order_and_what_each_holds() -> None:
     assert {one.heartbeat.text for one in rows} == {"✓ in time"}
 
 
+def test_in_a_split_a_member_is_heard_on_its_own_side_alone() -> None:
+    cluster = formed()
+    cluster.split(FIVE[:3], FIVE[3:])
+    picture = fold(cluster)
+    assert row(picture, "n2").heartbeat.text == "⊘ not on the side of n4"
+    assert row(picture, "n5").heartbeat.text == "⊘ not on the side of n1"
+
+
 def test_lite_members_and_zones_stand_on_the_list() -> None:
     cluster = FakeCluster(("n1", "n2"))
     cluster.start("n1")

@@ -235,10 +235,10 @@ def test_a_loss_in_a_split_may_be_whole_on_the_other_side_and_ends_when_that_has
     lose(cluster, 3, 5)
     picture = Picture()
     health = judged(cluster, picture)
-    assert health.sentence.endswith("writes go to both · lost 2 partitions at athens")
+    assert health.sentence.endswith("writes go to both · athens lost 2 partitions")
     (loss,) = health.losses
     assert not loss.certain and loss.elsewhere == ("delphi", "euphesus")
-    assert "reported until these have merged their entries" in loss.outlook
+    assert "reported until all that went have merged their entries" in loss.outlook
     for label in ("delphi", "euphesus"):
         started = MemberStarted(cluster.address(label), False, (), merged_from=f"{label}-life-1")
         cluster.happen(label, started, life=2)
