@@ -25,13 +25,13 @@ from quarterdeck.backend.picture.boards.overview.suspicion_rows import (
     suspicion_rows,
 )
 from quarterdeck.backend.picture.boards.overview.table_rows import (
-    STRIP_LENGTH,
     TableRow,
     TableRows,
     table_figure,
 )
 from quarterdeck.backend.picture.boards.table_agreement import DIGEST_SHOWN
 from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.health.copy_counts import STRIP_LENGTH
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import listed, one_line
 from quarterdeck.widgets.fact_sheet import FactSheet

@@ -12,9 +12,9 @@ from typing import Literal
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.picture.boards.overview.table_rows import TableRows
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.health.copy_counts import CopyCounts
 from quarterdeck.backend.picture.health.data_loss import DataLoss, data_losses
 from quarterdeck.backend.picture.health.replica_safety import ReplicaSafety, replica_safety
 from quarterdeck.backend.picture.text.fact import Tone
@@ -97,7 +97,7 @@ class HealthJudge:
     """Judges a picture again and again, and keeps what it counted of tables until that changes."""
 
     def __init__(self) -> None:
-        self._counts = TableRows()
+        self._counts = CopyCounts()
 
     def judge(
         self, picture: Picture, now_us: int, away: Collection[str] = (), expected: Collection[str] = ()
@@ -120,7 +120,7 @@ class _Judgement:
     """The state of one judgement."""
 
     def __init__(
-        self, picture: Picture, now_us: int, away: frozenset[str], expected: Sequence[str], counts: TableRows
+        self, picture: Picture, now_us: int, away: frozenset[str], expected: Sequence[str], counts: CopyCounts
     ) -> None:
         self._picture, self._now_us, self._away, self._expected = picture, now_us, away, expected
         self._running = [

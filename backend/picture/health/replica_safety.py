@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from quarterdeck.backend.picture.boards.overview.table_rows import TableRows
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.health.copy_counts import CopyCounts
 from quarterdeck.backend.picture.text.formatting import counted
 from quarterdeck.backend.picture.text.not_told import NOT_TOLD
 
@@ -27,7 +27,7 @@ NO_DATA = ReplicaSafety(True, None, "no data yet")
 
 
 def replica_safety(
-    picture: Picture, masters: Sequence[MemberBelief], members: Iterable[MemberBelief], counts: TableRows, now_s: int
+    picture: Picture, masters: Sequence[MemberBelief], members: Iterable[MemberBelief], counts: CopyCounts, now_s: int
 ) -> ReplicaSafety:
     """Judge the tables of `masters`, and what the `members` that follow them say of their backups; the worst counts."""
     if not masters:
@@ -40,7 +40,7 @@ def replica_safety(
     return worst
 
 
-def _of_table(picture: Picture, master: MemberBelief, counts: TableRows, now_s: int) -> ReplicaSafety:
+def _of_table(picture: Picture, master: MemberBelief, counts: CopyCounts, now_s: int) -> ReplicaSafety:
     if master.leading.recovering is not None:
         return ReplicaSafety(None, None, "the latest partition table is being searched")
     if not master.tells("owners"):
