@@ -34,6 +34,7 @@ from quarterdeck.backend.hazelcast.logs.observations.recorded import RecordObser
 from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
 from quarterdeck.backend.hazelcast.wire import messages
 from quarterdeck.backend.hazelcast.wire.connection import MemberWatch, NoAnswer
+from quarterdeck.backend.hazelcast.wire.followers import is_address
 from quarterdeck.backend.hazelcast.wire.member_configuration import ReportedConfiguration
 from quarterdeck.backend.hazelcast.wire.messages import ConnectionReport, Heard, NotFollowed, Observation, Renamed
 from quarterdeck.backend.hazelcast.wire.requests import Command as WireCommand
@@ -46,6 +47,8 @@ from quarterdeck.backend.live.cluster.background_loop import BackgroundLoop
 _LOG = logging.getLogger(__name__)
 
 WAKE_SECONDS = 0.1
+MISSED = ("gone", "silent", "merging")
+"""How a member is reached that all expect and that is not there. One that refuses us may be of another cluster."""
 ADDRESSES_WRITTEN = 10
 """So many addresses at most are written into a command line, unless more were given."""
 
@@ -116,6 +119,8 @@ class HazelcastCluster:
         self._heard: dict[Address, int] = {}
         self._dialled = dict.fromkeys(settings.addresses)
         """Where somebody is looked for who has not said how it names itself."""
+        self._aliases: set[Address] = set()
+        """Addresses that lead to a member which names itself otherwise."""
         self._not_followed = ""
         self._settings, self._options = settings, tuple(options)
         self._watch = watch(settings, self._hear, self.now_us, randomness or Random())
@@ -185,6 +190,8 @@ class HazelcastCluster:
         with self._lock:
             known = {address: self._status_of(address) for address in self._known()}
             incarnations = {address: member.incarnation for address, member in self._witness.members.items()}
+            if not all(self._state_of(address) for address in self._expected() if is_address(address)):
+                return False
         return bool(known) and all(
             status.state if status.contact != "connected" else (it := incarnations.get(address)) and it.is_settled
             for address, status in known.items()
@@ -251,6 +258,7 @@ class HazelcastCluster:
                 case Renamed(dialled=dialled):
                     self._dialled.pop(dialled, None)
                     self._connections.pop(dialled, None)
+                    self._aliases.add(dialled)
                 case NotFollowed(address=address, limit=limit):
                     self._not_followed = f"{address} is not followed, for {limit} members are"
                 case ConnectionReport(address=address):
@@ -280,9 +288,27 @@ class HazelcastCluster:
                 self._numbering.add(at_us, logged.member, uuid, logged.event, now_us)
 
     def _known(self) -> dict[Address, None]:
-        """Members that were ever listed or heard, and where others are looked for. A join list alone makes nobody a member."""
-        met = (address for address, one in self._witness.members.items() if one.is_known)
-        return dict.fromkeys((*met, *self._dialled))
+        """Members that were ever listed or heard, where others are looked for, and where all expect one that is not there."""
+        met = [address for address, one in self._witness.members.items() if one.is_known]
+        missed = [address for address in self._expected() if self._state_of(address) in MISSED]
+        return dict.fromkeys((*met, *self._dialled, *missed))
+
+    def _expected(self) -> Sequence[Address]:
+        """Return the addresses that the join list of every member that is reached names, and where no member was met."""
+        lists = [
+            self._witness.configurations[address].named
+            for address in self._witness.members
+            if self._state_of(address) == "connected" and address in self._witness.configurations
+        ]
+        if not lists:
+            return ()
+        by_all = set(lists[0]).intersection(*lists[1:]) - self._aliases
+        members = self._witness.members
+        return [one for one in lists[0] if one in by_all and not (one in members and members[one].is_known)]
+
+    def _state_of(self, address: Address) -> str:
+        told = self._connections.get(address)
+        return told.state if told is not None else ""
 
     def _status_of(self, address: Address) -> ConnectionStatus:
         endpoint = self._settings.address_map.get(address, address)

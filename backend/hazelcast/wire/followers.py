@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from random import Random
 from uuid import UUID
 
-from quarterdeck.backend.core.address import DEFAULT_PORT, Address, BadAddress, parse_address, port_of
+from quarterdeck.backend.core.address import DEFAULT_PORT, Address, BadAddress, parse_address
 from quarterdeck.backend.hazelcast.wire import messages
 from quarterdeck.backend.hazelcast.wire.follower import NEVER_US, Ending, FollowedConnection, MemberFollower, Output
 from quarterdeck.backend.hazelcast.wire.member_configuration import read_configuration
@@ -22,10 +22,9 @@ from quarterdeck.backend.hazelcast.wire.messages import MemberConfig, MembersVie
 from quarterdeck.backend.hazelcast.wire.requests import Command, Question
 from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
 
-NO_PEER: tuple[messages.ConnectionState, ...] = ("gone",)
-NO_PEER_OR_SILENCE: tuple[messages.ConnectionState, ...] = ("gone", "silent")
-"""What is not reported of an address that only a join list names: that no process listens there, or that nothing
-comes from there.
+NO_PEER: tuple[messages.ConnectionState, ...] = ("gone", "silent")
+"""What is not reported of an address for which an entry of a join list stands besides others: that no process listens there, or
+that nothing comes from there.
 """
 
 RANGE = re.compile(r"(?P<network>[\d.]+)\.(?P<first>\d{1,3})-(?P<last>\d{1,3})(:(?P<port>\d+))?")
@@ -46,8 +45,8 @@ class Followers:
         self._by_endpoint: dict[Address, MemberFollower] = {}
         self._aliases: set[Address] = set()
         """Addresses that lead to a member that is followed at another one."""
-        self._unmet: dict[Address, tuple[messages.ConnectionState, ...]] = {}
-        """Endpoints that only a join list names and where no member was ever met, with the states that are not reported."""
+        self._unmet: set[Address] = set()
+        """Endpoints that an entry of a join list stands for besides others, and where no member was ever met."""
         self._refused: set[Address] = set()
         inside = {outer: inner for inner, outer in settings.address_map.items()}
         for endpoint in settings.addresses:
@@ -98,7 +97,11 @@ class Followers:
         """Apply a follower's outputs to the others: new addresses, another name, another master."""
         reacted: list[Output] = []
         for output in outputs:
-            if isinstance(output, messages.ConnectionReport) and output.state in self._unmet.get(follower.endpoint, ()):
+            if (
+                isinstance(output, messages.ConnectionReport)
+                and output.state in NO_PEER
+                and follower.endpoint in self._unmet
+            ):
                 continue
             reacted.append(output)
             match output:
@@ -107,7 +110,7 @@ class Followers:
                     if dialled in self._aliases:
                         break  # another follower has that member and gets these messages
                 case messages.ConnectionReport(state="connected"):
-                    self._unmet.pop(follower.endpoint, None)
+                    self._unmet.discard(follower.endpoint)
                 case messages.ConnectionReport(state="gone" | "merging" | "refused"):
                     reacted += follower.listen_to_migrations(now_us, False)
                 case messages.Heard(message=MembersView() as view):
@@ -132,16 +135,17 @@ class Followers:
         for address in [address for entry in listed for address in addresses_of(entry)]:
             is_known = address in self._by_name
             outputs += self._follow(now_us, address, pinned=False)
-            if not is_known and address in self._by_name:
-                likely = port_of(address) == port_of(follower.address)  # an entry without a port stands for several
-                self._unmet[self._by_name[address].endpoint] = NO_PEER if likely else NO_PEER_OR_SILENCE
+            is_named = configuration is not None and address in configuration.named
+            if not is_known and not is_named and address in self._by_name:
+                self._unmet.add(self._by_name[address].endpoint)
         return outputs
 
     def _listed(self, now_us: int, address: Address) -> list[Output]:
         """Report the state of a member that only join lists named until now."""
         follower = self._by_name.get(address)
-        if follower is None or self._unmet.pop(follower.endpoint, None) is None or follower.state is None:
+        if follower is None or follower.endpoint not in self._unmet or follower.state is None:
             return []
+        self._unmet.discard(follower.endpoint)
         return [messages.ConnectionReport(now_us, address, follower.state, follower.reason, follower.since_us)]
 
     def _follow(self, now_us: int, name: Address, *, pinned: bool) -> list[Output]:

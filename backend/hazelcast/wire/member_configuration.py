@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.address import DEFAULT_PORT, Address, BadJoinList, parse_join_list
+from quarterdeck.backend.core.address import DEFAULT_PORT, SEPARATORS, Address, BadJoinList, parse_join_list
 
 MOST_ENTRIES = 1_000
 
@@ -26,6 +26,9 @@ class ReportedConfiguration(Struct, frozen=True):
     rest_enabled: bool = False
     rest_groups: tuple[str, ...] = ()
     """The groups of REST endpoints that are enabled."""
+
+    named: tuple[Address, ...] = ()
+    """The addresses of the join list at which a member is expected: those with a port, and the configured port of a host."""
 
     map_backups: dict[str, int] = {}
     """How many backups each map has, synchronous and asynchronous, by its name or pattern."""
@@ -56,14 +59,17 @@ def read_configuration(xml: str) -> ReportedConfiguration | None:
     rest = root.find("network/rest-api")
     groups = [group.get("name", "") for group in (rest if rest is not None else ()) if _is_enabled(group)]
     port = (root.findtext("network/port") or "").strip()
+    base_port = int(port) if port.isdecimal() else DEFAULT_PORT
+    entries = [tuple(_addresses(entry, base_port)) for entry in _join_list_entries(root)]
     return ReportedConfiguration(
         (root.findtext("cluster-name") or "").strip(),
         _joiner(root),
-        _join_list(root, int(port) if port.isdecimal() else DEFAULT_PORT),
+        tuple(dict.fromkeys(address for addresses in entries for address in addresses)),
         {item.get("name", ""): (item.text or "").strip() for item in root.findall("properties/property")},
-        int(port) if port.isdecimal() else DEFAULT_PORT,
+        base_port,
         rest is not None and _is_enabled(rest),
         tuple(group for group in groups if group),
+        tuple(dict.fromkeys(addresses[0] for addresses in entries if addresses)),
         {item.get("name", ""): _backups(item) for item in root.findall("map")},
     )
 
@@ -84,12 +90,12 @@ def _joiner(root: ElementTree.Element) -> str:
     return next((joiner for joiner in enabled if joiner != "auto-detection"), enabled[0] if enabled else "none")
 
 
-def _join_list(root: ElementTree.Element, port: int) -> tuple[Address, ...]:
+def _join_list_entries(root: ElementTree.Element) -> list[str]:
     tcp_ip = root.find("network/join/tcp-ip")
     if tcp_ip is None or not _is_enabled(tcp_ip):
-        return ()
+        return []
     texts = [tcp_ip.findtext("required-member"), *(entry.text for entry in tcp_ip.findall("member-list/member"))]
-    return tuple(dict.fromkeys(address for text in texts[:MOST_ENTRIES] for address in _addresses(text or "", port)))
+    return [entry for text in texts[:MOST_ENTRIES] for entry in SEPARATORS.split(text or "") if entry]
 
 
 def _addresses(text: str, port: int) -> Iterator[Address]:

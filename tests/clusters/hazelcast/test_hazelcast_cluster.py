@@ -171,7 +171,28 @@ def test_without_rest_it_is_said_which_lines_the_configuration_needs() -> None:
         seen.until(lambda: seen.events(JoinListChanged))
         with pytest.raises(CommandRefused, match="CLUSTER_WRITE"):
             seen.cluster.execute(SetJoinList(address, (address, "10.0.0.8:5701"))).result(10)
-        assert "10.0.0.9:5701" not in seen.cluster.labels, "a join list alone makes nobody a member"
+        assert "10.0.0.9:5701" not in seen.picture.members, "a join list alone makes nobody a member"
+
+
+def test_where_all_expect_a_member_that_is_not_there_it_is_missed_with_the_reason() -> None:
+    with fake_cluster(4) as members:
+        a, b, killed, frozen = members.members
+        for one in (a, b):
+            one.join_list = members.addresses
+        b.join_list = members.addresses[:3]
+        members.do(lambda: agree([a, b], 2))
+        members.stop(killed)
+        frozen.silent = True
+        with watching(a.address) as seen:
+            seen.until(lambda: seen.cluster.is_settled)
+            status = seen.cluster.connection_status()
+            assert set(status) == {a.address, b.address, killed.address}, "one that only some expect is not missed"
+            assert status[killed.address].state == "gone" and "no process" in status[killed.address].why
+        b.join_list = members.addresses
+        with watching(a.address) as seen:
+            seen.until(lambda: seen.cluster.is_settled)
+            status = seen.cluster.connection_status()
+            assert status[frozen.address].state == "silent" and status[frozen.address].why
 
 
 def test_what_logs_tell_of_the_same_moment_is_numbered_where_it_happened_and_an_end_counts_once() -> None:

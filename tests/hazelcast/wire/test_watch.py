@@ -296,12 +296,13 @@ async def test_a_watch_of_nobody_waits() -> None:
 
 @in_a_loop
 async def test_of_an_address_that_only_a_join_list_names_it_is_not_told_that_nobody_is_there() -> None:
-    """An entry without a port stands for three; two of them are nobody's."""
+    """An entry without a port stands for three, a range for more: most of them are nobody's."""
     member, late = FakeMember(uuid_of(1)), FakeMember(uuid_of(2))
     await member.start()
     await late.start()
     nobody, somebody = Address("127.0.0.1:1"), late.address
-    member.join_list = (nobody, somebody)
+    port = somebody.rpartition(":")[2]
+    member.join_list = ("127.0.0.1-2:1", f"127.0.0.1-1:{port}")
     await late.stop()
     async with watching(settings_for(member)) as watched:
         await watched.until(
