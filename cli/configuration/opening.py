@@ -155,15 +155,25 @@ class ProfileClusterOpener:
 
 
 def _watch_settings(connection: ConnectionTarget) -> WatchSettings:
-    from quarterdeck.backend.core.address import DEFAULT_PORT, BadAddress, parse_address
+    from quarterdeck.backend.core.address import (
+        DEFAULT_PORT,
+        Address,
+        BadAddress,
+        host_of,
+        parse_address,
+        split_host_and_port,
+    )
     from quarterdeck.backend.hazelcast.wire.requests import Credentials, NameOnly, RequestToken, UserAndPassword
     from quarterdeck.backend.hazelcast.wire.settings import TlsOptions, WatchSettings
 
     with failing_as(ExitCode.BAD_INPUT, BadAddress, about="--address-map"):
-        mapped = {
-            parse_address(named, DEFAULT_PORT): parse_address(reached, DEFAULT_PORT)
-            for named, reached in connection.address_map
-        }
+        mapped, hosts = dict[Address, Address](), dict[str, str]()
+        for named, reached in connection.address_map:
+            inner, outer = parse_address(named, DEFAULT_PORT), parse_address(reached, DEFAULT_PORT)
+            if all(split_host_and_port(text)[1] is None for text in (named, reached)):
+                hosts[host_of(inner)] = host_of(outer)
+            else:
+                mapped[inner] = outer
     credentials: Credentials = NameOnly()
     if connection.token:
         credentials = RequestToken(connection.token.encode())
@@ -176,6 +186,7 @@ def _watch_settings(connection: ConnectionTarget) -> WatchSettings:
         credentials,
         TlsOptions(*files) if connection.tls or any(files) else None,
         mapped,
+        hosts,
     )
 
 

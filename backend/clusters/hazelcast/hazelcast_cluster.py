@@ -117,7 +117,7 @@ class HazelcastCluster:
         self._witness = ClusterWitness()
         self._connections: dict[Address, ConnectionReport] = {}
         self._heard: dict[Address, int] = {}
-        self._dialled = dict.fromkeys(settings.addresses)
+        self._dialled = dict.fromkeys(settings.name_of(one) or one for one in settings.addresses)
         """Where somebody is looked for who has not said how it names itself."""
         self._aliases: set[Address] = set()
         """Addresses that lead to a member which names itself otherwise."""
@@ -173,7 +173,7 @@ class HazelcastCluster:
 
     def connect_options(self) -> Sequence[str]:
         """Return the options with which another command reaches the same members: the other half of a split is on no list."""
-        given = [self._settings.address_map.get(one, one) for one in self._settings.addresses]
+        given = self._settings.addresses
         reached = [
             one.url.removeprefix(SCHEME) for one in self.connection_status().values() if one.contact == "connected"
         ]
@@ -311,7 +311,7 @@ class HazelcastCluster:
         return told.state if told is not None else ""
 
     def _status_of(self, address: Address) -> ConnectionStatus:
-        endpoint = self._settings.address_map.get(address, address)
+        endpoint = self._settings.endpoint_of(address)
         told, heard_us = self._connections.get(address), self._heard.get(address)
         contact: Contact = "connecting" if heard_us is None else "stale"
         since_us, state, why = heard_us or 0, "", ""

@@ -128,7 +128,7 @@ class OperatorActions:
         )
         twice = [quote(quote(one, safe=""), safe="") for one in named]
         body = "&".join((*twice, quote(",".join(addresses), safe="")))
-        endpoint = self._settings.address_map.get(member, member)
+        endpoint = self._settings.endpoint_of(member)
         verify: bool | str = str(tls.authority) if tls is not None and tls.authority is not None else True
         try:
             async with httpx.AsyncClient(timeout=REST_SECONDS, trust_env=False, verify=verify) as client:

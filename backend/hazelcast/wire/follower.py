@@ -30,6 +30,7 @@ from quarterdeck.backend.hazelcast.wire.messages import Authenticated, ErrorAnsw
 from quarterdeck.backend.hazelcast.wire.requests import Authenticate, Command, Question
 from quarterdeck.backend.hazelcast.wire.session import ClientSession
 from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
+from quarterdeck.backend.hazelcast.wire.strangers import SILENT, stranger
 
 AUTHENTICATION = 1
 """The correlation of the first request."""
@@ -129,6 +130,8 @@ class MemberFollower:
         self._phase: Phase = WaitingToDial(now_us)
         self._heard_us = now_us
         self._closed_unheard = 0
+        self._listed_uuid = ""
+        """The incarnation that a list has here, as far as one was reported."""
         self._migrations_wanted = False
         self._outputs: list[Output] = []
         self.deadline_us = now_us
@@ -176,6 +179,10 @@ class MemberFollower:
     def received(self, now_us: int, connection: FollowedConnection, data: bytes) -> list[Output]:
         """Receive bytes, cut anywhere. Bytes that are no message of a member end the connection."""
         if connection == self.connection and isinstance(self._phase, Introducing | ClientSession):
+            is_first = isinstance(self._phase, Introducing) and not self._reader.unfinished
+            if is_first and (shown := stranger(data)):
+                self._refused(now_us, f"it does not speak the client protocol of Hazelcast: {shown}")
+                return self._done(now_us)
             try:
                 for frames in self._reader.feed(data):
                     self._receive(now_us, frames)
@@ -207,6 +214,13 @@ class MemberFollower:
         else:
             self._report(now_us, "gone", reason, now_us)
             self._wait(now_us, self._next_backoff_us())
+        return self._done(now_us)
+
+    def listed(self, now_us: int, uuid: str) -> list[Output]:
+        """Dial at once if this incarnation, which another member has on its list, was refused before it was there."""
+        if self.state == "refused" and uuid != self._listed_uuid and isinstance(self._phase, WaitingToDial):
+            self._phase = WaitingToDial(now_us)
+        self._listed_uuid = uuid
         return self._done(now_us)
 
     def listen_to_migrations(self, now_us: int, wanted: bool) -> list[Output]:
@@ -271,7 +285,8 @@ class MemberFollower:
         """Report a silence, and dial again when it lasts: a path that was cut does not show when it is whole again."""
         if now_us >= silent_us:
             half = " but the beginning of a message" if self._reader.unfinished else ""
-            self._report(now_us, "silent", f"nothing has come{half}", since_us)
+            unheard = isinstance(self._phase, Introducing) and not half
+            self._report(now_us, "silent", SILENT if unheard else f"nothing has come{half}", since_us)
         if now_us - since_us >= self._pace.redial_after_us:
             self._hang_up(now_us, self._next_backoff_us())
 
@@ -301,7 +316,8 @@ class MemberFollower:
                 self._refused(now_us, "it does not say which member it is")
             case Authenticated(status="credentials failed"):
                 name = self._settings.cluster_name
-                self._refused(now_us, f"its cluster is not named {name!r}, or user and password do not fit")
+                reason = f"its cluster is not named {name!r}, or user and password do not fit"
+                self._refused(now_us, reason, self._pace.foreign_wait_us)
             case Authenticated():
                 self._refused(now_us, f"it refuses this client: {message.status}")
             case _:
@@ -341,9 +357,9 @@ class MemberFollower:
             self._outputs.append(messages.ConnectionReport(now_us, self.address, state, reason, since_us))
         self.reason = reason
 
-    def _refused(self, now_us: int, reason: str) -> None:
+    def _refused(self, now_us: int, reason: str, wait_us: int | None = None) -> None:
         self._report(now_us, "refused", reason, now_us)
-        self._hang_up(now_us, self._pace.refused_wait_us)
+        self._hang_up(now_us, self._pace.refused_wait_us if wait_us is None else wait_us)
 
     def _hang_up(self, now_us: int, wait_us: int) -> None:
         self._give_up_answers(now_us)

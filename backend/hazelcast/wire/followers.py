@@ -48,9 +48,9 @@ class Followers:
         self._unmet: set[Address] = set()
         """Endpoints that an entry of a join list stands for besides others, and where no member was ever met."""
         self._refused: set[Address] = set()
-        inside = {outer: inner for inner, outer in settings.address_map.items()}
         for endpoint in settings.addresses:
-            self._follow(now_us, inside.get(endpoint, endpoint), pinned=endpoint in inside)
+            name = settings.name_of(endpoint)
+            self._follow(now_us, name or endpoint, pinned=name is not None)
 
     @property
     def by_address(self) -> Mapping[Address, MemberFollower]:
@@ -125,6 +125,9 @@ class Followers:
         outputs: list[Output] = []
         for member in view.members:
             outputs += [*self._follow(now_us, member.address, pinned=True), *self._listed(now_us, member.address)]
+            outputs += (
+                self._by_name[member.address].listed(now_us, member.uuid) if member.address in self._by_name else ()
+            )
         leads = view.master is not None and view.master.uuid == follower.member_uuid
         return [*outputs, *follower.listen_to_migrations(now_us, leads)]
 
@@ -150,7 +153,7 @@ class Followers:
 
     def _follow(self, now_us: int, name: Address, *, pinned: bool) -> list[Output]:
         """Follow an address from now on, unless it is followed already."""
-        endpoint = self._settings.address_map.get(name, name)
+        endpoint = self._settings.endpoint_of(name)
         if name in self._by_name or endpoint in self._by_endpoint or name in self._aliases or name in self._refused:
             return []
         most = self._settings.most_followed
@@ -159,7 +162,7 @@ class Followers:
                 self._refused.add(name)
                 return [messages.NotFollowed(now_us, name, most)]
             return []
-        mapped = name in self._settings.address_map
+        mapped = self._settings.is_mapped(name)
         follower = MemberFollower(
             name, endpoint, self._settings, self._client_uuid, self._random, now_us, pinned=pinned or mapped
         )

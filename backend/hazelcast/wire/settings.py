@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.address import Address, host_of, make_address, port_of
 from quarterdeck.backend.hazelcast.wire.requests import Credentials, NameOnly
 
 SECOND_US = 1_000_000
@@ -49,6 +49,8 @@ class Pace:
     """The wait while a member is not ready."""
     refused_wait_us: int = 15 * SECOND_US
     """The wait after a refusal."""
+    foreign_wait_us: int = 600 * SECOND_US
+    """The wait after a member of another cluster name, or with other credentials: its log warns of each attempt."""
     bytes_per_second: int = 2_000
     """What questions and their answers may cost a member, on average."""
     burst_bytes: int = 120_000
@@ -66,9 +68,30 @@ class WatchSettings:
     tls: TlsOptions | None = None
     address_map: dict[Address, Address] = field(default_factory=dict)
     """From the address that a member names itself by to the one where it is reached from here."""
+    host_map: dict[str, str] = field(default_factory=dict)
+    """The same of hosts, for all of their ports that are not in `address_map`."""
     most_followed: int = 200
     metrics: frozenset[str] = WATCHED_METRICS
     """The prefixes of the metrics that are kept."""
     client_name: str = "quarterdeck"
     client_version: str = "1.0"
     pace: Pace = field(default_factory=Pace)
+
+    def endpoint_of(self, name: Address) -> Address:
+        """Return where the member that names itself `name` is reached from here."""
+        host = host_of(name) if self.host_map else ""
+        if name in self.address_map or host not in self.host_map:
+            return self.address_map.get(name, name)
+        return make_address(self.host_map[host], port_of(name))
+
+    def is_mapped(self, name: Address) -> bool:
+        """Return whether the member of this name is reached elsewhere."""
+        return name in self.address_map or (bool(self.host_map) and host_of(name) in self.host_map)
+
+    def name_of(self, endpoint: Address) -> Address | None:
+        """Return how the member that is reached at `endpoint` names itself; None where the maps do not say."""
+        named = [inner for inner, outer in self.address_map.items() if outer == endpoint]
+        if not named and self.host_map:
+            hosts = [inner for inner, outer in self.host_map.items() if outer == host_of(endpoint)]
+            named = [make_address(host, port_of(endpoint)) for host in hosts]
+        return named[0] if len(named) == 1 else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quarterdeck.backend.clusters.hazelcast.record_numbering import RecordNumbering
+from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands.commands import (
     ChangeState,
     CommandRefused,
@@ -32,6 +33,7 @@ from quarterdeck.backend.hazelcast.wire.requests import (
     PromoteLiteMember,
     ShutDownMember,
 )
+from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
 from quarterdeck.backend.hazelcast.witness import member_witness
 from tests.clusters.hazelcast.fake_cluster import fake_cluster, watching
 from tests.hazelcast.wire.fake_member import CONFIG, DENIED, NOT_READY, agree, uuid_of
@@ -172,6 +174,26 @@ def test_without_rest_it_is_said_which_lines_the_configuration_needs() -> None:
         with pytest.raises(CommandRefused, match="CLUSTER_WRITE"):
             seen.cluster.execute(SetJoinList(address, (address, "10.0.0.8:5701"))).result(10)
         assert "10.0.0.9:5701" not in seen.picture.members, "a join list alone makes nobody a member"
+
+
+def test_behind_a_map_only_the_members_names_are_left() -> None:
+    with fake_cluster(2) as members:
+        for number, one in enumerate(members.members):
+            one.address = Address(f"10.0.0.{number}:5701")
+        members.do(lambda: agree(members.members, 2))
+        mapped = {one.address: one.listens_at for one in members.members}
+        dialled = members.members[0].listens_at
+        with watching(dialled, settings=WatchSettings((dialled,), address_map=mapped)) as seen:
+            seen.until(lambda: seen.cluster.is_settled and len(seen.events(ListInstalled)) == 2)
+            assert set(seen.cluster.labels) == set(mapped)
+            assert all(one.contact == "connected" for one in seen.cluster.connection_status().values())
+
+
+def test_a_map_of_hosts_is_for_all_of_their_ports() -> None:
+    settings = WatchSettings((), address_map={Address("a:5701"): Address("b:15701")}, host_map={"a": "b", "c": "d"})
+    for inner, outer in (("a:5701", "b:15701"), ("a:5702", "b:5702"), ("c:5709", "d:5709"), ("e:1", "e:1")):
+        assert settings.endpoint_of(Address(inner)) == outer
+        assert settings.name_of(Address(outer)) == (None if inner == outer else inner)
 
 
 def test_where_all_expect_a_member_that_is_not_there_it_is_missed_with_the_reason() -> None:

@@ -49,6 +49,7 @@ class Played:
         self.now_us = 0
         self.follower = MemberFollower(ADDRESS, ADDRESS, settings, UUID, Random(1), 0, pinned=True)
         self.answers = answers
+        self.refuses = False
         self.config_bytes = 9_000
         self.asked: list[tuple[int, Request]] = []
         self.outputs: list[tuple[int, Output]] = []
@@ -89,6 +90,8 @@ class Played:
 
     def _answer_to(self, request: Request) -> Answer:
         match request:
+            case Authenticate() if self.refuses:
+                return Authenticated("credentials failed", None, None, "5.3.8", 0, None)
             case Authenticate():
                 return Authenticated("authenticated", ADDRESS, UUID, "5.3.8", 271, UUID)
             case AddClusterViewListener():
@@ -172,6 +175,21 @@ def test_the_first_answer_may_take_longer() -> None:
     assert played.told() == []
     played.run(2)
     assert played.told() == [("silent", 6 * SECOND_US, 0)]
+    assert "accepts the connection and says nothing" in played.follower.reason
+
+
+def test_a_member_of_another_cluster_is_asked_once_and_then_rarely_until_it_is_on_a_list() -> None:
+    played = Played()
+    played.refuses = True
+    played.run(3600)
+    attempts = len(played.times(Authenticate))
+    assert 6 <= attempts <= 13
+    assert [state for state, *_ in played.told()] == ["refused"]
+    played.refuses = False
+    for _ in range(2):
+        played.take(played.follower.listed(played.now_us, UUID))
+    played.run(1)
+    assert played.follower.state == "connected"
 
 
 def test_an_earlier_connection_has_no_say() -> None:

@@ -67,8 +67,9 @@ def saying(data: bytes, *, stay: bool = True) -> Peer:
 
 
 STRANGERS = {
-    "a web server": (b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n", "does not speak the client protocol"),
-    "a mail server": (b"220 mail.example.com ESMTP\r\n", "does not speak the client protocol"),
+    "a web server": (b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n", "answers in HTTP"),
+    "a mail server": (b"220 mail.example.com ESMTP\r\n", 'it answers "220 mail.example.com ESMTP"'),
+    "a port with TLS": (b"\x15\x03\x03\x00\x02\x02\x28", "give --tls"),
     "a frame of two gigabytes": (HEAD.pack(2**31 - 1, UNFRAGMENTED), "2147483647 bytes long"),
     "a frame without a length": (HEAD.pack(0, UNFRAGMENTED), "less than its own head"),
     "frames for ever": (

@@ -27,6 +27,7 @@ QUICK = Pace(
     longest_wait_us=SECOND_US // 50,
     merging_wait_us=SECOND_US // 50,
     refused_wait_us=SECOND_US // 20,
+    foreign_wait_us=SECOND_US // 20,
     bytes_per_second=1_000_000,
 )
 """Hundredths of seconds instead of seconds."""
