@@ -25,7 +25,7 @@ BASE_PORT = 7_701 + 200 * WORKER
 """Far from the ports of tests that run beside this one."""
 
 
-class ClusterWithStory:
+class ObservedCluster:
     """A cluster and all its records so far."""
 
     def __init__(self, cluster: LiveCluster) -> None:

@@ -26,7 +26,7 @@ from quarterdeck.backend.live.cluster.live_cluster import LiveCluster
 from quarterdeck.backend.live.cluster.local_cluster import LocalCluster
 from quarterdeck.backend.live.process.process_cluster import ProcessCluster
 from quarterdeck.backend.live.transport.limits import Timeouts
-from tests.live.cluster.observed_cluster import BASE_PORT, ClusterWithStory
+from tests.live.cluster.observed_cluster import BASE_PORT, ObservedCluster
 from tests.live.cluster.partition_tables import PartitionTables
 from tests.thoroughness import long_after
 
@@ -38,7 +38,7 @@ CALM: dict[str, Any] = {
 """Nobody is suspected for silence within the time of a test, only for what befalls a connection."""
 
 
-class Holding(ClusterWithStory):
+class Holding(ObservedCluster):
     """A cluster that holds data."""
 
     def __init__(self, cluster: LiveCluster) -> None:

@@ -21,7 +21,7 @@ from quarterdeck.backend.core.member import MemberMachine
 from quarterdeck.backend.core.membership.messages import Leave
 from quarterdeck.backend.live.cluster.local_cluster import LocalCluster
 from tests.core.member_state import conclude, state_of
-from tests.live.cluster.observed_cluster import BASE_PORT, QUICK, ClusterWithStory
+from tests.live.cluster.observed_cluster import BASE_PORT, QUICK, ObservedCluster
 
 
 class Telling(MemberMachine):
@@ -37,11 +37,11 @@ class Telling(MemberMachine):
 
 
 @pytest.fixture
-def watched() -> Iterator[ClusterWithStory]:
+def watched() -> Iterator[ObservedCluster]:
     cluster = LocalCluster(2, settings=QUICK, base_port=BASE_PORT, seed=1, machine=Telling)
     try:
         cluster.started.result(60)
-        watched = ClusterWithStory(cluster)
+        watched = ObservedCluster(cluster)
         watched.until(lambda: watched.agree(["n1", "n2"]))
         yield watched
     finally:
@@ -49,7 +49,7 @@ def watched() -> Iterator[ClusterWithStory]:
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_what_follows_the_event_is_done_only_if_asked_for(watched: ClusterWithStory, after: bool) -> None:
+def test_what_follows_the_event_is_done_only_if_asked_for(watched: ObservedCluster, after: bool) -> None:
     watched.do(KillAt("n1", "join-failed", after))
     watched.do(Operate("n1"))
     watched.until(lambda: watched.view("n2") == ["n2"])
@@ -58,7 +58,7 @@ def test_what_follows_the_event_is_done_only_if_asked_for(watched: ClusterWithSt
     assert ("it said goodbye" in reasons) == after, reasons
 
 
-def test_a_member_that_is_down_dies_in_its_next_life_and_in_no_other(watched: ClusterWithStory) -> None:
+def test_a_member_that_is_down_dies_in_its_next_life_and_in_no_other(watched: ObservedCluster) -> None:
     watched.do(KillMember("n2"))
     watched.do(KillAt("n2", "member-started"))
     for _ in range(2):
@@ -67,7 +67,7 @@ def test_a_member_that_is_down_dies_in_its_next_life_and_in_no_other(watched: Cl
     assert watched.events(ProcessKilled) == [ProcessKilled("n2")] * 2
 
 
-def test_a_life_that_ends_otherwise_takes_its_named_point_along(watched: ClusterWithStory) -> None:
+def test_a_life_that_ends_otherwise_takes_its_named_point_along(watched: ObservedCluster) -> None:
     watched.do(KillAt("n2", "join-failed"))
     watched.do(StopMember("n2"))
     watched.until(lambda: watched.events(MemberStopped, "n2"))
@@ -78,6 +78,6 @@ def test_a_life_that_ends_otherwise_takes_its_named_point_along(watched: Cluster
     assert not watched.events(ProcessKilled)
 
 
-def test_an_event_that_does_not_exist_is_refused(watched: ClusterWithStory) -> None:
+def test_an_event_that_does_not_exist_is_refused(watched: ObservedCluster) -> None:
     with pytest.raises(CommandRefused, match="no kind of event 'join-faild'"):
         watched.do(KillAt("n1", "join-faild"))

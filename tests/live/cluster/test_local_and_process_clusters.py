@@ -48,7 +48,7 @@ from quarterdeck.backend.live.cluster.live_cluster import LiveCluster
 from quarterdeck.backend.live.cluster.local_cluster import LocalCluster
 from quarterdeck.backend.live.process.process_cluster import ProcessCluster
 from quarterdeck.backend.live.transport.limits import Timeouts
-from tests.live.cluster.observed_cluster import BASE_PORT, QUICK, ClusterWithStory
+from tests.live.cluster.observed_cluster import BASE_PORT, QUICK, ObservedCluster
 from tests.thoroughness import long_after
 
 PATIENT = Settings.of({"hazelcast.heartbeat.interval.seconds": 0.2, "hazelcast.max.no.heartbeat.seconds": 60})
@@ -65,19 +65,19 @@ MERGING = Settings.of(
     preset="training",
 )
 
-Start = Callable[..., ClusterWithStory]
+Start = Callable[..., ObservedCluster]
 
 
 @pytest.fixture(params=long_after(1, [LocalCluster, ProcessCluster]))
 def start(request: pytest.FixtureRequest) -> Iterator[Start]:
     open_clusters: list[LiveCluster] = []
 
-    def begin(labels: Sequence[str] | int = 3, **options: Any) -> ClusterWithStory:
+    def begin(labels: Sequence[str] | int = 3, **options: Any) -> ObservedCluster:
         options = {"settings": QUICK, "base_port": BASE_PORT, "seed": 1, "timeouts": Timeouts(1, 1)} | options
         cluster = request.param(labels, **options)
         open_clusters.append(cluster)
         cluster.started.result(60)
-        return ClusterWithStory(cluster)
+        return ObservedCluster(cluster)
 
     yield begin
     for cluster in open_clusters:

@@ -47,26 +47,26 @@ from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.live.cluster.addressing import HeldPorts, PortsExhausted
 from quarterdeck.backend.live.cluster.local_cluster import LocalCluster
 from quarterdeck.backend.live.transport.limits import Timeouts
-from tests.live.cluster.observed_cluster import BASE_PORT, QUICK, ClusterWithStory
+from tests.live.cluster.observed_cluster import BASE_PORT, QUICK, ObservedCluster
 
 
 @pytest.fixture
-def start() -> Iterator[Callable[..., ClusterWithStory]]:
+def start() -> Iterator[Callable[..., ObservedCluster]]:
     open_clusters: list[LocalCluster] = []
 
-    def begin(labels: Sequence[str] | int = 3, **options: Any) -> ClusterWithStory:
+    def begin(labels: Sequence[str] | int = 3, **options: Any) -> ObservedCluster:
         options = {"settings": QUICK, "base_port": BASE_PORT, "seed": 1, "timeouts": Timeouts(0.5, 0.5)} | options
         cluster = LocalCluster(labels, **options)
         open_clusters.append(cluster)
         cluster.started.result(60)
-        return ClusterWithStory(cluster)
+        return ObservedCluster(cluster)
 
     yield begin
     for cluster in open_clusters:
         cluster.close()
 
 
-def test_five_members_form_one_list_in_the_order_of_their_start(start: Callable[..., ClusterWithStory]) -> None:
+def test_five_members_form_one_list_in_the_order_of_their_start(start: Callable[..., ObservedCluster]) -> None:
     watched = start(5)
     watched.until(lambda: watched.agree(["n1", "n2", "n3", "n4", "n5"]))
     cluster: Cluster = watched.cluster
@@ -76,7 +76,7 @@ def test_five_members_form_one_list_in_the_order_of_their_start(start: Callable[
     assert {(one.version, one.lineage) for one in last} == {(5, last[0].lineage)}
 
 
-def test_records_are_numbered_without_gaps_and_dated(start: Callable[..., ClusterWithStory]) -> None:
+def test_records_are_numbered_without_gaps_and_dated(start: Callable[..., ObservedCluster]) -> None:
     watched = start(3)
     watched.do(CutLink(("n1",), ("n2",), one_way=True))
     watched.do(Heal())
@@ -93,7 +93,7 @@ def test_records_are_numbered_without_gaps_and_dated(start: Callable[..., Cluste
     assert len(watched.events(MemberStopped)) == 3
 
 
-def test_a_partition_makes_two_masters(start: Callable[..., ClusterWithStory]) -> None:
+def test_a_partition_makes_two_masters(start: Callable[..., ObservedCluster]) -> None:
     watched = start(5)
     watched.until(lambda: watched.agree(["n1", "n2", "n3", "n4", "n5"]))
     watched.do(Partition((("n1", "n2", "n3"), ("n4", "n5"))))
@@ -101,13 +101,13 @@ def test_a_partition_makes_two_masters(start: Callable[..., ClusterWithStory]) -
     assert len(watched.events(LinkChanged)) == 12
 
 
-def test_a_partition_by_reset_makes_two_masters_too(start: Callable[..., ClusterWithStory]) -> None:
+def test_a_partition_by_reset_makes_two_masters_too(start: Callable[..., ObservedCluster]) -> None:
     watched = start(3)
     watched.do(Partition((("n1", "n2"), ("n3",)), mode="reset"))
     watched.until(lambda: watched.agree(["n1", "n2"]) and watched.agree(["n3"]))
 
 
-def test_a_killed_member_is_removed_and_comes_back_under_its_address(start: Callable[..., ClusterWithStory]) -> None:
+def test_a_killed_member_is_removed_and_comes_back_under_its_address(start: Callable[..., ObservedCluster]) -> None:
     watched = start(3)
     watched.until(lambda: watched.agree(["n1", "n2", "n3"]))
     watched.do(KillMember("n2"))
@@ -119,14 +119,14 @@ def test_a_killed_member_is_removed_and_comes_back_under_its_address(start: Call
     assert len(uuids) == 2
 
 
-def test_a_killed_master_is_succeeded_by_the_oldest(start: Callable[..., ClusterWithStory]) -> None:
+def test_a_killed_master_is_succeeded_by_the_oldest(start: Callable[..., ObservedCluster]) -> None:
     watched = start(["athens", "byzantium", "cyrene"])
     watched.until(lambda: watched.agree(["athens", "byzantium", "cyrene"]))
     watched.do(KillMember("athens"))
     watched.until(lambda: watched.agree(["byzantium", "cyrene"]))
 
 
-def test_a_graceful_stop_is_noticed_without_a_timeout(start: Callable[..., ClusterWithStory]) -> None:
+def test_a_graceful_stop_is_noticed_without_a_timeout(start: Callable[..., ObservedCluster]) -> None:
     slow = Settings.of({"hazelcast.heartbeat.interval.seconds": 5, "hazelcast.max.no.heartbeat.seconds": 600})
     watched = start(3, settings=slow)
     watched.do(StopMember("n3"))
@@ -136,7 +136,7 @@ def test_a_graceful_stop_is_noticed_without_a_timeout(start: Callable[..., Clust
         watched.do(StopMember("n3"))
 
 
-def test_a_short_pause_is_forgiven(start: Callable[..., ClusterWithStory]) -> None:
+def test_a_short_pause_is_forgiven(start: Callable[..., ObservedCluster]) -> None:
     watched = start(3)
     watched.until(lambda: watched.agree(["n1", "n2", "n3"]))
     watched.do(PauseMember("n3"))
@@ -150,7 +150,7 @@ def test_a_short_pause_is_forgiven(start: Callable[..., ClusterWithStory]) -> No
     assert watched.events(ProcessPaused) == [ProcessPaused("n3")]
 
 
-def test_a_long_pause_gets_a_member_removed_and_it_learns_of_it(start: Callable[..., ClusterWithStory]) -> None:
+def test_a_long_pause_gets_a_member_removed_and_it_learns_of_it(start: Callable[..., ObservedCluster]) -> None:
     watched = start(3)
     watched.until(lambda: watched.agree(["n1", "n2", "n3"]))
     watched.do(PauseMember("n3"))
@@ -162,7 +162,7 @@ def test_a_long_pause_gets_a_member_removed_and_it_learns_of_it(start: Callable[
     watched.until(lambda: "n1" not in watched.view("n3"))
 
 
-def test_strangers_are_noted_once_and_change_nothing(start: Callable[..., ClusterWithStory]) -> None:
+def test_strangers_are_noted_once_and_change_nothing(start: Callable[..., ObservedCluster]) -> None:
     watched = start(2)
     watched.until(lambda: watched.agree(["n1", "n2"]))
     for said in (b"GET / HTTP/1.1\r\n\r\n", b"\xff\xff\xff\xff"):
@@ -182,7 +182,7 @@ def test_strangers_are_noted_once_and_change_nothing(start: Callable[..., Cluste
     assert watched.agree(["n1", "n2"]) and not watched.events(SuspicionRaised)
 
 
-def test_ports_in_use_are_stepped_over(start: Callable[..., ClusterWithStory]) -> None:
+def test_ports_in_use_are_stepped_over(start: Callable[..., ObservedCluster]) -> None:
     held = HeldPorts(1, BASE_PORT + 100, "127.0.0.1")
     held.release()
     (taken,) = held.ports
@@ -196,7 +196,7 @@ def test_no_port_left_is_one_clear_error() -> None:
         LocalCluster(3, base_port=65_534)
 
 
-def test_a_port_taken_before_a_restart_is_a_refusal(start: Callable[..., ClusterWithStory]) -> None:
+def test_a_port_taken_before_a_restart_is_a_refusal(start: Callable[..., ObservedCluster]) -> None:
     watched = start(2)
     watched.do(KillMember("n2"))
     with socket.create_server(("127.0.0.1", port_of(watched.cluster.addresses["n2"]))):
@@ -219,7 +219,7 @@ def test_a_port_taken_before_a_restart_is_a_refusal(start: Callable[..., Cluster
     ],
 )
 def test_what_cannot_be_done_is_refused_with_the_reason(
-    refusing: ClusterWithStory, command: Command, reason: str
+    refusing: ObservedCluster, command: Command, reason: str
 ) -> None:
     with pytest.raises(CommandRefused, match=reason):
         refusing.do(command)
@@ -227,13 +227,13 @@ def test_what_cannot_be_done_is_refused_with_the_reason(
 
 
 @pytest.fixture(scope="module")
-def refusing() -> Iterator[ClusterWithStory]:
+def refusing() -> Iterator[ObservedCluster]:
     cluster = LocalCluster(2, settings=QUICK, base_port=BASE_PORT)
-    yield ClusterWithStory(cluster)
+    yield ObservedCluster(cluster)
     cluster.close()
 
 
-def test_paused_members_refuse_what_a_frozen_process_cannot_do(start: Callable[..., ClusterWithStory]) -> None:
+def test_paused_members_refuse_what_a_frozen_process_cannot_do(start: Callable[..., ObservedCluster]) -> None:
     watched = start(2)
     watched.do(PauseMember("n2"))
     for command in (PauseMember("n2"), StopMember("n2"), StartMember("n2")):
@@ -242,7 +242,7 @@ def test_paused_members_refuse_what_a_frozen_process_cannot_do(start: Callable[.
     watched.do(KillMember("n2"))
 
 
-def test_a_closed_cluster_frees_its_ports_and_refuses(start: Callable[..., ClusterWithStory]) -> None:
+def test_a_closed_cluster_frees_its_ports_and_refuses(start: Callable[..., ObservedCluster]) -> None:
     watched = start(3)
     watched.cluster.close()
     watched.cluster.close()
@@ -260,7 +260,7 @@ def test_closing_before_all_have_started_is_quick() -> None:
     assert cluster.started.done()
 
 
-def test_join_lists_are_obeyed_and_checked(start: Callable[..., ClusterWithStory]) -> None:
+def test_join_lists_are_obeyed_and_checked(start: Callable[..., ObservedCluster]) -> None:
     watched = start(2, join_lists={"n2": ["n2"]})
     watched.until(lambda: watched.view("n1") == ["n1"] and watched.view("n2") == ["n2"])
     with pytest.raises(ValueError, match='unknown label "n7"; known: n1, n2'):
@@ -269,7 +269,7 @@ def test_join_lists_are_obeyed_and_checked(start: Callable[..., ClusterWithStory
         LocalCluster(["a", "a"])
 
 
-def test_everything_drained_is_in_the_journal(start: Callable[..., ClusterWithStory], tmp_path: Path) -> None:
+def test_everything_drained_is_in_the_journal(start: Callable[..., ObservedCluster], tmp_path: Path) -> None:
     with JournalWriter(tmp_path, "run-1", "local") as journal:
         watched = start(3, journal=journal)
         watched.do(KillMember("n3"))
@@ -280,7 +280,7 @@ def test_everything_drained_is_in_the_journal(start: Callable[..., ClusterWithSt
     assert sorted(written, key=key) == sorted(watched.records, key=key)
 
 
-def test_a_member_whose_core_raises_dies_alone(start: Callable[..., ClusterWithStory]) -> None:
+def test_a_member_whose_core_raises_dies_alone(start: Callable[..., ObservedCluster]) -> None:
     class Fragile(MemberMachine):
         def step(self, now: int, input: Input) -> Sequence[Effect]:
             if isinstance(input, Tick) and self.address == doomed and now > 1_000_000:
@@ -294,7 +294,7 @@ def test_a_member_whose_core_raises_dies_alone(start: Callable[..., ClusterWithS
     assert watched.events(ProcessKilled) == [ProcessKilled("n3")]
 
 
-def test_delay_and_loss_below_the_timeouts_disturb_nobody(start: Callable[..., ClusterWithStory]) -> None:
+def test_delay_and_loss_below_the_timeouts_disturb_nobody(start: Callable[..., ObservedCluster]) -> None:
     watched = start(3)
     everybody = ("n1", "n2", "n3")
     watched.do(DelayLink(everybody, everybody, 30_000))

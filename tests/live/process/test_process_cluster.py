@@ -19,7 +19,7 @@ from quarterdeck.backend.live.cluster.live_cluster import LiveCluster
 from quarterdeck.backend.live.process import process_host
 from quarterdeck.backend.live.process.process_cluster import ProcessCluster
 from quarterdeck.backend.live.process.process_host import ProcessHost
-from tests.live.cluster.observed_cluster import BASE_PORT, QUICK, ClusterWithStory
+from tests.live.cluster.observed_cluster import BASE_PORT, QUICK, ObservedCluster
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[3]
@@ -37,11 +37,11 @@ time.sleep(60)
 
 
 @pytest.fixture
-def watched() -> Iterator[ClusterWithStory]:
+def watched() -> Iterator[ObservedCluster]:
     cluster = ProcessCluster(3, settings=QUICK, base_port=BASE_PORT, seed=1)
     try:
         cluster.started.result(60)
-        watched = ClusterWithStory(cluster)
+        watched = ObservedCluster(cluster)
         watched.until(lambda: watched.agree(["n1", "n2", "n3"]))
         yield watched
     finally:
@@ -69,7 +69,7 @@ def is_bound(address: Address) -> bool:
         return knocking.connect_ex((host_of(address), port_of(address))) == 0
 
 
-def test_every_member_is_a_process_and_none_is_left(watched: ClusterWithStory) -> None:
+def test_every_member_is_a_process_and_none_is_left(watched: ObservedCluster) -> None:
     pids = {label: pid_of(watched.cluster, label) for label in ("n1", "n2", "n3")}
     assert len({os.getpid(), *pids.values()}) == 4
     watched.do(KillMember("n3"))
@@ -82,7 +82,7 @@ def test_every_member_is_a_process_and_none_is_left(watched: ClusterWithStory) -
     assert not any(map(is_bound, watched.cluster.addresses.values()))
 
 
-def test_somebody_elses_kill_is_recorded_and_the_member_may_be_started_again(watched: ClusterWithStory) -> None:
+def test_somebody_elses_kill_is_recorded_and_the_member_may_be_started_again(watched: ObservedCluster) -> None:
     os.kill(pid_of(watched.cluster, "n1"), signal.SIGKILL)
     watched.until(lambda: watched.events(ProcessKilled) == [ProcessKilled("n1")])
     watched.until(lambda: watched.agree(["n2", "n3"]))
@@ -90,7 +90,7 @@ def test_somebody_elses_kill_is_recorded_and_the_member_may_be_started_again(wat
     watched.until(lambda: watched.agree(["n2", "n3", "n1"]))
 
 
-def test_a_pause_is_one_of_the_system_and_it_can_end_it(watched: ClusterWithStory) -> None:
+def test_a_pause_is_one_of_the_system_and_it_can_end_it(watched: ObservedCluster) -> None:
     watched.do(PauseMember("n2"))
     watched.until(lambda: watched.agree(["n1", "n3"]))
     assert not watched.events(ObserverPaused, "n2")
@@ -99,7 +99,7 @@ def test_a_pause_is_one_of_the_system_and_it_can_end_it(watched: ClusterWithStor
 
 
 def test_a_process_that_does_not_answer_holds_nobody_up(
-    watched: ClusterWithStory, monkeypatch: pytest.MonkeyPatch
+    watched: ObservedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process_host, "ANSWER_TIMEOUT_SECONDS", 0.3)
     os.kill(pid_of(watched.cluster, "n2"), signal.SIGSTOP)

@@ -22,7 +22,7 @@ from quarterdeck.backend.core.commands.commands import KillMember
 from quarterdeck.backend.core.events import ListInstalled, MemberStarted, OperatorAsked
 from quarterdeck.backend.journal.reader import read_journal
 from quarterdeck.backend.live.process.process_cluster import ProcessCluster
-from tests.live.cluster.observed_cluster import ClusterWithStory
+from tests.live.cluster.observed_cluster import ObservedCluster
 from tests.service.member_processes import BASE_PORT, MemberProcess, end, members
 
 ALL_ON = (
@@ -255,7 +255,7 @@ def test_members_of_a_local_cluster_serve_http_too() -> None:
     cluster = ProcessCluster(2, base_port=BASE_PORT + 10)
     try:
         cluster.started.result(20)
-        watched = ClusterWithStory(cluster)
+        watched = ObservedCluster(cluster)
         watched.until(lambda: watched.agree(["n1", "n2"]))
         for label, address in cluster.addresses.items():
             assert httpx.get(f"http://{address}/quarterdeck/v1/member", timeout=20).json()["label"] == label
