@@ -1,7 +1,8 @@
 """What the silence of a member proves, and what it does not. This is the one place that decides it.
 
 * The last line of a log proves that its member was there then. It proves nothing of the time after it.
-* A member has ended when it says so, when its process starts again, or when a connection to its address is refused.
+* A member has ended when it says so, when its process starts again, or when a connection to its address is refused. It has left
+  when it asked its master to let it leave.
 * Who removed whom is a statement of the remover. A member that has left the remover off its own list is on the other side of a
   separation, and goes on there. A member that such a one lists has accepted its claim, and goes on with it.
 * A member that is removed, does not say so itself, and says nothing although it should have noticed: of that one, nothing is
@@ -36,7 +37,7 @@ SAME_MOMENT_US = 2 * SECOND_US
 WITNESS = "the witness"
 """Who found that no member is there, where a console or a recorder did."""
 
-Fate = Literal["there", "ended", "unknown"]
+Fate = Literal["there", "left", "ended", "unknown"]
 
 
 class LastStanding(NamedTuple):
@@ -69,6 +70,8 @@ class LastWords:
         """By member, the list of its present incarnation."""
         self._ended: set[str] = set()
         """Incarnations that are known to have ended."""
+        self._left: dict[str, str] = {}
+        """Incarnations that asked to leave, and the master that let them."""
         self._refused: dict[str, dict[str, int]] = {}
         """By address, who was refused there last, and when."""
         self._removals: dict[str, dict[str, int]] = {}
@@ -95,11 +98,12 @@ class LastWords:
                 self._lists.pop(member, None)
             case ListInstalled():
                 self._install(record, event)
-            case (
-                SuspicionRaised(suspect=address, cause="refused" | "goodbye")
-                | MemberRemoved(address=address, cause="refused" | "goodbye")
-            ):
+            case SuspicionRaised(suspect=address, cause="refused") | MemberRemoved(address=address, cause="refused"):
                 self._refused.setdefault(str(address), {})[member] = record.at
+            case (
+                SuspicionRaised(suspect_uuid=left, cause="goodbye") | MemberRemoved(removed_uuid=left, cause="goodbye")
+            ):
+                self._left[left] = member
             case _:
                 pass
         self._spoke_us[member] = record.at
@@ -131,6 +135,8 @@ class LastWords:
         removals = self._removals.get(uuid, {})
         if uuid in self._ended:
             return LastStanding("ended")
+        if uuid in self._left:
+            return LastStanding("left", self._left[uuid])
         state = self._connections.get(address)
         if state == "gone" and uuid in self._is_followed:
             return LastStanding("ended", WITNESS, min(removals.values(), default=None))
@@ -184,6 +190,8 @@ def after_log(standing: LastStanding, last_us: int) -> ConnectionChanged | None:
     match standing:
         case LastStanding(fate="ended", by=by) if by:
             return ConnectionChanged("gone", f"its log ends here, and {by} found no process at its address")
+        case LastStanding(fate="left", by=by):
+            return ConnectionChanged("gone", f"its log ends here, and {by} let it leave")
         case LastStanding(fate="unknown", by=by, removed_us=int(removed_us)):
             after = f" {round((removed_us - last_us) / SECOND_US)} s later" if removed_us - last_us > SECOND_US else ""
             why = f"its log ends here, {by} removed it{after}, and nothing shows what became of it"

@@ -132,6 +132,22 @@ def test_a_refused_connection_shows_that_the_process_has_ended(tmp_path: Path) -
     assert connection is not None and connection.reason == f"its log ends here, and {B} found no process at its address"
 
 
+def test_a_member_that_asked_to_leave_is_not_lost(tmp_path: Path) -> None:
+    """Its own log ends before it says so; the others find no process there when it has left."""
+    logs = Logs(tmp_path)
+    logs.lists(0, 3, "1a2a3a")
+    logs.said(60, 1, f"Shutdown request of {member(3)} is handled")
+    for host in (1, 2):
+        logs.said(61, host, REFUSED.format(3))
+    logs.said(61, 2, f"{member(3)} {BEFORE}No connection")
+    logs.said(61, 1, f"Removing {member(3)}")
+    logs.lists(61.1, 4, "1a2a", "12")
+    logs.said(300, 1, "processors=2")
+    assert logs.observed() == []
+    connection = picture_of(logs).members[C].connection
+    assert connection is not None and connection.reason == f"its log ends here, and {A} let it leave"
+
+
 def test_what_another_member_still_lists_is_there(tmp_path: Path) -> None:
     """The second was removed by the master and goes on with the third: both are there, whose log it may be that ends."""
     logs = Logs(tmp_path)
