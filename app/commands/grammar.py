@@ -30,6 +30,9 @@ from quarterdeck.backend.core.properties import SECOND_US, PropertyValue
 DELAY_FORM = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s)")
 UNIT_US = {"us": 1, "ms": 1_000, "s": SECOND_US}
 
+MOST_NAMED = 8
+"""A message names at most so many members."""
+
 LISTS: tuple[ArgumentKind, ...] = ("groups", "join list", "message kinds", "link faults", "properties")
 """Kinds of arguments that take all words that follow."""
 
@@ -133,6 +136,8 @@ class _LineReader:
             found[flag.name] = words[-1:] == [flag.key]
             if found[flag.name]:
                 words.pop()
+        if any(sign in one for one in words[:2] for sign in ",|"):
+            raise BadLine(f"{word} is about one link; write {self._usage}, or for groups partition A,B|C,D")
         if len(words) < 2:
             raise BadLine(f"a link has two ends; write {self._usage}")
         source, target = map(self._member, words[:2])
@@ -171,7 +176,10 @@ class _LineReader:
     def _groups(self, text: str) -> tuple[tuple[str, ...], ...]:
         groups = tuple(tuple(self._member(name.strip()) for name in group.split(",")) for group in text.split("|"))
         if len(groups) < 2:
-            raise BadLine(f"one group is no partition; write {self._usage}")
+            others = [label for label in self._labels if label not in groups[0]]
+            rest = ",".join(others[:MOST_NAMED]) + (",…" if len(others) > MOST_NAMED else "")
+            link = f"; cut {' '.join(groups[0])} cuts their link" if len(groups[0]) == 2 else ""
+            raise BadLine(f"one group is no partition; write partition {','.join(groups[0])}|{rest}{link}")
         seen: set[str] = set()
         for name in (name for group in groups for name in group):
             if name in seen:

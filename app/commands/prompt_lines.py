@@ -8,6 +8,7 @@ from quarterdeck.app.actions.action import WordKind, allowed_on
 from quarterdeck.app.actions.registry import action_called, command_words
 from quarterdeck.app.commands.completion import candidates, complete_line
 from quarterdeck.app.commands.grammar import BadLine, ConsoleRequest, parse_line
+from quarterdeck.app.commands.shell_lines import as_prompt_line
 from quarterdeck.app.console_interface import ConsoleInterface, Suggestions
 from quarterdeck.app.console_state import ConsoleSettings
 from quarterdeck.app.session import ConsoleSession
@@ -59,9 +60,7 @@ class PromptLines:
         if not beginning.strip():
             return Suggestions(found, "type a command; tab completes it, ↑ has those before")
         try:
-            parsed = parse_line(
-                self._settings.expand_alias(beginning), cluster.labels, allowed=allowed, selected=selected
-            )
+            parsed = parse_line(self._expanded(beginning), cluster.labels, allowed=allowed, selected=selected)
         except BadLine as problem:
             word = command_words(allowed).get(beginning.split()[0])
             return Suggestions(found, word[1].usage if word is not None else str(problem))
@@ -78,7 +77,7 @@ class PromptLines:
 
     def execute(self, line: str, selected: str) -> None:
         """Do what a line says, or show what is wrong with it."""
-        line = self._settings.expand_alias(line)
+        line = self._expanded(line)
         cluster = self._session().cluster
         allowed = allowed_on(cluster)
         try:
@@ -95,6 +94,10 @@ class PromptLines:
             self._console.show_message(PAST, error=True)
         else:
             self._console.request(command_words(allowed)[line.split()[0]][0].id, [parsed])
+
+    def _expanded(self, line: str) -> str:
+        """Return the line that an alias, or a command line of the shell, stands for."""
+        return as_prompt_line(self._settings.expand_alias(line))
 
 
 def effect(picture: Picture, command: Command) -> str:

@@ -98,6 +98,9 @@ ObstacleCause = Literal[
 ]  # fmt: skip
 """What keeps a master from merging, empty for nothing. From ``links-missing`` on it had decided to merge, and gave up."""
 
+NONE_FOUND: tuple[ObstacleCause, ...] = ("nobody-known", "nobody-answers")
+"""A search that found no other cluster: where there is none, nothing is amiss."""
+
 C = TypeVar("C", bound=str)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from logging import DEBUG, WARNING
 
+from quarterdeck.backend.core.causes import NONE_FOUND
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.split_brain.merge_decision import MergeDirection
 from quarterdeck.backend.picture.events.event_row import EventRow, Follows
@@ -63,7 +64,9 @@ MERGES = (
     EventRow(
         kind=events.NotMerging,
         words=lambda event, name_of: (
-            f"is not merging: {event.reason}" if event.reason else "what kept it from merging is over"
+            f"{'finds no other cluster' if event.cause in NONE_FOUND else 'is not merging'}: {event.reason}"
+            if event.reason
+            else "what kept it from merging is over"
         ),
         level=DEBUG,
         decides=16,

@@ -136,7 +136,12 @@ def link_sentence(picture: Picture, member: str) -> str:
     if not by_text and belief is not None and _is_down(picture, member):
         return one_line(f"{member}: it is down, so its links are, too")
     wrong = [f"{text} {listed(others, OTHERS_NAMED)}" for text, others in by_text.items()]
-    return one_line(f"{member}: {'; '.join(wrong) or 'all its links are up'}")
+    if belief is not None and _is_down(picture, member):
+        wrong.insert(0, belief.status)
+    elif not wrong:
+        down = any(_is_down(picture, other) for other in picture.members)
+        wrong.append("its links to running members are up" if down else "all its links are up")
+    return one_line(f"{member}: {'; '.join(wrong)}")
 
 
 def network_sentence(picture: Picture, ledger: FaultLedger) -> str:

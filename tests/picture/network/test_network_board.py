@@ -70,6 +70,8 @@ def test_links_of_who_is_gone_are_down() -> None:
     assert network_sentence(picture, ledger) == "one-way links: ● up 6"
     assert link_sentence(picture, "n2") == "n2: it is down, so its links are, too"
     assert by_age(picture) == ("n1", "n3", "n4")
+    assert link_sentence(picture, "n2") == "n2: killed"
+    assert link_sentence(picture, "n1") == "n1: its links to running members are up"
 
 
 def test_in_a_drawing_a_glyph_stands_where_it_is_noticed() -> None:

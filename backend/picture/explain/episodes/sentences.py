@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from quarterdeck.backend.core.causes import NONE_FOUND
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.membership.partial_disconnection.shrinking_graph import vertices_of
 from quarterdeck.backend.picture.events.faults import impairments
@@ -111,6 +112,9 @@ def _join_list(episode: Episode) -> str:
 
 def _not_merging(episode: Episode) -> str:
     who = names(episode.subjects)
+    if episode.target in NONE_FOUND:
+        over = f" for {duration_text(episode.since_us - episode.at_us)}" if episode.since_us is not None else ""
+        return f"{who} {_verb(episode.subjects, 'finds', 'find')} no other cluster{over}: {episode.note}"
     if episode.since_us is not None:
         return f"{who} did not merge for {duration_text(episode.since_us - episode.at_us)}: {episode.note}"
     return f"{who} {_verb(episode.subjects, 'does', 'do')} not merge: {episode.note}"
@@ -256,7 +260,7 @@ def _tone(episode: Episode) -> Tone:
         return "good" if settled else "bad"
     if kind == "late":
         return "good" if episode.late_at.keys() <= episode.trusted_by.keys() else "warning"
-    if kind == "not-merging" and episode.since_us is not None:
+    if kind == "not-merging" and (episode.since_us is not None or episode.target in NONE_FOUND):
         return "plain"
     if kind == "connection" and episode.target == "connected":
         return "good"
