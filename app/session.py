@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, NamedTuple
 
 from quarterdeck.backend.clusters.cluster import Cluster
-from quarterdeck.backend.clusters.connection_status import ConnectionStatus, ConnectionStatusSource
+from quarterdeck.backend.clusters.connection_status import ConnectionStatusSource, missed_members
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.member_order import members_by_age
@@ -110,15 +110,11 @@ class ConsoleSession:
         """Whether the cluster that is shown is whole, and its data safe."""
         picture, now_us = self.picture, self.now_us()
         news = picture.at if len(picture.members) <= JUDGED_ALWAYS else 0
-        status: Mapping[str, ConnectionStatus] = {}
-        if self.live and isinstance(self.cluster, ConnectionStatusSource):
-            status = self.cluster.connection_status()
-        away = tuple(label for label, known in status.items() if known.contact != "connected")
-        subject = (self.epoch, now_us // SECOND_US, news, away)
+        reached = self.cluster if self.live and isinstance(self.cluster, ConnectionStatusSource) else None
+        missed = missed_members({} if reached is None else reached.connection_status())
+        subject = (self.epoch, now_us // SECOND_US, news, missed)
         if self._judged is None or self._judged[0] != subject:
-            # At an address of a join list where no member is, none is missed.
-            expected = [label for label in away if status[label].state != "gone"]
-            self._judged = subject, self._judge.judge(picture, now_us, away, expected)
+            self._judged = subject, self._judge.judge(picture, now_us, *missed)
         return self._judged[1]
 
     @property

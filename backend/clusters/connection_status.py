@@ -32,6 +32,20 @@ class ConnectionStatus:
     """What is missing of its history; empty when nothing is."""
 
 
+class MissedMembers(NamedTuple):
+    """The members that a watcher does not reach, by label or address."""
+
+    away: tuple[str, ...]
+    expected: tuple[str, ...]
+    """Those of them that may be there: at an address of a join list where no member is, none is missed."""
+
+
+def missed_members(status: Mapping[str, ConnectionStatus]) -> MissedMembers:
+    """Return which members are not reached."""
+    away = tuple(label for label, known in status.items() if known.contact != "connected")
+    return MissedMembers(away, tuple(label for label in away if status[label].state != "gone"))
+
+
 class ProcessFacts(NamedTuple):
     """What a member's process reports of itself besides its records; None for what it does not report."""
 

@@ -5,6 +5,7 @@ Part of the union in `backend.core.events`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -63,6 +64,21 @@ class PartitionLost(Struct, frozen=True, omit_defaults=True, tag_field="kind", t
     def loses_data(self) -> bool:
         """Whether entries of at least one map went."""
         return self.lost_backups >= ALL_LOST if self.data_lost is None else self.data_lost
+
+
+MAPS_NAMED = 3
+"""So many maps are named in a sentence; of more the number is said."""
+
+
+def lost_partitions_text(partitions: int, lost_backups: int, maps: Sequence[str]) -> str:
+    """Return how many partitions lost data, and which maps: by name, or by the backups that were too few, as far as is known."""
+    text = f"{partitions} partition{'' if partitions == 1 else 's'}"
+    if maps:
+        more = f" and {len(maps) - MAPS_NAMED} more" if len(maps) > MAPS_NAMED else ""
+        return f"{text} of {', '.join(maps[:MAPS_NAMED])}{more}"
+    if lost_backups >= ALL_LOST:
+        return text
+    return f"{text} for maps with at most {lost_backups} backup{'' if lost_backups == 1 else 's'}"
 
 
 class TableRecoveryStarted(Struct, frozen=True, tag_field="kind", tag="table-recovery-started"):

@@ -20,17 +20,13 @@ def _table_changed(event: events.TableChanged, name_of: NameOf) -> str:
     return f"has table v{event.table_version}: p{partition} is {held} ({event.cause})"
 
 
-MAPS_NAMED = 3
-"""So many maps are named in a sentence; of more the number is said."""
-
-
 def _lost(event: events.PartitionLost, name_of: NameOf) -> str:
     if event.lost_backups >= events.ALL_LOST:
         return f"loses p{event.partition}: no replica is left, it begins empty"
     backups = f" and {counted(event.lost_backups, 'backup')}" if event.lost_backups else ""
     what = f"p{event.partition} has lost its owner{backups}"
     if event.lost_maps:
-        return f"{what}: its entries of {listed(event.lost_maps, MAPS_NAMED)} are gone"
+        return f"{what}: its entries of {listed(event.lost_maps, events.MAPS_NAMED)} are gone"
     if event.loses_data:
         return f"{what}: maps with at most {counted(event.lost_backups, 'backup')} have lost its entries"
     return f"{what}: no data is lost, a backup takes over" if event.data_lost is False else what

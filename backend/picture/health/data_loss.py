@@ -6,12 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from quarterdeck.backend.core.membership.views.identity import Member
-from quarterdeck.backend.core.partitions.events import ALL_LOST
+from quarterdeck.backend.core.partitions.events import ALL_LOST, lost_partitions_text
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.picture.events.partitions import MAPS_NAMED
 from quarterdeck.backend.picture.fold.losses import SideLoss
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, one_line
+from quarterdeck.backend.picture.text.formatting import age_text, listed, one_line
 
 MEMBERS_NAMED = 3
 
@@ -38,11 +37,8 @@ class DataLoss:
     @property
     def what(self) -> str:
         """Which partitions, of which maps, and about how many entries."""
-        lost = counted(self.partitions, "partition")
-        if self.maps:
-            lost += f" of {one_line(listed(self.maps, MAPS_NAMED))}"
-        elif self.at_most_backups is not None:
-            lost += f" for maps with at most {counted(self.at_most_backups, 'backup')}"
+        backups = ALL_LOST if self.at_most_backups is None else self.at_most_backups
+        lost = one_line(lost_partitions_text(self.partitions, backups, self.maps))
         if self.entries is None:
             return lost
         return f"{lost}, about {self.entries:,} entries" if self.entries else f"{lost}, without entries"

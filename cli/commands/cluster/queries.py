@@ -170,11 +170,10 @@ def why(connection: ConnectionTarget, member: MemberOption = None, output: Forma
 
 def health_of(seen: ObservedCluster) -> ClusterHealth:
     """Return whether the cluster is whole and its data safe."""
+    from quarterdeck.backend.clusters.connection_status import missed_members
     from quarterdeck.backend.picture.health.cluster_health import cluster_health
 
-    # At an address of a join list where no member is, none is missed.
-    expected = [label for label in seen.unreached if seen.connections[label].state != "gone"]
-    return cluster_health(seen.picture, seen.now_us, away=seen.unreached, expected=expected)
+    return cluster_health(seen.picture, seen.now_us, *missed_members(seen.connections))
 
 
 def summary(seen: ObservedCluster) -> Row:

@@ -36,7 +36,8 @@ def watch(
 ) -> None:
     """Print the events of all members, in the order of time; a table of sentences, or whole records.
 
-    Members that fall silent or come back are reported on stderr. Exits with 3 when no member is reached at the start.
+    Members that fall silent or come back are reported on stderr, and in a sentence how the cluster is, when that has changed or
+    data is lost. Exits with 3 when no member is reached at the start.
     """
     cluster = open_cluster(connection.require_named())
     try:
@@ -56,11 +57,15 @@ class RecordStream:
 
     def __init__(self, cluster: WatchedCluster, since_utc_us: int) -> None:
         from quarterdeck.backend.picture.fold.picture import Picture
+        from quarterdeck.backend.picture.health.cluster_health import HealthJudge
 
         self._cluster, self._since_utc_us = cluster, since_utc_us
         self._picture = Picture()
         """Folded from everything, for the names of the members."""
         self._said: dict[str, str] = {}
+        self._judge = HealthJudge()
+        self._judged: tuple[str, int] | None = None
+        """The condition that was said last, and how many partitions were lost then."""
 
     def records(self, until: float | None) -> Iterator[Record]:
         """Those that are wanted, until `until` on the monotonic clock, or for ever."""
@@ -72,6 +77,7 @@ class RecordStream:
                 self._picture.apply(record)
                 if record.utc >= self._since_utc_us:
                     yield record
+            self._say_health()
             sys.stdout.flush()
             time.sleep(POLL_SECONDS)
 
@@ -81,6 +87,19 @@ class RecordStream:
 
         for record in records:
             print(describe_record(record, self._picture.label_of))
+
+    def _say_health(self) -> None:
+        """Say the sentence when the condition of the cluster has changed, or more data is lost."""
+        if not self._cluster.is_settled:
+            return
+        from quarterdeck.backend.clusters.connection_status import missed_members
+
+        missed = missed_members(self._cluster.connection_status())
+        health = self._judge.judge(self._picture, self._cluster.now_us(), *missed)
+        judged = health.condition, sum(loss.partitions for loss in health.losses)
+        if judged != self._judged:
+            self._judged = judged
+            say(health.sentence)
 
     def _say_changes(self, connection_status: Mapping[str, ConnectionStatus]) -> None:
         from quarterdeck.backend.picture.text.formatting import one_line

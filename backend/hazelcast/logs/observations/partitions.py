@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from quarterdeck.backend.core.events import MemberRemoved
-from quarterdeck.backend.core.partitions.events import PartitionLost
+from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost, lost_partitions_text
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
@@ -117,15 +117,23 @@ class PartitionsLost:
         lost = sorted(self._lost, key=lambda message: message.at)
         for group in consecutive_groups(lost, lambda group, message: message.at - group[-1].at <= TOGETHER_US):
             first, last = group[0], group[-1]
-            ids = sorted({message.parsed.partition for message in group if isinstance(message.parsed, PartitionLost)})
+            losses = [message.parsed for message in group if isinstance(message.parsed, PartitionLost)]
+            ids = sorted({loss.partition for loss in losses})
+            backups = max(loss.lost_backups for loss in losses)
+            maps = sorted({name for loss in losses for name in loss.lost_maps})
+            everything = backups >= ALL_LOST and not maps
             gone = sorted({address for at, address in self._removed if first.at - TOGETHER_US <= at <= last.at})
-            many = "partition" if len(ids) == 1 else "partitions"
             after = f" after {listed(gone)} had left" if gone else ""
             yield observation(
                 "partition-lost",
                 (*sorted({message.member for message in group}), *gone),
-                f"{len(ids)} {many} lost with all replicas{after}",
-                detail=f"Lost: {listed([str(partition) for partition in ids], 20)}. They go on, empty.",
+                f"{lost_partitions_text(len(ids), backups, maps)} lost{' with all replicas' if everything else ''}{after}",
+                detail=f"Lost: {listed([str(partition) for partition in ids], 20)}. "
+                + (
+                    "They go on, empty."
+                    if everything
+                    else "They go on, empty for these maps; maps with more backups lost nothing."
+                ),
                 cause="More members left at once than there are backups, or all replicas were on one host; a lone half of a "
                 "split loses what it has no replica of.",
                 remedy="Load the data again from its source. More backups, and partition groups by host or zone, keep "

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from quarterdeck.backend.core import events
-from quarterdeck.backend.core.partitions.events import Holder, MigrationStarted
+from quarterdeck.backend.core.partitions.events import ALL_LOST, Holder, MigrationStarted, PartitionLost
 from quarterdeck.backend.member_api.partitions import Table
 from tests.cli.conftest import Quarterdeck
 from tests.clusters.remote.fake_members import FakeMember, form, serving
@@ -253,8 +253,10 @@ def test_watch_prints_records_of_all_members(quarterdeck: Quarterdeck, cities: t
     assert "athens is connected" in done.stderr
     done = quarterdeck("cluster", "watch", "--connect", athens.url, "--limit", "5")
     assert "suspects byzantium: no heartbeat" in done.stdout
+    athens.happen(PartitionLost(7, ALL_LOST))
     done = quarterdeck("cluster", "watch", "--connect", athens.url, "--new", "--for", "0.5")
     assert (done.returncode, done.stdout) == (0, "")
+    assert "DATA LOST · 1 partition, 0 s ago" in done.stderr
 
 
 def test_maps_of_a_running_cluster(quarterdeck: Quarterdeck, cities: tuple[FakeMember, ...]) -> None:

@@ -134,7 +134,12 @@ def test_lost_data_is_observed_and_a_lost_replica_is_not() -> None:
     recording.happens(10, 1, PartitionLost(4, 0, False))
     assert recording.observed() == []
     recording.happens(10, 1, PartitionLost(5, 1, True, ("orders",)))
-    assert [one.kind for one in recording.observed()] == ["partition-lost"]
+    (loss,) = recording.observed()
+    assert (loss.kind, loss.headline) == ("partition-lost", "1 partition of orders lost")
+    assert "maps with more backups lost nothing" in loss.detail and "More backups" in loss.remedy
+    recording.happens(11, 1, PartitionLost(6, 1, True))
+    (loss,) = recording.observed()
+    assert loss.headline == "2 partitions of orders lost"
 
 
 def test_all_members_that_are_gone_and_start_anew_are_a_full_stop() -> None:
