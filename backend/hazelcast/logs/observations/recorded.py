@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
+
+from msgspec import structs
 
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.partitions.events import PartitionLost
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed
+from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed, ReplicaMigrated
 from quarterdeck.backend.hazelcast.last_words import LastWords
 from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
@@ -17,10 +20,10 @@ from quarterdeck.backend.hazelcast.logs.observations.observation import LogEnds
 from quarterdeck.backend.hazelcast.logs.observations.story import LogStory, RunObservers
 
 OBSERVED: tuple[type[events.Event], ...] = (
-    MemberWitnessed, ConnectionChanged, PartitionLost, events.MemberStarted, events.MemberStopped, events.MemberMerging,
-    events.MemberRemoved, events.ListInstalled, events.SuspicionRaised, events.SuspicionCleared, events.ClaimStarted,
-    events.ClaimFinished, events.MergeVerdict, events.MergeStarted, events.MergeAbandoned, events.DisconnectionReported,
-    events.ObserverPaused,
+    MemberWitnessed, ConnectionChanged, ReplicaMigrated, PartitionLost, events.MemberStarted, events.MemberStopped,
+    events.MemberMerging, events.MemberRemoved, events.ListInstalled, events.SuspicionRaised, events.SuspicionCleared,
+    events.ClaimStarted, events.ClaimFinished, events.MergeVerdict, events.MergeStarted, events.MergeAbandoned,
+    events.DisconnectionReported, events.JoinListChanged, events.ObserverPaused,
 )  # fmt: skip
 """The kinds of events in which something is observed."""
 
@@ -37,6 +40,8 @@ class RecordObservers:
         self._last_words = LastWords()
         self._now_us = self._count = 0
         self._members: dict[str, None] = {}
+        self._rounds: dict[str, ReplicaMigrated] = {}
+        """By master, the latest migration of its round."""
         self._latest: tuple[tuple[int, int], LogStory] | None = None
         """The story that was asked for last, after how many records and at which second."""
 
@@ -51,7 +56,21 @@ class RecordObservers:
         self._count += 1
         self._members[record.member] = None
         self._last_words.add(record)
-        self._observers.add(message_of(record, file, line))
+        message = message_of(record, file, line)
+        if isinstance(record.event, ReplicaMigrated):
+            for parsed in self._of_round(record.member, record.event):
+                self._observers.add(structs.replace(message, parsed=parsed))
+            return
+        self._observers.add(message)
+
+    def _of_round(self, master: str, migrated: ReplicaMigrated) -> Iterator[logged.ParsedMessage]:
+        """Yield what the master would log of a round of migrations when the first and the last of it have ended."""
+        before = self._rounds.get(master)
+        self._rounds[master] = migrated
+        if before is None or before.planned_count != migrated.planned_count or before.done_count >= migrated.done_count:
+            yield logged.LoggedMigrationPlan(migrated.planned_count)
+        if migrated.done_count == migrated.planned_count:
+            yield logged.LoggedMigrationsDone(migrated.planned_count, migrated.done_count)
 
     def story(self, now_us: int = 0) -> LogStory | None:
         """Return what is observed up to the latest record, or up to now; None where no witness recorded.

@@ -9,8 +9,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.events import ListInstalled, MemberMerging, MemberStopped, MergeVerdict
+from quarterdeck.backend.core.events import JoinListChanged, ListInstalled, MemberMerging, MemberStopped, MergeVerdict
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.core.witnessed.events import MemberWitnessed
 from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
@@ -24,7 +25,9 @@ from quarterdeck.backend.hazelcast.logs.observations.observation import (
     times,
 )
 
-_Situation = Literal["abandoned", "cannot", "waiting", "redirected", "unmet", "late", "merged", "ended"]
+_Situation = Literal[
+    "abandoned", "cannot", "waiting", "redirected", "unmet", "untold", "late", "merged", "merged-untold", "ended"
+]
 """Why the sides stay apart, or how that ended."""
 
 JOIN_LIST_PATH = "hazelcast/rest/config/tcp-ip/member-list"
@@ -60,6 +63,16 @@ _CAUSES: dict[_Situation, tuple[str, str]] = {
         "No side says that it met the other: the network between them is cut, or their join lists do not name each other.",
         "Mend the network; then, if they still do not meet, add the other side's addresses to the join list of a master "
         f"(POST {JOIN_LIST_PATH}).",
+    ),
+    "untold": (
+        "The network between them is cut, their join lists do not name each other, or a merge is not due: what masters find out "
+        "about each other stands in their logs alone.",
+        "Read the logs of both masters (--logs), or look whether each reaches the other and whether its join list names it.",
+    ),
+    "merged-untold": (
+        "The network between the sides was cut for a time, one of them stood still, or they met and did not merge at once: "
+        "which, only their logs say.",
+        f"They have merged. {_MERGED}",
     ),
     "late": (
         "The sides reached each other long before they merged. They agreed which one is to merge, and that one did not begin: "
@@ -153,6 +166,10 @@ class _Apart:
     end: InterpretedMessage | None = None
     merged_us: int | None = None
     """When the first of them began to merge."""
+    edits: list[InterpretedMessage] = field(default_factory=list)
+    """The messages that show an edit of a join list meanwhile."""
+    tell_verdicts: bool = True
+    """Whether it is known what the masters say of merging."""
 
     @property
     def agreed_us(self) -> int | None:
@@ -169,7 +186,8 @@ class _Apart:
     def situation(self) -> _Situation:
         """Return why the sides stay apart, or how that ended."""
         if self.end is not None:
-            return "ended" if self.merged_us is None else "late" if self.late_us else "merged"
+            merged: _Situation = "merged" if self.tell_verdicts else "merged-untold"
+            return "ended" if self.merged_us is None else "late" if self.late_us else merged
         words = self.words.values()
         decisions = {decision for of_side in words for decision in of_side.decisions}
         if any(of_side.abandoned for of_side in words):
@@ -178,6 +196,8 @@ class _Apart:
             return "waiting"
         if decisions:
             return "cannot"
+        if not self.tell_verdicts:
+            return "untold"
         return "redirected" if any(of_side.redirected for of_side in words) else "unmet"
 
 
@@ -188,6 +208,8 @@ class Separation:
         self._lists: dict[str, ListInstalled] = {}
         self._made: dict[tuple[str, int], InterpretedMessage] = {}
         """Which message shows a list first, by lineage and version."""
+        self._tell_verdicts: set[str] = set()
+        """Members of which it is known what they say of merging."""
         self._companions: dict[str, set[str]] = {}
         self._met: set[frozenset[str]] = set()
         self._episode: _Apart | None = None
@@ -197,6 +219,10 @@ class Separation:
         member, parsed = message.member, message.parsed
         changed = False
         is_merging = bool(message.events(MemberMerging))
+        for witnessed in message.events(MemberWitnessed):
+            (self._tell_verdicts.add if "merge-verdicts" in witnessed.tells else self._tell_verdicts.discard)(member)
+        if self._episode is not None and any(edit.edition > 0 for edit in message.events(JoinListChanged)):
+            self._episode.edits.append(message)
         if is_merging and self._episode is not None and self._episode.merged_us is None:
             self._episode.merged_us = message.at
         ended = isinstance(parsed, logged.LoggedStart) or parsed == logged.LoggedLifecycle("SHUTDOWN")
@@ -250,7 +276,8 @@ class Separation:
                 self._episode = None
         elif episode is None:
             start = max((side.since for side in apart), key=lambda since: since.at)
-            self._episode = _Apart(start, apart, evidence=ObservationEvidence([start]))
+            tell = any(side.master in self._tell_verdicts for side in apart)
+            self._episode = _Apart(start, apart, evidence=ObservationEvidence([start]), tell_verdicts=tell)
         elif apart != episode.sides:
             episode.sides = apart
             episode.evidence.add(message)
@@ -336,8 +363,13 @@ def _last_words(episode: _Apart, sides: list[_Side]) -> Iterator[str]:
     yield "; ".join(f"{side.master} led {listed(sorted(side.members))}" for side in sides) + "."
     for side in sides:
         words = episode.words.get(side.lineage)
-        if words is None or words.last is None:
+        if not episode.tell_verdicts:
+            yield f"What the side of {side.master} says of merging is not told without its logs."
+        elif words is None or words.last is None:
             yield f"The side of {side.master} said nothing of merging."
         else:
             said = f"The side of {side.master} spoke of merging {times(words.lines)}"
             yield f"{said}; its last word: “{quoted(words.last)}”."
+    if episode.edits and episode.merged_us is not None:
+        edit = episode.edits[-1]
+        yield f"The join list of {edit.member} was edited {lasted(max(0, episode.merged_us - edit.at))} before they merged."

@@ -5,10 +5,18 @@ from pathlib import Path
 import pytest
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import Event, ListInstalled, MemberStarted, Record
+from quarterdeck.backend.core.events import (
+    Event,
+    JoinListChanged,
+    ListInstalled,
+    MemberMerging,
+    MemberStarted,
+    MergeVerdict,
+    Record,
+)
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import PartitionLost
-from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed
+from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed, ReplicaMigrated
 from quarterdeck.backend.hazelcast.logs.observations.observation import Observation
 from quarterdeck.backend.hazelcast.logs.observations.recorded import RecordObservers
 from quarterdeck.backend.hazelcast.logs.reader import read_logs
@@ -88,6 +96,40 @@ def test_a_split_that_a_recorder_heard_on_both_sides() -> None:
     assert (apart.kind, apart.is_open) == ("halves-apart", True)
     assert apart.headline == f"{A} (4 members) and {E} (3 members) were apart: 79 s, until the recording ends"
     assert (apart.evidence[0].file, apart.evidence[0].member) == ("r.jsonl", E)
+    assert "not told without its logs" in apart.detail and "said nothing" not in apart.detail
+    assert "logs alone" in apart.cause
+
+
+def test_the_edit_of_a_join_list_that_ended_a_split_is_named() -> None:
+    recording = Recording()
+    for host in (1, 2, 3):
+        recording.happens(0, host, MemberWitnessed(("client-protocol", "logs"), ("owners", "merge-verdicts")))
+    recording.lists(0, 3, "1a2a3a")
+    recording.lists(60, 4, "1a2a", "12")
+    recording.lists(60, 4, "3a", "3")
+    verdict = MergeVerdict(Address(A), "local-merges", "data-members", "We should merge to [10.0.0.1]:5701")
+    recording.happens(66, 3, verdict)
+    recording.happens(106, 3, JoinListChanged((Address(A),), 1, Address(C)))
+    recording.happens(123, 3, MemberMerging(Address(A), "3b"))
+    recording.happens(125, 3, MemberStarted(Address(C), False, (), "3a"), "b")
+    recording.lists(126, 5, "1a2a3b")
+    (alone,) = recording.observed()
+    assert alone.headline == (
+        f"{C} led itself alone against 2 others: 63 s; they met after 6.0 s, and did not merge for 57 s"
+    )
+    assert f"The join list of {C} was edited 17 s before they merged." in alone.detail
+
+
+def test_rounds_of_migrations_are_counted_from_their_ends() -> None:
+    recording = Recording()
+    recording.follows("1a2a")
+    for start, planned in ((10, 200), (20, 300), (30, 250)):
+        for done in (1, 2, planned):
+            recording.happens(start + done / 100, 1, ReplicaMigrated(1, 0, None, None, True, 5, planned, done))
+    story = recording.observers.story()
+    assert story is not None
+    assert [(one.planned, one.completed) for one in story.migrations] == [(200, 200), (300, 300), (250, 250)]
+    assert [one.headline for one in story.observations] == ["750 migrations in 3 rounds within 20 s"]
 
 
 def test_a_killed_member_has_ended_where_the_recorder_finds_no_process() -> None:
