@@ -8,6 +8,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
+from textual import on
 from textual.app import App
 from textual.command import Provider
 from textual.driver import Driver
@@ -115,9 +116,15 @@ class Console(App[None]):
             "help": lambda _: self._help(),
             "cluster": lambda text: self._switch_cluster(text),
             "theme": lambda text: self._set_theme(text),
+            "suspend": lambda _: self.action_suspend_process(),
             "back": lambda _: self._go_back(),
             "quit": lambda _: leave(self, self._tabs),
         }
+
+    @on(Driver.SignalResume)
+    def _resumed(self) -> None:
+        """Draw all of the screen again: the shell has written over it."""
+        self.refresh(layout=True)
 
     def get_driver_class(self) -> type[Driver]:
         return driver_for(super().get_driver_class())

@@ -108,6 +108,10 @@ CONSOLE_ACTIONS: tuple[Action, ...] = (
         "", "", "Console", one_word("theme", "theme", "NAME", "use another theme"), shown=False,
     ),
     Action(
+        "suspend", "suspend", "Stop the console and return to the shell, until fg.",
+        "ctrl+z", "^z", "Console", shown=False,
+    ),
+    Action(
         "back", "back", "Go one level back: remove the filter, then close what is open in the view, then the view.",
         "q,escape", "q", "Console",
     ),

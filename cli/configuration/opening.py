@@ -92,12 +92,18 @@ def open_hazelcast(connection: ConnectionTarget, *, write: bool = False, run: st
 def wait_until_met(cluster: WatchedCluster) -> None:
     """Return when a member says who it is, or none has said anything for a while.
 
+    Members of Hazelcast that are not there yet are waited for by whoever watches, as long as none refuses.
+
     Raises:
-        CommandFailed: No member is reached.
+        CommandFailed: No member is reached, and none is waited for.
     """
     until = time.monotonic() + CONNECT_TIMEOUT_SECONDS
     while not cluster.met and time.monotonic() < until:
-        if all(status.why for status in cluster.connection_status().values()):
+        statuses = cluster.connection_status().values()
+        if all(status.why for status in statuses):
+            if cluster.source == "hazelcast" and not any(status.refused for status in statuses):
+                say("no member answers yet; they are waited for")
+                return
             raise unreached(cluster)
         time.sleep(MEETING_POLL_SECONDS)
 

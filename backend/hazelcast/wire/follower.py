@@ -29,13 +29,15 @@ from quarterdeck.backend.hazelcast.wire.codec.request_codec import encode_reques
 from quarterdeck.backend.hazelcast.wire.messages import Authenticated, ErrorAnswer, Message
 from quarterdeck.backend.hazelcast.wire.requests import Authenticate, Command, Question
 from quarterdeck.backend.hazelcast.wire.session import ClientSession
-from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
+from quarterdeck.backend.hazelcast.wire.settings import SECOND_US, WatchSettings
 from quarterdeck.backend.hazelcast.wire.strangers import SILENT, stranger
 
 AUTHENTICATION = 1
 """The correlation of the first request."""
 NEVER_US = 2**62
 """The deadline when nothing is expected."""
+STOOD_STILL_US = SECOND_US
+"""So much too late this program itself stood still, as after Ctrl-Z."""
 CLOSED_UNHEARD = 3
 """A peer that closes so many connections in a row before it answers is not dying: it expects something else, say TLS."""
 Ending = Literal["closed", "refused", "unreachable"]
@@ -144,6 +146,12 @@ class MemberFollower:
 
     def tick(self, now_us: int) -> list[Output]:
         """React to the time: dial, ask, or notice a silence."""
+        waits = isinstance(self._phase, WaitingToDial)
+        if (
+            not waits and now_us - self.deadline_us >= STOOD_STILL_US
+        ):  # what came while we heard nothing is not read yet
+            self._stand_again(now_us)
+            return self._done(now_us)
         match self._phase:
             case WaitingToDial(until_us):
                 if now_us >= until_us:
@@ -270,6 +278,12 @@ class MemberFollower:
 
     def _first_answer_us(self) -> int:
         return self._pace.first_answer_us if self.member_uuid is None else self._pace.silent_after_us
+
+    def _stand_again(self, now_us: int) -> None:
+        """Begin to wait for answers anew, after this process stood still."""
+        self._heard_us = now_us
+        if isinstance(self._phase, Dialling | Introducing):
+            self._phase = type(self._phase)(now_us)
 
     def _go_on(self, now_us: int, session: ClientSession) -> None:
         """Ask what is due, give up late answers, and notice silence."""

@@ -137,6 +137,23 @@ def test_console_opens_and_quits_wherever_stderr_goes(tmp_path: Path) -> None:
     assert told.count("\n") == 2 and "\x1b" not in told and "quarterdeck audit" in told
 
 
+@LONG
+def test_it_stops_on_request_and_draws_its_screen_again(tmp_path: Path) -> None:
+    with console(tmp_path) as terminal:
+        terminal.read_until(BOTH_RUN)
+        os.write(terminal.end, b"\x1a")
+        os.waitid(os.P_PID, terminal.child.pid, os.WSTOPPED | os.WNOWAIT)
+        terminal.read_until(b"\x1b[?1049l")
+        terminal.shown = b""
+        terminal.child.send_signal(signal.SIGCONT)
+        terminal.read_until(b"\x1b[?1049h")
+        terminal.read_until(BOTH_RUN)
+        os.write(terminal.end, b"Qy")
+        terminal.read_until(b"\x1b[?1049l")
+        assert terminal.child.wait(30) == 0
+        terminal.assert_as_it_was()
+
+
 @pytest.mark.parametrize(
     "number",
     [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=LONG), pytest.param(signal.SIGINT, marks=LONG)],

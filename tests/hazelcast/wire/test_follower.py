@@ -167,6 +167,18 @@ def test_a_silence_is_told_after_two_seconds_with_its_beginning_and_ends_with_th
     assert [state for state, *_ in played.told()] == ["connected", "silent", "connected"]
 
 
+def test_who_stood_still_itself_calls_no_member_silent() -> None:
+    played = Played()
+    played.run(60)
+    played.answers = False
+    played.run(0.6)  # an answer is owed
+    played.now_us += 30 * SECOND_US
+    played.take(played.follower.tick(played.now_us))
+    assert played.told()[-1][0] == "connected"
+    played.run(10)
+    assert played.told()[-1][0] == "silent"
+
+
 def test_the_first_answer_may_take_longer() -> None:
     played = Played(answers=False)
     played.run(0)
