@@ -184,7 +184,7 @@ class Restarts:
             "restart",
             sorted(self._starts),
             f"started again: {listed(counts)}{goodbye}",
-            detail=f"{len(starts)} starts of members that had been there before"
+            detail=f"Starts of members that had been there before: {len(starts)}"
             + (f"; before {self._silent} of them the log says nothing of an end." if self._is_logged else "."),
             cause="A restart by hand or by a supervisor; without a goodbye the process was killed or crashed.",
             remedy="After a crash look at the end of the log before each start, and for hs_err files and the kernel's "

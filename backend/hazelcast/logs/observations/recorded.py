@@ -40,8 +40,8 @@ class RecordObservers:
         self._last_words = LastWords()
         self._now_us = self._count = 0
         self._members: dict[str, None] = {}
-        self._rounds: dict[str, ReplicaMigrated] = {}
-        """By master, the latest migration of its round."""
+        self._rounds: dict[str, tuple[int, int]] = {}
+        """By master, how many migrations its round has, and how many of them have ended."""
         self._latest: tuple[tuple[int, int], LogStory] | None = None
         """The story that was asked for last, after how many records and at which second."""
 
@@ -65,12 +65,14 @@ class RecordObservers:
 
     def _of_round(self, master: str, migrated: ReplicaMigrated) -> Iterator[logged.ParsedMessage]:
         """Yield what the master would log of a round of migrations when the first and the last of it have ended."""
-        before = self._rounds.get(master)
-        self._rounds[master] = migrated
-        if before is None or before.planned_count != migrated.planned_count or before.done_count >= migrated.done_count:
-            yield logged.LoggedMigrationPlan(migrated.planned_count)
-        if migrated.done_count == migrated.planned_count:
-            yield logged.LoggedMigrationsDone(migrated.planned_count, migrated.done_count)
+        planned, done = migrated.planned_count, migrated.done_count
+        known, most_done = self._rounds.get(master, (0, 0))
+        if known != planned or done <= most_done // 2:  # those that run side by side are not counted in order
+            most_done = 0
+            yield logged.LoggedMigrationPlan(planned)
+        self._rounds[master] = planned, max(done, most_done)
+        if done == planned > most_done:
+            yield logged.LoggedMigrationsDone(planned, done)
 
     def story(self, now_us: int = 0) -> LogStory | None:
         """Return what is observed up to the latest record, or up to now; None where no witness recorded.
