@@ -12,6 +12,7 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.migration_board import progress_text
 from quarterdeck.backend.picture.boards.removals import removal_facts
+from quarterdeck.backend.picture.boards.suspicion_board import lasting_facts
 from quarterdeck.backend.picture.boards.table_agreement import same_table
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
@@ -32,6 +33,7 @@ def operator_questions(picture: Picture, recent: Sequence[Record], now_us: int) 
         *_one_cluster(picture),
         *_why_apart(picture, now_us),
         *removal_facts(picture, recent, now_us),
+        *lasting_facts(picture, now_us),
         *same_table(picture, now_us),
         *_lost_data(picture, now_us),
         *_migrating(picture, now_us),

@@ -5,6 +5,7 @@ Cells are made one by one on demand, so that a painter of a large cluster pays o
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from quarterdeck.backend.core.address import Address
@@ -24,6 +25,9 @@ MOST_WHOLE = 16
 """Up to so many members all of them are shown; of more only those who suspect or are suspected."""
 
 REASONS_SHOWN = 8
+
+STAYS = "does not clear by itself"
+STAYS_WHY = "neither sends the other heartbeats any more (measured with 5.3.8), and no link that heals changes that"
 
 MUTUALS_COUNTED = 20_000
 """Of more suspicions it is not counted how many are mutual."""
@@ -104,6 +108,30 @@ def is_mutual(picture: Picture, belief: MemberBelief, suspect: Address) -> bool:
     return other is not None and other.running and belief.address in other.suspicions
 
 
+def stays(picture: Picture, belief: MemberBelief, suspect: Address) -> bool:
+    """Return whether a suspicion lasts after its link has healed, for the two send each other no heartbeats again.
+
+    Members of Hazelcast that are no masters send none to whom they suspect; a master sends to all, and is heard again.
+    """
+    other = picture.members.get(picture.label_of(suspect))
+    if other is None or not (belief.witnessed_by and other.witnessed_by) or belief.is_master or other.is_master:
+        return False
+    return is_mutual(picture, belief, suspect) and suspect in belief.listed and belief.address in other.listed
+
+
+def lasting_facts(picture: Picture, now_us: int) -> Iterator[Fact]:
+    """Answer which suspicions do not clear by themselves; nothing where none is known to."""
+    heading = "which suspicions stay"
+    for belief in picture.members.values():
+        for address, suspicion in belief.suspicions.items() if belief.running else ():
+            other = picture.label_of(address)
+            if belief.label < other and stays(picture, belief, address):
+                since = age_text(max(now_us - suspicion.since_us, 0))
+                pair = f"{belief.label} and {other} suspect each other for {since}"
+                yield Fact(heading, one_line(f"{pair}: it {STAYS}; {STAYS_WHY}; restart one of the two"), "warning")
+                heading = ""
+
+
 def suspicion_facts(picture: Picture, observer: str, now_us: int) -> tuple[Fact, ...]:
     """Whom `observer` suspects, since when and why; and who suspects it."""
     belief = picture.members.get(observer)
@@ -113,6 +141,7 @@ def suspicion_facts(picture: Picture, observer: str, now_us: int) -> tuple[Fact,
     for place, (address, (reason, since_us)) in enumerate(list(belief.suspicions.items())[:REASONS_SHOWN]):
         glyph = MUTUAL_GLYPH if is_mutual(picture, belief, address) else SUSPECTS_GLYPH
         told = f"{glyph} {picture.label_of(address)} for {age_text(now_us - since_us)}: {with_names(reason, picture.label_of)}"
+        told += f"; {STAYS}: {STAYS_WHY}" if stays(picture, belief, address) else ""
         facts.append(Fact("" if place else "suspects", one_line(told), "warning"))
     if len(belief.suspicions) > REASONS_SHOWN:
         facts.append(Fact("", f"and {len(belief.suspicions) - REASONS_SHOWN} more", "warning"))
@@ -134,12 +163,16 @@ def suspicion_sentence(picture: Picture, observer: str, now_us: int) -> str:
         return f"{one_line(observer)} was never heard of"
     told = [
         f"{MUTUAL_GLYPH + ' ' if is_mutual(picture, belief, address) else ''}{picture.label_of(address)} for "
-        f"{age_text(now_us - since_us)} ({with_names(reason, picture.label_of)})"
+        f"{age_text(now_us - since_us)} ({with_names(reason, picture.label_of)}{_staying(picture, belief, address)})"
         for address, (reason, since_us) in belief.suspicions.items()
     ]
     if not told and not belief.tells("suspicions"):
         return one_line(f"whom {observer} suspects is {not_told('suspicions', belief.witnessed_by)}")
     return one_line(f"{observer} suspects {listed(told, REASONS_SHOWN, '; ') or 'nobody'}")
+
+
+def _staying(picture: Picture, belief: MemberBelief, suspect: Address) -> str:
+    return f"; {STAYS}" if stays(picture, belief, suspect) else ""
 
 
 def _mutual_pairs(picture: Picture, suspicious: list[MemberBelief]) -> int:

@@ -43,6 +43,7 @@ from quarterdeck.backend.hazelcast.wire.messages import (
     ViewMember,
 )
 from quarterdeck.backend.hazelcast.witness.cluster_witness import ClusterWitness, HeardEvent
+from quarterdeck.backend.picture.events.catalogue import part_of
 from quarterdeck.backend.picture.events.witnessed import connection_text
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.health.data_loss import data_losses
@@ -205,6 +206,25 @@ def test_a_process_that_goes_on_has_merged_however_late_it_answers_again() -> No
         told = watched.says(B, "b2", uptime(1_030_000, up_ms))
         assert MemberStarted(B, False, (), merged_from) in told
         assert kinds(told)[-1] == ListInstalled
+
+
+def test_a_list_that_is_replaced_within_milliseconds_stands_in_the_events() -> None:
+    watched = Watched()
+    watched.answers(A, "a", view(3, (A, "a"), (B, "b"), (C, "c")))
+    for version, members in ((4, ((A, "a"), (B, "b"))), (5, ((A, "a"),))):
+        watched.now_us += 5_000
+        watched.says(A, "a", view(version, *members))
+    restarted = Watched()
+    restarted.answers(B, "b", view(4, (B, "b")))
+    restarted.says(B, "b", uptime(1_000_000, 10_000))
+    restarted.loses(B, "gone", "connection closed")
+    restarted.now_us += 30 * SECOND_US
+    restarted.answers(B, "b2", view(9, (A, "a"), (B, "b2"), (C, "c")))
+    restarted.says(B, "b2", view(10, (A, "a"), (B, "b2")), uptime(1_030_000, 40_000))
+    for heard, versions in ((watched, [3, 4, 5]), (restarted, [4, 9, 10])):
+        lists = [one.event for one in heard.told if isinstance(one.event, ListInstalled)]
+        assert [one.version for one in lists] == versions
+        assert {part_of(one) for one in lists} == {"decision"}
 
 
 def test_without_its_age_a_process_is_not_waited_for_long() -> None:

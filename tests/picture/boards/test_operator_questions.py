@@ -15,6 +15,7 @@ from quarterdeck.backend.core.events import (
     MemberStopped,
     MergeVerdict,
     Record,
+    SuspicionRaised,
 )
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import Holder
@@ -27,6 +28,7 @@ from quarterdeck.backend.core.witnessed.events import (
 )
 from quarterdeck.backend.picture.boards.migration_board import migration_board
 from quarterdeck.backend.picture.boards.operator_questions import operator_questions
+from quarterdeck.backend.picture.boards.suspicion_board import suspicion_sentence
 from quarterdeck.backend.picture.boards.table_agreement import differs_from_master
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.merging.why_not_merging import Pair, why_not_merging
@@ -118,6 +120,19 @@ def test_a_member_that_stopped_as_asked_was_not_lost() -> None:
     story.tell(B, MemberStopped("asked to shut down"), at_s=3)
     story.tell(A, MemberRemoved(B, f"uuid of {B}", "Connection refused", "refused"), listed(2, A), at_s=4)
     assert story.answers()["who was removed, and why"] == f"{B} by {A}, 6 s ago: it stopped: asked to shut down"
+
+
+def test_two_that_suspect_each_other_stay_so_unless_one_leads() -> None:
+    story = watched(A, B, C)
+    for one, other in ((B, C), (C, B)):
+        story.tell(one, MemberWitnessed(("client-protocol", "logs"), (*TOLD, "suspicions")))
+        story.tell(one, SuspicionRaised(other, f"uuid of {other}", "no heartbeat"), at_s=4)
+    assert "suspect each other for 6 s: it does not clear by itself" in story.answers()["which suspicions stay"]
+    assert "restart one of the two" in story.answers()["which suspicions stay"]
+    assert "does not clear by itself" in suspicion_sentence(story.picture, B, 10 * SECOND_US)
+    story.tell(B, listed(2, B, C), at_s=9)
+    story.tell(C, listed(2, B, C), at_s=9)
+    assert "which suspicions stay" not in story.answers(), "a master sends heartbeats to all"
 
 
 def test_stamps_of_different_moments_are_no_two_tables() -> None:

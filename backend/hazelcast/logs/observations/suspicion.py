@@ -99,7 +99,9 @@ def _observed(key: tuple[str, ...], spells: list[_Spell], ends: LogEnds) -> Obse
         cause="These members do not reach each other while the master reaches both. With "
         "hazelcast.partial.member.disconnection.resolution.heartbeat.count at 0 (its default) no member resolves that: "
         "calls between them fail or wait.",
-        remedy="Mend the link between them. To have the master remove one of them, set that property to 3 or more.",
+        remedy="Mend the link between them; if they still suspect each other then, restart one of the two: with 5.3.8 neither "
+        "sends the other heartbeats again, so that it does not clear by itself. To have the master remove one of them, set that "
+        "property to 3 or more.",
         evidence=ObservationEvidence(sorted(lines, key=lambda line: line.at)),
         first=first,
         last=first,

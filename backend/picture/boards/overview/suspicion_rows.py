@@ -8,7 +8,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.picture.boards.suspicion_board import MUTUAL_GLYPH, SUSPECTS_GLYPH, is_mutual
+from quarterdeck.backend.picture.boards.suspicion_board import MUTUAL_GLYPH, STAYS, SUSPECTS_GLYPH, is_mutual, stays
 from quarterdeck.backend.picture.fold.belief import BelievedSuspicion
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import Tone
@@ -69,13 +69,14 @@ class SuspicionRows:
         observer, suspect, (reason, since_us) = self.entries[key]
         belief = picture.members.get(observer)
         mutual = belief is not None and is_mutual(picture, belief, suspect)
+        said = with_names(reason, picture.label_of)
         return SuspicionRow(
             observer=one_line(observer),
             suspect=one_line(picture.label_of(suspect)),
             glyph=MUTUAL_GLYPH if mutual else SUSPECTS_GLYPH,
             age=age_text(now_us - since_us),
             since_us=since_us,
-            reason=one_line(with_names(reason, picture.label_of)),
+            reason=one_line(f"{STAYS}: {said}" if belief is not None and stays(picture, belief, suspect) else said),
         )
 
 
@@ -83,7 +84,7 @@ def suspicion_rows(picture: Picture, labels: Sequence[str]) -> SuspicionRows:
     """Return the suspicions in force of these members, in this order."""
     entries: dict[str, SuspicionEntry] = {}
     raised = silent = 0
-    nothing = "nobody suspects anybody"
+    nothing = "nobody suspects anybody" if picture.members else "no member is seen"
     suspected: set[Address] = set()
     for label in labels:
         belief = picture.members.get(label)
