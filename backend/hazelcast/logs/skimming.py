@@ -161,7 +161,8 @@ class _Skimmer:
         if is_last:
             tail = max(start, self._first_line_of(self._line_at(max(0, end - END_BYTES))).start)
         previous = -1
-        for place in merge(*(self._places(sign, start, tail) for sign in EVENT_SIGNS)):
+        # Up to the very end: a message that began before the tail may have its sign in it.
+        for place in merge(*(self._places(sign, start, end) for sign in EVENT_SIGNS)):
             if place >= previous:
                 line = self._line_at(place)
                 previous = line.end
@@ -180,7 +181,12 @@ class _Skimmer:
     def _whole(self, start: int, end: int) -> Iterator[Message]:
         """Yield every message that begins between two places."""
         assembler = MessageAssembler(self._clock)
-        line = self._first_line_of(self._line_at(start)) if start else self._line_at(0)
+        # Of each stream in sight the line before is known: it may be the first of a message that goes on here.
+        line = (
+            self._line_at(max(0, self._first_line_of(self._line_at(start)).start - END_BYTES))
+            if start
+            else self._line_at(0)
+        )
         while line.start < len(self._text):
             if line.start >= end and not any(place < self._began + end for place in assembler.open_offsets()):
                 break
@@ -227,15 +233,14 @@ class _Skimmer:
         stream = carried.stream if carried.wrapped else None
         found: _Line | None = None
         for _ in range(MOST_LINES_BACK):
-            head = parse_head(carried) if stream is None or carried.stream == stream else None
-            if head is not None:
+            if stream is None or carried.stream == stream:
+                head = parse_head(carried)
                 if found is not None:
-                    return here if head.awaits_level else found
-                if head.stamp is not None or carried.collected is not None:
-                    return here
-                found = here
-            elif found is not None:
-                return found
+                    return here if head is not None and head.awaits_level else found
+                if head is not None:
+                    if carried.structured or (head.stamp is not None and head.stamp is not carried.collected):
+                        return here
+                    found = here  # a level: the time may stand in the line before, in the same stream
             if not here.start:
                 break
             here = self._line_at(here.start - 1)

@@ -48,6 +48,17 @@ def syslog_5424(member: str, line: str) -> str:
     return f"<14>1 2026-11-21T12:27:56.000Z host-{member} hazelcast 17 - - {line}"
 
 
+def journald(member: str, line: str) -> str:
+    """As ``journalctl -o json`` prints what a service writes; a line with control characters as a list of bytes."""
+    message = list(f"\x1b[32m{line}\x1b[0m".encode()) if line.startswith("\t") else line
+    return json.dumps(
+        {
+            **{"__REALTIME_TIMESTAMP": "1795264075123456", "_HOSTNAME": f"host-{member}", "_TRANSPORT": "stdout"},
+            **{"SYSLOG_IDENTIFIER": "hazelcast", "_PID": "17", "PRIORITY": "6", "MESSAGE": message},
+        }
+    )
+
+
 def kubectl(member: str, line: str) -> str:
     return f"[pod/hz-{member}/hazelcast] {COLLECTED} {line}"
 
@@ -79,7 +90,7 @@ def test_files_of_containers(run: str, dress: Callable[[str, str], str], tmp_pat
 
 
 @pytest.mark.parametrize("run", RUNS)
-@pytest.mark.parametrize("dress", [compose, docker_json_of_containers, syslog, syslog_5424, kubectl])
+@pytest.mark.parametrize("dress", [compose, docker_json_of_containers, syslog, syslog_5424, journald, kubectl])
 @pytest.mark.parametrize("split_bytes", [1 << 25, 3_000])
 def test_one_file_in_which_the_members_take_turns(
     run: str, dress: Callable[[str, str], str], split_bytes: int, tmp_path: Path

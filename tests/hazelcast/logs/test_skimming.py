@@ -1,7 +1,7 @@
 """Logs read for their events only tell the same as logs that are read whole."""
 
 import gzip
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from quarterdeck.backend.hazelcast.logs.reader import NoLogs, read_logs
 from quarterdeck.backend.hazelcast.logs.run_reader import LogLine, ReadProgress, RecordsRead, RunRead, read_run
 from quarterdeck.backend.hazelcast.logs.skimming import skim
 from quarterdeck.backend.hazelcast.logs.split_parser import EventMessage, LogOptions, parse_split
+from tests.hazelcast.logs.test_envelopes import docker_json_of_containers, dressed, journald
 
 HERE = Path(__file__).parent
 DATA = HERE / "data"
@@ -47,6 +48,19 @@ def test_every_message_that_makes_an_event_is_found(file: Path, monkeypatch: pyt
     # Where the clock of a member steps back for a moment, that is seen only by who reads every line.
     places = [(one.offset, one.number, one.utc, one.member, one.text) for one in skimmed(file)]
     assert places == [(one.offset, one.number, one.utc, one.member, one.text) for one in expected]
+
+
+@pytest.mark.parametrize("run", ["split-and-merge", "split-and-merge-log4j2"])
+@pytest.mark.parametrize("dress", [docker_json_of_containers, journald])
+@pytest.mark.parametrize("end_bytes", [200, 1 << 16])
+def test_it_is_found_where_the_lines_of_several_members_take_turns(
+    run: str, dress: Callable[[str, str], str], end_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the time of a message stands in the line before, with lines of others between the two."""
+    monkeypatch.setattr(skimming, "END_BYTES", end_bytes)
+    (file,) = dressed(run, tmp_path / "logs", dress, one_file=True).iterdir()
+    expected = {(one.offset, one.utc, one.member, one.text) for one in whole(file)}
+    assert {(one.offset, one.utc, one.member, one.text) for one in skimmed(file)} == expected
 
 
 @pytest.mark.parametrize("run", RUNS)

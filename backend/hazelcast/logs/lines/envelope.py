@@ -53,6 +53,8 @@ _ESCAPED = re.compile(r"#(009|011|012|015|033)")
 _ESCAPES = {"009": "\t", "011": "\t", "012": "\n", "015": "", "033": "\x1b"}
 _MESSAGE_KEYS = ("message", "msg", "log", "MESSAGE")
 _TIME_KEYS = ("@timestamp", "timestamp", "time", "ts", "timeMillis", "instant", "__REALTIME_TIMESTAMP")
+_JOURNAL_TIME = "__REALTIME_TIMESTAMP"
+_JOURNAL_STREAM = ("_HOSTNAME", "SYSLOG_IDENTIFIER", "_PID")
 _LOGGER_KEYS = ("logger_name", "loggerName", "logger", "log.logger")
 _STREAM_KEYS = ("container_name", "pod", "pod_name", "host.name", "hostname", "host")
 
@@ -137,6 +139,8 @@ def _unwrap_json(text: str) -> EnvelopedLine:
         fields = json.loads(text.rstrip(" ,]") if text[-1:] in ",]" else text)
     except (ValueError, RecursionError):
         return EnvelopedLine(text)
+    if isinstance(fields, dict) and _JOURNAL_TIME in fields and fields.get("_TRANSPORT") != "journal":
+        return _journal_entry(fields)
     message = _first(fields, _MESSAGE_KEYS) if isinstance(fields, dict) else None
     if message is None:
         return EnvelopedLine(text)
@@ -155,6 +159,19 @@ def _unwrap_json(text: str) -> EnvelopedLine:
         logger=str(_first(fields, _LOGGER_KEYS) or ""),
         structured=collected is not None,
     )
+
+
+def _journal_entry(fields: dict[str, Any]) -> EnvelopedLine:
+    """Return the line that ``journalctl -o json`` carries: one of those that a process has printed, and no whole message.
+
+    A line that is not UTF-8, or that has control characters, is a list of bytes there.
+    """
+    message = fields.get("MESSAGE")
+    if isinstance(message, list) and all(isinstance(one, int) and 0 <= one < 256 for one in message):
+        message = bytes(message).decode("utf-8", "replace")
+    stream = "/".join(value for name in _JOURNAL_STREAM if isinstance(value := fields.get(name), str) and value)
+    line = str(message or "")
+    return _inside(_ANSI.sub("", line) if "\x1b" in line else line, stream, _json_time(fields))
 
 
 def _first(fields: dict[str, Any], names: tuple[str, ...]) -> str | None:
