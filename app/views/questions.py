@@ -9,7 +9,7 @@ from textual.widget import Widget
 from quarterdeck.app.console_interface import ConsoleInterface
 from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
-from quarterdeck.backend.clusters.observed_story import ClusterWithStory, story_facts
+from quarterdeck.backend.clusters.observed_story import story_facts, story_of
 from quarterdeck.backend.picture.boards.operator_questions import operator_questions
 from quarterdeck.backend.picture.text.fact import Fact, fact_rows
 from quarterdeck.widgets.fact_sheet import FactSheet
@@ -25,7 +25,6 @@ class QuestionsScreen(ViewScreen):
     def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__(session, console)
         self._facts: tuple[Fact, ...] = ()
-        self._observed = session.cluster if isinstance(session.cluster, ClusterWithStory) else None
         self.title_line = StatusLine(id="detail-title")
         self.sheet = FactSheet(id="detail-sheet")
 
@@ -40,7 +39,7 @@ class QuestionsScreen(ViewScreen):
         self.title_line.show([TableCell("questions", "strong"), TableCell("what operators ask first", "faint")])
         session = self.session
         now_us = session.now_us()
-        story = self._observed.story if self._observed is not None else None
+        story = story_of(session.cluster)
         self._facts = (
             *operator_questions(session.picture, session.recent, now_us),
             *(story_facts(story, now_us) if story is not None else ()),

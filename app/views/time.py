@@ -15,7 +15,7 @@ from quarterdeck.app.screen.columns import BoardModel, ColumnOf
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
 from quarterdeck.app.screen.view_screen import COLUMNS_BESIDE_PICTURES, ViewScreen, show_if
 from quarterdeck.app.session import ConsoleSession
-from quarterdeck.backend.clusters.recorded.log_cluster import LoggedCluster
+from quarterdeck.backend.clusters.observed_story import story_landmarks, story_of
 from quarterdeck.backend.clusters.time_control import StatusNotes, TimeControl
 from quarterdeck.backend.core.events import MemberStarted, Record
 from quarterdeck.backend.core.properties import SECOND_US
@@ -190,9 +190,6 @@ class TimeScreen(ViewScreen):
     def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__(session, console)
         self._landmarks = Landmarks()
-        self._observed = session.cluster if isinstance(session.cluster, LoggedCluster) else None
-        """What knows of observations, if anything does."""
-        self._lanes = LANES if self._observed is None else OBSERVED_LANES
         self._zoom = 0
         self._drawn: Timeline | None = None
         self._drawn_for: object = None
@@ -245,7 +242,7 @@ class TimeScreen(ViewScreen):
         self.title_line.show(self._title())
         self._show_notes()
         self._draw()
-        self.legend.show([TableCell(LEGEND if self._observed is None else OBSERVED_LEGEND, "faint")])
+        self.legend.show([TableCell(LEGEND if story_of(self.session.cluster) is None else OBSERVED_LEGEND, "faint")])
         moved = self._model.update()
         self.events.show()
         if moved and self._model.here:
@@ -258,11 +255,13 @@ class TimeScreen(ViewScreen):
         shown_us = end_us if playhead.live else playhead.shown_us
         self._zoom = min(self._zoom, greatest_zoom(start_us, end_us))
         in_sight = window(start_us, end_us, shown_us, self._zoom)
-        marked = len(self.session.violations), tape.bookmarks, self._observed.story if self._observed else None
+        story = story_of(self.session.cluster)
+        marked = len(self.session.violations), tape.bookmarks, story
         decides = (len(tape), tape.revision, self._landmarks.taken, in_sight, shown_us, columns, marked)
         if decides != self._drawn_for or self._drawn is None:
             self._drawn_for = decides
-            self._drawn = draw_timeline(tape, self._marks(), in_sight, shown_us, columns, self._lanes)
+            lanes = LANES if story is None else OBSERVED_LANES
+            self._drawn = draw_timeline(tape, self._marks(), in_sight, shown_us, columns, lanes)
             self.strip.show(self._drawn)
 
     # What is said
@@ -304,7 +303,7 @@ class TimeScreen(ViewScreen):
         session = self.session
         return [
             *self._landmarks.marks,
-            *(self._observed.landmarks() if self._observed is not None else ()),
+            *(story_landmarks(story) if (story := story_of(self.session.cluster)) is not None else ()),
             *(Landmark(at_us, "violations", "!", "bad", "violation") for at_us in violation_moments(session)),
             *(Landmark(mark.at_us, "bookmarks", "B", "strong", mark.name) for mark in session.tape.bookmarks),
         ]

@@ -28,6 +28,11 @@ class ClusterWithStory(Protocol):
         ...
 
 
+def story_of(cluster: object) -> LogStory | None:
+    """Return what is observed of a cluster; None where nothing observes it."""
+    return cluster.story if isinstance(cluster, ClusterWithStory) else None
+
+
 def story_facts(story: LogStory, now_us: int) -> Iterator[Fact]:
     """Answer what was observed up to now, the latest first; what goes on is followed by what helps."""
     heading = "what was observed"

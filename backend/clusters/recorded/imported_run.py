@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from quarterdeck.backend.clusters.observed_story import story_landmarks, story_notes
+from quarterdeck.backend.clusters.observed_story import story_notes
 from quarterdeck.backend.clusters.recorded.log_excerpt import short_name
 from quarterdeck.backend.clusters.recorded.log_lines import ImportedLogs, RecordLines
 from quarterdeck.backend.clusters.recorded.recorded_cluster import RecordedCluster
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
 from quarterdeck.backend.hazelcast.logs.run_reader import LogLine
-from quarterdeck.backend.picture.replay.landmarks import Landmark
 
 
 class ImportedRun(RecordedCluster):
@@ -39,10 +38,6 @@ class ImportedRun(RecordedCluster):
         """Return the line of the log as people write it; empty when that is not known."""
         line = self._lines.get(record)
         return short_name(line, self._logs) if line is not None else ""
-
-    def landmarks(self) -> Sequence[Landmark]:
-        """Return the observations as marks on a strip of time."""
-        return story_landmarks(self.story)
 
     def notes(self) -> Sequence[str]:
         """How the reading goes, and what is observed."""

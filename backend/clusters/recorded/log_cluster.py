@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from quarterdeck.backend.clusters.observed_story import story_landmarks, story_notes
+from quarterdeck.backend.clusters.observed_story import story_notes
 from quarterdeck.backend.clusters.recorded.log_excerpt import short_name
 from quarterdeck.backend.clusters.recorded.log_lines import RecordLines
 from quarterdeck.backend.clusters.recorded.log_reading import LogReading, ReadingFailed
@@ -15,7 +15,6 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
 from quarterdeck.backend.hazelcast.logs.run_reader import LogLine, ReadProgress, RecordsRead, RunRead
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
-from quarterdeck.backend.picture.replay.landmarks import Landmark
 from quarterdeck.backend.picture.text.formatting import bytes_text
 
 RECORDS_A_DRAIN = 4_000
@@ -36,10 +35,6 @@ class LoggedCluster(Protocol):
 
     def place_of(self, record: Record) -> str:
         """Return the line of the log as people write it; empty when that is not known."""
-        ...
-
-    def landmarks(self) -> Sequence[Landmark]:
-        """Return the observations as marks on a strip of time."""
         ...
 
 
@@ -91,9 +86,6 @@ class LogCluster(PastRun):
     def place_of(self, record: Record) -> str:
         line = self._lines.get(record)
         return short_name(line, self.journal_path) if line is not None else ""
-
-    def landmarks(self) -> Sequence[Landmark]:
-        return story_landmarks(self.story)
 
     def notes(self) -> Sequence[str]:
         """How far the reading is, what went wrong with it, and what is observed."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from quarterdeck.backend.clusters.observed_story import story_landmarks
 from quarterdeck.backend.clusters.recorded import log_reading
 from quarterdeck.backend.clusters.recorded.log_cluster import LogCluster, LoggedCluster
 from quarterdeck.backend.clusters.recorded.log_excerpt import excerpt_of
@@ -54,7 +55,9 @@ def test_records_lines_and_observations(opened: Callable[..., LogCluster]) -> No
     assert [one.at for one in records] == sorted(one.at for one in records)
     assert cluster.labels == ("10.78.0.1:5701", "10.78.0.2:5701", "10.78.0.3:5701", "10.78.0.4:5701")
     assert cluster.notes()[0] == "2 observations in the logs" and "(h1.log:74)" in cluster.notes()[1]
-    assert [mark.text for mark in cluster.landmarks()] == [one.headline for one in expected.stories[0].observations]
+    assert [mark.text for mark in story_landmarks(cluster.story)] == [
+        one.headline for one in expected.stories[0].observations
+    ]
     assert cluster.now_us() >= records[-1].at
 
 
@@ -131,7 +134,7 @@ def test_an_imported_journal_still_knows_its_lines_and_what_was_observed(
         assert [imported.line_of(one) for one in records] == [logs.line_of(one) for one in from_logs]
         assert imported.place_of(records[0]) == logs.place_of(from_logs[0]) != ""
         assert len(imported.story.observations) == len(logs.story.observations) > 0
-        assert imported.landmarks() == logs.landmarks() and imported.notes() == logs.notes()
+        assert story_landmarks(imported.story) == story_landmarks(logs.story) and imported.notes() == logs.notes()
     (tmp_path / "run=incident" / "logs.json").write_text("{")
     assert not isinstance(recorded_run(tmp_path), LoggedCluster)
 
