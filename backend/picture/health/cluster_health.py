@@ -50,7 +50,7 @@ TONES: dict[Condition, Tone] = {
     "unknown": "warning",
 }
 
-Absence = Literal["gone", "frozen", "silent", "not reached", "merging"]
+Absence = Literal["gone", "frozen", "silent", "not reached", "not ready"]
 """Why a member does not count as reached. Only what is gone or frozen is known to be so."""
 
 
@@ -239,7 +239,7 @@ class _Judgement:
             if address in suspects:
                 by = f"suspected by {suspects[address]}"
                 troubles.setdefault(f"frozen, {by}" if absence == "frozen" else by, []).append(label)
-            elif absence in ("silent", "merging"):
+            elif absence in ("silent", "not ready"):
                 unknown.setdefault(absence, []).append(label)
             elif absence is not None:
                 troubles.setdefault(absence, []).append(label)
@@ -262,7 +262,7 @@ class _Judgement:
         if belief.witnessed_by == ("logs",):
             return "silent"  # its log is over, which says nothing about the member
         state = belief.connection.state
-        return "merging" if state == "merging" else "gone" if state == "gone" else "not reached"
+        return "not ready" if state == "merging" else "gone" if state == "gone" else "not reached"
 
     def _unseen(self) -> list[str]:
         """Members on no list that is seen, of which it is not known that they have ended: whom they follow is not known."""

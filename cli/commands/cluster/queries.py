@@ -342,6 +342,10 @@ def why_rows(seen: ObservedCluster, asked: list[str]) -> Iterator[Row]:
             reported["sentence"] = (
                 "there is one cluster" if len(seen.masters) == 1 else "nothing is known of another cluster"
             )
+            if seen.unreached:
+                reported["sentence"] = (
+                    f"one side is seen; which cluster {', '.join(seen.unreached)} follow is not known"
+                )
         found = [pair for pair in pairs if label in (pair.smaller, pair.greater)]
         if found:
             reported["sentence"] = "; ".join(pair.sentence for pair in found)

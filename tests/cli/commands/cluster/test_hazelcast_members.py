@@ -15,6 +15,7 @@ from quarterdeck.backend.core.events import ListInstalled
 from quarterdeck.cli.exits import CommandFailed, ExitCode
 from quarterdeck.cli.main import app
 from tests.clusters.hazelcast.fake_cluster import FakeCluster, fake_cluster
+from tests.hazelcast.wire.fake_member import agree
 
 PROGRAM = typer.main.get_command(app)
 
@@ -53,6 +54,21 @@ def test_questions_are_answered_as_by_members_of_ours(capsys: pytest.CaptureFixt
         assert (row["leader"], row["state"], row["partition"]) == (a, None, None)
         with pytest.raises(CommandFailed, match="cannot be asked this"):
             run(members, "cluster", "fork", "--out", "copy")
+
+
+def test_a_member_that_all_join_lists_name_and_that_is_gone_is_not_reached(capsys: pytest.CaptureFixture[str]) -> None:
+    with fake_cluster(3) as members:
+        a, b, killed = members.members
+        for one in (a, b):
+            one.join_list = members.addresses
+        members.do(lambda: agree([a, b], 2))
+        members.stop(killed)
+        status = told(capsys, members, "status")
+        assert (status["agreed"], status["unreached"]) == (False, [killed.address])
+        *_, row = told(capsys, members, "members")
+        assert (row["member"], row["why"]) == (killed.address, "no process listens there")
+        (why,) = told(capsys, members, "why-not-merging")
+        assert "is not known" in why["sentence"] and why["remedy_lines"] == []
 
 
 def test_a_state_is_changed(capsys: pytest.CaptureFixture[str]) -> None:
