@@ -9,7 +9,7 @@ from quarterdeck.backend.core.address import Address, host_of, make_address, por
 from quarterdeck.backend.hazelcast.wire.requests import Credentials, NameOnly
 
 SECOND_US = 1_000_000
-WATCHED_METRICS = frozenset(("partitions", "cluster", "cluster.clock", "memory", "runtime", "os", "gc"))
+WATCHED_METRICS = frozenset(("partitions", "cluster", "cluster.clock", "memory", "runtime", "os", "gc", "map"))
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from quarterdeck.backend.core.witnessed.events import Aspect, Source
 from quarterdeck.backend.hazelcast.wire import messages
 from quarterdeck.backend.hazelcast.wire.member_configuration import ReportedConfiguration, read_configuration
 from quarterdeck.backend.hazelcast.wire.messages import ConnectionReport, Heard, Observation, Topic, TopicRefused
+from quarterdeck.backend.hazelcast.witness.map_metrics import map_metrics
 from quarterdeck.backend.hazelcast.witness.member_witness import MemberWitness, WitnessedEvent
 
 ONLY_LOGGED_ASPECTS: tuple[Aspect, ...] = ("suspicions", "claims", "merge-verdicts")
@@ -145,5 +146,8 @@ class ClusterWitness:
                 stamp = sets[-1].value_of(STATE_STAMP)
                 if stamp is not None:
                     yield from member.apply(lambda incarnation: incarnation.stamp_reported(int(stamp), now_us))
+                maps = map_metrics(sets[-1])
+                if maps is not None:
+                    yield from member.apply(lambda incarnation: incarnation.maps_reported(maps))
             case _:
                 pass

@@ -21,6 +21,7 @@ from quarterdeck.backend.core.witnessed.events import (
 )
 from quarterdeck.backend.hazelcast.wire.member_configuration import ReportedConfiguration
 from quarterdeck.backend.hazelcast.wire.messages import PartitionsView, ReplicaMigrationEvent
+from quarterdeck.backend.hazelcast.witness.map_metrics import MapMetrics, data_measured
 
 OWNERS_INTERVAL_US = 250_000
 """While partitions migrate, every migration changes the table: it is recorded no more often than this."""
@@ -64,6 +65,7 @@ class WitnessedIncarnation:
         self._addresses: dict[str, Address] = {}
         self._view: PartitionsView | None = None
         self._state_stamp: int | None = None
+        self._map_metrics: MapMetrics | None = None
         self._recorded: OwnersTold | None = None
         self._recorded_us = -OWNERS_INTERVAL_US
         self._is_table_due = False
@@ -178,6 +180,13 @@ class WitnessedIncarnation:
         if state_stamp not in (0, self._state_stamp):
             self._state_stamp, self._is_table_due = state_stamp, self._view is not None
             yield from self.wake(now_us)
+
+    def maps_reported(self, metrics: MapMetrics) -> Iterator[events.Event]:
+        """Apply what its metrics say of its maps."""
+        before, self._map_metrics = self._map_metrics, metrics
+        measured = data_measured(before, metrics)
+        if measured is not None:
+            yield measured
 
     def wake(self, now_us: int) -> Iterator[events.Event]:
         """Yield what is due: the aspects after the first answers, and its table."""

@@ -91,7 +91,8 @@ def data_facts(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[
     rate = data.rate(now_us)
     stored = f"{counted(data.entries, 'key')}, {bytes_text(data.bytes)}"
     backups = f"{counted(data.backup_entries, 'key')}, {bytes_text(data.backup_bytes)} as a backup"
-    asked = f"{rate_text(rate.reads)} reads/s, {rate_text(rate.writes)} writes/s" if rate else "nothing is asked of it"
+    idle = "nothing is asked of it" if data.span_us else "what is asked of it is not known yet"
+    asked = f"{rate_text(rate.reads)} reads/s, {rate_text(rate.writes)} writes/s" if rate else idle
     yield Fact("data", f"{stored}; {backups}; {asked}")
     heading = "lag"
     for address, lag in list(data.lagging.items())[:LAGS_NAMED]:
@@ -152,7 +153,7 @@ def _member_row(belief: MemberBelief, lag: Lag | None, now_us: int) -> DataRow:
         return DataRow(name, "", None, None, None, behind=behind, oldest_us=age_us, missing=missing)
     return DataRow(
         name, "", data.entries, data.bytes, data.rate(now_us),
-        data.backup_entries, data.backup_bytes, data.backup_rate(now_us), behind, age_us,
+        data.backup_entries, data.backup_bytes, None if belief.witnessed_by else data.backup_rate(now_us), behind, age_us,
     )  # fmt: skip
 
 

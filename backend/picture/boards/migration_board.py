@@ -166,7 +166,7 @@ def migration_board(picture: Picture, now_us: int) -> MigrationBoard:
     history = picture.history
     heads += [
         Head(f"∅ {loss.side} lost {loss.text(now_us)}: {loss.outlook}", "bad" if loss.certain else "warning")
-        for loss in data_losses(picture)
+        for loss in data_losses(picture, now_us)
     ]
     if history.failed:
         failed = history.failed[-1]

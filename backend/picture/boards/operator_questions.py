@@ -89,7 +89,7 @@ def _lost_data(picture: Picture, now_us: int) -> Iterator[Fact]:
     unknown = picture.nobody_tells("losses")
     answers: list[tuple[str, Tone]] = [
         (f"{loss.text(now_us)}, says {loss.side}: {loss.outlook}", "bad" if loss.certain else "warning")
-        for loss in data_losses(picture)
+        for loss in data_losses(picture, now_us)
     ]
     if not answers and unknown is not None and unknown.witnessed_by:
         yield Fact(heading, not_told("losses", unknown.witnessed_by), "faint")

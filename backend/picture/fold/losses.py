@@ -8,7 +8,7 @@ left before it have merged back with their entries.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from quarterdeck.backend.core.membership.views.identity import Member
@@ -20,6 +20,9 @@ BEFORE_LOSS_US = 60 * SECOND_US
 """Members that were removed so long before a loss took the replicas with them."""
 
 REMOVALS_KEPT = 200
+
+COUNTED_AFTER_US = 10 * SECOND_US
+"""So long after a loss every member of Hazelcast has counted its entries anew: metrics come every 5 seconds."""
 
 
 class SideLoss(NamedTuple):
@@ -48,6 +51,10 @@ class _LineageLoss(NamedTuple):
     maps: frozenset[str]
     since_us: int
     until_us: int
+    before: Mapping[str, int] | None = None
+    """By map, the entries that all members together owned before, where a witness knows them."""
+    after: Mapping[str, int] | None = None
+    """The same once every member has counted them anew."""
 
     def copy(self) -> _LineageLoss:
         return self._replace(entries_of=self.entries_of.copy())
@@ -79,13 +86,48 @@ class Losses:
             for member in list(removed)[:-REMOVALS_KEPT]:
                 del removed[member]
 
-    def take(self, lineage: str, lost: PartitionLost, at_us: int, entries: int | None) -> None:
+    def take(
+        self, lineage: str, lost: PartitionLost, at_us: int, entries: int | None, members: Collection[MemberBelief]
+    ) -> None:
         """Note that a master of this lineage recorded a partition that lost data, of which `entries` were known."""
-        known = self._lost.get(lineage) or _LineageLoss({}, 0, frozenset(), at_us, at_us)
+        known = self._lost.get(lineage)
+        if known is None:
+            before = self._owned(lineage, members, removed=True)
+            known = _LineageLoss({}, 0, frozenset(), at_us, at_us, before)
         known.entries_of.setdefault(lost.partition, entries)
         self._lost[lineage] = known._replace(
             at_most=max(known.at_most, lost.lost_backups), maps=known.maps.union(lost.lost_maps), until_us=at_us
         )
+
+    def counted(self, lineage: str, at_us: int, members: Collection[MemberBelief]) -> None:
+        """Keep what `members` own now if that was counted after a loss of this lineage: they report something newer next."""
+        lost = self._lost.get(lineage)
+        if lost is not None and lost.after is None and at_us - lost.until_us >= COUNTED_AFTER_US:
+            self._lost[lineage] = lost._replace(after=self._owned(lineage, members))
+
+    def _owned(
+        self, lineage: str, members: Collection[MemberBelief], *, removed: bool = False
+    ) -> Mapping[str, int] | None:
+        """Return by map how many entries members of a witness own together; None where one of them did not report any.
+
+        With `removed` those that were removed lately are counted, too; else they are not.
+        """
+        gone = {member.uuid for member in self._removed.get(lineage, {})}
+        owners = [
+            belief
+            for belief in members
+            if belief.witnessed_by
+            and (
+                removed if belief.uuid in gone else belief.lineage == lineage and belief.status in ("member", "paused")
+            )
+        ]
+        owned: dict[str, int] = {}
+        for belief in owners:
+            if belief.data is None:
+                return None
+            for name, stored in belief.data.maps.items():
+                owned[name] = owned.get(name, 0) + stored.entries
+        return owned or None
 
     def restore(self, lineage: str, incarnation: str) -> None:
         """Note that an incarnation that was removed has merged its entries into this lineage."""
@@ -98,8 +140,8 @@ class Losses:
             self._lost[lineage] = self._lost[before].copy()
             self._removed[lineage] = self._removed.get(before, {}).copy()
 
-    def standing(self, members: Iterable[MemberBelief]) -> tuple[SideLoss, ...]:
-        """Return the losses that `members` live with.
+    def standing(self, members: Collection[MemberBelief], now_us: int) -> tuple[SideLoss, ...]:
+        """Return the losses that `members` live with at `now_us`.
 
         A lineage without a master counts only as long as no master leads at all.
         """
@@ -116,15 +158,30 @@ class Losses:
             because_of = self._because_of(lineage, lost)
             if because_of and self._restored.issuperset(member.uuid for member in because_of):
                 continue
+            fewer = self._fewer(lineage, lost, members, now_us)
             known = [entries for entries in lost.entries_of.values() if entries is not None]
-            entries = sum(known) if len(known) == len(lost.entries_of) else None
-            maps = tuple(sorted(lost.maps))
+            entries = sum(fewer.values()) or None
+            if len(known) == len(lost.entries_of):
+                entries = sum(known)
+            maps = tuple(sorted(fewer or lost.maps))
             found.append(
                 SideLoss(
                     lineage, label, frozenset(lost.entries_of), lost.at_most, maps, lost.since_us, entries, because_of
                 )
             )
         return tuple(found)
+
+    def _fewer(
+        self, lineage: str, lost: _LineageLoss, members: Collection[MemberBelief], now_us: int
+    ) -> dict[str, int]:
+        """Return by map how many entries fewer there are than before the loss, as far as that is known."""
+        after = lost.after
+        if after is None and now_us - lost.until_us >= COUNTED_AFTER_US:
+            after = self._owned(lineage, members)
+        if lost.before is None or after is None:
+            return {}
+        differences = {name: count - after.get(name, 0) for name, count in lost.before.items()}
+        return {name: fewer for name, fewer in differences.items() if fewer > 0}
 
     def _because_of(self, lineage: str, lost: _LineageLoss) -> tuple[Member, ...]:
         removed = self._removed.get(lineage, {})

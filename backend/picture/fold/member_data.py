@@ -98,10 +98,15 @@ def rate_of(reads: int, writes: int, span_us: int, at_us: int, now_us: int) -> R
     return Rate(reads * SECOND_US / span_us, writes * SECOND_US / span_us)
 
 
-def measured(before: MemberData | None, event: DataMeasured, at: int) -> MemberData:
-    """Return what is known after the member has reported what has changed. Much is reported in several events of one instant."""
+def measured(before: MemberData | None, event: DataMeasured, at: int, *, by_map: bool = False) -> MemberData:
+    """Return what is known after the member has reported what has changed. Much is reported in several events of one instant.
+
+    Members of ours report operations by partition and by map, those of Hazelcast `by_map` alone.
+    """
     goes_on = before is not None and before.at_us == at
     before = before or NOTHING
+    reads = sum(one.reads for one in event.maps) if by_map else sum(row[3] for row in event.rows if len(row) > 1)
+    writes = sum(one.writes for one in event.maps) if by_map else sum(row[4] for row in event.rows if len(row) > 1)
     partitions = _taken(before.partitions, event.rows, event.span, at)
     maps = {name: one for name, one in before.maps.items() if one.entries or one.at_us == at}
     for one in event.maps:
@@ -113,8 +118,8 @@ def measured(before: MemberData | None, event: DataMeasured, at: int) -> MemberD
         backup_entries=event.backup_entries,
         backup_bytes=event.backup_bytes,
         backup_writes=event.backup_writes + (before.backup_writes if goes_on else 0),
-        reads=sum(row[3] for row in event.rows if len(row) > 1) + (before.reads if goes_on else 0),
-        writes=sum(row[4] for row in event.rows if len(row) > 1) + (before.writes if goes_on else 0),
+        reads=reads + (before.reads if goes_on else 0),
+        writes=writes + (before.writes if goes_on else 0),
         span_us=event.span,
         at_us=at,
         maps=maps,

@@ -51,7 +51,7 @@ def on_backup_in_step(belief: MemberBelief, event: data.BackupInStep, at: int) -
 
 def on_data_measured(belief: MemberBelief, event: data.DataMeasured, at: int) -> None:
     """Take what a member reports of its data, as far as that has changed."""
-    belief.data = measured(belief.data, event, at)
+    belief.data = measured(belief.data, event, at, by_map=bool(belief.witnessed_by))
 
 
 def on_leaders_event(belief: MemberBelief, event: events.Event, at: int) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.data.events import EntriesMerged
+from quarterdeck.backend.core.data.events import DataMeasured, EntriesMerged
 from quarterdeck.backend.core.events import LinkChanged, Record
 from quarterdeck.backend.core.links import set_condition
 from quarterdeck.backend.core.membership.views.identity import Member
@@ -102,10 +102,14 @@ class Picture:
                 self._install(belief, event, record.at)
             elif isinstance(event, PartitionLost):
                 if event.loses_data:
-                    self.losses.take(belief.lineage, event, record.at, self._entries_of(event.partition))
+                    entries = self._entries_of(event.partition)
+                    self.losses.take(belief.lineage, event, record.at, entries, self.members.values())
             elif isinstance(event, EntriesMerged):
                 if not event.problem and event.policy != "discard":
                     self.losses.restore(belief.lineage, belief.merged_from)
+            elif isinstance(event, DataMeasured) and belief.witnessed_by:
+                self.losses.counted(belief.lineage, record.at, self.members.values())
+                FOLDS[kind](belief, event, record.at)
             elif kind in FOLDS:  # the rest is told in the event tail and changes no belief
                 FOLDS[kind](belief, event, record.at)
 

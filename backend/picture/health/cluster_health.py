@@ -136,7 +136,7 @@ class _Judgement:
             self._lists.setdefault((belief.lineage, belief.version, belief.listed), []).append(belief)
         judged = self._masters or self._running[:1]
         self._replicas = replica_safety(picture, judged, self._running, counts, now_us // SECOND_US)
-        self._losses = tuple(data_losses(picture))
+        self._losses = tuple(data_losses(picture, now_us))
         self._lost = [loss for loss in self._losses if loss.entries != 0]
 
     def health(self) -> ClusterHealth:

@@ -84,10 +84,10 @@ class DataLoss:
         }
 
 
-def data_losses(picture: Picture) -> tuple[DataLoss, ...]:
-    """Return the losses that members live with, one for each side that has one."""
+def data_losses(picture: Picture, now_us: int) -> tuple[DataLoss, ...]:
+    """Return the losses that members live with at `now_us`, one for each side that has one."""
     found = []
-    for side in picture.losses.standing(picture.members.values()):
+    for side in picture.losses.standing(picture.members.values(), now_us):
         running = {
             belief.uuid for belief in picture.members.values() if belief.running and belief.lineage != side.lineage
         }

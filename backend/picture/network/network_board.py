@@ -133,8 +133,6 @@ def link_sentence(picture: Picture, member: str) -> str:
     belief = picture.members.get(member)
     if not by_text and belief is not None and not belief.tells("links"):
         return one_line(f"{member}: its links are {not_told('links', belief.witnessed_by)}")
-    if not by_text and belief is not None and _is_down(picture, member):
-        return one_line(f"{member}: it is down, so its links are, too")
     wrong = [f"{text} {listed(others, OTHERS_NAMED)}" for text, others in by_text.items()]
     if belief is not None and _is_down(picture, member):
         wrong.insert(0, belief.status)

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.data.events import DataMeasured, MapMeasured
 from quarterdeck.backend.core.events import (
     ClusterStateChanged,
     Event,
@@ -375,6 +376,28 @@ def test_the_state_stamp_comes_with_the_table() -> None:
     assert watched.picture().members[A].state_stamp == 17
 
 
+def of_map(at_ms: int, **counts: int) -> Metrics:
+    """The metrics of the map `orders`."""
+    which = ("name", "orders")
+    samples = (MetricSample(f"map.{name}", value, None, which) for name, value in counts.items())
+    return Metrics(1, (MetricSet(at_ms, tuple(samples)),))
+
+
+def test_entries_and_operations_of_maps_are_measured_by_the_metrics_that_come_anyway() -> None:
+    watched = Watched()
+    watched.answers(A, "a", view(3, (A, "a")))
+    first = of_map(1_000, ownedEntryCount=50, ownedEntryMemoryCost=700, backupEntryCount=40, getCount=9, putCount=90)
+    assert watched.says(A, "a", first) == [
+        DataMeasured(0, 50, 700, 40, 0, 0, (MapMeasured("orders", 50, 700, 0, 0),), (), ())
+    ]
+    assert watched.says(A, "a", first) == [], "what has not changed is not recorded"
+    (second,) = watched.says(A, "a", of_map(6_000, ownedEntryCount=52, getCount=19, putCount=95, setCount=2))
+    assert second == DataMeasured(5_000_000, 52, 0, 0, 0, 0, (MapMeasured("orders", 52, 0, 10, 7),), (), ())
+    data = watched.picture().members[A].data
+    assert data is not None and data.maps["orders"].entries == 52
+    assert (data.reads, data.writes) == (10, 7)
+
+
 def test_the_end_of_a_migration_names_members_by_address() -> None:
     watched = Watched()
     watched.answers(A, "a", view(3, (A, "a"), (B, "b")))
@@ -400,7 +423,7 @@ def test_a_loss_is_judged_against_the_backups_of_maps() -> None:
     (lost,) = watched.says(A, "a", PartitionLostEvent(9, 2, "a"))
     assert lost == PartitionLost(9, 2, True, ("cache*", "default", "orders"))
     picture = watched.picture()
-    (loss,) = data_losses(picture)
+    (loss,) = data_losses(picture, picture.at)
     assert loss.what == "3 partitions of cache*, default, orders"
     assert picture.history.lost_count == 3, "each partition once, although several members report it"
 

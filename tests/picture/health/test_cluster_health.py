@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quarterdeck.backend.core.data.events import BackupOutOfStep, DataMeasured, EntriesMerged
+from quarterdeck.backend.core.data.events import BackupOutOfStep, DataMeasured, EntriesMerged, MapMeasured
 from quarterdeck.backend.core.events import ListInstalled, MemberStarted, ProcessKilled, ProcessPaused
 from quarterdeck.backend.core.partitions.events import ALL_LOST, Holder, PartitionLost
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed, OwnersTold, Source
@@ -260,3 +260,35 @@ def test_a_witness_names_maps_or_their_backups(maps: tuple[str, ...], said: str)
     cluster.happen("athens", PartitionLost(3, 1, True, maps))
     health = judged(cluster)
     assert health.sentence == f"DATA LOST · 1 partition{said}, 3 s ago · 2 members agree · backups not told"
+
+
+def of_maps(**entries: int) -> DataMeasured:
+    """What metrics say that a member of Hazelcast owns, by map."""
+    maps = tuple(MapMeasured(name, count, 0, 0, 0) for name, count in entries.items())
+    return DataMeasured(5 * SECOND, sum(entries.values()), 0, 0, 0, 0, maps, (), ())
+
+
+def test_two_of_five_killed_at_once_lose_what_the_metrics_count_less() -> None:
+    """A map with one backup went from 15,000 entries to 13,215; one with two lost none."""
+    cluster = witnessed(*CITIES)
+    for label in CITIES:
+        cluster.happen(label, of_maps(orders=3_000, users=10))
+    for label in CITIES[3:]:
+        cluster.happen(label, ConnectionChanged("gone", "connection refused"))
+    for label in CITIES[:3]:
+        cluster.install(label, 6, CITIES[:3])
+    for partition in range(19):
+        cluster.happen("athens", PartitionLost(partition, 1, True, ("ord*",)), after_us=1_000)
+    picture = Picture()
+    assert judged(cluster, picture, SECOND).sentence.startswith(
+        "DATA LOST · 19 partitions of ord*, 1 s ago after delphi, euphesus went · 3 members agree"
+    )
+    for label, owned in zip(CITIES[:3], (4_405, 4_405, 4_405), strict=True):
+        cluster.happen(label, of_maps(orders=owned, users=17), after_us=SECOND)
+    assert judged(cluster, picture, SECOND).losses[0].entries is None, "not every member has counted anew"
+    health = judged(cluster, picture, 14 * SECOND)
+    assert health.sentence.startswith(
+        "DATA LOST · 19 partitions of orders, about 1,785 entries, 17 s ago after delphi, euphesus went"
+    )
+    cluster.happen("athens", of_maps(orders=9_000), after_us=30 * SECOND)
+    assert judged(cluster, picture).losses[0].entries == 1_785, "what is written afterwards makes nothing good"
