@@ -14,6 +14,9 @@ LIMIT_SECONDS = 60.0
 
 POLL_SECONDS = 0.01
 
+LOOK_SHARE = 4
+"""After a look that took long, such as a command of its own, the next one waits so many times as long."""
+
 
 def wait_until(
     condition: Callable[[], object],
@@ -24,9 +27,13 @@ def wait_until(
 ) -> None:
     """Return as soon as `condition()` is true. Raises AssertionError, which says `otherwise`, when that never happens."""
     limit = time.monotonic() + limit_seconds
-    while not condition():
-        assert time.monotonic() < limit, _said(otherwise)
-        time.sleep(poll_seconds)
+    while True:
+        began = time.monotonic()
+        if condition():
+            return
+        ended = time.monotonic()
+        assert ended < limit, _said(otherwise)
+        time.sleep(max(poll_seconds, LOOK_SHARE * (ended - began)))
 
 
 async def until(condition: Callable[[], object], otherwise: str | Callable[[], str] = "") -> None:

@@ -100,8 +100,7 @@ def test_the_tables_are_views_and_the_same_as_in_a_store(spark: SparkSession, jo
     quarterdeck.spark.register(spark, tmp_path / "store", prefix="kept_")
     for name in ("views", "lives", "suspicions"):
         live, kept = spark.table(f"live_{name}"), spark.table(f"kept_{name}")
-        assert live.count() > 0
-        assert sorted(map(str, live.collect())) == sorted(map(str, kept.select(live.columns).collect()))
+        assert sorted(map(str, live.collect())) == sorted(map(str, kept.select(live.columns).collect())) != []
 
 
 def test_a_repeated_record_is_one_event(spark: SparkSession, journal: Path) -> None:

@@ -12,7 +12,7 @@ from quarterdeck.backend.hazelcast.logs.lines.file_splits import SplitCounts, pl
 from quarterdeck.backend.hazelcast.logs.lines.message_assembly import Message
 from quarterdeck.backend.hazelcast.logs.log_set import split_offsets
 from quarterdeck.backend.hazelcast.logs.reader import LogOptions, read_logs
-from tests.thoroughness import examples
+from tests.thoroughness import examples, long_after
 
 DATA = Path(__file__).parent / "data"
 PIECES = [
@@ -89,7 +89,7 @@ def test_whatever_stands_in_a_file_is_read_to_its_end(
     assert counted == len(list(file.open("rb")))
 
 
-@pytest.mark.parametrize("split_bytes", [100, 1_000, 5_000])
+@pytest.mark.parametrize("split_bytes", long_after(1, [1_000, 100, 5_000]))
 def test_records_do_not_depend_on_the_splits(split_bytes: int) -> None:
     whole = read_logs([DATA])
     parts = read_logs([DATA], split_bytes=split_bytes)

@@ -332,9 +332,16 @@ def test_of_a_long_run_a_fold_reads_only_what_is_new(
     assert derived_after == [3]  # 3/20 more than 1/2
 
 
-@pytest.mark.parametrize("small_bytes", [tuning.SMALL_BYTES, pytest.param(0, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("small_bytes", "folds"),
+    [
+        (tuning.SMALL_BYTES, 3),
+        pytest.param(tuning.SMALL_BYTES, 4, marks=pytest.mark.long),
+        pytest.param(0, 4, marks=pytest.mark.long),
+    ],
+)
 def test_many_folds_make_the_tables_that_one_makes(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_bytes: int
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_bytes: int, folds: int
 ) -> None:
     """Also when lines come twice, and a contradiction and a broken line come in between; of little and of much."""
     monkeypatch.setattr(tuning, "SMALL_BYTES", small_bytes)
@@ -343,6 +350,7 @@ def test_many_folds_make_the_tables_that_one_makes(
     contradiction = msgspec.structs.replace(records[5], at=records[5].at - 1)
     rest = records[half + 2 * step :]
     parts = [records[:half], records[half - 3 : half + step], [contradiction, *records[half : half + 2 * step]], rest]
+    parts[folds - 1 :] = [[record for part in parts[folds - 1 :] for record in part]]
     for number, part in enumerate(parts):
         write_part(root, number, part)
         if number == 1:

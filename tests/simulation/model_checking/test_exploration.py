@@ -34,7 +34,7 @@ from tests.thoroughness import long_after
 
 A_CRASH = Model("crash", "The master may crash.", ("a", "b", "c"), Bounds(crashes=1, ticks=8), calm_every=100)
 MOST_STATES = 300_000
-ENOUGH_STATES = 10_000
+ENOUGH_STATES = 5_000
 
 
 def explored(model: Model, most_states: int = MOST_STATES) -> Exploration:
@@ -54,17 +54,14 @@ def test_the_search_is_the_same_in_every_process() -> None:
         "from tests.simulation.model_checking.test_exploration import A_CRASH, explored;"
         "print(explored(A_CRASH, 500).progress.transitions)"
     )
-    transitions = {
-        subprocess.run(
-            [sys.executable, "-c", program],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2")
-    }
-    assert len(transitions) == 1
+    told = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONHASHSEED": "77"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert int(told) == explored(A_CRASH, 500).progress.transitions
 
 
 def test_a_bound_is_a_bound() -> None:
@@ -168,7 +165,7 @@ def test_what_is_recorded_on_the_way_into_a_known_state_is_judged(monkeypatch: p
     assert broken is not None and broken.violation.invariant == "admission"
 
 
-@pytest.mark.parametrize("processes", [2, 3])
+@pytest.mark.parametrize("processes", long_after(1, [2, 3]))
 def test_so_many_processes_find_the_same_states(processes: int) -> None:
     model = msgspec.structs.replace(A_CRASH, calm_every=50)
     alone = explored(model)

