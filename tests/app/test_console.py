@@ -86,6 +86,7 @@ def test_the_answer_of_a_call_is_told_when_it_comes_and_only_of_calls_made_here(
             await settle(pilot)
             assert app.home.message.text == "n2: get m k: '[b]v[/b]\\x1b' (p3, 1.5 ms)"
             answer("n2", "k", "somebody else's")
+            await settle(pilot)  # this one comes before the question
             await type_line(pilot, "get m k n2")
             answer("n2", "k", "", f"{cluster.address('n4')} left")
             await settle(pilot)

@@ -7,6 +7,7 @@ way of testing can be tried on it: examples, chance, exhaustion.
 from __future__ import annotations
 
 import shutil
+from functools import cache
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -14,6 +15,7 @@ from ruamel.yaml import YAML
 
 ROOT = Path(__file__).parents[2]
 FAULTS = Path(__file__).parent / "faults"
+PACKAGE = "quarterdeck"
 LEFT_OUT = shutil.ignore_patterns(".*", "build", "dist", "screenshots")
 
 
@@ -57,6 +59,7 @@ class Mutant(BaseModel):
         return source.replace(self.replace, self.by)
 
 
+@cache
 def all_mutants() -> tuple[Mutant, ...]:
     """Every mutant of every file, in the order of the files. Raises pydantic's ValidationError for one that is ill-formed."""
     reader = YAML(typ="safe")
@@ -66,7 +69,26 @@ def all_mutants() -> tuple[Mutant, ...]:
 
 
 def plant(mutant: Mutant | None, copy: Path) -> None:
-    """Make `copy` a project with the fault in it; without a mutant, a sound one."""
-    shutil.copytree(ROOT, copy, symlinks=True, ignore=LEFT_OUT)
-    if mutant is not None:
-        (copy / mutant.file).write_text(mutant.changed_source())
+    """Make `copy` a project with the fault in it; without a mutant, a sound one.
+
+    All but the changed file are links to the project: to copy thousands of files would take longer than to notice most faults.
+    """
+    _link_all(ROOT, copy)
+    (copy / PACKAGE).unlink()
+    shutil.copytree(ROOT / PACKAGE, copy / PACKAGE, symlinks=True)  # whose links lead to what stands beside it
+    if mutant is None:
+        return
+    changed = copy / mutant.file
+    for folder in reversed(changed.relative_to(copy).parents[:-1]):
+        (copy / folder).unlink()
+        _link_all(ROOT / folder, copy / folder)
+    changed.unlink()
+    changed.write_text(mutant.changed_source())
+
+
+def _link_all(folder: Path, copy: Path) -> None:
+    """Make `copy` a folder of links to what stands in `folder`."""
+    copy.mkdir(parents=True)
+    names = [entry.name for entry in folder.iterdir()]
+    for name in sorted({*names} - LEFT_OUT(str(folder), names)):
+        (copy / name).symlink_to(folder / name)

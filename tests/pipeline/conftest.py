@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 import pytest
-
 from hypothesis import settings
 
 from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing

@@ -92,6 +92,20 @@ def test_the_cursor_stays_in_the_ring_when_its_entry_falls_out() -> None:
     play(stage, talk)
 
 
+def test_the_cursor_stays_in_sight_when_the_room_shrinks() -> None:
+    tail = tail_of(30)
+    stage = Stage(tail)
+
+    async def talk(pilot: Pilot[None]) -> None:
+        await pilot.press("up", *["up"] * 8)
+        assert "▸ line 21" in screen_text(stage).splitlines()[1]
+        await pilot.resize_terminal(60, 7)
+        await pilot.pause()
+        assert tail.pointed == "line 21" and "▸ line 21" in screen_text(stage)
+
+    play(stage, talk)
+
+
 def test_marks_and_matches() -> None:
     tail = tail_of(40)
     stage = Stage(tail)

@@ -17,7 +17,7 @@ from quarterdeck.backend.training.demo_cluster import SimulatedDemo
 from quarterdeck.backend.training.scores import SCORES_FILE, ScoreBook
 from tests.app.fakes.console_driver import type_line
 from tests.app.fakes.fake_cluster import FakeCluster
-from tests.app.fakes.screen_text import screen_text, until
+from tests.app.fakes.screen_text import screen_text, until, until_shown
 from tests.thoroughness import long_after
 
 LABELS = ("n1", "n2")
@@ -64,11 +64,10 @@ async def begin(pilot: Pilot[None], app: Console, demo: str = "first-cluster") -
 def test_the_list_shows_every_demo_and_what_it_is_for() -> None:
     async def scenario(pilot: Pilot[None], app: Console) -> None:
         await pilot.press("D")
-        await until(pilot, lambda: "Membership" in screen_text(app) and "…" not in screen_text(app).splitlines()[3])
-        text = screen_text(app)
-        for demo in ("first-cluster", "mastership-claim", "unrecoverable-split", "pause-like-death"):
-            assert demo in text
-        assert "explicit suspicion" in text  # the goal of the first one, below the list
+        # The last is the goal of the first one, below the list.
+        told = ("Membership", "first-cluster", "mastership-claim", "unrecoverable-split", "pause-like-death")
+        told += ("explicit suspicion",)
+        await until_shown(pilot, lambda text: all(word in text for word in told) and "…" not in text.splitlines()[3])
         await pilot.press("escape")
         await pilot.pause()
         assert app.top.view == "overview"

@@ -15,7 +15,7 @@ from quarterdeck.app.views.events.screen import EventsScreen
 from quarterdeck.backend.core import events
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.scenario_cluster import ScenarioCluster
-from tests.app.fakes.screen_text import screen_text, settle
+from tests.app.fakes.screen_text import screen_text, settle, until_shown
 
 NARROW = (80, 24)
 WIDE = (160, 50)
@@ -84,7 +84,7 @@ def test_a_filter_hides_or_marks_and_n_goes_from_match_to_match() -> None:
         await settle(pilot)
         pointed = screen.tail.pointed
         assert pointed is not None and isinstance(pointed.record.event, events.SuspicionRaised)
-        assert any(line.startswith("▸•") for line in screen_text(app).splitlines())
+        await until_shown(pilot, lambda text: any(line.startswith("▸•") for line in text.splitlines()))
         await pilot.press("n", "n", "n")
         await settle(pilot)
         assert "no further match below" in screen_text(app)

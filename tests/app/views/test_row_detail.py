@@ -7,6 +7,7 @@ import pytest
 from quarterdeck.app.actions.action import ViewName
 from tests.app.fakes.console_driver import ConsoleDriver, run
 from tests.app.fakes.screen_text import screen_text, until_shown
+from tests.thoroughness import long_after
 
 DETAILED: dict[ViewName, str] = {
     "members": "holds back",
@@ -47,7 +48,7 @@ def test_the_detail_follows_the_cursor() -> None:
     run(talk, size=(160, 40))
 
 
-@pytest.mark.parametrize("size", [(80, 24), (149, 37)], ids=["80x24", "149x37"])
+@pytest.mark.parametrize("size", long_after(1, [(149, 37), (80, 24)]), ids=["149x37", "80x24"])
 def test_there_is_none_without_room(size: tuple[int, int]) -> None:
     async def talk(driver: ConsoleDriver) -> None:
         for view in DETAILED:
