@@ -50,7 +50,7 @@ class RecordObservers:
         self._now_us = max(self._now_us, record.at)
         kind = type(record.event)
         if kind is MemberWitnessed and self._observers is None:
-            self._observers = RunObservers(self._run)
+            self._observers = RunObservers(self._run, every_word=False)
         if self._observers is None or kind not in OBSERVED:
             return
         self._count += 1

@@ -11,7 +11,6 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.events import JoinListChanged, ListInstalled, MemberMerging, MemberStopped, MergeVerdict
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.core.witnessed.events import MemberWitnessed
 from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
@@ -161,6 +160,8 @@ class _Apart:
 
     start: InterpretedMessage
     sides: list[_Side]
+    every_word: bool
+    """Whether all is known that its masters say of merging."""
     words: dict[str, _Words] = field(default_factory=dict)
     evidence: ObservationEvidence = field(default_factory=ObservationEvidence)
     end: InterpretedMessage | None = None
@@ -168,8 +169,6 @@ class _Apart:
     """When the first of them began to merge."""
     edits: list[InterpretedMessage] = field(default_factory=list)
     """The messages that show an edit of a join list meanwhile."""
-    tell_verdicts: bool = True
-    """Whether it is known what the masters say of merging."""
 
     @property
     def agreed_us(self) -> int | None:
@@ -186,7 +185,7 @@ class _Apart:
     def situation(self) -> _Situation:
         """Return why the sides stay apart, or how that ended."""
         if self.end is not None:
-            merged: _Situation = "merged" if self.tell_verdicts else "merged-untold"
+            merged: _Situation = "merged" if self.every_word or self.words else "merged-untold"
             return "ended" if self.merged_us is None else "late" if self.late_us else merged
         words = self.words.values()
         decisions = {decision for of_side in words for decision in of_side.decisions}
@@ -196,7 +195,7 @@ class _Apart:
             return "waiting"
         if decisions:
             return "cannot"
-        if not self.tell_verdicts:
+        if not self.every_word:
             return "untold"
         return "redirected" if any(of_side.redirected for of_side in words) else "unmet"
 
@@ -204,12 +203,12 @@ class _Apart:
 class Separation:
     """Follows which lists are in use; clusters are apart while their lists have no member in common."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, every_word: bool = True) -> None:
+        """`every_word`: each message about merging comes, as logs have it; of a recording, only what makes a record."""
+        self._every_word = every_word
         self._lists: dict[str, ListInstalled] = {}
         self._made: dict[tuple[str, int], InterpretedMessage] = {}
         """Which message shows a list first, by lineage and version."""
-        self._tell_verdicts: set[str] = set()
-        """Members of which it is known what they say of merging."""
         self._companions: dict[str, set[str]] = {}
         self._met: set[frozenset[str]] = set()
         self._episode: _Apart | None = None
@@ -219,8 +218,6 @@ class Separation:
         member, parsed = message.member, message.parsed
         changed = False
         is_merging = bool(message.events(MemberMerging))
-        for witnessed in message.events(MemberWitnessed):
-            (self._tell_verdicts.add if "merge-verdicts" in witnessed.tells else self._tell_verdicts.discard)(member)
         if self._episode is not None and any(edit.edition > 0 for edit in message.events(JoinListChanged)):
             self._episode.edits.append(message)
         if is_merging and self._episode is not None and self._episode.merged_us is None:
@@ -276,8 +273,7 @@ class Separation:
                 self._episode = None
         elif episode is None:
             start = max((side.since for side in apart), key=lambda since: since.at)
-            tell = any(side.master in self._tell_verdicts for side in apart)
-            self._episode = _Apart(start, apart, evidence=ObservationEvidence([start]), tell_verdicts=tell)
+            self._episode = _Apart(start, apart, self._every_word, evidence=ObservationEvidence([start]))
         elif apart != episode.sides:
             episode.sides = apart
             episode.evidence.add(message)
@@ -363,10 +359,13 @@ def _last_words(episode: _Apart, sides: list[_Side]) -> Iterator[str]:
     yield "; ".join(f"{side.master} led {listed(sorted(side.members))}" for side in sides) + "."
     for side in sides:
         words = episode.words.get(side.lineage)
-        if not episode.tell_verdicts:
-            yield f"What the side of {side.master} says of merging is not told without its logs."
-        elif words is None or words.last is None:
-            yield f"The side of {side.master} said nothing of merging."
+        if words is None or words.last is None:
+            said = (
+                "said nothing of merging"
+                if episode.every_word
+                else "made no record of merging, which its logs may tell"
+            )
+            yield f"The side of {side.master} {said}."
         else:
             said = f"The side of {side.master} spoke of merging {times(words.lines)}"
             yield f"{said}; its last word: “{quoted(words.last)}”."

@@ -75,12 +75,13 @@ def story_of(observers: RunObservers, run: str, end_us: int, whole: LogSet) -> L
 class RunObservers:
     """Looks for every kind of trouble in what the members of one run log and report."""
 
-    def __init__(self, run: str) -> None:
+    def __init__(self, run: str, *, every_word: bool = True) -> None:
+        """`every_word`: all messages come, as logs have them, and not only those that make a record."""
         self._run = run
         self._rounds, self._verdicts = LoggedRounds(), VerdictCounts()
         self._observers: list[Observer] = [
-            Readmissions(), Separation(), LostMembers(), LastingSuspicion(), MutualSuspicion(), ClaimsNotAccepted(),
-            ClockJumps(), Silences(), Restarts(), FullStops(), PartitionsLost(), self._rounds,
+            Readmissions(), Separation(every_word=every_word), LostMembers(), LastingSuspicion(), MutualSuspicion(),
+            ClaimsNotAccepted(), ClockJumps(), Silences(), Restarts(), FullStops(), PartitionsLost(), self._rounds,
         ]  # fmt: skip
 
     def add(self, message: InterpretedMessage) -> None:
