@@ -39,10 +39,11 @@ from quarterdeck.backend.invariants.membership_changes import (
     NoJoinsWhileClosed,
     RemovalReason,
 )
-from quarterdeck.backend.invariants.migrations import CommitOrder, Eviction, OneAtATime, OneDecision
+from quarterdeck.backend.invariants.migrations import CommitOrder, Eviction, MigrationsAllowed, OneAtATime, OneDecision
 from quarterdeck.backend.invariants.partial_disconnection import FullyConnected, NoFlapping
 from quarterdeck.backend.invariants.partition_tables import PartitionTables
 from quarterdeck.backend.invariants.table_invariants import (
+    GroupReplicas,
     LatestTable,
     Replicas,
     RowSanity,
@@ -201,9 +202,11 @@ def partition_invariants(tables: PartitionTables) -> tuple[Invariant, ...]:
         RowSanity(tables),
         Replicas(tables),
         LatestTable(tables),
+        GroupReplicas(tables),
         OneDecision(tables),
         CommitOrder(tables),
         OneAtATime(),
+        MigrationsAllowed(),
         Eviction(tables),
     )
 

@@ -1,15 +1,17 @@
-"""Migrations: one decision each, in the order destination, master, source; one at a time per participant."""
+"""Migrations: one decision each, in the order destination, master, source; one at a time per participant, if allowed at all."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.cluster_profile import allows_migrations
+from quarterdeck.backend.core.events import ClusterStateChanged, Record
 from quarterdeck.backend.core.partitions.events import (
     CompletedEvicted,
     MigrationAccepted,
     MigrationDecided,
     MigrationFinished,
+    MigrationStarted,
     TableRecovered,
     TableRecoveryStarted,
 )
@@ -119,6 +121,32 @@ class CommitOrder(Invariant):
             text = f"{record.member}, the source, committed migration {event.migration_id}, no master has"
             return Violation(self.name, text, (record,))
         return None
+
+
+class MigrationsAllowed(Invariant):
+    """A master begins no migration while the state of its cluster allows none (Hazelcast: cluster states)."""
+
+    name = "migrations allowed"
+    divided_by = "incarnation"
+
+    def __init__(self) -> None:
+        self._forbidden: dict[str, tuple[Record, ClusterStateChanged]] = {}
+
+    def rules(self) -> Mapping[type, Rule]:
+        return {ClusterStateChanged: self._change, MigrationStarted: self._start}
+
+    def _change(self, record: Record, event: ClusterStateChanged) -> None:
+        if allows_migrations(event.state):
+            self._forbidden.pop(record.uuid, None)
+        else:
+            self._forbidden[record.uuid] = record, event
+
+    def _start(self, record: Record, event: MigrationStarted) -> Violation | None:
+        if record.uuid not in self._forbidden:
+            return None
+        witness, change = self._forbidden[record.uuid]
+        text = f"{record.member} began migration {event.migration_id} in a cluster that is {change.state}"
+        return Violation(self.name, text, (witness, record))
 
 
 class OneAtATime(Invariant):

@@ -163,7 +163,7 @@ class PartitionTables:
         if master is None or table is None or not table.rows:
             return None
         groups: dict[str, list[str]] = {}
-        for member in self._grouped(master):
+        for member in self.grouped(master):
             groups.setdefault(member.group, []).append(member.name)
         alike = len({len(members) for members in groups.values()}) <= 1
         compared = list(groups.values())
@@ -225,7 +225,7 @@ class PartitionTables:
         table = self.by_incarnation.get(master.uuid)
         if table is None:
             return ""
-        groups = len({member.group for member in self._grouped(master)})
+        groups = len({member.group for member in self.grouped(master)})
         for partition, row in table.rows.items():
             for holder in row.holders:
                 if holder is not None and holder not in alive:
@@ -237,7 +237,7 @@ class PartitionTables:
     def _masters(self) -> list[IncarnationHistory]:
         return [one for one in self.alive() if one.view is not None and one.view.master == one.address]
 
-    def _grouped(self, master: IncarnationHistory) -> list[GroupedMember]:
+    def grouped(self, master: IncarnationHistory) -> list[GroupedMember]:
         """Return the members that may hold data, each with its group: no group has two replicas of a partition.
 
         The list is empty where a journal names groups that cannot be read: then nothing is known of them.

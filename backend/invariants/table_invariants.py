@@ -7,8 +7,9 @@ from collections.abc import Mapping
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import ListInstalled, MasterChanged, Record
-from quarterdeck.backend.core.partitions.events import TableChanged, TableRecovered
+from quarterdeck.backend.core.partitions.events import MigrationsPlanned, TableChanged, TableRecovered
 from quarterdeck.backend.core.partitions.migration.migration import FAILURE_INCREMENT, SUCCESS_INCREMENT
+from quarterdeck.backend.invariants.incarnations import IncarnationHistory
 from quarterdeck.backend.invariants.invariant import Invariant, Rule, Violation
 from quarterdeck.backend.invariants.partition_tables import IncarnationTable, PartitionRow, PartitionTables
 
@@ -264,3 +265,39 @@ class LatestTable(Invariant):
                     witness = theirs.record if theirs else None
                     return Violation(self.name, text, (witness, record) if witness else (record,))
         return None
+
+
+class GroupReplicas(Invariant):
+    """When a master has nothing left to migrate, no group (such as a zone) has two replicas of a partition."""
+
+    name = "groups"
+
+    def __init__(self, tables: PartitionTables) -> None:
+        self._tables = tables
+
+    def rules(self) -> Mapping[type, Rule]:
+        return {MigrationsPlanned: self._plan}
+
+    def _plan(self, record: Record, event: MigrationsPlanned) -> Violation | None:
+        table = self._tables.by_incarnation.get(record.uuid)
+        migrations = self._tables.migrations_by_master.get(record.uuid)
+        if event.planned or table is None or (migrations is not None and migrations.running):
+            return None
+        groups = self._groups(self._tables.incarnations.of(record))
+        if len(set(groups.values())) == len(groups):
+            return None
+        for partition, row in table.rows.items():
+            of_holders = Counter(groups.get(holder, holder) for holder in row.holders if holder is not None)
+            group, count = of_holders.most_common(1)[0] if of_holders else ("", 0)
+            if count > 1:
+                names = self._tables.names(row.holders)
+                text = f"{record.member} leaves partition {partition} at {names}, {count} of them in group {group}"
+                return Violation(self.name, text, (record,))
+        return None
+
+    def _groups(self, master: IncarnationHistory) -> dict[str, str]:
+        """Return the group of each member that may hold data. Zones are read here once more, so that the core is not believed."""
+        if master.settings.get("quarterdeck.partition.group.type") != "zone-aware":
+            return {member.name: member.group for member in self._tables.grouped(master)}
+        members = master.view.members if master.view is not None else ()
+        return {member.uuid: member.zone or member.address for member in members if not member.lite}

@@ -114,7 +114,7 @@ class Interpreter:
         return None
 
     def _do(self, number: int, action: ScenarioAction) -> StepOutcome | None:
-        """Carry out an action; an outcome only when the cluster refused it: scenarios expect their actions to work."""
+        """Carry out an action; an outcome only when it did not work: scenarios expect their actions to work."""
         match action.name:
             case "wait":
                 self._advance(action.wait)
@@ -122,6 +122,8 @@ class Interpreter:
             case "wait_until_safe":
                 assert action.wait_until_safe is not None
                 self._wait_until(self._run_state.is_settled, action.wait_until_safe.within_us)
+                if unsettled := self._run_state.why_not_settled():
+                    return self._outcome(number, f"do {action.text()}", unsettled)
                 return None
             case "load":
                 assert action.load is not None

@@ -119,11 +119,15 @@ class RunState:
 
     def is_settled(self) -> bool:
         """Whether the members are one cluster whose data is safe and evenly spread."""
+        return not self.why_not_settled()
+
+    def why_not_settled(self) -> str:
+        """Return what keeps the members from being one cluster whose data is safe and evenly spread; empty when nothing does."""
         tables = self.invariant_checker.tables
         return (
-            evaluate(ONE_CLUSTER, self.picture, ()).met
-            and not any(why_not_safe(self.picture, tables))
-            and (not tables.in_use or not why_not_balanced(tables, leniently=True))
+            evaluate(ONE_CLUSTER, self.picture, ()).missing
+            or next((words for _, words in why_not_safe(self.picture, tables)), "")
+            or (why_not_balanced(tables, leniently=True) if tables.in_use else "")
         )
 
     def beliefs(self) -> dict[str, MemberOutcome]:

@@ -306,10 +306,14 @@ class Tutor:
                     self._done(now_us)
             case "waiting":
                 settling = self._settling_until_us
-                if settling is not None and (self._run_state.is_settled() or now_us >= settling):
-                    self._settling_until_us = None
-                    self._done(now_us)
-                elif settling is None and now_us >= self._pause_until_us:
+                if settling is not None:
+                    unsettled = self._run_state.why_not_settled()
+                    if not unsettled or now_us >= settling:
+                        self._settling_until_us = None
+                        if unsettled:
+                            self._refused(f"the time is over: {unsettled}")
+                        self._done(now_us)
+                elif now_us >= self._pause_until_us:
                     self._done(now_us)
             case "expecting":
                 assert self._pending_expectation is not None

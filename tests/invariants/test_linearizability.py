@@ -40,6 +40,7 @@ def merged(policy: str = "pass-through", problem: str = "") -> tuple[Happened, .
         *WRITTEN,
         *CLAIMED_BY_B,
         *REPAIRED_BY_B,
+        (A, MemberStarted(A.address, False, (), settings={"quarterdeck.merge.policy": policy})),
         (A, MemberMerging(B.address, NEW_A.uuid, True)),
         (NEW_A, MemberStarted(A.address, False, (), A.uuid)),
         *(installed(one, 5, B, C, NEW_A, lineage="M") for one in (B, C, NEW_A)),
@@ -92,6 +93,13 @@ BROKEN: dict[str, tuple[Happened, ...]] = {
         *done(C, 1, "put", "two", put="x"),
         *done(B, 3, "get", "two"),
     ),
+    "what the winner of a merge wrote is gone": (
+        *SIDE_OF_B,
+        *done(C, 1, "put", "two", put="x"),
+        *merged("put-if-absent")[len(SIDE_OF_B) :],
+        *done(C, 2, "get", "two"),
+    ),
+    "what the winner of a merge that discards had is gone": (*merged("discard"), *done(C, 1, "get", "one")),
     "what no side touched is gone after the merge": (*merged(), *done(C, 1, "get", "one")),
 }
 
@@ -118,17 +126,33 @@ SOUND: dict[str, tuple[Happened, ...]] = {
         killed(C),
         *done(B, 4, "get", "x"),
     ),
+    "what was removed while clusters merged": (
+        *merged("put-if-absent")[:-1],
+        *done(C, 1, "remove", "two"),
+        merged("put-if-absent")[-1],
+        *done(C, 2, "get", "two"),
+    ),
     "all holders lost": (*WRITTEN, killed(A), killed(B), *done(C, 1, "get", "one")),
     "the other side of a division": (*SIDE_OF_B, *done(A, 1, "get", "one"), *done(C, 1, "get", "two")),
     "what the merge of two written sides chose": (
-        *merged()[: -len(merged()) + len(SIDE_OF_B)],
+        *SIDE_OF_B,
         *done(C, 1, "put", "two", put="x"),
         *merged()[len(SIDE_OF_B) :],
         *done(C, 2, "get", "two"),
     ),
-    "what the merge discarded": (*merged("discard"), *done(C, 1, "get", "one")),
     "what could not be brought along": (*merged(problem="no answer"), *done(C, 1, "get", "one")),
-    "a holder of it died in the division": (*ONE_AGAIN, *done(C, 1, "get", "one")),
+    "a member died in the division": (
+        *merged()[:-1],
+        killed(NEW_A),
+        *(installed(one, 6, B, C, lineage="M") for one in (B, C)),
+        *done(C, 1, "get", "one"),
+    ),
+    "what was empty before the merge": (
+        *SIDE_OF_B,
+        *done(C, 1, "remove", "two"),
+        *merged("put-if-absent")[len(SIDE_OF_B) :],
+        *done(C, 2, "get", "two"),
+    ),
     "a lost partition": (*WRITTEN, killed(A), killed(B), (C, PartitionLost(0, 6)), *done(C, 1, "get", None)),
 }
 

@@ -14,6 +14,7 @@ from quarterdeck.backend.core import member
 from quarterdeck.backend.core.commands.commands import (
     ArrangePartitions,
     CallMap,
+    ChangeState,
     Command,
     CommandRefused,
     DropMessages,
@@ -28,6 +29,8 @@ from quarterdeck.backend.core.data.map_service import MapService
 from quarterdeck.backend.core.data.replication import backups
 from quarterdeck.backend.core.data.state import MemberState
 from quarterdeck.backend.core.operations import Get, Put
+from quarterdeck.backend.core.partitions.arrangement import repartitioning
+from quarterdeck.backend.core.partitions.arrangement.member_groups import per_member
 from quarterdeck.backend.core.partitions.messages import TableAck, TableAnswer, TableUpdate
 from quarterdeck.backend.core.partitions.migration import migration, migration_queue, safe_commit
 from quarterdeck.backend.core.partitions.migration.migration import PartitionMigration
@@ -40,6 +43,9 @@ from quarterdeck.backend.simulation.swarm_testing.trial import misplaced_replica
 from quarterdeck.backend.simulation.virtual_time.world import World
 
 TRAINING = Settings.of({"hazelcast.partition.count": 7}, preset="training")
+IN_ONE_HOST = Settings.of(
+    {"hazelcast.partition.count": 7, "quarterdeck.partition.group.type": "host-aware"}, preset="training"
+)
 SEEDS = (1, 2, 3, 4)
 """A broken rule need not do harm in every run: what arrives first decides. One of these shows it."""
 SETTLING_SECONDS = 12.0
@@ -111,6 +117,11 @@ SCENARIOS: dict[str, tuple[Step, ...]] = {
         (DropMessages(("n1",), ("n2",), ("table-update",)), 0),
         (StartMember("late"), 4),
         (KillMember("late"), 6),
+    ),
+    "no migrations": (
+        (ChangeState("n1", "NO_MIGRATION"), 2),
+        (StartMember("late"), 3),
+        (ChangeState("n1", "ACTIVE"), 5),
     ),
     "two crashes": ((KillMember("n3"), 0.03), (KillMember("n1"), 10)),
 }
@@ -233,6 +244,16 @@ def tables_may_be_taken_from_the_past(patch: Patch) -> None:
     patch.setitem(member.MESSAGE_HANDLERS, TableUpdate, update)
 
 
+def zones_do_not_count(patch: Patch) -> None:
+    patch.setitem(globals(), "TRAINING", IN_ONE_HOST)
+    patch.setattr(repartitioning, "grouped", lambda members, kind, patterns: per_member([one.uuid for one in members]))
+
+
+def a_state_forbids_no_migrations(patch: Patch) -> None:
+    for chapter in (repartitioning, migration_queue):
+        patch.setattr(chapter, "allows_migrations", lambda state: True)
+
+
 @dataclass(frozen=True)
 class Mutation:
     breaks: str
@@ -250,6 +271,8 @@ MUTATIONS = (
     Mutation("row", a_backup_is_counted_twice, "newcomer"),
     Mutation("replicas", a_migration_drops_a_backup, "newcomer"),
     Mutation("latest table", a_new_master_does_not_listen, "master dies in a commit"),
+    Mutation("groups", zones_do_not_count, "newcomer"),
+    Mutation("migrations allowed", a_state_forbids_no_migrations, "no migrations"),
     Mutation("one decision", a_new_master_does_not_listen, "master dies in a commit"),
     Mutation("commit order", a_master_commits_by_itself, "newcomer"),
     Mutation("one at a time", participants_forget_what_they_take_part_in, "crash"),
@@ -257,6 +280,8 @@ MUTATIONS = (
     Mutation("no lost write", owners_answer_before_their_backups_have_it, "crash"),
     Mutation("no lost write", a_destination_takes_nothing_over, "newcomer"),
     Mutation("no lost write", a_destination_takes_nothing_over, "leaver"),
+    Mutation("linearizability", owners_answer_before_their_backups_have_it, "crash"),
+    Mutation("linearizability", a_destination_takes_nothing_over, "newcomer"),
 )
 
 
@@ -286,7 +311,8 @@ def test_the_sound_core_passes_the_same_run(scenario: str, seed: int) -> None:
 
 def test_every_invariant_has_a_mutation() -> None:
     invariant_checker = InvariantChecker()
-    mine = {invariant.name for invariant in (*partition_invariants(invariant_checker.tables), invariant_checker.writes)}
+    of_data = invariant_checker.writes, invariant_checker.operations
+    mine = {invariant.name for invariant in (*partition_invariants(invariant_checker.tables), *of_data)}
     assert {mutation.breaks for mutation in MUTATIONS} == mine
 
 

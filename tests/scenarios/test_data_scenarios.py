@@ -104,6 +104,21 @@ def test_a_scenario_with_data_is_played_and_judged() -> None:
     assert outcome.table.version >= 7
 
 
+def test_data_that_is_not_safe_in_time_is_a_failure() -> None:
+    outcome = run(
+        "do: {arrange: athens}",
+        "do: {wait: 1s}",
+        "do: {wait-until-safe: {within: 10s}}",
+        "do: {kill: cyrene}",
+        "do: {wait: 10ms}",
+        "do: {wait-until-safe: {within: 100ms}}",
+    )
+    (failed,) = outcome.expectations
+    assert (
+        not failed.met and failed.text == "do wait until all data is safe, at most 100ms" and "cyrene" in failed.missing
+    )
+
+
 def test_what_is_missing_is_said() -> None:
     outcome = run(
         "do: {arrange: athens}",

@@ -1,6 +1,7 @@
 """Which partitions lost as many holders as they had replicas, so that what was written to them before may be lost.
 
 The replicas of a partition count from when all data was safe last: until then a holder that went is not replaced for certain.
+A member that its master let go, since nothing of it was needed any more, is no loss: nothing excuses what it took along.
 `clock` counts calls and changes of the holders; what was asked for at 3 was asked for before what was at 5.
 """
 
@@ -11,9 +12,10 @@ from collections.abc import Callable, Mapping
 from math import inf
 from typing import Any
 
+from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data.events import CallFinished, CallStarted
 from quarterdeck.backend.core.events import MemberMerging, MemberStopped, ProcessKilled, Record
-from quarterdeck.backend.core.partitions.events import TableChanged
+from quarterdeck.backend.core.partitions.events import DrainFinished, DrainStarted, TableChanged
 from quarterdeck.backend.invariants.partition_tables import PartitionTables
 
 
@@ -31,6 +33,8 @@ class HolderLosses:
         """By partition, when everything that was written may have been lost."""
         self.at_risk: dict[int, int] = {}
         """By partition, when a holder of it went or it moved last."""
+        self._let_go: set[Address] = set()
+        """The members of which the others need nothing any more, by the word of a master."""
         self._reunited_at: float = -inf
         """When the members became one cluster again. What was written before may be lost."""
         tables.before_change.append(self._look_whether_safe)
@@ -42,6 +46,8 @@ class HolderLosses:
             CallStarted: self._tick,
             CallFinished: self._tick,
             TableChanged: self._move,
+            DrainStarted: self._drain,
+            DrainFinished: self._let_leave,
             ProcessKilled: self._gone,
             MemberStopped: self._gone,
             MemberMerging: self._gone,
@@ -82,15 +88,30 @@ class HolderLosses:
             self.lost.clear()
             self.replicas = {partition: row.replicas for partition, row in self._tables.newest.items()}
 
+    def _drain(self, record: Record, event: DrainStarted) -> None:
+        self._let_go.discard(event.address)
+
+    def _let_leave(self, record: Record, event: DrainFinished) -> None:
+        if event.cause == "nothing-left":
+            self._let_go.add(event.address)
+
     def _gone(self, record: Record, event: ProcessKilled | MemberStopped | MemberMerging) -> None:
         self.clock += 1
         uuid = record.uuid
         if isinstance(event, ProcessKilled):
             incarnation = self._tables.incarnations.by_label.get(event.target)
             uuid = incarnation.uuid if incarnation else ""
+        else:
+            incarnation = self._tables.incarnations.by_uuid.get(uuid)
+        address = incarnation.address if incarnation is not None else None
+        is_let_go = isinstance(event, MemberStopped) and address in self._let_go
+        if address is not None:
+            self._let_go.discard(address)
         for partition, row in self._tables.newest.items():
             if uuid in row.holders:
                 self.at_risk[partition] = self.clock
+                if is_let_go:
+                    continue
                 lost = self.lost[partition]
                 lost.add(uuid)
                 if len(lost) >= self.replicas.get(partition, 1):

@@ -160,15 +160,19 @@ class KeyHistory:
             if register.stretch is stretch and register.began > excused_at:
                 return register, None
         ended = [one for one in self.registers if one.stretch.is_over or one.stretch is stretch]
-        carried = self._carried(stretch, excused_at)
+        carried, is_filled = self._carried(stretch, excused_at)
         register = KeyRegister(stretch, now, EMPTY if stretch.began == 0 and excused_at < 0 else UNKNOWN, [])
-        going_on = [] if carried is None else self._going_on(carried, register)
+        going_on = self._going_on(carried, register) if carried is not None and stretch.goes_on else []
         for operation in self.operations.values():
             if operation.register in ended:
                 self._doubt(operation)
         found = [self._judge(one, is_over=True) for one in ended if not going_on or one is not carried]
         if carried is not None:
-            register.states, register.latest = carried.states, carried.latest
+            may_be_empty = any(state.value is None for state in carried.states) or any(
+                write.value is None for write in self.uncertain
+            )
+            if not (is_filled and may_be_empty):
+                register.states, register.latest = carried.states, carried.latest
             register.unseen, carried.unseen = carried.unseen, []
             register.piece, carried.piece = carried.piece, []
         for one in ended:
@@ -191,13 +195,16 @@ class KeyHistory:
         register.under_way = len(going_on)
         return going_on
 
-    def _carried(self, stretch: UndividedStretch, excused_at: float) -> KeyRegister | None:
-        """Return the register of a stretch before, if its value must still be there: no stretch has seen a write since."""
-        earlier = set(stretch.earlier(self.partition))
+    def _carried(self, stretch: UndividedStretch, excused_at: float) -> tuple[KeyRegister | None, bool]:
+        """Return the register of a stretch before, if its value must still be there: no stretch has seen a write since.
+
+        And whether there may be something by now where nothing was.
+        """
+        earlier = dict(stretch.earlier(self.partition))
         for register in reversed(self.registers):
             if register.stretch in earlier and register.began > excused_at and self._is_untouched_since(register):
-                return register
-        return None
+                return register, earlier[register.stretch]
+        return None, False
 
     def _is_untouched_since(self, register: KeyRegister) -> bool:
         return register.stretch.is_over and self.written_at <= register.stretch.over_at

@@ -17,14 +17,28 @@ from quarterdeck.backend.invariants.data.holder_losses import HolderLosses
 from quarterdeck.backend.invariants.incarnations import IncarnationHistory
 from quarterdeck.backend.invariants.partition_tables import PartitionRow, PartitionTables
 
+MERGE_POLICY, DEFAULT_POLICY = "quarterdeck.merge.policy", "put-if-absent"
+FILLING = ("put-if-absent", "discard")
+"""The policies by which the values of the winner stay."""
+
 
 class UndividedStretch:
     """A time in which some members are one undivided cluster."""
 
-    __slots__ = ("before", "began", "is_over", "kept", "losses_left", "members", "over_at")
+    __slots__ = (
+        *("before", "began", "goes_on", "is_filled", "is_over"),
+        *("kept", "losses_left", "members", "over_at"),
+    )
 
     def __init__(
-        self, began: int, members: set[str], before: UndividedStretch | None, kept: frozenset[int] = frozenset()
+        self,
+        began: int,
+        members: set[str],
+        before: UndividedStretch | None = None,
+        kept: frozenset[int] = frozenset(),
+        *,
+        is_filled: bool = False,
+        goes_on: bool = False,
     ) -> None:
         self.began = began
         """When, on the clock of calls (`HolderLosses.clock`)."""
@@ -34,17 +48,25 @@ class UndividedStretch:
         """The stretch whose values are still there where nothing was written since."""
         self.kept = kept
         """The partitions for which that is so."""
+        self.is_filled = is_filled
+        """Whether a merge may have put in what was not there before."""
+        self.goes_on = goes_on
+        """Whether what its members asked for in the stretch before goes on in this one."""
         self.is_over = False
         self.over_at = 0
         self.losses_left = 0
         """So many members of a side may end before data may be lost."""
 
-    def earlier(self, partition: int | None) -> Iterator[UndividedStretch]:
-        """Yield the stretches whose values of a partition are still there in this one, where nothing was written since."""
-        stretch = self
+    def earlier(self, partition: int | None) -> Iterator[tuple[UndividedStretch, bool]]:
+        """Yield the stretches whose values of a partition are still there in this one, where nothing was written since.
+
+        With each comes whether a merge may have put in what was not there.
+        """
+        stretch, is_filled = self, False
         while stretch.before is not None and partition in stretch.kept:
+            is_filled |= stretch.is_filled
             stretch = stretch.before
-            yield stretch
+            yield stretch, is_filled
 
 
 class _Last(NamedTuple):
@@ -60,7 +82,7 @@ class UndividedClusters:
     def __init__(self, tables: PartitionTables, losses: HolderLosses) -> None:
         self._tables = tables
         self._losses = losses
-        self._whole: UndividedStretch | None = UndividedStretch(0, set(), None)
+        self._whole: UndividedStretch | None = UndividedStretch(0, set())
         """The stretch of all members while nothing divides them."""
         self._sides: dict[str, UndividedStretch] = {}
         """In a division, the stretch of each member that is in one."""
@@ -72,8 +94,10 @@ class UndividedClusters:
         """By member, the partitions of which all was lost for its cluster since that stretch."""
         self._lost_anywhere: set[int] = set()
         """The same for all of them, since the division began."""
-        self._is_lost = self._is_mixed = self._is_reunited = False
-        """Since then: whether a member has ended or entries were discarded; whether others merged; whether all are one again."""
+        self._is_filled: dict[str, bool] = {}
+        """The members of clusters that others have merged into since then: whether that only filled what was empty there."""
+        self._is_lost = self._is_reunited = False
+        """Whether a member has ended or entries were discarded since then; whether all are one again."""
         tables.reunited.append(self._note_reunion)
 
     def rules(self) -> Mapping[type, Callable[[Record, Any], None]]:
@@ -118,16 +142,25 @@ class UndividedClusters:
 
     def _brought(self, record: Record, event: EntriesMerged) -> None:
         self._is_lost |= event.policy == "discard" or bool(event.problem)
+        self._fill(self._tables.incarnations.by_uuid[record.uuid], event.policy)
         self._reunite()
 
     def _merge(self, record: Record, event: MemberMerging) -> None:
         self._reunite()
         self._begin_division()
-        self._is_mixed = True
-        target = self._tables.incarnations.by_address.get(event.target)
+        incarnations = self._tables.incarnations
+        target = incarnations.by_address.get(event.target)
         for uuid in (record.uuid, target.uuid if target is not None else ""):
             if (side := self._sides.get(uuid)) is not None:
                 self._end(side)
+        if target is not None:
+            policy = incarnations.by_uuid[record.uuid].settings.get(MERGE_POLICY, DEFAULT_POLICY)
+            self._fill(target, policy)
+
+    def _fill(self, winner: IncarnationHistory, policy: str) -> None:
+        """Note what a merge does to the values of the members on the winner's list."""
+        for member in winner.view.members if winner.view is not None else ():
+            self._is_filled[member.uuid] = policy in FILLING and self._is_filled.get(member.uuid, True)
 
     def _stop(self, record: Record, event: MemberStopped) -> None:
         self._gone(record.uuid)
@@ -156,7 +189,8 @@ class UndividedClusters:
             self._last = {one.uuid: last for one in self._tables.alive()}
             self._lost.clear()
             self._lost_anywhere.clear()
-            self._is_lost = self._is_mixed = False
+            self._is_filled.clear()
+            self._is_lost = False
 
     def _note_reunion(self) -> None:
         self._is_reunited = True
@@ -171,7 +205,7 @@ class UndividedClusters:
         if whole is None or any(one.uuid not in whole.members for one in self._tables.alive()):
             for side in sides.values():
                 self._over(side)
-            whole = UndividedStretch(self._losses.clock, set(), *self._untouched())
+            whole = self._begun({one.uuid for one in self._tables.alive()})
         self._whole, self._last_whole = whole, None
         self._sides.clear()
 
@@ -205,7 +239,7 @@ class UndividedClusters:
             return
         if not all(self._is_inside(one, members) for one in members):
             return
-        side = UndividedStretch(self._losses.clock, members, *self._before(members))
+        side = self._begun(members)
         table = tables.by_incarnation.get(uuid)
         rows = table.rows if table is not None else {}
         side.losses_left = min((row.replicas for row in rows.values()), default=0)
@@ -226,24 +260,22 @@ class UndividedClusters:
             holder is None or holder in members for row in table.rows.values() for holder in row.holders
         )
 
-    def _untouched(self) -> tuple[UndividedStretch | None, frozenset[int]]:
-        """Return the stretch before the division, if all who held anything live, and the partitions that no side has lost."""
-        if self._is_lost:
-            return None, frozenset()
-        return self._last_whole, frozenset(self._tables.newest.keys() - self._lost_anywhere)
-
-    def _before(self, members: set[str]) -> tuple[UndividedStretch | None, frozenset[int]]:
-        """Return the stretch of which these members still have the values, and the partitions of which they have them."""
-        if not self._is_lost and all(one.uuid in members for one in self._tables.alive()):
-            return self._untouched()
+    def _begun(self, members: set[str]) -> UndividedStretch:
+        """Begin the stretch of these members, with what they still have of the one before."""
+        now = self._losses.clock
         latest = {id(last.stretch): last for uuid in members if (last := self._last.get(uuid)) is not None}
-        if self._is_mixed or len(latest) != 1:
-            return None, frozenset()
+        merged = {filled for uuid in members if (filled := self._is_filled.get(uuid)) is not None}
+        if False in merged or len(latest) != 1:
+            if self._is_lost or any(one.uuid not in members for one in self._tables.alive()):
+                return UndividedStretch(now, members)
+            untouched = frozenset(self._tables.newest.keys() - self._lost_anywhere)
+            return UndividedStretch(now, members, self._last_whole, untouched)
         (last,) = latest.values()
         lost = set().union(*(self._lost[uuid] for uuid in members & self._lost.keys()))
-        return last.stretch, frozenset(
+        kept = frozenset(
             partition for partition, held in last.holders.items() if held & members and partition not in lost
         )
+        return UndividedStretch(now, members, last.stretch, kept, is_filled=bool(merged), goes_on=True)
 
     def _end(self, side: UndividedStretch) -> None:
         self._over(side)
