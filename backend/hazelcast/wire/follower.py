@@ -127,6 +127,7 @@ class MemberFollower:
         self._client_uuid = client_uuid
         self._random = random
         self._backoff_us = settings.pace.first_wait_us
+        self._refused_wait_us = settings.pace.refused_wait_us
         self._number = 0
         self._reader = MessageReader()
         self._phase: Phase = WaitingToDial(now_us)
@@ -150,7 +151,9 @@ class MemberFollower:
         if (
             not waits and now_us - self.deadline_us >= STOOD_STILL_US
         ):  # what came while we heard nothing is not read yet
-            self._stand_again(now_us)
+            self._heard_us = now_us
+            if isinstance(self._phase, Dialling | Introducing):
+                self._phase = type(self._phase)(now_us)
             return self._done(now_us)
         match self._phase:
             case WaitingToDial(until_us):
@@ -211,14 +214,14 @@ class MemberFollower:
         self._give_up_answers(now_us)
         if ending == "refused":
             self._report(now_us, "refused", reason, now_us)
-            self._wait(now_us, self._pace.refused_wait_us)
+            self._wait(now_us, self._next_refused_wait_us())
         elif ending == "unreachable":
             self._report(now_us, "silent", reason, since_us)
             self._wait(now_us, self._next_backoff_us())
         elif self._closed_unheard >= CLOSED_UNHEARD:
             reason = f"it closes the connection before it answers; does it want TLS? ({reason})"
             self._report(now_us, "refused", reason, now_us)
-            self._wait(now_us, self._pace.refused_wait_us)
+            self._wait(now_us, self._next_refused_wait_us())
         else:
             self._report(now_us, "gone", reason, now_us)
             self._wait(now_us, self._next_backoff_us())
@@ -279,12 +282,6 @@ class MemberFollower:
     def _first_answer_us(self) -> int:
         return self._pace.first_answer_us if self.member_uuid is None else self._pace.silent_after_us
 
-    def _stand_again(self, now_us: int) -> None:
-        """Begin to wait for answers anew, after this process stood still."""
-        self._heard_us = now_us
-        if isinstance(self._phase, Dialling | Introducing):
-            self._phase = type(self._phase)(now_us)
-
     def _go_on(self, now_us: int, session: ClientSession) -> None:
         """Ask what is due, give up late answers, and notice silence."""
         for asked in session.questions.expired(now_us):
@@ -330,8 +327,8 @@ class MemberFollower:
                 self._refused(now_us, "it does not say which member it is")
             case Authenticated(status="credentials failed"):
                 name = self._settings.cluster_name
-                reason = f"its cluster is not named {name!r}, or user and password do not fit"
-                self._refused(now_us, reason, self._pace.foreign_wait_us)
+                self._refused_wait_us = self._pace.foreign_wait_us
+                self._refused(now_us, f"its cluster is not named {name!r}, or user and password do not fit")
             case Authenticated():
                 self._refused(now_us, f"it refuses this client: {message.status}")
             case _:
@@ -352,6 +349,7 @@ class MemberFollower:
         self.member_uuid = message.member_uuid
         self._reader.limits = FrameLimits()
         self._backoff_us = self._pace.first_wait_us
+        self._refused_wait_us = self._pace.refused_wait_us
         self._heard_us = now_us
         session = ClientSession(self.address, message.member_uuid, self._pace, now_us)
         self._phase = session
@@ -371,14 +369,20 @@ class MemberFollower:
             self._outputs.append(messages.ConnectionReport(now_us, self.address, state, reason, since_us))
         self.reason = reason
 
-    def _refused(self, now_us: int, reason: str, wait_us: int | None = None) -> None:
+    def _refused(self, now_us: int, reason: str) -> None:
         self._report(now_us, "refused", reason, now_us)
-        self._hang_up(now_us, self._pace.refused_wait_us if wait_us is None else wait_us)
+        self._hang_up(now_us, self._next_refused_wait_us())
 
     def _hang_up(self, now_us: int, wait_us: int) -> None:
         self._give_up_answers(now_us)
         self._outputs.append(HangUp(self.connection))
         self._wait(now_us, wait_us)
+
+    def _next_refused_wait_us(self) -> int:
+        """Return how long to wait after a refusal: each leaves a line in the log of the peer."""
+        wait_us = self._refused_wait_us
+        self._refused_wait_us = min(2 * wait_us, self._pace.foreign_wait_us)
+        return wait_us
 
     def _next_backoff_us(self) -> int:
         wait_us = self._backoff_us

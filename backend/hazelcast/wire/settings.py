@@ -48,7 +48,7 @@ class Pace:
     merging_wait_us: int = SECOND_US // 2
     """The wait while a member is not ready."""
     refused_wait_us: int = 15 * SECOND_US
-    """The wait after a refusal."""
+    """The wait after a refusal; it doubles up to `foreign_wait_us`."""
     foreign_wait_us: int = 600 * SECOND_US
     """The wait after a member of another cluster name, or with other credentials: its log warns of each attempt."""
     bytes_per_second: int = 2_000
