@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from quarterdeck.backend.core.events import ClaimFinished
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
@@ -18,6 +19,9 @@ from quarterdeck.backend.hazelcast.logs.observations.observation import (
     observation,
     times,
 )
+
+CLAIMING_US = 15 * SECOND_US
+"""Where the logs end sooner after a claim began, it may just go on."""
 
 
 @dataclass
@@ -72,7 +76,9 @@ class ClaimsNotAccepted:
 
     def end(self, ends: LogEnds) -> Iterable[Observation]:
         """Return for each claimant what became of its claims."""
-        still_open = self._open
+        still_open = {
+            claimant: began for claimant, began in self._open.items() if ends.of(claimant) - began.at >= CLAIMING_US
+        }
         for claimant in {**self._claimants, **still_open}:
             found = self._claimants.get(claimant, _Claimant())
             if claimant in still_open:

@@ -109,6 +109,8 @@ def test_a_claim_that_never_ends_is_told(tmp_path: Path) -> None:
     logs = Logs(tmp_path)
     logs.lists(0, 3, "1a2a3a")
     logs.said(10, 2, "Starting mastership claim process...")
+    logs.said(20, 2, "[10.0.0.2]:5701 is STARTED")
+    assert logs.observed() == []  # it goes on
     logs.said(70, 2, "[10.0.0.2]:5701 is STARTED")
     (claim,) = logs.observed()
     assert claim.is_open and claim.headline == f"the mastership claim of {B} was not finished once for 60 s"
