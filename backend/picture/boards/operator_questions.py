@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.migration_board import progress_text
@@ -56,6 +57,9 @@ def _one_cluster(picture: Picture) -> Iterator[Fact]:
     answers: list[tuple[str, Tone]] = []
     if not masters:
         answers.append(("no master is seen", "warning"))
+    elif len(masters) == 1 and len(unseen := _removed_unseen(picture, masters[0])) >= len(masters[0].members):
+        removed = f"it removed {counted(len(unseen), 'member')} that may have a master of their own"
+        answers.append((f"not known: {_half(masters[0])}; {removed}", "warning"))
     elif len(masters) == 1:
         answers.append((f"yes, as far as is seen: {_half(masters[0])}", "good"))
     else:
@@ -64,6 +68,20 @@ def _one_cluster(picture: Picture) -> Iterator[Fact]:
     if away:
         answers.append((f"not seen: {', '.join(away)}; whom they follow now is not known", "warning"))
     yield from _under("is it one cluster", answers)
+
+
+def _removed_unseen(picture: Picture, master: MemberBelief) -> list[Address]:
+    """Return whom a master has removed that may be there: it is not seen, and nothing shows that it has ended."""
+    return [
+        address
+        for address in master.ever_listed - master.listed
+        if (belief := picture.members.get(picture.label_of(address))) is None
+        or (
+            belief.status == "member"
+            and not belief.reached
+            and (belief.connection is None or belief.connection.state != "gone")
+        )
+    ]
 
 
 def _half(master: MemberBelief) -> str:

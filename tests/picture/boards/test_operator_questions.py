@@ -247,3 +247,16 @@ def test_who_owns_a_key_as_each_master_has_it() -> None:
     for wrong in ("orders", "orders '17", "orders x int", "orders 1 float"):
         with pytest.raises(ValueError):
             key_owner(story.picture, wrong, hazelcast=True)
+
+
+def test_a_master_that_removed_most_members_may_be_the_one_that_is_cut_off() -> None:
+    """Whom it removed is not seen; only a process that is known to have ended has no master of its own."""
+    story = watched(A, B, C)
+    for one in (B, C):
+        story.tell(one, ConnectionChanged("silent"), at_s=2)
+    story.tell(A, listed(2, A, C), listed(3, A), at_s=3)
+    assert story.answers()["is it one cluster"].startswith("not known: ")
+    assert "it removed 2 members that may have a master of their own" in story.answers()["is it one cluster"]
+    for one in (B, C):
+        story.tell(one, ConnectionChanged("gone"), at_s=4)
+    assert story.answers()["is it one cluster"].startswith("yes, as far as is seen: ")
