@@ -11,11 +11,12 @@ from typing import Any
 
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.data.events import DataMeasured, EntriesMerged
+from quarterdeck.backend.core.data.events import CallFinished, DataMeasured, EntriesMerged
 from quarterdeck.backend.core.events import LinkChanged, Record
 from quarterdeck.backend.core.links import set_condition
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import PartitionLost
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import Aspect, ConnectionChanged
 from quarterdeck.backend.picture.fold.belief import BelievedSuspicion, MemberBelief, Silence, Status
 from quarterdeck.backend.picture.fold.healing import RECOVERY_FOLDS, inherit, settle_with_list
@@ -28,6 +29,9 @@ __all__ = ["BelievedSuspicion", "MemberBelief", "Picture", "Status"]
 
 MEASURE_INTERVAL = "quarterdeck.data.measure.interval.seconds"
 """The property of members that measure their data; 0 turns that off."""
+
+USED_LATELY_US = 10 * SECOND_US
+"""Data that was used so lately may have changed since it was measured."""
 
 NO_ADDRESS = Address("")
 """Stands in a belief whose `MemberStarted` was never seen, until one of its lists tells the address."""
@@ -55,6 +59,8 @@ class Picture:
         self._writer = object()
         """Marks the beliefs that this picture may change; all others that it shows are shared with copies."""
         self._links_shared = False
+        self._called_us = 0
+        """When a client was answered last, as far as that is recorded."""
         self._labels: dict[Address, str] = {}
         self._past_lives: set[str] = set()
         self._contents: dict[tuple[str, int], tuple[tuple[Member, ...], frozenset[Address]]] = {}
@@ -72,6 +78,7 @@ class Picture:
         self._writer = object()  # from now on neither of them changes what both show
         twin.members, twin.links, twin.at, twin.history = self.members.copy(), self.links, self.at, self.history.fork()
         self._links_shared = twin._links_shared = True
+        twin._called_us = self._called_us
         twin.losses, twin.journal_failure = self.losses.copy(), self.journal_failure
         twin._labels, twin._past_lives, twin._contents = (
             self._labels.copy(),
@@ -110,6 +117,8 @@ class Picture:
             elif isinstance(event, DataMeasured) and belief.witnessed_by:
                 self.losses.counted(belief.lineage, record.at, self.members.values())
                 FOLDS[kind](belief, event, record.at)
+            elif kind is CallFinished:
+                self._called_us = record.at
             elif kind in FOLDS:  # the rest is told in the event tail and changes no belief
                 FOLDS[kind](belief, event, record.at)
 
@@ -144,16 +153,22 @@ class Picture:
         return tuple(label for label, belief in self.members.items() if belief.is_master and belief.running)
 
     def _entries_of(self, partition: int) -> int | None:
-        """Return how many entries a partition had by the last measurement of an owner; None where members do not measure."""
+        """Return how many entries a partition had by the last measurement of an owner.
+
+        None where members do not measure, or where none was measured and there may be some since.
+        """
         own = [belief for belief in self.members.values() if not belief.witnessed_by]
         known = [belief.data for belief in own if belief.data is not None]
-        if known:
-            return max(data.partitions[partition].entries if partition in data.partitions else 0 for data in known)
-        measured = any(
+        entries = max((data.partitions[partition].entries for data in known if partition in data.partitions), default=0)
+        if entries:
+            return entries
+        measured = known or any(
             belief.settings is not None and belief.settings.get(MEASURE_INTERVAL, "1") not in ("0", "0.0")
             for belief in own
         )
-        return 0 if measured else None
+        used_us = max((data.at_us for data in known), default=self._called_us)
+        lately = bool(max(used_us, self._called_us)) and self.at - max(used_us, self._called_us) <= USED_LATELY_US
+        return 0 if measured and not lately else None
 
     # What the operator and the network did
 

@@ -16,7 +16,7 @@ from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.health.copy_counts import CopyCounts
 from quarterdeck.backend.picture.health.data_loss import DataLoss, data_losses
-from quarterdeck.backend.picture.health.replica_safety import ReplicaSafety, replica_safety
+from quarterdeck.backend.picture.health.replica_safety import SEARCHED_TABLE, ReplicaSafety, replica_safety
 from quarterdeck.backend.picture.text.fact import Tone
 from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, one_line
 
@@ -50,7 +50,7 @@ TONES: dict[Condition, Tone] = {
     "unknown": "warning",
 }
 
-Absence = Literal["gone", "frozen", "silent", "not reached", "not ready"]
+Absence = Literal["gone", "frozen", "silent", "not reached", "not ready", "joining"]
 """Why a member does not count as reached. Only what is gone or frozen is known to be so."""
 
 
@@ -150,16 +150,21 @@ class _Judgement:
         settled = len(self._lists) == 1 and len(self._masters) == 1
         since_us = max(belief.list_since_us for belief in self._running)
         changing = not settled and self._now_us - since_us < SETTLING_US
-        whole = None if changing else settled and not any(troubles.values())
-        if whole and (unknown or unseen):
+        joins = list(unknown) == ["joining"] and not unseen
+        whole: bool | None = not troubles
+        if whole and (changing or unknown or unseen):
             whole = None
+        elif not settled:
+            whole = False
         condition: Condition = "healthy"
-        if changing:
+        if whole is None and (changing or joins):
             condition = "changing"
         elif whole is False or self._replicas.safe is False:
             condition = "degraded"
         elif whole is None:
             condition = "unknown"
+        elif self._replicas is SEARCHED_TABLE:
+            condition = "changing"
         loss = next((loss for loss in self._lost if loss.certain), None)
         fresh = loss is not None and self._now_us - loss.since_us < ALARM_US
         if fresh:
@@ -239,13 +244,13 @@ class _Judgement:
             if address in suspects:
                 by = f"suspected by {suspects[address]}"
                 troubles.setdefault(f"frozen, {by}" if absence == "frozen" else by, []).append(label)
-            elif absence in ("silent", "not ready"):
+            elif absence in ("silent", "not ready", "joining"):
                 unknown.setdefault(absence, []).append(label)
             elif absence is not None:
                 troubles.setdefault(absence, []).append(label)
         claiming = [belief.label for belief in self._running if belief.claiming]
         if claiming:
-            troubles["claims the mastership"] = claiming
+            troubles[f"{'claims' if len(claiming) == 1 else 'claim'} the mastership"] = claiming
         return troubles, unknown
 
     def _absence(self, address: Address, uuid: str) -> Absence | None:
@@ -258,7 +263,8 @@ class _Judgement:
         if belief.status == "paused":
             return "frozen"
         if belief.connection is None or belief.connection.state == "connected":
-            return "not reached" if address in self._away or belief.label in self._away else None
+            away = address in self._away or belief.label in self._away
+            return "not reached" if away else "joining" if belief.status == "joining" else None
         if belief.witnessed_by == ("logs",):
             return "silent"  # its log is over, which says nothing about the member
         state = belief.connection.state

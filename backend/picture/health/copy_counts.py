@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
+from quarterdeck.backend.core.partitions.arrangement.member_groups import grouped
 from quarterdeck.backend.core.partitions.events import Holder
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
@@ -46,7 +47,7 @@ class CopyCounts:
     def census(self, picture: Picture, belief: MemberBelief, table: TableBelief, now_s: int) -> TableCount:
         """Count what is left of the partitions of this table, as its holder sees its cluster."""
         living = frozenset(holder.uuid for holder in table.holders if _lives(picture, belief, holder))
-        able = sum(not member.lite for member in belief.members)
+        able = most_copies(belief)
         slow = table.partitions > LOOKED_THROUGH_ALWAYS
         key = (belief.uuid, "", None) if slow else ("", table.digest, (living, able, table.version))
         known = self._counted.get(key)
@@ -57,6 +58,17 @@ class CopyCounts:
         census = _census(table, living, able)
         self._counted[key] = (now_s, census)
         return census
+
+
+def most_copies(belief: MemberBelief) -> int:
+    """Return how many copies of a partition the members of its list can hold: one for each member, or each group of them."""
+    data = [member for member in belief.members if not member.lite]
+    settings = belief.settings or {}
+    kind = settings.get("quarterdeck.partition.group.type", "")
+    if not kind or not data:
+        return len(data)
+    patterns = settings.get("quarterdeck.partition.groups", "")
+    return len({member.group for member in grouped(data, kind, patterns)})
 
 
 def _lives(picture: Picture, belief: MemberBelief, holder: Holder) -> bool:

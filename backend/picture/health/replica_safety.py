@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.health.copy_counts import CopyCounts
+from quarterdeck.backend.picture.health.copy_counts import CopyCounts, most_copies
 from quarterdeck.backend.picture.text.formatting import counted
 from quarterdeck.backend.picture.text.not_told import NOT_TOLD
 
@@ -23,6 +23,7 @@ class ReplicaSafety(NamedTuple):
 
 
 UNKNOWN_TABLE = ReplicaSafety(None, None, f"partition table {NOT_TOLD}")
+SEARCHED_TABLE = ReplicaSafety(None, None, "the latest partition table is being searched")
 NO_DATA = ReplicaSafety(True, None, "no data yet")
 
 
@@ -42,7 +43,7 @@ def replica_safety(
 
 def _of_table(picture: Picture, master: MemberBelief, counts: CopyCounts, now_s: int) -> ReplicaSafety:
     if master.leading.recovering is not None:
-        return ReplicaSafety(None, None, "the latest partition table is being searched")
+        return SEARCHED_TABLE
     if not master.tells("owners"):
         return UNKNOWN_TABLE
     table = master.table
@@ -59,7 +60,7 @@ def _of_table(picture: Picture, master: MemberBelief, counts: CopyCounts, now_s:
         return ReplicaSafety(False, None, f"{_have(count.single)} one copy")
     if count.fewer:
         return ReplicaSafety(False, None, f"{_have(count.fewer)} fewer copies than they should")
-    able = sum(not member.lite for member in master.members)
+    able = most_copies(master)
     copies = min(max((len(row) - 1 for row in table.rows.values()), default=0), able)
     if copies == 1:
         return ReplicaSafety(True, 1, "data in 1 copy, as there is no other member" if able == 1 else "data in 1 copy")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data.events import BackupOutOfStep, DataMeasured, EntriesMerged, MapMeasured
-from quarterdeck.backend.core.events import ListInstalled, MemberStarted, ProcessKilled, ProcessPaused
+from quarterdeck.backend.core.events import ListInstalled, MemberStarted, ProcessKilled, ProcessPaused, SuspicionCleared
+from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import ALL_LOST, Holder, PartitionLost
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed, OwnersTold, Source
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.health.cluster_health import LONGEST, ClusterHealth, cluster_health
+from quarterdeck.backend.picture.health.copy_counts import most_copies
 from tests.app.fakes.fake_cluster import FakeCluster
 
 CITIES = ("athens", "byzantium", "cyrene", "delphi", "euphesus")
@@ -133,6 +136,24 @@ def test_a_new_list_that_spreads_is_a_change_and_later_a_disagreement() -> None:
     assert health.sentence.startswith("degraded · 2 member lists") and health.whole is False
 
 
+def test_a_listed_member_without_a_list_joins() -> None:
+    cluster = FakeCluster(CITIES[:3])
+    for label in CITIES[:3]:
+        cluster.start(label)
+    for label in CITIES[:2]:
+        cluster.install(label, 3, CITIES[:3])
+    health = judged(cluster)
+    assert health.sentence == "changing · 2 of 3 members agree · cyrene joining · no data yet" and health.whole is None
+
+
+def test_a_suspicion_is_trouble_also_while_a_list_spreads() -> None:
+    cluster = formed(data=False)
+    cluster.install("athens", 6, CITIES[:4])
+    cluster.suspect("athens", "delphi")
+    health = judged(cluster, after_us=SECOND // 10)
+    assert health.whole is False and health.sentence.startswith("degraded · delphi suspected by 1 · 2 member lists")
+
+
 def test_members_without_a_master_are_degraded() -> None:
     cluster = formed(data=False)
     cluster.happen("dev", ProcessKilled("athens"))
@@ -223,10 +244,38 @@ def test_an_old_loss_stands_behind_what_is_so_now() -> None:
 def test_partitions_that_held_no_entries_are_no_lost_data() -> None:
     cluster = formed()
     cluster.happen("athens", measured((1, 5)))
+    cluster.suspect("athens", "delphi")
+    cluster.happen(
+        "athens", SuspicionCleared(cluster.address("delphi"), "delphi-life-1", "heard"), after_us=11 * SECOND
+    )
     lose(cluster, 3)
     health = judged(cluster)
     assert health.sentence == "healthy · 5 members agree · data safe: 2 copies"
     assert health.data_lost is None and health.losses[0].entries == 0
+
+
+def test_what_was_written_since_the_last_measurement_may_be_lost() -> None:
+    cluster = formed()
+    cluster.happen("athens", measured((1, 5)))
+    lose(cluster, 3)
+    assert judged(cluster).sentence.startswith("DATA LOST · 1 partition, 3 s ago")
+
+
+def test_zones_limit_how_many_copies_there_should_be() -> None:
+    cluster = FakeCluster(CITIES[:2])
+    settings = {"quarterdeck.partition.group.type": "host-aware"}
+    for label in CITIES[:2]:
+        address = Address(f"10.0.0.1:570{CITIES.index(label)}")
+        cluster.happen(label, MemberStarted(address, False, (), settings=settings))
+        listed = tuple(
+            Member(Address(f"10.0.0.{place % 2}:{place}"), f"{label}-life-1", place)
+            for place, label in enumerate((*CITIES[:2], "x", "y"))
+        )
+        cluster.happen(label, ListInstalled(1, "L1", address, listed, address, "unknown", ""))
+    picture = Picture()
+    for record in cluster.drain():
+        picture.apply(record)
+    assert most_copies(picture.members["athens"]) == 2
 
 
 def test_a_loss_in_a_split_may_be_whole_on_the_other_side_and_ends_when_that_has_merged() -> None:
