@@ -7,12 +7,14 @@ from typing import NamedTuple
 
 from textual.widget import Widget
 
+from quarterdeck.app.commands.command_text import connect_options, lines_of
 from quarterdeck.app.console_interface import ConsoleInterface, Refusal
 from quarterdeck.app.screen.columns import BoardModel, ColumnOf
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
 from quarterdeck.app.screen.view_screen import ViewScreen, show_if
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.join_lists.editor import JoinListEditor
+from quarterdeck.backend.clusters.connection_status import ReachedByOptions
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import JoinListChanged, Record
 from quarterdeck.backend.core.properties import SECOND_US
@@ -207,7 +209,14 @@ class JoinListsScreen(ViewScreen):
     def _explain(self) -> None:
         pair = self._pairs.row(self.pairs.cursor_key)
         if pair is not None:
-            self.why.show(tuple(pair_facts(pair)))
+            self.why.show((*pair_facts(pair), *self._lines(pair)))
+
+    def _lines(self, pair: Pair) -> Iterator[Fact]:
+        """Yield the command lines that help real members, for whoever may not write from here."""
+        cluster = self.session.cluster
+        if pair.unblock is not None and isinstance(cluster, ReachedByOptions):
+            for line in lines_of(pair.unblock.commands, connect_options(cluster)):
+                yield Fact("", f"$ {one_line(line)}", "faint")
 
     def _unblock(self) -> None:
         pair = self._pairs.row(self.pairs.cursor_key)

@@ -15,6 +15,7 @@ from quarterdeck.app.views.join_lists.screen import JoinListsScreen
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.commands.commands import ChangeState, Command, HealLink, SetJoinList
 from quarterdeck.backend.core.events import LinkChanged, ProcessKilled
+from quarterdeck.backend.core.witnessed.events import MemberWitnessed
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.screen_text import screen_text, settle, until_shown
 
@@ -104,6 +105,29 @@ def test_one_key_unblocks_after_showing_the_diff() -> None:
         wanted = tuple(str(cluster.address(one)) for one in ("n4", "n5", "n1"))
         assert cluster.commands == [SetJoinList("n4", wanted)]
 
+    show(cluster, talk)
+
+
+class HalvesOfHazelcast(FakeCluster):
+    """Two halves that another command reaches by an address of each."""
+
+    def connect_options(self) -> tuple[str, ...]:
+        return ("--connect", f"hazelcast://{self.address('n1')},{self.address('n4')}")
+
+
+def test_what_helps_real_members_is_a_line_to_copy() -> None:
+    async def talk(pilot: Pilot[None], app: Console) -> None:
+        text = screen_text(app)
+        assert "$ quarterdeck cluster join-list set --member=n4 --connect" in text
+        assert "hazelcast://10.0.0.1:5701,10.0.0.4:5701 10.0.0.4:5701" in text
+
+    cluster = HalvesOfHazelcast(FIVE)
+    for half in (FIVE[:3], FIVE[3:]):
+        for label in half:
+            listed = tuple(cluster.address(one) for one in half)
+            cluster.happen(label, events.MemberStarted(cluster.address(label), False, listed))
+            cluster.happen(label, MemberWitnessed(("client-protocol",), ("join-list",)))
+    cluster.split(FIVE[:3], FIVE[3:])
     show(cluster, talk)
 
 
