@@ -178,13 +178,11 @@ def how_it_differs(picture: Picture, survey: BeliefSummary, label: str) -> str:
         return ""
     most = survey.lists[0]
     own = next(one for one in survey.lists[1:] if label in one.held_by)
-    which = (
-        f"v{own.version} where most hold v{most.version}"
-        if own.lineage == most.lineage
-        else f"v{own.version} of another lineage than most"
-    )
-    follows = f" (master {_name(picture, own.master)})" if own.master != most.master else ""
-    return f"{one_line(label)} holds {which}{follows}: {_difference(picture, most, own)}"
+    held, usual = f"v{own.version}", f"v{most.version}"
+    if own.master != most.master or own.lineage != most.lineage:
+        held += f" with master {_name(picture, own.master)}"
+        usual += f" with master {_name(picture, most.master)}"
+    return f"{one_line(label)} holds {held} where most hold {usual}: {_difference(picture, most, own)}"
 
 
 def _alike(one: MemberBelief, other: MemberBelief) -> bool:

@@ -41,7 +41,7 @@ def link_facts(picture: Picture, belief: MemberBelief) -> Iterator[Fact]:
         yield not_told_fact("links", "links", belief.witnessed_by)
         return
     if not touched:
-        yield Fact("links", f"✓ plain to {counted(others, 'running member')}: none was cut, slowed down or made lossy")
+        yield Fact("links", f"✓ up, to {counted(others, 'running member')}: none is cut, slowed down or lossy")
         return
     heading = "links"
     for link in islice(touched, LINKS_SPELT_OUT):

@@ -202,9 +202,7 @@ def led_by(picture: Picture, master: MemberBelief, now_us: int) -> list[Head]:
     if leading.busy or leading.done or leading.failed or leading.ever_planned:
         running, ended = f"{len(leading.running)} running, {leading.waiting} planned", f"{leading.done} done"
         rest = (
-            "; nothing is left of its plan"
-            if leading.ever_planned and not leading.busy and not leading.cancelled
-            else ""
+            "; all of its plan is done" if leading.ever_planned and not leading.busy and not leading.cancelled else ""
         )
         heads.append(Head(f"{running}, {ended}, {leading.failed} failed{rest}", "plain"))
     progress = plan_text(leading, picture, now_us)

@@ -8,7 +8,7 @@ from quarterdeck.backend.core.causes import NONE_FOUND
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.split_brain.merge_decision import MergeDirection
 from quarterdeck.backend.picture.events.event_row import EventRow, Follows
-from quarterdeck.backend.picture.text.formatting import NameOf, duration_text, names_text
+from quarterdeck.backend.picture.text.formatting import NameOf, names_text, span_text
 
 VERDICTS: dict[MergeDirection, str] = {
     "local-merges": "this one merges into it",
@@ -35,7 +35,7 @@ MERGES = (
     EventRow(
         kind=events.SearchPlanned,
         words=lambda event, name_of: (
-            f"looks for other clusters in {duration_text(event.wait)}, then every {duration_text(event.every)}"
+            f"looks for other clusters in {span_text(event.wait)}, then every {span_text(event.every)}"
         ),
         part="background",
         follows=(

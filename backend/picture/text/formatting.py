@@ -9,6 +9,9 @@ from string import ascii_lowercase, ascii_uppercase
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.properties import SECOND_US
 
+LONG_US = 120 * SECOND_US
+"""From so long on, whole minutes and hours read better."""
+
 
 def duration_text(length_us: int) -> str:
     """Return a length of time to three figures, in the largest unit that keeps it readable."""
@@ -19,6 +22,11 @@ def duration_text(length_us: int) -> str:
 
 def _three_figures(amount: float) -> str:
     return f"{amount:.3g}" if amount < 999.5 else f"{amount:.0f}"
+
+
+def span_text(length_us: int) -> str:
+    """Return a length of time that may be of milliseconds or of days."""
+    return duration_text(length_us) if length_us < LONG_US else age_text(length_us)
 
 
 def clock_text(at_us: int) -> str:

@@ -85,7 +85,7 @@ def test_looking_into_a_member_and_back() -> None:
         await settle(pilot)
         text = screen_text(app)
         assert "n2  as it sees its cluster" in text and "waits for    ◔ n3, silent for 50 s" in text
-        assert "links        ✓ plain to 3 running members" in text and "lately" in text
+        assert "links        ✓ up, to 3 running members" in text and "lately" in text
         await pilot.press("escape")
         await settle(pilot)
         assert screen.members.cursor_key == "n2"

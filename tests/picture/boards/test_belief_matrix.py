@@ -98,7 +98,7 @@ def test_who_differs_and_how() -> None:
     assert how_it_differs(picture, survey, "n1") == "n1 holds v6 where most hold v5: without n5"
     assert how_it_differs(picture, survey, "n2") == "n2 holds v4 where most hold v5: the same members"
     assert how_it_differs(picture, survey, "n3") == (
-        "n3 holds v7 of another lineage than most (master n3): without n1,n2,n4,n5"
+        "n3 holds v7 with master n3 where most hold v5 with master n1: without n1,n2,n4,n5"
     )
 
 

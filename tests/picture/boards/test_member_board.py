@@ -173,7 +173,7 @@ def test_links_lateness_and_recent_events_in_the_detail() -> None:
     assert ("waits for", "◔ n4, silent for 31 s; suspects it in 28 s") in facts
     facts = [(fact.heading, fact.text) for fact in member_detail(picture, "n3", picture.at, recent=records)]
     assert ("lately", "1.300 s: n3 is paused") in facts
-    assert ("links", "✓ plain to 4 running members: none was cut, slowed down or made lossy") in facts
+    assert ("links", "✓ up, to 4 running members: none is cut, slowed down or lossy") in facts
     assert ("lately", "nothing that is still remembered") in [
         (fact.heading, fact.text) for fact in member_detail(picture, "n3", picture.at, recent=())
     ]

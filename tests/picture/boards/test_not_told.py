@@ -155,7 +155,7 @@ def test_a_member_at_length_says_what_is_not_told(split: Picture) -> None:
     for heading in ("heartbeat", "operations", "table", "join list", "links"):
         assert f"{heading}: not told" in told, told
     assert "suspects: nobody" in told
-    for claim in ("in time", "served", "plain to", "as configured", "nobody answers"):
+    for claim in ("in time", "served", "up, to", "as configured", "nobody answers"):
         assert claim not in told, told
 
 
