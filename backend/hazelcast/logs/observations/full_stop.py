@@ -110,7 +110,8 @@ class FullStops:
         ended.sort(key=lambda life: (life.last_us, life.member))
         *_, group = consecutive_groups(ended, lambda group, life: life.last_us - group[-1].last_us <= TOGETHER_US)
         first_us, end_us = group[0].last_us, group[-1].last_us
-        others = (life for life in self._lives.values() if life.first_us < first_us and life not in group)
+        uuids = {life.uuid for life in group}
+        others = (life for life in self._lives.values() if life.first_us < first_us and life.uuid not in uuids)
         return [] if len(group) == 1 or any(self._goes_on(life, end_us, ends) for life in others) else group
 
     def _goes_on(self, life: _Life, end_us: int, ends: LogEnds) -> bool:

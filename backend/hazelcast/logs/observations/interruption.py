@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from msgspec import structs
@@ -18,6 +18,7 @@ from quarterdeck.backend.hazelcast.logs.observations.observation import (
     LogEnds,
     Observation,
     ObservationEvidence,
+    consecutive_groups,
     lasted,
     listed,
     observation,
@@ -106,16 +107,19 @@ class ClockJumps:
 
 
 class Silences:
-    """Follows how a witness reaches members: those that said nothing for a while, and went on as the same incarnation."""
+    """Follows how a witness reaches members over the network: those that say nothing, or said nothing for a while."""
 
     def __init__(self) -> None:
+        self._is_followed: set[str] = set()
         self._silent: dict[str, tuple[str, InterpretedMessage]] = {}
         """By member, the incarnation that says nothing, and since when."""
         self._spells: dict[str, list[tuple[InterpretedMessage, InterpretedMessage]]] = {}
 
     def add(self, message: InterpretedMessage) -> None:
         for record in message.records:
-            if not isinstance(record.event, ConnectionChanged):
+            if isinstance(record.event, MemberWitnessed) and "client-protocol" in record.event.sources:
+                self._is_followed.add(record.uuid)
+            if not isinstance(record.event, ConnectionChanged) or record.uuid not in self._is_followed:
                 continue
             uuid, began = self._silent.pop(message.member, ("", message))
             if record.event.state == "silent":
@@ -124,23 +128,42 @@ class Silences:
                 self._spells.setdefault(message.member, []).append((began, message))
 
     def end(self, ends: LogEnds) -> Iterable[Observation]:
-        """Return for each member how often and how long it said nothing."""
+        """Return how often and how long each member said nothing, and together those that still say nothing."""
         for member, spells in self._spells.items():
             most = lasted(max(ended.at - began.at for began, ended in spells))
             often = f" {times(len(spells))}, at most" if len(spells) > 1 else ""
-            yield observation(
-                "unresponsive",
-                (member,),
-                f"{member} said nothing to its clients{often} for {most}, and went on",
-                detail="No answer came, on the connection or to attempts at one; then the same incarnation answered.",
-                cause="It stood still (a long pause of garbage collection, a frozen machine or process), or the network between "
-                "it and the witness was cut.",
-                remedy="Look what the other members say of it at these times: if they removed it, it stood still or was cut off "
-                "from them too. Look at the log of its garbage collector and at its host.",
-                evidence=ObservationEvidence([message for spell in spells for message in spell]),
-                first=spells[0][0],
-                last=spells[-1][1],
+            headline = f"{member} said nothing to its clients{often} for {most}, and went on"
+            yield _unresponsive((member,), headline, [message for spell in spells for message in spell])
+        still = sorted((began for _, began in self._silent.values()), key=lambda began: began.at)
+        still = [began for began in still if ends.end_us - began.at >= SILENT_US]
+        for group in consecutive_groups(still, lambda group, began: began.at - group[-1].at <= SILENT_US):
+            members = [began.member for began in group]
+            headline = (
+                f"{listed(members)} said nothing to clients for {lasted(ends.end_us - group[0].at)}, {ends.words}"
             )
+            yield _unresponsive(members, headline, group, end_us=ends.end_us)
+
+
+def _unresponsive(
+    members: Sequence[str], headline: str, shown_by: Sequence[InterpretedMessage], end_us: int | None = None
+) -> Observation:
+    """Observe that members said nothing; with `end_us`, that they still say nothing."""
+    return observation(
+        "unresponsive",
+        members,
+        headline,
+        detail="No answer came, on the connection or to attempts at one"
+        + ("; then the same incarnation answered." if end_us is None else "."),
+        cause="They stood still (a long pause of garbage collection, a frozen machine or process), or the network between them "
+        "and the witness was cut.",
+        remedy="Look what the other members say of them at these times: if they removed them, they stood still or were cut off "
+        "from those too. Look at the logs of their garbage collectors and at their hosts.",
+        evidence=ObservationEvidence(shown_by),
+        first=shown_by[0],
+        last=shown_by[-1],
+        end_us=end_us,
+        is_open=end_us is not None,
+    )
 
 
 class Restarts:

@@ -166,8 +166,11 @@ def _observed(losses: Sequence[_Loss], headline: str, explanation: tuple[str, st
 
 
 def _own_words(loss: _Loss, ends: LogEnds, *, named: bool) -> str:
-    whose = f"The log of {loss.address}" if named else "Its own log"
     last_us = ends.members.get(loss.address)
+    if ends.is_witnessed:
+        who = loss.address if named else "It"
+        return f"{who} was heard last {lasted(max(0, loss.first.at - (last_us or 0)))} before."
+    whose = f"The log of {loss.address}" if named else "Its own log"
     if last_us is None:
         return f"{whose} is not among these."
     before_us = max(0, loss.first.at - last_us)

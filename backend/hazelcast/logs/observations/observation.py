@@ -65,6 +65,8 @@ class LogEnds(Struct, frozen=True):
     members: dict[str, int] = {}
     words: str = "until the logs end"
     """How long that lasts which has not ended."""
+    is_witnessed: bool = False
+    """Whether a witness recorded what members report; else these are their logs."""
 
     def of(self, *members: str) -> int:
         """Return when the last of these members logged last; the end of all logs if none of them is known."""

@@ -89,7 +89,10 @@ class RecordObservers:
                 member: self._now_us if words.is_connected(member) else words.last_us(member)
                 for member in self._members
             }
-            self._latest = asked, self._observers.story(LogEnds(self._now_us, lasts_us, _ENDS[self._ends]))
+            self._latest = (
+                asked,
+                self._observers.story(LogEnds(self._now_us, lasts_us, _ENDS[self._ends], is_witnessed=True)),
+            )
         return self._latest[1]
 
 

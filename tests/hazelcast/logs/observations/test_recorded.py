@@ -154,9 +154,10 @@ def test_members_that_only_the_recorder_does_not_reach_are_not_lost() -> None:
     for place in range(4):
         recording.lists(60, 6 + place, "1a" + "2a3a4a5a"[2 + 2 * place :], "1")
     recording.happens(120, 1, ConnectionChanged("connected"))
-    (removed,) = recording.observed()
+    removed, silent = recording.observed()
+    assert silent.headline == f"{B}, {C}, {D} and {E} said nothing to clients for 65 s, until the recording ends"
     assert removed.headline == f"{A} removed 4 of 5 members, and they were not seen again"
-    assert f"{A} was cut off from them" in removed.cause
+    assert f"{A} was cut off from them" in removed.cause and "log" not in removed.detail
 
 
 def test_a_frozen_member_said_nothing_and_went_on() -> None:
@@ -164,6 +165,7 @@ def test_a_frozen_member_said_nothing_and_went_on() -> None:
     recording.follows("1a2a")
     recording.lists(0, 2, "1a2a")
     recording.happens(10, 1, ConnectionChanged("silent"))
+    assert recording.observed() == []
     recording.happens(40, 1, ConnectionChanged("connected"))
     (silent,) = recording.observed()
     assert (silent.kind, silent.headline) == ("unresponsive", f"{A} said nothing to its clients for 30 s, and went on")
