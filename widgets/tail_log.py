@@ -248,7 +248,7 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
 
     def on_resize(self) -> None:
         if self._has_cursor and not self._following:
-            self._keep_cursor_in_sight()
+            self._bottom = min(self._bottom, self._cursor + self._room)
             self.refresh()
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
@@ -333,14 +333,11 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
             self.set_following(False)
         before = self._cursor
         self._place_cursor(number)
-        self._keep_cursor_in_sight()
+        self._bottom = min(max(self._bottom, self._cursor + 1), self._cursor + self._room)
+        self._bottom = max(self._bottom, self._lowest_bottom())
         self.refresh()
         if self._cursor != before:
             self.post_message(self.Moved())
-
-    def _keep_cursor_in_sight(self) -> None:
-        self._bottom = min(max(self._bottom, self._cursor + 1), self._cursor + self._room)
-        self._bottom = max(self._bottom, self._lowest_bottom())
 
     def _place_cursor(self, number: int) -> None:
         self._cursor = max(self._first_kept, min(number, self._shown_ever - 1))

@@ -106,6 +106,20 @@ def test_the_cursor_stays_in_sight_when_the_room_shrinks() -> None:
     play(stage, talk)
 
 
+def test_what_came_in_a_pause_stays_out_of_sight_when_the_room_grows() -> None:
+    tail = tail_of(3)
+    stage = Stage(tail)
+
+    async def talk(pilot: Pilot[None]) -> None:
+        await pilot.press("up")
+        tail.extend(["line 3"])
+        await pilot.resize_terminal(60, 12)
+        await pilot.pause()
+        assert tail.unseen == 1 and "line 3" not in screen_text(stage)
+
+    play(stage, talk)
+
+
 def test_marks_and_matches() -> None:
     tail = tail_of(40)
     stage = Stage(tail)

@@ -176,6 +176,7 @@ OUTCOMES: dict[str, Outcome] = {
     "cli": covers(CommandLinesScreen),
     "cluster": STILL,
     "theme": types(":theme "),
+    "suspend": STILL,  # a console without a terminal has nothing to give back
     "back": either(opens("overview"), events(lambda view: not view.pane.display)),
     "quit": says("the console would end here"),
 }
