@@ -106,7 +106,7 @@ def test_a_member_that_says_nothing_while_the_others_go_on_is_not_known_to_have_
     logs.said(90, 1, "processors=2")
     (lost,) = logs.observed()
     assert lost.headline == f"{C} was removed (silence) and did not come back"
-    assert "its process ended" not in lost.detail and "do not show which" in lost.cause
+    assert "its process ended" not in lost.detail and "does not show which" in lost.cause
     connection = picture_of(logs).members[C].connection
     assert connection is not None and connection.reason == (
         f"its log ends here, {A} removed it 60 s later, and nothing shows what became of it"

@@ -28,7 +28,7 @@ _ENDED = (
     "cluster is safe; with one backup, a second loss before that loses data.",
 )
 _UNKNOWN = (
-    "It is frozen or cut off, or its process has ended: the logs do not show which.",
+    "It is frozen or cut off, or its process has ended: what was read does not show which.",
     "Look whether its process runs, and what its own log and console say: one that runs has a list of its own. Restart it only "
     "if it has ended or stands still; with one backup, a second loss before it is back loses data.",
 )
@@ -129,7 +129,7 @@ def _lost(losses: Sequence[_Loss], explanation: tuple[str, str], ends: LogEnds) 
 
 def _majority(losses: Sequence[_Loss], by: str, left: int, ends: LogEnds) -> Observation:
     """Observe that a member removed as many as are left, or more: it may itself be the one that was cut off."""
-    cause = f"{by} was cut off from them, or stood still; or all of them were. The logs do not show which."
+    cause = f"{by} was cut off from them, or stood still; or all of them were. What was read does not show which."
     remedy = (
         f"Look at the logs and lists of the others: if they go on with a master of their own, {by} is the one to mend, and it "
         "merges with them when the network is whole."
