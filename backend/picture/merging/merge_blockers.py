@@ -110,10 +110,13 @@ class PairDiagnosis:
         return None
 
     def _verdict(self) -> Blocker | None:
-        """Return what the two said last of each other, if one of them met the other."""
+        """Return what the two said last of each other, if one met the other since both lead: what was before is over."""
         pairs = ((self._smaller, self._greater), (self._greater, self._smaller))
+        since_us = max(one.lineage_since_us or 0 for one, _ in pairs)
         met = [
-            (one, other, verdict) for one, other in pairs if (verdict := one.verdicts.get(other.address)) is not None
+            (one, other, verdict)
+            for one, other in pairs
+            if (verdict := one.verdicts.get(other.address)) is not None and verdict.since_us >= since_us
         ]
         if not met:
             return None

@@ -189,6 +189,15 @@ def test_a_verdict_shows_that_they_met_and_when() -> None:
     assert f"{B} met {A} 3 s ago" in pair.sentence and pair.unblock is None
 
 
+def test_a_verdict_of_an_earlier_split_shows_nothing_of_this_one() -> None:
+    story = watched(A, B)
+    story.tell(A, MergeVerdict(B, "remote-merges", "total-members", "it is smaller"), at_s=2)
+    for one in (A, B):
+        story.tell(one, JoinListChanged((A, B), 0, one), listed(2, one), at_s=5)
+    (pair,) = why_not_merging(story.picture, 10 * SECOND_US)
+    assert "met" not in pair.sentence and "not told" in pair.sentence
+
+
 def test_who_was_removed_is_told_by_lists_and_why_only_by_logs() -> None:
     story = watched(A, B, C)
     story.tell(A, listed(2, A, B), at_s=4)
