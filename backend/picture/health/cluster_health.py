@@ -230,7 +230,7 @@ class _Judgement:
 
     def _troubles(self) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
         """Return the members on lists that are known to be in trouble, by what that is, and those that are not heard."""
-        listed_ones = {member.address: member.uuid for belief in self._running for member in belief.members}
+        listed_ones = {member.address: member.uuid for holders in self._lists.values() for member in holders[0].members}
         suspects: dict[Address, int] = {}
         for belief in self._running:
             for suspect in belief.suspicions:
@@ -272,7 +272,7 @@ class _Judgement:
 
     def _unseen(self) -> list[str]:
         """Members on no list that is seen, of which it is not known that they have ended: whom they follow is not known."""
-        listed_ones = {address for belief in self._running for address in belief.listed}
+        listed_ones = {address for holders in self._lists.values() for address in holders[0].listed}
         found = [
             label
             for label, belief in self._picture.members.items()
