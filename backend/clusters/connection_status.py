@@ -30,20 +30,26 @@ class ConnectionStatus:
     """The `ConnectionState` of a member of Hazelcast; empty for other members, and before it is known."""
     incomplete: str = ""
     """What is missing of its history; empty when nothing is."""
+    is_gone: bool = False
+    """Its host answers, and no process is there: the member has ended."""
 
 
 class MissedMembers(NamedTuple):
     """The members that a watcher does not reach, by label or address."""
 
     away: tuple[str, ...]
-    expected: tuple[str, ...]
-    """Those of them that may be there: at an address of a join list where no member is, none is missed."""
+    """Those that may be there."""
+    gone: tuple[str, ...]
+    """Those whose process has ended."""
 
 
 def missed_members(status: Mapping[str, ConnectionStatus]) -> MissedMembers:
     """Return which members are not reached."""
-    away = tuple(label for label, known in status.items() if known.contact != "connected")
-    return MissedMembers(away, tuple(label for label in away if status[label].state != "gone"))
+    missed = [label for label, known in status.items() if known.contact != "connected"]
+    return MissedMembers(
+        tuple(label for label in missed if not status[label].is_gone),
+        tuple(label for label in missed if status[label].is_gone),
+    )
 
 
 class ProcessFacts(NamedTuple):

@@ -319,7 +319,9 @@ class HazelcastCluster:
             state, why = told.state, told.reason
             if told.state == "connected":
                 contact, since_us = "connected", told.since_us
-        return ConnectionStatus(f"{SCHEME}{endpoint}", contact, since_us, why, state == "refused", state)
+        return ConnectionStatus(
+            f"{SCHEME}{endpoint}", contact, since_us, why, state == "refused", state, is_gone=state == "gone"
+        )
 
     # Commands
 

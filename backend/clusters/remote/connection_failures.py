@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 import httpx
 
+NOBODY_LISTENS = "connection refused: nobody listens there"
+"""The host answers, and has no process at that port."""
 NOT_OURS = "something else listens there, no member of Quarterdeck"
 
 
@@ -21,7 +23,7 @@ def connection_failure_text(problem: BaseException) -> str:
             case socket.gaierror():
                 return "no such host"
             case ConnectionRefusedError():
-                return "connection refused: nobody listens there"
+                return NOBODY_LISTENS
             case ssl.SSLCertVerificationError():
                 return f"its certificate is not accepted: {cause.verify_message}; --ca-file names who signs it"
             case ssl.SSLError() if cause.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from quarterdeck.backend.clusters.connection_status import ConnectionStatus, Contact, ProcessFacts
 from quarterdeck.backend.clusters.remote.access import address_in
+from quarterdeck.backend.clusters.remote.connection_failures import NOBODY_LISTENS
 from quarterdeck.backend.clusters.remote.member_stream import MemberStream
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.member_api.beliefs import ThisMember
@@ -45,6 +46,7 @@ class FollowedMember:
             why=self.why,
             refused=self.refused,
             incomplete=self.incomplete,
+            is_gone=self.contact != "connected" and self.why.endswith(NOBODY_LISTENS),
         )
 
     def process_facts(self, facts: ThisMember) -> ProcessFacts:

@@ -100,33 +100,35 @@ class HealthJudge:
         self._counts = CopyCounts()
 
     def judge(
-        self, picture: Picture, now_us: int, away: Collection[str] = (), expected: Collection[str] = ()
+        self, picture: Picture, now_us: int, away: Collection[str] = (), gone: Collection[str] = ()
     ) -> ClusterHealth:
-        """Judge `picture` at `now_us`. The watcher does not reach the members in `away`, by label or address.
+        """Judge `picture` at `now_us`.
 
-        `expected` are members that should be there and may never have been seen, by label or address.
+        The watcher does not reach the members in `away`, and knows that those in `gone` have ended; by label or address, also of
+        members that were never seen.
         """
-        return _Judgement(picture, now_us, frozenset(away), tuple(expected), self._counts).health()
+        return _Judgement(picture, now_us, tuple(away), frozenset(gone), self._counts).health()
 
 
 def cluster_health(
-    picture: Picture, now_us: int, away: Collection[str] = (), expected: Collection[str] = ()
+    picture: Picture, now_us: int, away: Collection[str] = (), gone: Collection[str] = ()
 ) -> ClusterHealth:
     """Judge `picture` once; see `HealthJudge.judge`."""
-    return HealthJudge().judge(picture, now_us, away, expected)
+    return HealthJudge().judge(picture, now_us, away, gone)
 
 
 class _Judgement:
     """The state of one judgement."""
 
     def __init__(
-        self, picture: Picture, now_us: int, away: frozenset[str], expected: Sequence[str], counts: CopyCounts
+        self, picture: Picture, now_us: int, away: Sequence[str], gone: frozenset[str], counts: CopyCounts
     ) -> None:
-        self._picture, self._now_us, self._away, self._expected = picture, now_us, away, expected
+        self._picture, self._now_us, self._away, self._gone = picture, now_us, away, gone
+        missed = gone.union(away)
         self._running = [
             belief
             for label, belief in picture.members.items()
-            if belief.running and belief.version and label not in away and belief.address not in away
+            if belief.running and belief.version and label not in missed and belief.address not in missed
         ]
         self._masters = sorted(
             (belief for belief in self._running if belief.leads), key=lambda belief: -len(belief.members)
@@ -190,8 +192,20 @@ class _Judgement:
     def _without_members(self) -> ClusterHealth:
         """Nothing runs as far as is seen: all are known to be gone, or begin, or nothing is known."""
         members = self._picture.members
-        joining = [label for label, belief in members.items() if belief.status == "joining" and label not in self._away]
-        ended = [label for label, belief in members.items() if belief.status in ("stopped", "killed")]
+        joining = [
+            label
+            for label, belief in members.items()
+            if belief.status == "joining" and label not in self._away and label not in self._gone
+        ]
+        ended = [
+            label
+            for label, belief in members.items()
+            if belief.status in ("stopped", "killed")
+            or label in self._gone
+            or (
+                belief.connection is not None and belief.connection.state == "gone" and belief.witnessed_by != ("logs",)
+            )
+        ]
         whole: bool | None = False
         condition: Condition
         if joining:
@@ -256,6 +270,8 @@ class _Judgement:
     def _absence(self, address: Address, uuid: str) -> Absence | None:
         """Why a member on a list does not count as reached; None when it does."""
         belief = self._picture.members.get(self._picture.label_of(address))
+        if address in self._gone or (belief is not None and belief.label in self._gone):
+            return "gone"
         if belief is None:
             return "not reached"
         if belief.uuid != uuid or belief.status in ("stopped", "killed"):
@@ -278,10 +294,11 @@ class _Judgement:
             for label, belief in self._picture.members.items()
             if belief.address not in listed_ones
             and belief.status in ("member", "paused")
+            and label not in self._gone
             and (label in self._away or (belief.connection is not None and belief.connection.state in UNSEEN_STATES))
         ]
         met = {belief.address for belief in self._picture.members.values()} | self._picture.members.keys()
-        return [*found, *(label for label in self._expected if label not in met and label not in listed_ones)]
+        return [*found, *(label for label in self._away if label not in met and label not in listed_ones)]
 
     def _agreed(self, partly: bool) -> str:
         """How many members hold the list that most hold."""

@@ -202,9 +202,12 @@ def test_members_that_the_watcher_does_not_reach() -> None:
     picture = Picture()
     for record in cluster.drain():
         picture.apply(record)
-    health = cluster_health(picture, LATER, away=["delphi"], expected=["10.0.0.9:5701"])
+    health = cluster_health(picture, LATER, away=["delphi", "10.0.0.9:5701"])
     assert health.sentence == "degraded · delphi not reached · not seen: 10.0.0.9:5701"
     assert health.whole is False
+    health = cluster_health(picture, LATER, gone=["delphi", "10.0.0.9:5701"])
+    assert health.sentence == "degraded · delphi gone", "where a host answers and no process is, none is missed"
+    assert cluster_health(picture, LATER, gone=CITIES).sentence == "down · no member runs: 5 members ended"
 
 
 # Lost data

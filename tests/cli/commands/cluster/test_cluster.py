@@ -56,7 +56,7 @@ def test_status_says_whether_the_members_agree(
     assert done.returncode == 1
     told = json.loads(done.stdout)
     assert told["unreached"] == [byzantium.address]
-    assert told["sentence"].startswith(f"degraded · {byzantium.address} not reached") and told["whole"] is False
+    assert told["sentence"].startswith(f"degraded · {byzantium.address} gone") and told["whole"] is False
 
 
 def test_members_are_rows_and_who_is_not_reached_is_one_too(
