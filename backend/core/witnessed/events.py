@@ -76,4 +76,46 @@ class ConnectionChanged(Struct, frozen=True, tag_field="kind", tag="connection-c
     reason: str = ""
 
 
-WitnessEvent = MemberWitnessed | OwnersTold | ReplicaMigrated | ConnectionChanged
+class MemberMeasured(Struct, frozen=True, tag_field="kind", tag="member-measured"):
+    """What the metrics of a member say of its work and its process; null is not told. Recorded when much of it has changed.
+
+    Times are in microseconds, sizes in bytes.
+    """
+
+    queued_migrations: int | None = None
+    """How many migrations wait at a master."""
+    planned_migrations: int | None = None
+    """How many the present round of migrations has, or the latest one."""
+    completed_migrations: int | None = None
+    """How many of them are done."""
+    replica_syncs: int | None = None
+    """How many requests for the data of replicas are under way."""
+    heartbeat_age: int | None = None
+    """How long ago the member last sent heartbeats, by its own clock."""
+    heap_used: int | None = None
+    """How much of its heap is used."""
+    heap_max: int | None = None
+    """How much its heap can have."""
+    span: int = 0
+    """The time since the metrics before; 0 for the first ones."""
+    collecting: int | None = None
+    """How much of `span` went into collecting garbage."""
+    cpu_percent: int | None = None
+    """How much of all its processors the process uses."""
+    open_files: int | None = None
+    """File descriptors of the process."""
+    max_files: int | None = None
+    """How many file descriptors it may have."""
+    queued_operations: int | None = None
+    """Operations that wait for a thread."""
+    pending_invocations: int | None = None
+    """Operations that it has sent to others, or to itself, and that are not answered."""
+    clients: int | None = None
+    """Clients that are connected to it, consoles such as this one among them."""
+    cp_groups: int | None = None
+    """Groups of its CP subsystem."""
+    cp_missing: int | None = None
+    """CP members that are not there."""
+
+
+WitnessEvent = MemberWitnessed | OwnersTold | ReplicaMigrated | ConnectionChanged | MemberMeasured

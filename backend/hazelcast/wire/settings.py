@@ -9,7 +9,13 @@ from quarterdeck.backend.core.address import Address, host_of, make_address, por
 from quarterdeck.backend.hazelcast.wire.requests import Credentials, NameOnly
 
 SECOND_US = 1_000_000
-WATCHED_METRICS = frozenset(("partitions", "cluster", "cluster.clock", "memory", "runtime", "os", "gc", "map"))
+WATCHED_METRICS = frozenset(
+    (
+        "partitions", "cluster", "cluster.clock", "cluster.heartbeat", "memory", "runtime", "os", "gc", "map",
+        "operation", "operation.invocations", "client.endpoint", "raft", "raft.metadata",
+    )
+)  # fmt: skip
+"""The prefixes of the metrics that are decoded."""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import (
     ASPECTS,
     Aspect,
+    MemberMeasured,
     MemberWitnessed,
     OwnersTold,
     ReplicaMigrated,
@@ -22,6 +23,11 @@ from quarterdeck.backend.core.witnessed.events import (
 from quarterdeck.backend.hazelcast.wire.member_configuration import ReportedConfiguration
 from quarterdeck.backend.hazelcast.wire.messages import PartitionsView, ReplicaMigrationEvent
 from quarterdeck.backend.hazelcast.witness.map_metrics import MapMetrics, data_measured
+from quarterdeck.backend.hazelcast.witness.member_metrics import (
+    MemberMetrics,
+    differs_much,
+    member_measured,
+)
 
 OWNERS_INTERVAL_US = 250_000
 """While partitions migrate, every migration changes the table: it is recorded no more often than this."""
@@ -66,6 +72,9 @@ class WitnessedIncarnation:
         self._view: PartitionsView | None = None
         self._state_stamp: int | None = None
         self._map_metrics: MapMetrics | None = None
+        self._metrics: MemberMetrics | None = None
+        self._measured: MemberMeasured | None = None
+        """What was last recorded of its metrics."""
         self._recorded: OwnersTold | None = None
         self._recorded_us = -OWNERS_INTERVAL_US
         self._is_table_due = False
@@ -186,6 +195,14 @@ class WitnessedIncarnation:
         before, self._map_metrics = self._map_metrics, metrics
         measured = data_measured(before, metrics)
         if measured is not None:
+            yield measured
+
+    def metrics_reported(self, metrics: MemberMetrics) -> Iterator[events.Event]:
+        """Apply what its metrics say of its work and its process."""
+        before, self._metrics = self._metrics, metrics
+        measured = member_measured(before, metrics)
+        if measured is not None and differs_much(self._measured, measured):
+            self._measured = measured
             yield measured
 
     def wake(self, now_us: int) -> Iterator[events.Event]:

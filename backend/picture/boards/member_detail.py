@@ -15,6 +15,7 @@ from quarterdeck.backend.picture.boards.belief_matrix import BELIEF_CELLS, state
 from quarterdeck.backend.picture.boards.data_board import data_facts
 from quarterdeck.backend.picture.boards.member_events import recent_facts
 from quarterdeck.backend.picture.boards.partition_detail import partition_facts
+from quarterdeck.backend.picture.boards.process_facts import process_facts
 from quarterdeck.backend.picture.events.split_brain import VERDICTS
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
@@ -59,6 +60,7 @@ def member_detail(
         *_verdicts(picture, belief, now_us),
         *partition_facts(picture, belief, now_us),
         *data_facts(picture, belief, now_us),
+        *process_facts(belief, now_us),
         *join_list_facts(picture, belief, now_us),
         *link_facts(picture, belief),
         *(recent_facts(picture, recent, label) if recent is not None else ()),

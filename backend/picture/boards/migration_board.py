@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 from quarterdeck.backend.core.partitions.events import MigrationStarted, PlannedMigration
 from quarterdeck.backend.picture.boards.migration_progress import plan_text
 from quarterdeck.backend.picture.events.partitions import NOBODY_TEXT, migration_path_text
+from quarterdeck.backend.picture.events.witnessed import migrating_text
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.migrations import (
     CopiedData,
@@ -223,7 +224,16 @@ def progress_text(picture: Picture) -> str:
     running, waiting = sum(len(one.running) for one in leading), sum(one.waiting for one in leading)
     recovering = "searching the latest table" if any(one.recovering for one in leading) else ""
     moving = f"{running} migrating, {waiting} planned" if running or waiting else ""
-    return ", ".join(filter(None, (recovering, moving)))
+    return ", ".join(filter(None, (recovering, moving, waiting_text(picture, idle=""))))
+
+
+def waiting_text(picture: Picture, idle: str = "none waits by the master's metrics") -> str:
+    """Return how many migrations wait by the metrics of real masters, `idle` if none does; empty where that is not known."""
+    measured = [one.metrics for one in map(picture.members.__getitem__, picture.masters()) if one.metrics is not None]
+    known = [one for one in measured if one.queued_migrations is not None]
+    if not known:
+        return ""
+    return ", ".join(migrating_text(one) for one in known if one.queued_migrations) or idle
 
 
 def _silence(picture: Picture) -> str:
@@ -233,7 +243,9 @@ def _silence(picture: Picture) -> str:
     if unknown is not None:
         ended = picture.history.done_count + picture.history.failed_count
         seen = f"seen to end: {counted(ended, 'migration')}" if ended else NONE_SEEN
-        return f"{seen}; what is planned is {not_told('migration-queue', unknown.witnessed_by)}"
+        waiting = waiting_text(picture)
+        which = "; which ones are planned is" if waiting else "; what is planned is"
+        return f"{seen}{waiting and '; '}{waiting}{which} {not_told('migration-queue', unknown.witnessed_by)}"
     if any(belief.table for belief in picture.members.values()):
         return "no master has migrated anything yet"
     return "no partitions yet: they are arranged at the first use of data, or when asked for"

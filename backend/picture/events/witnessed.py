@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from logging import DEBUG
+
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.witnessed import events
 from quarterdeck.backend.core.witnessed.events import ASPECTS, ConnectionState, Source
 from quarterdeck.backend.picture.events.event_row import EventRow, LandmarkMark
-from quarterdeck.backend.picture.text.formatting import NameOf, counted, duration_text
+from quarterdeck.backend.picture.text.formatting import NameOf, bytes_text, counted, duration_text
 
 SOURCES: dict[Source, str] = {"logs": "its logs", "client-protocol": "what it tells its clients"}
 
@@ -43,6 +45,56 @@ def _migrated(event: events.ReplicaMigrated, name_of: NameOf) -> str:
     return f"p{event.partition}, replica {event.index}, {verb} {path} within {duration_text(event.took)} ({progress})"
 
 
+def stands_still(measured: events.MemberMeasured) -> bool:
+    """Whether the member did little else than collect garbage: that it was silent is then no sign of a cut network."""
+    return measured.collecting is not None and 2 * measured.collecting >= measured.span > 0
+
+
+def process_text(measured: events.MemberMeasured) -> str:
+    """Return what is known of its process; empty when nothing is."""
+    parts = []
+    if measured.heap_used is not None:
+        of_max = f" of {bytes_text(measured.heap_max)}" if measured.heap_max else ""
+        parts.append(f"heap {bytes_text(measured.heap_used)}{of_max}")
+    if measured.collecting is not None and measured.span:
+        still = "stood still: " if stands_still(measured) else ""
+        spent, span = duration_text(measured.collecting), duration_text(measured.span)
+        parts.append(f"{still}collected garbage for {spent} of {span}")
+    if measured.cpu_percent is not None:
+        parts.append(f"CPU {measured.cpu_percent} %")
+    if measured.open_files is not None:
+        parts.append(f"{measured.open_files} of {measured.max_files or 'an unknown number of'} files open")
+    return ", ".join(parts)
+
+
+def work_text(measured: events.MemberMeasured) -> str:
+    """Return what is known of what it does for others; empty when nothing is."""
+    counts = (
+        (measured.queued_operations, "operation queued", "operations queued"),
+        (measured.pending_invocations, "invocation pending", "invocations pending"),
+        (measured.replica_syncs, "replica to synchronize", "replicas to synchronize"),
+        (measured.clients, "client", "clients"),
+    )
+    return ", ".join(counted(count, what, several) for count, what, several in counts if count is not None)
+
+
+def migrating_text(measured: events.MemberMeasured) -> str:
+    """Return how far the migrations are that a master leads; empty when that is not known."""
+    if measured.queued_migrations is None:
+        return ""
+    waiting = f"{counted(measured.queued_migrations, 'migration')} waiting"
+    if not measured.planned_migrations or measured.completed_migrations is None:
+        return waiting
+    return f"{waiting}, {measured.completed_migrations} of {measured.planned_migrations} of the round done"
+
+
+def _measured(event: events.MemberMeasured, name_of: NameOf) -> str:
+    age = event.heartbeat_age
+    heartbeats = f"heartbeats sent {duration_text(age)} before" if age is not None else ""
+    parts = (migrating_text(event), process_text(event), work_text(event), heartbeats)
+    return "measures: " + "; ".join(filter(None, parts))
+
+
 def _name(address: Address | None, name_of: NameOf) -> str:
     return name_of(address) if address is not None else "nobody"
 
@@ -63,6 +115,15 @@ WITNESSED = (
         kind=events.ConnectionChanged,
         words=lambda event, name_of: connection_text(event),
         landmark=_gone,
+        external=True,
+    ),
+    EventRow(
+        kind=events.MemberMeasured,
+        words=_measured,
+        tone=lambda event: "warning" if stands_still(event) else "faint",
+        level=DEBUG,
+        mark=None,
+        part="measurement",
         external=True,
     ),
 )

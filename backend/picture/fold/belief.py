@@ -15,7 +15,7 @@ from quarterdeck.backend.core.cluster_profile import ClusterState
 from quarterdeck.backend.core.membership.split_brain.merge_decision import MergeDirection
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import MigrationAccepted
-from quarterdeck.backend.core.witnessed.events import Aspect, ConnectionState, Source
+from quarterdeck.backend.core.witnessed.events import Aspect, ConnectionState, MemberMeasured, Source
 from quarterdeck.backend.picture.fold.member_data import MemberData
 from quarterdeck.backend.picture.fold.migrations import MigrationsLed
 from quarterdeck.backend.picture.fold.table_belief import TableBelief
@@ -194,6 +194,10 @@ class MemberBelief:
     """Its own digest of its partition table, where a witness was told it."""
     stamp_since_us: int = 0
     """Since when `state_stamp` is what it is."""
+    metrics: MemberMeasured | None = None
+    """What its metrics say of its work and its process, where a witness heard them."""
+    metrics_us: int = 0
+    """Since when they are much the same."""
     writer: object = field(default=None, compare=False, repr=False)
     """The one picture that may change this belief; for all others that show it, it is as good as frozen."""
 

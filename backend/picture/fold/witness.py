@@ -6,7 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from quarterdeck.backend.core.partitions.events import TableChanged
-from quarterdeck.backend.core.witnessed.events import ASPECTS, ConnectionChanged, MemberWitnessed, OwnersTold
+from quarterdeck.backend.core.witnessed.events import (
+    ASPECTS,
+    ConnectionChanged,
+    MemberMeasured,
+    MemberWitnessed,
+    OwnersTold,
+)
 from quarterdeck.backend.picture.fold.belief import MemberBelief, WitnessConnection
 from quarterdeck.backend.picture.fold.partitions import on_table_changed
 
@@ -33,10 +39,16 @@ def on_connection_changed(belief: MemberBelief, event: ConnectionChanged, at: in
     belief.connection = WitnessConnection(event.state, event.reason, at)
 
 
+def on_member_measured(belief: MemberBelief, event: MemberMeasured, at: int) -> None:
+    """Keep what its metrics say."""
+    belief.metrics, belief.metrics_us = event, at
+
+
 WITNESS_FOLDS: dict[type, Callable[[MemberBelief, Any, int], None]] = {
     MemberWitnessed: on_member_witnessed,
     OwnersTold: on_owners_told,
     ConnectionChanged: on_connection_changed,
+    MemberMeasured: on_member_measured,
 }
 """What each kind of event does to the belief of the member that it is told of; called with belief, event and time."""
 

@@ -242,9 +242,19 @@ def member_rows(seen: ObservedCluster) -> Iterator[Row]:
                 "allow_faults": facts.allow_faults,
                 "read_only": facts.read_only,
                 "version": facts.version or software,
+                "metrics": _metrics(seen, belief),
             }
         missing = status.state if status.contact != "connected" else ""
         yield row | {"url": status.url, "why": status.why or missing}
+
+
+def _metrics(seen: ObservedCluster, belief: MemberBelief) -> Row | None:
+    """Return what a real member's metrics say, and for how long they are much the same; None where they are not told."""
+    if belief.metrics is None:
+        return None
+    from msgspec.structs import asdict
+
+    return {**asdict(belief.metrics), "same_for_seconds": round((seen.now_us - belief.metrics_us) / 1_000_000, 1)}
 
 
 def suspicion_rows(seen: ObservedCluster, belief: MemberBelief) -> Iterator[Row]:

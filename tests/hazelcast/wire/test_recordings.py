@@ -27,6 +27,7 @@ from quarterdeck.backend.hazelcast.wire.messages import (
     UnknownMessage,
 )
 from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
+from quarterdeck.backend.hazelcast.witness.member_metrics import member_measured, member_metrics
 from tests.hazelcast.real.real_cluster import VERSIONS
 from tests.hazelcast.real.recording import read_recording
 from tests.hazelcast.wire.replayed_member import ReplayedMember
@@ -114,6 +115,10 @@ def test_tables_migrations_state_configuration_and_metrics_are_told(version: str
     metrics = [one for message in told(version) if isinstance(message, Metrics) for one in message.sets]
     assert all(one.value_of("partitions.stateStamp") is not None for one in metrics)
     assert {one.value_of("cluster.size") for one in metrics} <= {1, 2, 3, 4}
+    measured = [found for one in metrics if (found := member_measured(None, member_metrics(one))) is not None]
+    assert len(measured) == len(metrics)
+    assert all(one.heap_used and one.heap_max and one.queued_migrations is not None for one in measured)
+    assert all(one.heartbeat_age is None or one.heartbeat_age < 2_000_000 for one in measured), "sent every second"
 
 
 @pytest.mark.parametrize("version", VERSIONS)

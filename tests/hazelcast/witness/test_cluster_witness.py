@@ -22,7 +22,13 @@ from quarterdeck.backend.core.events import (
     SettingsChanged,
 )
 from quarterdeck.backend.core.partitions.events import PartitionLost
-from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed, OwnersTold, ReplicaMigrated
+from quarterdeck.backend.core.witnessed.events import (
+    ConnectionChanged,
+    MemberMeasured,
+    MemberWitnessed,
+    OwnersTold,
+    ReplicaMigrated,
+)
 from quarterdeck.backend.hazelcast.wire.messages import (
     Authenticated,
     ClusterMetadata,
@@ -44,6 +50,9 @@ from quarterdeck.backend.hazelcast.wire.messages import (
     ViewMember,
 )
 from quarterdeck.backend.hazelcast.witness.cluster_witness import ClusterWitness, HeardEvent
+from quarterdeck.backend.picture.boards.migration_board import progress_text
+from quarterdeck.backend.picture.boards.overview.migration_lanes import queue_figure
+from quarterdeck.backend.picture.boards.process_facts import process_facts
 from quarterdeck.backend.picture.events.catalogue import part_of
 from quarterdeck.backend.picture.events.witnessed import connection_text
 from quarterdeck.backend.picture.fold.picture import Picture
@@ -492,3 +501,43 @@ def test_whatever_is_heard_each_incarnation_begins_with_who_witnesses_it_and_no_
         known = [one for one in events if isinstance(one, ListInstalled | MemberStarted)]
         assert all(one != following for one, following in pairwise(known) if isinstance(one, ListInstalled))
         assert all(one.lineage == one.members[0].uuid for one in lists)
+
+
+def of_member(at_ms: int, **values: int) -> Metrics:
+    """Metrics of the member itself; two underscores stand for a point."""
+    samples = (MetricSample(name.replace("__", "."), value) for name, value in values.items())
+    return Metrics(1, (MetricSet(at_ms, tuple(samples)),))
+
+
+def test_what_metrics_say_of_a_member_is_recorded_when_much_has_changed() -> None:
+    watched = Watched()
+    watched.answers(A, "a", view(3, (A, "a")))
+    heap, sent = "memory__usedHeap", "cluster__heartbeat__lastHeartbeat"
+    collected = {"gc__minorTime": 40, "gc__majorTime": 0}
+    (first,) = watched.says(A, "a", of_member(10_000, **{heap: 50_000, sent: 9_100}, **collected))
+    assert first == MemberMeasured(heartbeat_age=900_000, heap_used=50_000), "the rest is not told"
+    steady = {heap: 50_000, sent: 13_200, "gc__minorTime": 90, "gc__majorTime": 0}
+    assert watched.says(A, "a", of_member(15_000, **steady)) == [
+        MemberMeasured(heartbeat_age=1_800_000, heap_used=50_000, span=5_000_000, collecting=50_000)
+    ], "the time of collections is known from the second metrics on"
+    assert watched.says(A, "a", of_member(20_000, **{**steady, sent: 18_000})) == []
+    (paused,) = watched.says(A, "a", of_member(25_000, **{**steady, sent: 18_000, "gc__majorTime": 4_000}))
+    assert isinstance(paused, MemberMeasured)
+    assert (paused.heartbeat_age, paused.collecting) == (7_000_000, 4_000_000)
+    belief = watched.picture().members[A]
+    assert belief.metrics == paused
+    facts = {fact.heading: fact.text for fact in process_facts(belief, belief.metrics_us + 2_000_000)}
+    assert "stood still" in facts["process"] and "much the same for 2 s" in facts["process"]
+    assert "files" not in facts["process"], "what is not told is left out"
+    assert "work" not in facts
+
+
+def test_the_masters_metrics_say_how_many_migrations_wait() -> None:
+    watched = Watched()
+    watched.answers(A, "a", view(3, (A, "a")))
+    rounds = {"partitions__plannedMigrations": 31, "partitions__completedMigrations": 26}
+    watched.says(A, "a", of_member(10_000, partitions__migrationQueueSize=5, **rounds))
+    assert progress_text(watched.picture()) == "5 migrations waiting, 26 of 31 of the round done"
+    watched.says(A, "a", of_member(15_000, partitions__migrationQueueSize=0, **rounds))
+    assert progress_text(watched.picture()) == ""
+    assert queue_figure(watched.picture(), 0) == ("none waits, 0 done", "faint")

@@ -20,6 +20,7 @@ from quarterdeck.backend.core.partitions.events import (
 )
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import ReplicaMigrated
+from quarterdeck.backend.picture.boards.migration_board import waiting_text
 from quarterdeck.backend.picture.boards.overview.bars import bars
 from quarterdeck.backend.picture.fold.migrations import BEGUN_KEPT
 from quarterdeck.backend.picture.fold.picture import Picture
@@ -188,7 +189,8 @@ def queue_figure(picture: Picture, now_us: int) -> tuple[str, Tone]:
         ended = (
             "ends too" if picture.nobody_tells("migration-ends") is not None else f"{picture.history.done_count} done"
         )
-        return f"queue {NOT_TOLD}, {ended}", "faint"
+        waiting_now = waiting_text(picture, idle="none waits")
+        return f"{waiting_now or f'queue {NOT_TOLD}'}, {ended}", "strong" if waiting_text(picture, idle="") else "faint"
     if not running and not waiting:
         failed = picture.history.failed_count
         if failed:
