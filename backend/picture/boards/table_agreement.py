@@ -44,6 +44,14 @@ def table_digests(picture: Picture, labels: Iterator[str], now_us: int) -> dict[
     return holders
 
 
+def is_unsettled(picture: Picture, now_us: int) -> bool:
+    """Return whether members of one cluster report other owners, and it is not known yet whether that lasts."""
+    return any(
+        _is_another_table(picture, belief) and not _has_lasted(picture, belief, now_us)
+        for belief in picture.members.values()
+    )
+
+
 def same_table(picture: Picture, now_us: int) -> Iterator[Fact]:
     """Answer whether all members have the same partition table."""
     heading = "have all the same partition table"

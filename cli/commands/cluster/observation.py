@@ -97,7 +97,7 @@ def observe(
     """Open the cluster that `connection` names, and yield it as it is now.
 
     With `history` the members report all that they have recorded, else only their present state. With `tables` that includes the
-    rows of their partition tables.
+    rows of their partition tables, which are of one moment then.
 
     Raises:
         CommandFailed: It cannot be opened, or no member is reached.
@@ -113,9 +113,21 @@ def observe(
             raise unreached(cluster)
         for record in answer_of(cluster.present_state(tables=tables)):
             picture.apply(record)
+        if tables:
+            await_tables(cluster, picture)
         yield ObservedCluster(cluster, picture, cluster.connection_status(), cluster.process_facts(), cluster.now_us())
     finally:
         cluster.close()
+
+
+def await_tables(cluster: WatchedCluster, picture: Picture) -> None:
+    """Return when witnessed members report one table, or have differed for so long that they have two."""
+    from quarterdeck.backend.picture.boards.table_agreement import is_unsettled
+
+    while is_unsettled(picture, cluster.now_us()):
+        time.sleep(POLL_SECONDS)
+        for record in cluster.drain():
+            picture.apply(record)
 
 
 def settled_records(
