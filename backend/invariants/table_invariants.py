@@ -297,7 +297,8 @@ class GroupReplicas(Invariant):
 
     def _groups(self, master: IncarnationHistory) -> dict[str, str]:
         """Return the group of each member that may hold data. Zones are read here once more, so that the core is not believed."""
-        if master.settings.get("quarterdeck.partition.group.type") != "zone-aware":
-            return {member.name: member.group for member in self._tables.grouped(master)}
         members = master.view.members if master.view is not None else ()
-        return {member.uuid: member.zone or member.address for member in members if not member.lite}
+        zones = {member.uuid: member.zone or member.address for member in members if not member.lite}
+        if master.settings.get("quarterdeck.partition.group.type") == "zone-aware" and len(set(zones.values())) > 1:
+            return zones
+        return {member.name: member.group for member in self._tables.grouped(master)}

@@ -153,8 +153,8 @@ LEAVES_B: tuple[Happened, ...] = (
 NOTHING_PLANNED: Happened = (A, MigrationsPlanned((), 0, 0, "members changed", "members-changed"))
 
 
-def arranged_in(*zones: str) -> tuple[Happened, ...]:
-    """A and B hold the only partition; A, B and C stand in these zones, by which replicas are placed."""
+def arranged_in(*zones: str, backup: int = 1) -> tuple[Happened, ...]:
+    """A and another hold the only partition; A, B and C stand in these zones, by which replicas are placed."""
     a, b, c = (replace(one, zone=zone) for one, zone in zip((A, B, C), zones, strict=True))
     settings = {"quarterdeck.partition.group.type": "zone-aware"}
     return (
@@ -167,7 +167,10 @@ def arranged_in(*zones: str) -> tuple[Happened, ...]:
         installed(b, 3, a, b, c),
         admits(a, c, 3),
         installed(c, 3, a, b, c, cause="joined"),
-        *(table(one, {0: (1, (a, b))}, cause="arranged" if one is a else "published") for one in (a, b, c)),
+        *(
+            table(one, {0: (1, (a, (a, b, c)[backup]))}, cause="arranged" if one is a else "published")
+            for one in (a, b, c)
+        ),
     )
 
 
@@ -409,6 +412,7 @@ UNDISTURBED: dict[str, tuple[Happened, ...]] = {
         (C, PartitionLost(0, 6)),
     ),
     "a replica in each zone": (*arranged_in("east", "west", "west"), NOTHING_PLANNED),
+    "one zone alone, which counts as two": (*arranged_in("east", "east", "east", backup=2), NOTHING_PLANNED),
     "two replicas in one zone, until they are moved": (
         *arranged_in("east", "east", "west"),
         (A, MigrationsPlanned((PlannedMigration(0, "MOVE", B.address, C.address, 1),), 1, 1, "x")),
