@@ -109,7 +109,7 @@ class Picture:
                 self._install(belief, event, record.at)
             elif isinstance(event, PartitionLost):
                 if event.loses_data:
-                    entries = self._entries_of(event.partition)
+                    entries = self._entries_of(event.partition, belief)
                     self.losses.take(belief.lineage, event, record.at, entries, self.members.values())
             elif isinstance(event, EntriesMerged):
                 if not event.problem and event.policy != "discard":
@@ -152,16 +152,19 @@ class Picture:
         """Labels of the running members that are master in their own belief."""
         return tuple(label for label, belief in self.members.items() if belief.is_master and belief.running)
 
-    def _entries_of(self, partition: int) -> int | None:
+    def _entries_of(self, partition: int, master: MemberBelief) -> int | None:
         """Return how many entries a partition had by the last measurement of an owner.
 
-        None where members do not measure, or where none was measured and there may be some since.
+        None where members do not measure or were not heard, or where none was measured and there may be some since.
         """
         own = [belief for belief in self.members.values() if not belief.witnessed_by]
         known = [belief.data for belief in own if belief.data is not None]
         entries = max((data.partitions[partition].entries for data in known if partition in data.partitions), default=0)
         if entries:
             return entries
+        seen = {belief.address for belief in own if belief.seen_from_start}
+        if not seen.issuperset(master.ever_listed):
+            return None
         measured = known or any(
             belief.settings is not None and belief.settings.get(MEASURE_INTERVAL, "1") not in ("0", "0.0")
             for belief in own

@@ -264,6 +264,17 @@ def test_what_was_written_since_the_last_measurement_may_be_lost() -> None:
     assert judged(cluster).sentence.startswith("DATA LOST · 1 partition, 3 s ago")
 
 
+def test_members_that_were_never_heard_may_have_held_entries() -> None:
+    cluster = FakeCluster(CITIES[:3])
+    cluster.happen("athens", MemberStarted(cluster.address("athens"), False, (), settings={}))
+    cluster.install("athens", 3, CITIES[:3])
+    cluster.install("athens", 4, CITIES[:1])
+    lose(cluster, 3)
+    assert judged(cluster).sentence.startswith(
+        "DATA LOST · 1 partition, 3 s ago after 10.0.0.2:5701, 10.0.0.3:5701 went"
+    )
+
+
 def test_zones_limit_how_many_copies_there_should_be() -> None:
     cluster = FakeCluster(CITIES[:2])
     settings = {"quarterdeck.partition.group.type": "host-aware"}
