@@ -33,17 +33,26 @@ def style_sheets_parsed_once() -> Iterator[None]:
         yield
 
 
+DRAW = Screen._compositor_refresh
+
+
+@pytest.fixture
+def drawn_at_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let screens be drawn as for people: for tests of when something is drawn, and how often."""
+    monkeypatch.setattr(Screen, "_compositor_refresh", DRAW)
+
+
 @pytest.fixture(scope="package", autouse=True)
 def screens_drawn_when_a_pilot_pauses() -> Iterator[None]:
     """Let a screen that has no terminal be drawn whenever a pilot pauses, and not at each step between two pauses.
 
     Every state at which a test looks is drawn, so a widget that cannot paint it fails the test. Drawing was half of the CPU.
     """
-    draw, pause = Screen._compositor_refresh, Pilot.pause
+    pause = Pilot.pause
 
     def note(screen: Screen[object]) -> None:
         if screen is not screen.app.screen or not screen.app.is_headless:
-            draw(screen)
+            DRAW(screen)
             return
         screen._dirty_widgets.clear()  # what of them is to be drawn is known to the compositor
         screen.app._update_mouse_over(screen)
@@ -51,7 +60,7 @@ def screens_drawn_when_a_pilot_pauses() -> Iterator[None]:
     async def pause_and_draw(controller: Pilot[object], delay: float | None = None) -> None:
         await pause(controller, delay)
         with controller.app._context():
-            draw(controller.app.screen)
+            DRAW(controller.app.screen)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Screen, "_compositor_refresh", note)

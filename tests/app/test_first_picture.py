@@ -16,6 +16,8 @@ from quarterdeck.backend.core.events import Record
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.screen_text import settle, until
 
+pytestmark = pytest.mark.usefixtures("drawn_at_every_step")
+
 FIVE = ("athens", "byzantium", "cyrene", "delphi", "euphesus")
 
 
