@@ -422,6 +422,13 @@ UNDISTURBED: dict[str, tuple[Happened, ...]] = {
         *((A, ClusterStateChanged(state, "as ordered")) for state in ("FROZEN", "ACTIVE")),
         started("m1"),
     ),
+    "a crash after the only other holder has left": (
+        *WRITTEN,
+        *LEAVES_B,
+        killed(A),
+        (C, PartitionLost(0, 6)),
+        *done(C, 1, "get", None),
+    ),
     "a leaver that did not wait": (
         *WRITTEN,
         (A, DrainStarted(B.address)),

@@ -110,9 +110,13 @@ class HolderLosses:
         for partition, row in self._tables.newest.items():
             if uuid in row.holders:
                 self.at_risk[partition] = self.clock
-                if is_let_go:
-                    continue
                 lost = self.lost[partition]
+                if is_let_go:
+                    # No other member had to have what it had, so there may be a replica less from now on, but one at least.
+                    others = sum(other is not None and not self._tables.is_gone(other) for other in row.holders)
+                    left = min(self.replicas.get(partition, 1), len(lost) + others)
+                    self.replicas[partition] = max(len(lost) + 1, left)
+                    continue
                 lost.add(uuid)
                 if len(lost) >= self.replicas.get(partition, 1):
                     self.excused[partition].append(self.clock)

@@ -222,11 +222,13 @@ class UndividedClusters:
 
     def _join(self, uuid: str, event: ListInstalled) -> None:
         """Add a newcomer to the side whose list it installs first."""
-        of_others = {id(side): side for member in event.members if (side := self._sides.get(member.uuid)) is not None}
+        listed = {member.uuid for member in event.members}
+        of_others = {id(side): side for one in listed if (side := self._sides.get(one)) is not None}
         if len(of_others) == 1:
             (side,) = of_others.values()
-            side.members.add(uuid)
-            self._sides[uuid] = side
+            if all(self._lists(one, event.lineage, set()) for one in side.members) and side.members <= listed:
+                side.members.add(uuid)
+                self._sides[uuid] = side
 
     def _look_for_side(self, uuid: str) -> None:
         """Begin a stretch if the members on this member's list are one cluster by now."""
