@@ -76,6 +76,18 @@ class ConnectionChanged(Struct, frozen=True, tag_field="kind", tag="connection-c
     reason: str = ""
 
 
+class LinkMeasured(Struct, frozen=True):
+    """The connections of a member to another one, as it writes to them. Whether the other one receives it is not told."""
+
+    address: Address
+    connections: int
+    """0 where there had been some, while the other one stayed on the list."""
+    idle: int | None = None
+    """How long nothing was written to any of them, in microseconds."""
+    queued: int | None = None
+    """How many packets wait to be written."""
+
+
 class MemberMeasured(Struct, frozen=True, tag_field="kind", tag="member-measured"):
     """What the metrics of a member say of its work and its process; null is not told. Recorded when much of it has changed.
 
@@ -116,6 +128,8 @@ class MemberMeasured(Struct, frozen=True, tag_field="kind", tag="member-measured
     """Groups of its CP subsystem."""
     cp_missing: int | None = None
     """CP members that are not there."""
+    strained_links: tuple[LinkMeasured, ...] | None = None
+    """Connections to other members that are gone, to which nothing was written for 6 s or more, or where packets pile up."""
 
 
 WitnessEvent = MemberWitnessed | OwnersTold | ReplicaMigrated | ConnectionChanged | MemberMeasured

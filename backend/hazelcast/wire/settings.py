@@ -12,7 +12,7 @@ SECOND_US = 1_000_000
 WATCHED_METRICS = frozenset(
     (
         "partitions", "cluster", "cluster.clock", "cluster.heartbeat", "memory", "runtime", "os", "gc", "map",
-        "operation", "operation.invocations", "client.endpoint", "raft", "raft.metadata",
+        "operation", "operation.invocations", "client.endpoint", "raft", "raft.metadata", "tcp.connection.out", "tcp.connection",
     )
 )  # fmt: skip
 """The prefixes of the metrics that are decoded."""

@@ -14,7 +14,6 @@ from quarterdeck.backend.hazelcast.wire import messages
 from quarterdeck.backend.hazelcast.wire.member_configuration import ReportedConfiguration, read_configuration
 from quarterdeck.backend.hazelcast.wire.messages import ConnectionReport, Heard, Observation, Topic, TopicRefused
 from quarterdeck.backend.hazelcast.witness.map_metrics import map_metrics
-from quarterdeck.backend.hazelcast.witness.member_metrics import member_metrics
 from quarterdeck.backend.hazelcast.witness.member_witness import MemberWitness, WitnessedEvent
 
 ONLY_LOGGED_ASPECTS: tuple[Aspect, ...] = ("suspicions", "claims", "merge-verdicts")
@@ -150,7 +149,6 @@ class ClusterWitness:
                 maps = map_metrics(sets[-1])
                 if maps is not None:
                     yield from member.apply(lambda incarnation: incarnation.maps_reported(maps))
-                whole = member_metrics(sets[-1])
-                yield from member.apply(lambda incarnation: incarnation.metrics_reported(whole))
+                yield from member.apply(lambda incarnation: incarnation.metrics_reported(sets[-1]))
             case _:
                 pass

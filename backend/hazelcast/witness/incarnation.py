@@ -21,12 +21,14 @@ from quarterdeck.backend.core.witnessed.events import (
     Source,
 )
 from quarterdeck.backend.hazelcast.wire.member_configuration import ReportedConfiguration
-from quarterdeck.backend.hazelcast.wire.messages import PartitionsView, ReplicaMigrationEvent
+from quarterdeck.backend.hazelcast.wire.messages import MetricSet, PartitionsView, ReplicaMigrationEvent
+from quarterdeck.backend.hazelcast.witness.link_metrics import link_metrics, strained
 from quarterdeck.backend.hazelcast.witness.map_metrics import MapMetrics, data_measured
 from quarterdeck.backend.hazelcast.witness.member_metrics import (
     MemberMetrics,
     differs_much,
     member_measured,
+    member_metrics,
 )
 
 OWNERS_INTERVAL_US = 250_000
@@ -73,6 +75,8 @@ class WitnessedIncarnation:
         self._state_stamp: int | None = None
         self._map_metrics: MapMetrics | None = None
         self._metrics: MemberMetrics | None = None
+        self._linked: set[Address] = set()
+        """The members to which it has had connections."""
         self._measured: MemberMeasured | None = None
         """What was last recorded of its metrics."""
         self._recorded: OwnersTold | None = None
@@ -197,10 +201,14 @@ class WitnessedIncarnation:
         if measured is not None:
             yield measured
 
-    def metrics_reported(self, metrics: MemberMetrics) -> Iterator[events.Event]:
-        """Apply what its metrics say of its work and its process."""
-        before, self._metrics = self._metrics, metrics
-        measured = member_measured(before, metrics)
+    def metrics_reported(self, reported: MetricSet) -> Iterator[events.Event]:
+        """Apply what its metrics say of its work, its process and its connections."""
+        before, self._metrics = self._metrics, member_metrics(reported)
+        others = [member.address for member in self.members if member.address != self.address]
+        links = link_metrics(reported, self.address, others)
+        strained_links = strained(self._linked, links, others) if links or self._linked else None
+        self._linked |= links.keys()
+        measured = member_measured(before, self._metrics, strained_links)
         if measured is not None and differs_much(self._measured, measured):
             self._measured = measured
             yield measured

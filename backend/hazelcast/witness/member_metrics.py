@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from quarterdeck.backend.core.witnessed.events import MemberMeasured
+from quarterdeck.backend.core.witnessed.events import LinkMeasured, MemberMeasured
 from quarterdeck.backend.hazelcast.wire.messages import MetricSet, MetricValue
 
 MILLISECOND_US = 1_000
@@ -48,7 +48,9 @@ def member_metrics(metrics: MetricSet) -> MemberMetrics:
     )
 
 
-def member_measured(before: MemberMetrics | None, now: MemberMetrics) -> MemberMeasured | None:
+def member_measured(
+    before: MemberMetrics | None, now: MemberMetrics, strained_links: tuple[LinkMeasured, ...] | None = None
+) -> MemberMeasured | None:
     """Return what the metrics say; None if they say nothing of the member."""
     span_ms = max(now.at_ms - before.at_ms, 0) if before is not None else 0
     collected, earlier = now.collected_ms, before.collected_ms if before is not None else None
@@ -72,6 +74,7 @@ def member_measured(before: MemberMetrics | None, now: MemberMetrics) -> MemberM
         clients=now.whole("client.endpoint.count"),
         cp_groups=now.whole("raft.metadata.groups"),
         cp_missing=now.whole("raft.missingMembers"),
+        strained_links=strained_links,
     )
     return measured if measured != MemberMeasured(span=measured.span) else None
 
@@ -97,6 +100,9 @@ def _coarse(one: MemberMeasured) -> tuple[object, ...]:
         _steps(one.cpu_percent, CPU_STEP),
         _late(one.heartbeat_age, HEARTBEATS_IN_TIME_US),
         _late(one.collecting, COLLECTIONS_NOTED_US),
+        one.strained_links is None,
+        tuple((link.address, link.connections > 0, _size(_late(link.idle, HEARTBEATS_IN_TIME_US)), _size(link.queued))
+              for link in one.strained_links or ()),
         *(_size(queue) for queue in (one.replica_syncs, one.queued_operations, one.pending_invocations, one.open_files)),
     )  # fmt: skip
 

@@ -62,7 +62,7 @@ def member_detail(
         *data_facts(picture, belief, now_us),
         *process_facts(belief, now_us),
         *join_list_facts(picture, belief, now_us),
-        *link_facts(picture, belief),
+        *link_facts(picture, belief, now_us),
         *(recent_facts(picture, recent, label) if recent is not None else ()),
         *(_list_text(belief, legacy) if listing else ()),
     ]

@@ -8,7 +8,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.witnessed import events
 from quarterdeck.backend.core.witnessed.events import ASPECTS, ConnectionState, Source
 from quarterdeck.backend.picture.events.event_row import EventRow, LandmarkMark
-from quarterdeck.backend.picture.text.formatting import NameOf, bytes_text, counted, duration_text
+from quarterdeck.backend.picture.text.formatting import NameOf, bytes_text, counted, duration_text, names_text
 
 SOURCES: dict[Source, str] = {"logs": "its logs", "client-protocol": "what it tells its clients"}
 
@@ -91,7 +91,10 @@ def migrating_text(measured: events.MemberMeasured) -> str:
 def _measured(event: events.MemberMeasured, name_of: NameOf) -> str:
     age = event.heartbeat_age
     heartbeats = f"heartbeats sent {duration_text(age)} before" if age is not None else ""
-    parts = (migrating_text(event), process_text(event), work_text(event), heartbeats)
+    links = f"strained links to {names_text((one.address for one in event.strained_links or ()), name_of)}"
+    parts = (
+        migrating_text(event), process_text(event), work_text(event), heartbeats, links if event.strained_links else "",
+    )  # fmt: skip
     return "measures: " + "; ".join(filter(None, parts))
 
 

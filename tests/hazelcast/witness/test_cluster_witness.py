@@ -50,6 +50,7 @@ from quarterdeck.backend.hazelcast.wire.messages import (
     ViewMember,
 )
 from quarterdeck.backend.hazelcast.witness.cluster_witness import ClusterWitness, HeardEvent
+from quarterdeck.backend.picture.boards.member_links import link_facts
 from quarterdeck.backend.picture.boards.migration_board import progress_text
 from quarterdeck.backend.picture.boards.overview.migration_lanes import queue_figure
 from quarterdeck.backend.picture.boards.process_facts import process_facts
@@ -541,3 +542,18 @@ def test_the_masters_metrics_say_how_many_migrations_wait() -> None:
     watched.says(A, "a", of_member(15_000, partitions__migrationQueueSize=0, **rounds))
     assert progress_text(watched.picture()) == ""
     assert queue_figure(watched.picture(), 0) == ("none waits, 0 done", "faint")
+
+
+def test_the_detail_of_a_member_says_to_whom_it_does_not_write() -> None:
+    watched = Watched()
+    watched.answers(A, "a", view(3, (A, "a"), (B, "b")))
+    assert "not told" in str(list(link_facts(watched.picture(), watched.picture().members[A], 0)))
+
+    def idle(at_ms: int, idle_ms: int) -> Metrics:
+        which = ("pipelineId", "/10.0.0.1:5701->/10.0.0.2:5701")
+        return Metrics(1, (MetricSet(at_ms, (MetricSample("tcp.connection.out.idleTimeMillis", idle_ms, 1, which),)),))
+
+    watched.says(A, "a", idle(10_000, 40))
+    assert "it writes to every member" in str(list(link_facts(watched.picture(), watched.picture().members[A], 0)))
+    watched.says(A, "a", idle(25_000, 15_040))
+    assert "nothing written for 15 s" in str(list(link_facts(watched.picture(), watched.picture().members[A], 0)))

@@ -103,7 +103,10 @@ SAMPLES: list[Event] = [
     witnessed.MemberWitnessed(("logs",), ("suspicions", "claims")),
     witnessed.OwnersTold((Holder(A, "u"),), (0, -1), "a61bc9", 17),
     witnessed.ReplicaMigrated(3, 1, None, B, True, 12_000, 54, 31),
-    witnessed.MemberMeasured(3, 31, 28, 0, 900_000, 38_000_000, 129_000_000, 5_000_000, 40_000, 12, 60, 1_024, 0, 1, 1),
+    witnessed.MemberMeasured(
+        3, 31, 28, 0, 900_000, heap_used=38_000_000, heap_max=129_000_000, open_files=60, clients=1
+    ),
+    witnessed.MemberMeasured(cp_missing=1, strained_links=(witnessed.LinkMeasured(B, 0),)),
     witnessed.MemberMeasured(heap_used=38_000_000, span=5_000_000, collecting=4_200_000),
     witnessed.ConnectionChanged("merging", "it merges, for its process goes on"),
 ]
