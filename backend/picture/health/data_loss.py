@@ -33,6 +33,8 @@ class DataLoss:
     """The labels of members that were removed shortly before."""
     elsewhere: tuple[str, ...]
     """Those of them that run under another master: their replicas are there."""
+    returned: tuple[str, ...] = ()
+    """Those of them that merged back and of which it is not told whether their entries came with them."""
 
     @property
     def what(self) -> str:
@@ -51,7 +53,7 @@ class DataLoss:
     @property
     def certain(self) -> bool:
         """Whether entries are gone as far as is known: they may have been none, or be on the other side of a split."""
-        return self.entries != 0 and not self.elsewhere
+        return self.entries != 0 and not self.elsewhere and not self.returned
 
     @property
     def outlook(self) -> str:
@@ -63,6 +65,9 @@ class DataLoss:
                 f"they may be at {one_line(listed(self.elsewhere, MEMBERS_NAMED))}, under another master; "
                 f"reported until all that went have merged their entries"
             )
+        if self.returned:
+            back = one_line(listed(self.returned, MEMBERS_NAMED))
+            return f"{back} merged back; whether the entries came with that is not told: count them"
         return f"what they held is gone; reported as long as the cluster of {one_line(self.side)} exists"
 
     def text(self, now_us: int) -> str:
@@ -91,6 +96,11 @@ def data_losses(picture: Picture, now_us: int) -> tuple[DataLoss, ...]:
         running = {
             belief.uuid for belief in picture.members.values() if belief.running and belief.lineage != side.lineage
         }
+        merged = {
+            belief.merged_from
+            for belief in picture.members.values()
+            if belief.witnessed_by and belief.merged_from and belief.lineage == side.lineage
+        }
         found.append(
             DataLoss(
                 side.side,
@@ -101,6 +111,7 @@ def data_losses(picture: Picture, now_us: int) -> tuple[DataLoss, ...]:
                 side.since_us,
                 _labels(picture, side, side.because_of),
                 _labels(picture, side, [member for member in side.because_of if member.uuid in running]),
+                _labels(picture, side, [member for member in side.because_of if member.uuid in merged]),
             )
         )
     return tuple(found)

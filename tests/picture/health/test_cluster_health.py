@@ -355,3 +355,20 @@ def test_two_of_five_killed_at_once_lose_what_the_metrics_count_less() -> None:
     )
     cluster.happen("athens", of_maps(orders=9_000), after_us=30 * SECOND)
     assert judged(cluster, picture).losses[0].entries == 1_785, "what is written afterwards makes nothing good"
+
+
+def test_real_members_that_merged_back_may_have_brought_their_entries() -> None:
+    cluster = witnessed("athens", "byzantium")
+    cluster.install("athens", 3, ["athens"])
+    cluster.happen("athens", PartitionLost(3, 1, True))
+    picture = Picture()
+    assert judged(cluster, picture).losses[0].certain
+    cluster.happen("byzantium", MemberStarted(cluster.address("byzantium"), False, (), "byzantium-life-1"), life=2)
+    cluster.happen("byzantium", MemberWitnessed(("client-protocol",), ("owners", "losses")), life=2)
+    both = (cluster.member("athens"), cluster.member("byzantium", 2))
+    for label, life in (("athens", 1), ("byzantium", 2)):
+        installed = ListInstalled(4, "L1", cluster.address("athens"), both, cluster.address("athens"), "unknown", "")
+        cluster.happen(label, installed, life=life)
+    health = judged(cluster, picture)
+    assert not health.losses[0].certain and health.condition == "healthy"
+    assert health.losses[0].outlook.startswith("byzantium merged back; whether the entries came with that is not told")
