@@ -28,6 +28,8 @@ BAD_INPUT_STATUSES = (HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARG
 POLL_SECONDS = 0.02
 MERGE_SECONDS = 0.2
 """How long records of several members are held back, so that they come in order."""
+METRICS_SECONDS = 2.0
+"""How long metrics of real members are waited for. They are asked for when a connection stands."""
 
 
 @dataclass(frozen=True)
@@ -92,12 +94,17 @@ class ObservedCluster:
 
 @contextmanager
 def observe(
-    connection: ConnectionTarget, *, history: bool = False, tables: bool = False, write: bool = False
+    connection: ConnectionTarget,
+    *,
+    history: bool = False,
+    tables: bool = False,
+    metrics: bool = False,
+    write: bool = False,
 ) -> Iterator[ObservedCluster]:
     """Open the cluster that `connection` names, and yield it as it is now.
 
     With `history` the members report all that they have recorded, else only their present state. With `tables` that includes the
-    rows of their partition tables, which are of one moment then.
+    rows of their partition tables, which are of one moment then. With `metrics` those of real members are waited for, a little.
 
     Raises:
         CommandFailed: It cannot be opened, or no member is reached.
@@ -115,6 +122,8 @@ def observe(
             picture.apply(record)
         if tables:
             await_tables(cluster, picture)
+        if metrics:
+            await_metrics(cluster, picture)
         yield ObservedCluster(cluster, picture, cluster.connection_status(), cluster.process_facts(), cluster.now_us())
     finally:
         cluster.close()
@@ -125,6 +134,18 @@ def await_tables(cluster: WatchedCluster, picture: Picture) -> None:
     from quarterdeck.backend.picture.boards.table_agreement import is_unsettled
 
     while is_unsettled(picture, cluster.now_us()):
+        time.sleep(POLL_SECONDS)
+        for record in cluster.drain():
+            picture.apply(record)
+
+
+def await_metrics(cluster: WatchedCluster, picture: Picture) -> None:
+    """Return when all witnessed members that answer have reported metrics, or do not within `METRICS_SECONDS`."""
+    latest = time.monotonic() + METRICS_SECONDS
+    while time.monotonic() < latest and any(
+        "client-protocol" in one.witnessed_by and one.running and one.metrics is None
+        for one in picture.members.values()
+    ):
         time.sleep(POLL_SECONDS)
         for record in cluster.drain():
             picture.apply(record)

@@ -73,7 +73,7 @@ def status(
 @with_connection
 def members(connection: ConnectionTarget, output: FormatOption = Format.TABLE) -> None:
     """Print a row for every member: what it believes, or why it is not reached."""
-    with observe(connection) as seen:
+    with observe(connection, metrics=output is not Format.TABLE) as seen:
         write_rows(member_rows(seen), MEMBER_COLUMNS, output)
 
 

@@ -42,7 +42,11 @@ def test_questions_are_answered_as_by_members_of_ours(capsys: pytest.CaptureFixt
         assert sorted(status["tables"][0]["held_by"]) == sorted((a, b))
         assert {row["member"]: row["list_version"] for row in told(capsys, members, "lists")} == {a: 1, b: 1}
         assert {row["cluster_state"] for row in told(capsys, members, "state")} == {"ACTIVE"}
-        assert {row["node_state"] for row in told(capsys, members, "members")} == {None}
+        members.members[0].metrics["memory.usedHeap"] = 38_000_000
+        rows = told(capsys, members, "members")
+        assert {row["node_state"] for row in rows} == {None}
+        heaps = {row["member"]: row["metrics"]["heap_used"] for row in rows}
+        assert heaps == {a: 38_000_000, b: None}, "what is not told is no 0"
         table = told(capsys, members, "table", "--to", "1")
         assert [(row["version"], row["replicas"]) for row in table] == [(None, [a]), (None, [b])]
         assert told(capsys, members, "why-not-merging")[0]["obstacles"] is None
