@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import ListInstalled, MasterChanged, Record
-from quarterdeck.backend.core.partitions.events import MigrationsPlanned, TableChanged, TableRecovered
+from quarterdeck.backend.core.partitions.events import DrainStarted, MigrationsPlanned, TableChanged, TableRecovered
 from quarterdeck.backend.core.partitions.migration.migration import FAILURE_INCREMENT, SUCCESS_INCREMENT
 from quarterdeck.backend.invariants.incarnations import IncarnationHistory
 from quarterdeck.backend.invariants.invariant import Invariant, Rule, Violation
@@ -268,15 +268,25 @@ class LatestTable(Invariant):
 
 
 class GroupReplicas(Invariant):
-    """When a master has nothing left to migrate, no group (such as a zone) has two replicas of a partition."""
+    """When a master has nothing left to migrate, no group (such as a zone) has two replicas of a partition.
+
+    What members that leave have still does not count: nothing is planned for them.
+    """
 
     name = "groups"
 
     def __init__(self, tables: PartitionTables) -> None:
         self._tables = tables
+        self._leaving: set[str] = set()
 
     def rules(self) -> Mapping[type, Rule]:
-        return {MigrationsPlanned: self._plan}
+        return {MigrationsPlanned: self._plan, DrainStarted: self._drain}
+
+    def _drain(self, record: Record, event: DrainStarted) -> None:
+        view = self._tables.incarnations.of(record).view
+        self._leaving.update(
+            member.uuid for member in (view.members if view is not None else ()) if member.address == event.address
+        )
 
     def _plan(self, record: Record, event: MigrationsPlanned) -> Violation | None:
         table = self._tables.by_incarnation.get(record.uuid)
@@ -287,7 +297,8 @@ class GroupReplicas(Invariant):
         if len(set(groups.values())) == len(groups):
             return None
         for partition, row in table.rows.items():
-            of_holders = Counter(groups.get(holder, holder) for holder in row.holders if holder is not None)
+            staying = (one for one in row.holders if one is not None and one not in self._leaving)
+            of_holders = Counter(groups.get(holder, holder) for holder in staying)
             group, count = of_holders.most_common(1)[0] if of_holders else ("", 0)
             if count > 1:
                 names = self._tables.names(row.holders)

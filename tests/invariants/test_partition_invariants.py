@@ -412,6 +412,11 @@ UNDISTURBED: dict[str, tuple[Happened, ...]] = {
         (C, PartitionLost(0, 6)),
     ),
     "a replica in each zone": (*arranged_in("east", "west", "west"), NOTHING_PLANNED),
+    "a leaver in the zone of another replica": (
+        *arranged_in("east", "east", "west"),
+        (A, DrainStarted(B.address)),
+        NOTHING_PLANNED,
+    ),
     "one zone alone, which counts as two": (*arranged_in("east", "east", "east", backup=2), NOTHING_PLANNED),
     "two replicas in one zone, until they are moved": (
         *arranged_in("east", "east", "west"),
