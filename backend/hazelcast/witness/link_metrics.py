@@ -6,7 +6,7 @@ to the member with that address, or else to the only one that is listed at that 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from quarterdeck.backend.core.address import Address, BadAddress, host_of, make_address, parse_port
@@ -21,15 +21,16 @@ IN_TIME_US = 6_000_000
 SMALL_QUEUE = 16
 
 
-def link_metrics(metrics: MetricSet, own: Address, others: Sequence[Address]) -> dict[Address, LinkMeasured]:
+def link_metrics(metrics: MetricSet, own: Address, others: Iterable[Address]) -> dict[Address, LinkMeasured]:
     """Return the connections to each of the others that has some; of several the least idle counts, and all packets."""
+    listed = frozenset(others)
     at_host: dict[str, Address | None] = {host_of(own): None}
-    for other in others:
+    for other in listed:
         at_host[host_of(other)] = None if host_of(other) in at_host else other
     found: dict[Address, LinkMeasured] = {}
     for name, pipeline, value in _connections(metrics):
         remote = _remote_end(pipeline)
-        member = remote if remote in others else at_host.get(host_of(remote)) if remote else None
+        member = remote if remote in listed else at_host.get(host_of(remote)) if remote else None
         if member is None:
             continue
         link = found.get(member) or LinkMeasured(member, 0)
