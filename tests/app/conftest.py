@@ -42,7 +42,7 @@ def drawn_at_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Screen, "_compositor_refresh", DRAW)
 
 
-@pytest.fixture(scope="package", autouse=True)
+@pytest.fixture(autouse=True)
 def screens_drawn_when_a_pilot_pauses() -> Iterator[None]:
     """Let a screen that has no terminal be drawn whenever a pilot pauses, and not at each step between two pauses.
 
@@ -89,7 +89,7 @@ SOON_SECONDS = 1 / 50
 """A timer that is due so soon belongs to what a key has begun, such as painting the screen."""
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(autouse=True)
 def pauses_end_when_the_loop_is_idle() -> Iterator[None]:
     """Let a pilot's pause end when nothing is ready to run, and not when this process has used little CPU for a while.
 
