@@ -9,12 +9,15 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from quarterdeck.backend.core.address import Address
+
 LIST = re.compile(
     r"(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) .*Members \{size:\d+, ver:(?P<version>\d+)\} \[\n(?P<rows>.*?)\n\]",
     re.DOTALL,
 )
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 OWN = re.compile(UUID.pattern + r"(?= this)")
+PLACE = re.compile(r"Member \[([\d.]+)\](:\d+)")
 
 LOG_FORMAT = "-Djava.util.logging.SimpleFormatter.format=%1$tF %1$tT,%1$tL %4$s [%3$s] %5$s%6$s%n"
 """One line for each message, with milliseconds."""
@@ -27,14 +30,16 @@ class LoggedList(Struct, frozen=True):
     member_uuid: str
     version: int
     uuids: tuple[str, ...]
+    addresses: tuple[Address, ...]
 
 
 def lists_in(log: Path) -> list[LoggedList]:
     """All lists in a log, in order."""
-    return list(_lists(log.read_text()))
+    return list(lists_of(log.read_text()))
 
 
-def _lists(text: str) -> Iterator[LoggedList]:
+def lists_of(text: str) -> Iterator[LoggedList]:
+    """Yield all lists in the text of a log, in order."""
     entries = re.split(r"(?m)^(?=\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} )", text)
     for entry in entries:
         found = LIST.match(entry)
@@ -42,4 +47,5 @@ def _lists(text: str) -> Iterator[LoggedList]:
         if found is not None and own is not None:
             at = datetime.strptime(found["at"], "%Y-%m-%d %H:%M:%S,%f").replace(tzinfo=UTC)
             uuids = tuple(UUID.findall(found["rows"]))
-            yield LoggedList(round(at.timestamp() * 1_000_000), own[0], int(found["version"]), uuids)
+            addresses = tuple(Address(host + port) for host, port in PLACE.findall(found["rows"]))
+            yield LoggedList(round(at.timestamp() * 1_000_000), own[0], int(found["version"]), uuids, addresses)

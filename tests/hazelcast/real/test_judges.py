@@ -1,0 +1,74 @@
+"""What is true by the logs of members and by what was done to them, and what is judged by it."""
+
+from __future__ import annotations
+
+import pytest
+
+from quarterdeck.backend.core.address import Address
+from tests.hazelcast.real.judges import Kind, Statement, Verdict, judge, table
+from tests.hazelcast.real.member_logs import LoggedList, lists_of
+from tests.hazelcast.real.truth import DoneStep, Truth
+
+ONE, TWO = (Address(f"10.77.0.{it}:5701") for it in (1, 2))
+UUIDS = {it: f"00000000-0000-4000-8000-00000000000{number}" for number, it in enumerate((ONE, TWO), start=1)}
+SECOND = 1_000_000
+
+
+def logged(own: Address, version: int, second: int, *members: Address) -> LoggedList:
+    rows = "\n".join(
+        f"\tMember [{it.split(':')[0]}]:5701 - {UUIDS[it]}{' this' if it == own else ''}" for it in members
+    )
+    head = f"2026-11-21 12:15:{second:02d},000 INFO [ClusterService] [{own}] \n\nMembers "
+    (found,) = lists_of(f"{head}{{size:{len(members)}, ver:{version}}} [\n{rows}\n]\n".replace("] \n\n", "] "))
+    return found
+
+
+BEGAN = logged(ONE, 1, 0, ONE).at_us
+BOTH = (ONE, TWO)
+SPLIT = Truth(
+    {
+        ONE: [logged(ONE, 2, 1, *BOTH), logged(ONE, 3, 20, ONE)],
+        TWO: [logged(TWO, 2, 1, *BOTH), logged(TWO, 3, 20, TWO)],
+    },
+    [
+        DoneStep(BEGAN, "start", BOTH),
+        DoneStep(BEGAN + 14 * SECOND, "cut", (ONE,)),
+        DoneStep(BEGAN + 40 * SECOND, "heal"),
+    ],
+)
+KILLED = Truth(
+    {ONE: [logged(ONE, 2, 1, *BOTH)]}, [DoneStep(BEGAN, "start", BOTH), DoneStep(BEGAN + 9 * SECOND, "kill", (TWO,))]
+)
+
+
+@pytest.mark.parametrize(
+    ("truth", "second", "kind", "about", "value", "verdict"),
+    [
+        (SPLIT, 10, "whole", (), True, "true"),
+        (SPLIT, 30, "whole", (), True, "false"),
+        (SPLIT, 22, "whole", (), True, "true"),
+        (SPLIT, 30, "whole", (), None, "not told"),
+        (SPLIT, 30, "one cluster", (), True, "false"),
+        (SPLIT, 30, "one cluster", (), False, "true"),
+        (SPLIT, 30, "links up", BOTH, True, "false"),
+        (SPLIT, 45, "links up", BOTH, True, "true"),
+        (SPLIT, 30, "list", (ONE,), (UUIDS[ONE],), "true"),
+        (SPLIT, 30, "list", (ONE,), tuple(UUIDS.values()), "false"),
+        (SPLIT, 30, "gone", (TWO,), True, "false"),
+        (KILLED, 15, "gone", (TWO,), True, "true"),
+        (KILLED, 15, "frozen", (TWO,), True, "false"),
+        (KILLED, 15, "entries lost", (), 5, "false"),
+        (KILLED, 15, "entries lost", (), False, "true"),
+    ],
+)
+def test_a_statement_is_judged_by_what_was_so_in_the_last_seconds(
+    truth: Truth, second: int, kind: Kind, about: tuple[Address, ...], value: object, verdict: Verdict
+) -> None:
+    assert judge(Statement(BEGAN + second * SECOND, kind, about, value), truth) == verdict
+
+
+def test_the_table_counts_each_kind() -> None:
+    said = Statement(BEGAN, "whole", (), True)
+    assert table([(said, "true"), (said, "false"), (said, "not told"), (said, "true")])[1:] == [
+        "whole                 4      2        1     1"
+    ]
