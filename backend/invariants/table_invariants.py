@@ -294,7 +294,9 @@ class GroupReplicas(Invariant):
         if event.planned or table is None or (migrations is not None and migrations.running):
             return None
         groups = self._groups(self._tables.incarnations.of(record))
-        if len(set(groups.values())) == len(groups):
+        if len(set(groups.values())) == len(groups) or self._tables.division:
+            return None
+        if any(word != "other-table" for word, _ in self._tables.unsafety()):
             return None
         for partition, row in table.rows.items():
             staying = (one for one in row.holders if one is not None and one not in self._leaving)
@@ -312,4 +314,6 @@ class GroupReplicas(Invariant):
         zones = {member.uuid: member.zone or member.address for member in members if not member.lite}
         if master.settings.get("quarterdeck.partition.group.type") == "zone-aware" and len(set(zones.values())) > 1:
             return zones
-        return {member.name: member.group for member in self._tables.grouped(master)}
+        groups = {member.name: member.group for member in self._tables.grouped(master)}
+        # One group alone counts as two halves, which are others when the members change.
+        return {} if any(group.endswith(" of 2)") for group in groups.values()) else groups

@@ -230,7 +230,9 @@ class KeyHistory:
             return None
         if not states:
             return next(self._contradictions(piece, before, latest), None)
-        register.states = states
+        # After a division a merge may put in what is not there at any time.
+        is_filled = register.stretch.began > 0 and any(state.value is None for state in states)
+        register.states = UNKNOWN if is_filled else states
         if {state.done for state in states}.isdisjoint(state.done for state in before):
             self._forget(unseen)  # what was found may have been written before and after them
             unseen = []
