@@ -261,7 +261,7 @@ class Picture:
             still_there = {
                 member.address
                 for member in event.members
-                if lives_before.get(member.address, member.uuid) == member.uuid
+                if lives_before.get(member.address, "" if lives_before else member.uuid) == member.uuid
             }
             belief.suspicions = {who: why for who, why in belief.suspicions.items() if who in still_there}
             belief.silences = {who: since for who, since in belief.silences.items() if who in still_there}

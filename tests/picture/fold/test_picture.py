@@ -58,6 +58,15 @@ def test_a_new_list_voids_suspicions_of_those_not_on_it_and_of_former_lives() ->
     assert not fold(cluster, picture).members["n1"].suspicions
 
 
+def test_a_suspicion_that_is_heard_after_the_removal_is_not_one_of_the_newcomer() -> None:
+    """A list comes over the wire before the log of the same member says whom it suspected."""
+    cluster, picture = formed()
+    cluster.install("n1", 4, ["n1", "n2"])
+    cluster.suspect("n1", "n3")
+    cluster.install("n1", 5, ["n1", "n2", "n3"])
+    assert not fold(cluster, picture).members["n1"].suspicions
+
+
 def test_restart_forgets_everything_and_stragglers_of_the_old_life_do_not_count() -> None:
     cluster, picture = formed()
     cluster.suspect("n2", "n3")
