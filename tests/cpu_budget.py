@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-BUDGET_SECONDS = 440
+BUDGET_SECONDS = 360
 """CPU of user and system for the whole quick suite, of all its processes, on the machine of `LOOP_SECONDS`."""
 
 TOLERANCE = 1.2
