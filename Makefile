@@ -10,7 +10,7 @@ MAVEN_GET = mvn -q org.apache.maven.plugins:maven-dependency-plugin:get -Dtransi
 
 MUTANTS =  # names of mutants to try; all when empty
 
-.PHONY: console pipeline web test test-long test-hazelcast test-s3 mutants lint bench screenshots clean help
+.PHONY: console pipeline web test test-long test-hazelcast test-s3 mutants lint bench screenshots docs release clean help
 
 console: .venv/.base  ## the console on a live cluster of five; without a terminal, the demo `split`
 	@$(BIN)/quarterdeck console
@@ -59,12 +59,18 @@ bench: .venv/.pipeline .venv/.dev  ## measure; one JSON line per script, kept in
 screenshots: .venv/.base  ## let the console draw the pictures of the documents again
 	$(BIN)/python -m docs.generators.export_screenshots
 
+docs: .venv/.docs  ## the documents as a site, in build/site; fails on links that lead nowhere
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet -f .ci/mkdocs.yml
+
+release: .venv/.release  ## wheel and sdist in dist, built, checked and tried; DRAFT=1 allows what is not committed or dated
+	@.ci/release
+
 clean:  ## remove what builds and tests leave behind; .venv stays
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache spark-warehouse
 	find . -path ./.venv -prune -o -name __pycache__ -type d -exec rm -rf {} +
 
 help:  ## this list
-	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z0-9-]*\):.*  ## /\1\t/p' Makefile | expand -t 16
 
 # The stamps. A missing or dangling interpreter is made anew; a newer pyproject.toml or constraints.txt installs again.
 
@@ -74,6 +80,7 @@ help:  ## this list
 
 .venv/.base: pyproject.toml constraints.txt | .venv/bin/python
 	$(INSTALL) .
+	@$(BIN)/python -m docs.generators.json_schemas
 	@touch $@
 
 .venv/.pipeline: .venv/.base
@@ -82,6 +89,14 @@ help:  ## this list
 
 .venv/.web: .venv/.base
 	$(INSTALL) '.[web]'
+	@touch $@
+
+.venv/.docs: .venv/.base
+	$(INSTALL) '.[docs]'
+	@touch $@
+
+.venv/.release: .venv/.base
+	$(INSTALL) '.[release]'
 	@touch $@
 
 .venv/.s3: .venv/.pipeline .venv/.dev

@@ -31,7 +31,12 @@ def _as_patterns(value: object) -> object:
     return [{"kind": one} if isinstance(one, str) else one for one in written]
 
 
-EventPatterns = Annotated[tuple[EventPattern, ...], BeforeValidator(_as_patterns), Field(min_length=1)]
+Written = Annotated[str, Field(json_schema_extra={"enum": sorted(EVENT_KINDS)})] | EventPattern
+EventPatterns = Annotated[
+    tuple[EventPattern, ...],
+    BeforeValidator(_as_patterns, json_schema_input_type=Written | list[Written]),
+    Field(min_length=1),
+]
 
 
 def event_text(pattern: EventPattern) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from quarterdeck.cli.configuration.json_schemas import FileKind, schema_of
 from quarterdeck.cli.configuration.paths import APPLICATION, configuration_file, console_state_file, journal_root
 from quarterdeck.cli.exits import ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say, write_rows
@@ -40,7 +42,9 @@ def paths(output: FormatOption = Format.TABLE) -> None:
     write_rows(({"what": what, "path": str(path)} for what, path in places.items()), ("what", "path"), output)
 
 
-group = typer.Typer(help="Look at the configuration file of a member.", rich_markup_mode=None)
+group = typer.Typer(
+    help="Check configuration files, and print the JSON Schemas of all files that people write.", rich_markup_mode=None
+)
 
 
 @group.command("check")
@@ -65,3 +69,14 @@ def check(
         for warning in configuration.warnings:
             say(f"warning: {warning}")
         print(f"{file}: a member starts with it, as {configuration.label or configuration.address}")
+
+
+@group.command("schema")
+def schema(
+    kind: Annotated[FileKind, typer.Argument(help="A scenario, a model, a member's configuration, or the user's.")],
+) -> None:
+    """Print the JSON Schema of a kind of file, with which editors complete and check it while it is written.
+
+    Keep it in a file, and begin your own with `# yaml-language-server: $schema=FILE`.
+    """
+    print(json.dumps(schema_of(kind), indent=1))

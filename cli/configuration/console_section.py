@@ -55,7 +55,7 @@ def _meaning(line: str) -> str:
 
 
 Key = Annotated[str, AfterValidator(key_named)]
-Keys = Annotated[tuple[Key, ...], BeforeValidator(_as_list)]
+Keys = Annotated[tuple[Key, ...], BeforeValidator(_as_list, json_schema_input_type=str | list[str])]
 
 
 class ConsoleSection(BaseModel):

@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 import msgspec
-from pydantic import BeforeValidator, Field, PlainSerializer, create_model, model_validator
+from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, PlainSerializer, create_model, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from quarterdeck.backend.core.cluster_profile import ClusterState
 from quarterdeck.backend.core.commands.catalogue import (
@@ -47,7 +49,9 @@ from quarterdeck.backend.scenarios.format.values import (
     without_repeats,
 )
 
-LinkFaults = Annotated[tuple[LinkFault, ...], BeforeValidator(one_or_many)]
+LinkFaults = Annotated[
+    tuple[LinkFault, ...], BeforeValidator(one_or_many, json_schema_input_type=LinkFault | tuple[LinkFault, ...])
+]
 
 YAML_TYPES: dict[ArgumentKind, Any] = {
     "member": Label,
@@ -97,6 +101,10 @@ MAP_OF_SCENARIOS = "map"
 class Groups(ScenarioModel):
     groups: tuple[Labels, ...] = Field(min_length=2)
     mode: BlockMode = "blackhole"
+    short_form = {
+        "type": "array",
+        "items": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
+    }
 
     @model_validator(mode="before")
     @classmethod
@@ -115,6 +123,7 @@ class LinksToHeal(ScenarioModel):
     sources: Labels | None = Field(default=None, alias="from")
     targets: Labels | None = Field(default=None, alias="to")
     only: LinkFaults = ()
+    short_form = {"enum": [None, True]}
 
     @model_validator(mode="before")
     @classmethod
@@ -132,6 +141,8 @@ class LinksToHeal(ScenarioModel):
 
 class Details(ScenarioModel):
     """Several arguments of a command on a member; the first one may stand alone."""
+
+    short_form = {"type": "string"}
 
     @model_validator(mode="before")
     @classmethod
@@ -184,7 +195,10 @@ def _plainest(addresses: dict[str, str | None]) -> object:
 
 
 Restarts = Annotated[
-    dict[Label, AddressText | None], BeforeValidator(_each_once), PlainSerializer(_plainest), Field(min_length=1)
+    dict[Label, AddressText | None],
+    BeforeValidator(_each_once, json_schema_input_type=str | tuple[str, ...] | dict[str, str | None]),
+    PlainSerializer(_plainest),
+    Field(min_length=1),
 ]
 """Members, and where each starts; None: where it was."""
 
@@ -195,6 +209,13 @@ class WaitLimit(ScenarioModel):
 
 class Delay(ScenarioModel):
     """A range may stand in one word: `by: 500ms..5s`."""
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Return the schema with a delay that may be a range."""
+        found = handler.resolve_ref_schema(super().__get_pydantic_json_schema__(schema, handler))
+        found["properties"]["by"] = {"type": "string"}
+        return found
 
     @model_validator(mode="before")
     @classmethod
@@ -284,6 +305,7 @@ class ScenarioAction(CommandActions):
     load: LoadAction | None = None
     wait_until_safe: WaitLimit | None = Field(default=None, alias="wait-until-safe")
     wait: Duration = 0
+    short_form = {"type": "string"}
 
     @model_validator(mode="before")
     @classmethod

@@ -36,7 +36,9 @@ def _plain_text(value: object) -> object:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-Text = Annotated[str, BeforeValidator(_plain_text), Field(min_length=1)]
+Text = Annotated[
+    str, BeforeValidator(_plain_text, json_schema_input_type=str | int | list[str | int]), Field(min_length=1)
+]
 
 
 class AnswerSource(ScenarioModel):
@@ -58,6 +60,7 @@ class AnswerSource(ScenarioModel):
     holders_of: Partition | None = Field(default=None, alias="holders-of")
     lost_partitions: Literal[True] | None = Field(default=None, alias="lost-partitions")
     count_of: EventKind | None = Field(default=None, alias="count-of")
+    short_form = {"type": "string"}
 
     @model_validator(mode="before")
     @classmethod

@@ -91,7 +91,9 @@ class Expect(ScenarioModel):
     never: EventPatterns = ()
     table: dict[PartitionId, tuple[Label | None, ...]] = {}
     balanced: bool | None = Field(default=None, strict=True)
-    safe: Annotated[bool | Unsafety, BeforeValidator(_known_unsafety)] | None = None
+    safe: (
+        Annotated[bool | Unsafety, BeforeValidator(_known_unsafety, json_schema_input_type=bool | Unsafety)] | None
+    ) = None
     no_lost_writes: Literal[True] | None = Field(default=None, alias="no-lost-writes")
     migrations: MigrationsExpectation | None = None
     value: ExpectedValue | None = None

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationInfo
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    PlainSerializer,
+    ValidationInfo,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from quarterdeck.backend.core.address import DEFAULT_PORT, BadAddress, BadJoinList, parse_address, parse_join_list
 from quarterdeck.backend.core.events import EVENT_KINDS
@@ -129,23 +140,30 @@ def _changeable(properties: dict[str, PropertyValue]) -> dict[str, PropertyValue
     return properties
 
 
-Duration = Annotated[int, BeforeValidator(parse_duration), PlainSerializer(duration_text)]
+Duration = Annotated[
+    int,
+    BeforeValidator(parse_duration, json_schema_input_type=Annotated[str, Field(pattern=f"^{DURATION_FORM.pattern}$")]),
+    PlainSerializer(duration_text),
+]
 """Microseconds, written as a number with its unit."""
 
 Label = Annotated[str, AfterValidator(_known_label)]
-AnyLabels = Annotated[tuple[Label, ...], BeforeValidator(one_or_many), AfterValidator(without_repeats)]
+OneOrMany = BeforeValidator(one_or_many, json_schema_input_type=str | tuple[str, ...])
+AnyLabels = Annotated[tuple[Label, ...], OneOrMany, AfterValidator(without_repeats)]
 Labels = Annotated[AnyLabels, Field(min_length=1)]
 Members = Annotated[
     tuple[Annotated[str, AfterValidator(_well_formed_label)], ...],
-    BeforeValidator(_number_of_members),
+    BeforeValidator(_number_of_members, json_schema_input_type=int | tuple[str, ...]),
     AfterValidator(without_repeats),
     Field(min_length=1, max_length=MOST_MEMBERS),
 ]
-EventKind = Annotated[str, AfterValidator(_known_kind)]
-MessageKinds = Annotated[tuple[Annotated[str, AfterValidator(_known_message)], ...], BeforeValidator(one_or_many)]
-Entries = Annotated[
-    tuple[Annotated[str, AfterValidator(_join_entry)], ...], BeforeValidator(one_or_many), Field(min_length=1)
+EventKind = Annotated[str, AfterValidator(_known_kind), Field(json_schema_extra={"enum": sorted(EVENT_KINDS)})]
+MessageKind = Annotated[str, AfterValidator(_known_message), Field(json_schema_extra={"enum": sorted(MESSAGE_KINDS)})]
+MessageKinds = Annotated[
+    tuple[MessageKind, ...],
+    BeforeValidator(one_or_many, json_schema_input_type=MessageKind | tuple[MessageKind, ...]),
 ]
+Entries = Annotated[tuple[Annotated[str, AfterValidator(_join_entry)], ...], OneOrMany, Field(min_length=1)]
 """Of a join list: labels, addresses, and hosts, which stand for a few ports."""
 Version = Annotated[int, Field(ge=0, strict=True)]
 Properties = Annotated[
@@ -171,3 +189,12 @@ class ScenarioModel(BaseModel):
     """A part of a scenario: unknown fields are errors, and nothing changes once it is read."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    short_form: ClassVar[JsonSchemaValue] = {}
+    """The JSON Schema of what may be written instead of the fields."""
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Return the schema of the fields, or, where there is one, of the short form as well."""
+        fields = handler(schema)
+        return {"anyOf": [cls.short_form, fields]} if cls.short_form else fields

@@ -63,7 +63,7 @@ def _one_value(value: object) -> object:
 WrittenPath = Annotated[Path, AfterValidator(_from_base)]
 Origin = Annotated[str, AfterValidator(_origin)]
 HostName = Annotated[str, AfterValidator(_host_name)]
-WordList = Annotated[tuple[str, ...], BeforeValidator(_split_words)]
+WordList = Annotated[tuple[str, ...], BeforeValidator(_split_words, json_schema_input_type=str | tuple[str, ...])]
 AnySection = dict[str, Any]
 """A section that only the product understands; it may be there as long as it is off."""
 PortNumber = Annotated[int, Field(ge=1, le=HIGHEST_PORT)]
@@ -171,7 +171,7 @@ def _port_alone(value: object) -> object:
 
 
 class NetworkSection(Section):
-    port: Annotated[Port, BeforeValidator(_port_alone)] = Port()
+    port: Annotated[Port, BeforeValidator(_port_alone, json_schema_input_type=Port | int | str)] = Port()
     public_address: str = ""
     interfaces: Interfaces = Interfaces()
     join: Join = Join()
@@ -215,8 +215,12 @@ class SecuritySection(Section):
     secret_file: WrittenPath | None = None
     users: tuple[NamedUser, ...] = ()
     tokens: tuple[AccessToken, ...] = ()
-    allowed_origins: Annotated[tuple[Origin, ...], BeforeValidator(_split_words)] = ()
-    allowed_hosts: Annotated[tuple[HostName, ...], BeforeValidator(_split_words)] = ()
+    allowed_origins: Annotated[
+        tuple[Origin, ...], BeforeValidator(_split_words, json_schema_input_type=str | tuple[str, ...])
+    ] = ()
+    allowed_hosts: Annotated[
+        tuple[HostName, ...], BeforeValidator(_split_words, json_schema_input_type=str | tuple[str, ...])
+    ] = ()
     open_to_all: str = ""
 
     @model_validator(mode="after")

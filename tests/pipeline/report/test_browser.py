@@ -78,7 +78,7 @@ def test_landmarks_headings_and_drawings_can_be_heard(page: tuple[Page, str]) ->
         "!one.getAttribute('aria-labelledby').split(' ').every(id => document.getElementById(id).textContent)).length"
     )
     assert mute == 0
-    assert opened.evaluate("document.querySelectorAll('svg.full').length") == 2
+    assert opened.evaluate("document.querySelectorAll('svg.full').length") == 3
     identities = opened.evaluate("[...document.querySelectorAll('[id]')].map(one => one.id)")
     assert len(identities) == len(set(identities))
     assert opened.evaluate("[...document.querySelectorAll('th')].every(one => one.scope)")

@@ -1,0 +1,44 @@
+"""What the site has beside the pages of `docs`: the README and the changelog, and the sections in the order of readers."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure import StructureItem
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.nav import Navigation
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).parents[1]
+FROM_ABOVE = {"README.md": "readme.md", "CHANGELOG.md": "changelog.md", "LICENSE": "license.txt"}
+ORDER = ["Index", "Readme", "Console", "Operators", "Trainers", "Engineers", "Spark", "Reference", "Contributors"]
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add what stands above `docs`, with links as they are seen from there."""
+    for name, place in FROM_ABOVE.items():
+        text = (ROOT / name).read_text(encoding="utf-8").replace("](docs/", "](")
+        for other, its_place in FROM_ABOVE.items():
+            text = text.replace(f"]({other})", f"]({its_place})")
+        files.append(File.generated(config, place, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Let links to what stands above `docs` lead to its page."""
+    for name, place in FROM_ABOVE.items():
+        markdown = re.sub(rf"\]\((?:\.\./)((?:\.\./)*){re.escape(name)}", rf"](\g<1>{place}", markdown)
+    return markdown
+
+
+def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> Navigation:
+    """Put sections in the order of readers, and what has no place of its own behind them."""
+
+    def place(item: StructureItem) -> int:
+        title = item.title or Path(item.file.src_uri).stem.title() if isinstance(item, Page) else str(item.title)
+        return ORDER.index(title) if title in ORDER else len(ORDER)
+
+    nav.items.sort(key=place)
+    return nav
