@@ -12,7 +12,13 @@ from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[1]
-FROM_ABOVE = {"README.md": "readme.md", "CHANGELOG.md": "changelog.md", "LICENSE": "license.txt"}
+FROM_ABOVE = {
+    "README.md": "readme.md",
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
+    "LICENSE": "license.txt",
+}
 ORDER = ["Index", "Readme", "Console", "Operators", "Trainers", "Engineers", "Spark", "Reference", "Contributors"]
 
 

@@ -14,7 +14,10 @@ from quarterdeck.backend.core.events import Event
 from tests.project.test_layout import INSTALLED
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DOCUMENTS = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 README_LINES = 80
 PATH = re.compile(r"`((?:app|backend|cli|docs|quarterdeck|tests|widgets)/[\w/.*-]+)`")
