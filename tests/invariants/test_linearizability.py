@@ -153,6 +153,14 @@ SOUND: dict[str, tuple[Happened, ...]] = {
         *merged("put-if-absent")[len(SIDE_OF_B) :],
         *done(C, 2, "get", "two"),
     ),
+    "what was empty before the merge, while a read of the other member goes on": (
+        *SIDE_OF_B,
+        asked(B, 3, "get"),
+        *done(C, 1, "remove", "two"),
+        *merged("put-if-absent")[len(SIDE_OF_B) :],
+        *done(C, 2, "get", "two"),
+        answered(B, 3, "get", "two"),
+    ),
     "a lost partition": (*WRITTEN, killed(A), killed(B), (C, PartitionLost(0, 6)), *done(C, 1, "get", None)),
 }
 

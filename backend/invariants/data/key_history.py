@@ -167,12 +167,11 @@ class KeyHistory:
             if operation.register in ended:
                 self._doubt(operation)
         found = [self._judge(one, is_over=True) for one in ended if not going_on or one is not carried]
-        if carried is not None:
-            may_be_empty = any(state.value is None for state in carried.states) or any(
-                write.value is None for write in self.uncertain
-            )
-            if not (is_filled and may_be_empty):
-                register.states, register.latest = carried.states, carried.latest
+        if carried is not None and is_filled and self._may_be_empty(carried):
+            self._forget(known for known, _ in carried.piece if known.writes)
+            register.unseen, carried.unseen, carried.piece = carried.unseen, [], []
+        elif carried is not None:
+            register.states, register.latest = carried.states, carried.latest
             register.unseen, carried.unseen = carried.unseen, []
             register.piece, carried.piece = carried.piece, []
         for one in ended:
@@ -205,6 +204,14 @@ class KeyHistory:
             if register.stretch in earlier and register.began > excused_at and self._is_untouched_since(register):
                 return register, earlier[register.stretch]
         return None, False
+
+    def _may_be_empty(self, register: KeyRegister) -> bool:
+        """Return whether the key may have had no value at some time, also by what is answered and not judged yet."""
+        return (
+            any(state.value is None for state in register.states)
+            or any(write.value is None for write in self.uncertain)
+            or any(known.found is None or (known.writes and known.value is None) for known, _ in register.piece)
+        )
 
     def _is_untouched_since(self, register: KeyRegister) -> bool:
         return register.stretch.is_over and self.written_at <= register.stretch.over_at
