@@ -61,7 +61,7 @@ def caught_by_unit_tests(mutant: Mutant, copy: Path) -> str | None:
     """
     if not mutant.unit_tests:
         return None
-    run = _python(copy, "-m", "pytest", "-q", "-x", *PLUGINS, "-m", "long or not long", *mutant.unit_tests)
+    run = _python(copy, "-m", "pytest", "-q", "-x", "-rfE", *PLUGINS, "-m", "long or not long", *mutant.unit_tests)
     if run.returncode == SOUND:
         return None
     if run.returncode < 0:
