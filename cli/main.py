@@ -33,6 +33,7 @@ MODULES = {
     "map": "map.operations",
     "journal": "journal",
     "record": "record",
+    "export": "export.command",
     "audit": "spark.audit",
     "pipeline": "spark.pipeline",
     "plan": "plan",

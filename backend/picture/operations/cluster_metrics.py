@@ -1,0 +1,166 @@
+"""What is known of a cluster as numbers, for monitoring: one gauge for each answer to an operator's questions.
+
+What is not known has no sample: a missing number is neither zero nor well. Labels come from short lists, and from the members and
+maps of the cluster.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple, get_args
+
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.boards.table_agreement import is_unsettled, table_digests
+from quarterdeck.backend.picture.fold.belief import MemberBelief
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.health.cluster_health import ClusterHealth, Condition
+
+PREFIX = "quarterdeck_cluster_"
+
+Labels = tuple[str, ...]
+
+
+class ClusterMetric(NamedTuple):
+    """A metric with its samples: values by the values of its labels."""
+
+    name: str
+    meaning: str
+    labels: Labels
+    samples: Mapping[Labels, float]
+    counts_up: bool = False
+    """It is a counter: it never goes down while the exporter runs."""
+
+
+def cluster_metrics(
+    picture: Picture, health: ClusterHealth, connections: Mapping[str, str], now_us: int
+) -> Iterator[ClusterMetric]:
+    """Yield the metrics of the cluster as it is at `now_us`.
+
+    `connections` has the state of the watcher's connection to each member, by label.
+    """
+    yield from _health(health)
+    yield _metric(
+        "connections", "Members that are looked for, by how they are reached.", Counter(connections.values()), "state"
+    )
+    running = [belief for belief in picture.members.values() if belief.running and belief.version]
+    yield from _lists(picture, running)
+    yield from _tables(picture, running, now_us)
+    yield from _migrations(picture, running)
+    yield from _data(picture, health, running)
+    yield from _processes(running)
+
+
+def _health(health: ClusterHealth) -> Iterator[ClusterMetric]:
+    conditions = {name: name == health.condition for name in get_args(Condition)}
+    yield _metric("condition", "1 for the condition that the sentence begins with.", conditions, "condition")
+    yield _metric("whole", "One list, one master, every member on it reached.", _known(health.whole))
+    yield _metric("data_safe", "Every replica that should be there is there and in step.", _known(health.data_safe))
+    yield _metric("copies", "Copies of each partition, where all have the same number.", _known(health.replicas.copies))
+
+
+def _lists(picture: Picture, running: list[MemberBelief]) -> Iterator[ClusterMetric]:
+    masters = [belief for belief in running if belief.leads]
+    yield _metric("masters", "Members that lead; more than one is a split.", _known(len(masters) if running else None))
+    lists = {(belief.lineage, belief.version, belief.listed) for belief in running}
+    lineages = {belief.lineage for belief in running}
+    yield _metric("lineages", "Lineages of member lists that are held.", _known(len(lineages) if running else None))
+    yield _metric(
+        "lists_agree", "All members that are reached hold one list.", _known(len(lists) == 1 if running else None)
+    )
+    yield _metric(
+        "list_members", "Members on the list of a master.", {one.label: len(one.members) for one in masters}, "master"
+    )
+    yield _metric("list_version", "The version of that list.", {one.label: one.version for one in masters}, "master")
+    telling = [belief for belief in running if belief.tells("suspicions")]
+    suspects = {suspect for belief in telling for suspect in belief.suspicions}
+    yield _metric("suspected_members", "Members that another one suspects.", _known(len(suspects) if telling else None))
+
+
+def _tables(picture: Picture, running: list[MemberBelief], now_us: int) -> Iterator[ClusterMetric]:
+    digests = table_digests(picture, (belief.label for belief in running), now_us)
+    agree = None if not digests or is_unsettled(picture, now_us) else len(digests) == 1
+    yield _metric("tables_agree", "All members that report a partition table report the same.", _known(agree))
+
+
+def _migrations(picture: Picture, running: list[MemberBelief]) -> Iterator[ClusterMetric]:
+    waiting: dict[str, float] = {}
+    for master in (belief for belief in running if belief.leads):
+        queued = master.leading.waiting + len(master.leading.running) if master.tells("migration-queue") else None
+        if queued is None and master.metrics is not None:
+            queued = master.metrics.queued_migrations
+        if queued is not None:
+            waiting[master.label] = queued
+    yield _metric("migrations_waiting", "Migrations that a master has not ended.", waiting, "master")
+    history = picture.history
+    if picture.nobody_tells("migration-ends") is None and running:
+        ended = {"done": history.done_count, "failed": history.failed_count}
+        metric = _metric("migrations_ended", "Migrations that were seen to end.", ended, "outcome")
+        yield metric._replace(counts_up=True)
+
+
+def _data(picture: Picture, health: ClusterHealth, running: list[MemberBelief]) -> Iterator[ClusterMetric]:
+    lost = {loss.side: loss.partitions for loss in health.losses}
+    if picture.nobody_tells("losses") is None and running:
+        yield _metric("lost_partitions", "Partitions that the cluster of a master lost, for good.", lost, "master")
+    entries = {loss.side: loss.entries for loss in health.losses if loss.entries is not None}
+    yield _metric("lost_entries", "About how many entries they had.", entries, "master")
+    telling = [belief.data for belief in running if belief.data is not None and belief.tells("data")]
+    stored: Counter[str] = Counter()
+    for data in telling:
+        stored.update({name: one.entries for name, one in data.maps.items()})
+    yield _metric("map_entries", "Entries of a map, at their owners.", stored, "map")
+    yield _metric(
+        "entries", "Entries at their owners.", _known(sum(one.entries for one in telling) if telling else None)
+    )
+    yield _metric(
+        "backup_entries", "Entries in backups.", _known(sum(one.backup_entries for one in telling) if telling else None)
+    )
+
+
+PROCESS_METRICS = {
+    "heap_used_bytes": ("heap_used", 1, "Heap that the member uses."),
+    "heap_max_bytes": ("heap_max", 1, "Heap that the member can have."),
+    "cpu_ratio": ("cpu_percent", 100, "Share of all processors that the member's process uses."),
+    "open_files": ("open_files", 1, "File descriptors of the member's process."),
+    "queued_operations": ("queued_operations", 1, "Operations that wait for a thread."),
+    "pending_invocations": ("pending_invocations", 1, "Operations without an answer yet."),
+    "clients": ("clients", 1, "Clients that are connected to the member."),
+    "heartbeat_age_seconds": ("heartbeat_age", SECOND_US, "Since the member last sent heartbeats."),
+}
+"""By name: the field of `MemberMeasured`, what it is divided by, and the meaning."""
+
+
+def _processes(running: list[MemberBelief]) -> Iterator[ClusterMetric]:
+    for name, (field, divisor, meaning) in PROCESS_METRICS.items():
+        values = {
+            belief.label: value / divisor
+            for belief in running
+            if belief.metrics is not None and (value := getattr(belief.metrics, field)) is not None
+        }
+        yield _metric(f"member_{name}", meaning, values, "member")
+
+
+def _known(value: float | None) -> dict[Labels, float]:
+    return {} if value is None else {(): float(value)}
+
+
+def _metric(
+    name: str, meaning: str, samples: Mapping[Labels, float] | Mapping[str, float], *labels: str
+) -> ClusterMetric:
+    by_labels: dict[Labels, float] = {
+        (key,) if isinstance(key, str) else key: float(value) for key, value in samples.items()
+    }
+    return ClusterMetric(name, meaning, labels, by_labels)
+
+
+def observed_metrics(observations: Iterable[tuple[str, str, bool]]) -> Iterator[ClusterMetric]:
+    """Yield the metrics of what is observed: kind, members in one text, and whether it goes on."""
+    seen: Counter[str] = Counter()
+    lasting: dict[Labels, float] = {}
+    for kind, members, is_open in observations:
+        seen[kind] += 1
+        if is_open:
+            lasting[kind, members] = 1.0
+    yield ClusterMetric("observation", "1 for what is observed now.", ("kind", "members"), lasting)
+    yield _metric("observations", "What was observed so far.", seen, "kind")._replace(counts_up=True)

@@ -1,0 +1,69 @@
+"""`quarterdeck export`: a cluster as metrics for Prometheus, and a command or a web hook at each change of its condition."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Annotated
+
+import typer
+
+from quarterdeck.cli.commands.run_options import stopping
+from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
+from quarterdeck.cli.configuration.opening import open_cluster
+from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.output import say
+
+POLL_SECONDS = 0.2
+
+
+@with_connection
+def export(
+    connection: ConnectionTarget,
+    listen: Annotated[
+        str,
+        typer.Option("--listen", metavar="[HOST]:PORT", help="Where Prometheus asks; this machine only by default."),
+    ] = "127.0.0.1:9470",
+    command: Annotated[
+        str | None,
+        typer.Option(
+            "--exec", metavar="COMMAND", help="Run it in a shell at each change, with the change as JSON on stdin."
+        ),
+    ] = None,
+    webhook: Annotated[
+        str | None, typer.Option("--webhook", metavar="URL", help="Post the change as JSON to this URL at each change.")
+    ] = None,
+    seconds: Annotated[
+        float | None, typer.Option("--for", min=0, metavar="SECONDS", help="Stop after this time; never by default.")
+    ] = None,
+) -> None:
+    """Serve what is known of a cluster as Prometheus metrics, until Ctrl-C or SIGTERM; of members of Hazelcast, too.
+
+    What is not known has no sample. A cluster that is not there is a metric, not a failure: its members are waited for. A
+    change is one of the condition, of whether the cluster is whole and its data safe, of its masters, or of what is lost.
+    """
+    from prometheus_client import CollectorRegistry, start_http_server
+
+    from quarterdeck.cli.commands.export.exporter import ClusterExporter
+    from quarterdeck.cli.commands.export.hooks import Hooks
+
+    host, _, port = listen.rpartition(":")
+    if not port.isdecimal() or int(port) > 65_535:
+        raise CommandFailed(ExitCode.BAD_INPUT, f"--listen {listen}: write HOST:PORT, as in 0.0.0.0:9470")
+    cluster = open_cluster(connection.require_named())
+    stop, hooks = threading.Event(), Hooks(command, webhook)
+    exporter = ClusterExporter(cluster, hooks)
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(exporter)
+    try:
+        with failing_as(ExitCode.BAD_INPUT, OSError, about=f"--listen {listen}"):
+            server, _ = start_http_server(int(port), host.strip("[]") or "127.0.0.1", registry)
+        say(f"metrics of {cluster.name} at http://{host or '127.0.0.1'}:{server.server_port}/metrics")
+        until = None if seconds is None else time.monotonic() + seconds
+        with stopping(stop):
+            while not stop.wait(POLL_SECONDS) and (until is None or time.monotonic() < until):
+                exporter.follow()
+        server.shutdown()
+    finally:
+        hooks.close()
+        cluster.close()

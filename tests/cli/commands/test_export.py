@@ -1,0 +1,169 @@
+"""`quarterdeck export`: what is known of a cluster as numbers, nothing for what is not, and hooks that never hold it up."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+import typer.main
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.health.cluster_health import cluster_health
+from quarterdeck.backend.picture.operations.cluster_metrics import PREFIX, cluster_metrics, observed_metrics
+from quarterdeck.cli.commands.export import hooks as hooks_module
+from quarterdeck.cli.commands.export.exporter import ClusterExporter
+from quarterdeck.cli.commands.export.hooks import HOOKS_WAITING, Hooks
+from quarterdeck.cli.configuration.connection import ConnectionTarget
+from quarterdeck.cli.configuration.opening import open_cluster
+from quarterdeck.cli.exits import CommandFailed
+from quarterdeck.cli.main import app
+from tests.clusters.hazelcast.fake_cluster import FakeCluster, fake_cluster
+from tests.waiting import wait_until
+
+RULES = Path(__file__).parents[3] / "docs" / "operators" / "monitoring" / "cluster-alerts.yaml"
+PROGRAM = typer.main.get_command(app)
+
+
+class HeardHooks(Hooks):
+    def __init__(self) -> None:
+        super().__init__(None, None)
+        self.heard: list[dict[str, object]] = []
+
+    def tell(self, change: dict[str, object]) -> None:
+        self.heard.append(change)
+
+
+@contextmanager
+def exporter_of(members: FakeCluster) -> Iterator[tuple[ClusterExporter, HeardHooks, CollectorRegistry]]:
+    target = ConnectionTarget(urls=(f"hazelcast://{members.addresses[0]}",))
+    cluster, hooks, registry = open_cluster(target), HeardHooks(), CollectorRegistry(auto_describe=False)
+    exporter = ClusterExporter(cluster, hooks)
+    registry.register(exporter)
+    try:
+        yield exporter, hooks, registry
+    finally:
+        cluster.close()
+
+
+def followed(exporter: ClusterExporter, condition: Callable[[], bool]) -> None:
+    """Let the exporter follow until the condition holds."""
+
+    def holds() -> bool:
+        exporter.follow()
+        return condition()
+
+    wait_until(holds)
+
+
+def samples(registry: CollectorRegistry) -> dict[str, dict[str, float]]:
+    """Values by name, then by the values of the labels."""
+    found: dict[str, dict[str, float]] = {}
+    for family in text_string_to_metric_families(generate_latest(registry).decode()):
+        for sample in family.samples:
+            name = sample.name.removeprefix("quarterdeck_cluster_")
+            found.setdefault(name, {})[",".join(sample.labels.values())] = sample.value
+    return found
+
+
+def test_what_is_known_is_a_number_and_what_is_not_is_absent() -> None:
+    with fake_cluster(2) as members, exporter_of(members) as (exporter, hooks, registry):
+        assert samples(registry).get("masters") is None, "nothing is known yet"
+        followed(exporter, lambda: samples(registry)["condition"]["healthy"] == 1)
+        known = samples(registry)
+        master, _ = members.addresses
+        assert known["condition"]["healthy"] == 1
+        assert sum(known["condition"].values()) == 1
+        assert (known["whole"], known["masters"], known["list_members"]) == ({"": 1}, {"": 1}, {master: 2})
+        assert known["connections"] == {"connected": 2}
+        assert "data_safe" not in known, "members of Hazelcast report no backups"
+        assert "suspected_members" not in known
+        assert known["last_record_age_seconds"][""] >= 0
+        members.stop(members.members[1])
+        followed(exporter, lambda: len(hooks.heard) > 1)
+        assert hooks.heard[-1]["before"] is not None
+        assert hooks.heard[-1]["whole"] is not True
+
+
+def test_a_cluster_that_is_not_there_is_a_metric() -> None:
+    cluster = open_cluster(ConnectionTarget(urls=("hazelcast://127.0.0.1:9",)))
+    try:
+        exporter, registry = ClusterExporter(cluster, HeardHooks()), CollectorRegistry(auto_describe=False)
+        registry.register(exporter)
+        followed(exporter, lambda: samples(registry)["connections"].get("gone") == 1)
+        known = samples(registry)
+        assert known["condition"]["healthy"] == 0
+        assert "whole" not in known
+    finally:
+        cluster.close()
+
+
+@pytest.mark.parametrize("listen", ["127.0.0.1", "127.0.0.1:metrics", "127.0.0.1:99999"])
+def test_a_bad_address_to_listen_on(listen: str) -> None:
+    with pytest.raises(CommandFailed, match="write HOST:PORT"):
+        PROGRAM(["export", "--connect", "hazelcast://127.0.0.1:9", "--listen", listen], standalone_mode=False)
+
+
+def test_hooks_get_the_change_and_are_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hooks_module, "HOOK_TRIES", 2)
+    posted: list[bytes] = []
+
+    class Receiver(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            posted.append(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(500 if len(posted) == 1 else 204)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Receiver)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    hooks = Hooks(f"cat >> {tmp_path / 'changes'}", f"http://127.0.0.1:{server.server_port}/hook")
+    try:
+        hooks.tell({"sentence": "SPLIT"})
+        wait_until(lambda: len(posted) == 2)
+        assert [json.loads(body) for body in posted] == [{"sentence": "SPLIT"}] * 2
+        assert json.loads((tmp_path / "changes").read_text()) == {"sentence": "SPLIT"}
+        assert hooks.failed == 0
+    finally:
+        hooks.close()
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="there is no promtool on this machine")
+def test_promtool_accepts_the_rules_and_they_fire() -> None:
+    unit_tests = Path(__file__).with_name("cluster_alerts_test.yaml")
+    for command in (["check", "rules", str(RULES)], ["test", "rules", str(unit_tests)]):
+        found = subprocess.run(["promtool", *command], capture_output=True, text=True, check=False, timeout=60)
+        assert found.returncode == 0, found.stdout + found.stderr
+
+
+def test_rules_ask_for_metrics_that_there_are() -> None:
+    asked = set(re.findall(rf"{PREFIX}\w+", RULES.read_text()))
+    health = cluster_health(Picture(), 0)
+    known = [*cluster_metrics(Picture(), health, {}, 0), *observed_metrics([])]
+    assert asked <= {PREFIX + metric.name for metric in known} | {f"{PREFIX}lost_partitions"}
+
+
+def test_a_hook_that_hangs_holds_nothing_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gate = tmp_path / "gate"
+    hooks = Hooks(f"while [ ! -e {gate} ]; do sleep 0.05; done", None)
+    try:
+        for number in range(HOOKS_WAITING + 5):
+            hooks.tell({"number": number})
+        assert hooks.failed >= 3
+        assert "the oldest is left out" in capsys.readouterr().err
+    finally:
+        gate.touch()
+        hooks.close()
