@@ -12,13 +12,12 @@ from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.clusters.connection_status import ConnectionStatusSource, missed_members
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.picture.boards.member_order import members_by_age
+from quarterdeck.backend.picture.boards.member_board import members_by_age
 from quarterdeck.backend.picture.explain.episodes.episodes import Episodes
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.health.cluster_health import ClusterHealth, HealthJudge
 from quarterdeck.backend.picture.replay.playhead import Playhead
-from quarterdeck.backend.picture.replay.reorder_buffer import ReorderBuffer
-from quarterdeck.backend.picture.replay.tape import Tape
+from quarterdeck.backend.picture.replay.tape import ReorderBuffer, Tape
 
 if TYPE_CHECKING:
     from quarterdeck.backend.clusters.invariant_monitor import InvariantMonitor, Violation

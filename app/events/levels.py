@@ -182,7 +182,7 @@ class LevelFeed:
 
 def exported_entry(entry: Entry) -> dict[str, str]:
     """Return an entry as a row of a file."""
-    from quarterdeck.app.events.fields import exported  # not before the first picture is painted
+    from quarterdeck.app.events.lines import exported  # not before the first picture is painted
 
     if isinstance(entry, EventLine):
         return exported(entry.record)

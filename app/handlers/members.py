@@ -126,8 +126,7 @@ class MemberHandlers:
 
 def undo(console: ConsoleInterface, session: ConsoleSession, text: str) -> None:
     """Undo the latest fault, or the one with the number in `text`."""
-    from quarterdeck.backend.picture.network.faults import FaultLedger
-    from quarterdeck.backend.picture.network.undoing import NothingToUndo, undo_commands
+    from quarterdeck.backend.picture.network.faults import FaultLedger, NothingToUndo, undo_commands
 
     faults = FaultLedger.of(session.picture, session.recent, session.cluster.labels).faults()
     try:

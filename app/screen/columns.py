@@ -9,7 +9,7 @@ from typing import Generic, Protocol, TypeVar
 
 from rich.cells import cell_len
 
-from quarterdeck.backend.picture.text.not_told import NOT_TOLD
+from quarterdeck.backend.picture.text.fact import NOT_TOLD
 from quarterdeck.widgets.line_table import Column, TableCell, TableModel
 
 Row = TypeVar("Row")

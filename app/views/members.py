@@ -25,8 +25,8 @@ from quarterdeck.backend.picture.boards.member_board import (
 )
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.text.fact import NOT_TOLD
 from quarterdeck.backend.picture.text.formatting import one_line
-from quarterdeck.backend.picture.text.not_told import NOT_TOLD
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.status_line import StatusLine
 

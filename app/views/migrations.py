@@ -22,9 +22,8 @@ from quarterdeck.backend.picture.boards.migration_board import (
     MigrationRow,
     migration_board,
 )
-from quarterdeck.backend.picture.text.fact import Fact
+from quarterdeck.backend.picture.text.fact import NOT_TOLD, Fact
 from quarterdeck.backend.picture.text.formatting import counted, one_line
-from quarterdeck.backend.picture.text.not_told import NOT_TOLD
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.status_line import StatusLine
 

@@ -30,13 +30,11 @@ from quarterdeck.backend.picture.replicas.replica_text import (
     map_facts,
     partition_sentence,
 )
-from quarterdeck.backend.picture.text.fact import Fact
+from quarterdeck.backend.picture.text.fact import NOT_TOLD, Fact
 from quarterdeck.backend.picture.text.formatting import one_line
-from quarterdeck.backend.picture.text.not_told import NOT_TOLD
 from quarterdeck.backend.picture.what_if.loss import incarnations_left, loss_facts, loss_of
 from quarterdeck.widgets.line_table import LineTable, TableCell
-from quarterdeck.widgets.replica_map import ReplicaMapView
-from quarterdeck.widgets.replica_style import HUES
+from quarterdeck.widgets.replica_map import HUES, ReplicaMapView
 from quarterdeck.widgets.status_line import StatusLine
 
 LONGEST_NAME = 22

@@ -9,7 +9,7 @@ from textual.message import Message
 from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface
-from quarterdeck.app.events.fields import facts_of
+from quarterdeck.app.events.lines import facts_of
 from quarterdeck.app.handlers.time import TimeHandlers, violation_moments
 from quarterdeck.app.screen.columns import BoardModel, ColumnOf
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel

@@ -20,8 +20,8 @@ from quarterdeck.backend.picture.boards.data_board import (
     rate_text,
 )
 from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.text.fact import NOT_TOLD
 from quarterdeck.backend.picture.text.formatting import bytes_text
-from quarterdeck.backend.picture.text.not_told import NOT_TOLD
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.status_line import StatusLine
 

@@ -9,8 +9,13 @@ from quarterdeck.backend.core.commands.commands import Command, CommandRefused
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.scenarios.expectations import running
 from quarterdeck.backend.scenarios.format.actions import ScenarioAction
-from quarterdeck.backend.scenarios.format.scenario import Expect, Scenario, ScenarioStep
-from quarterdeck.backend.scenarios.format.scheduled_choices import ScheduledChoice, ScheduleDoesNotFit
+from quarterdeck.backend.scenarios.format.scenario import (
+    Expect,
+    Scenario,
+    ScenarioStep,
+    ScheduledChoice,
+    ScheduleDoesNotFit,
+)
 from quarterdeck.backend.scenarios.outcome import Outcome, StepOutcome, TableOutcome
 from quarterdeck.backend.scenarios.run_state import RunState
 from quarterdeck.backend.scenarios.workload import Workloads

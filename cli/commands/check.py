@@ -114,7 +114,7 @@ def check(
 def _repeat(file: Path, journal: Path | None, output: Format) -> None:
     import msgspec
 
-    from quarterdeck.backend.scenarios.format.scheduled_choices import ScheduleDoesNotFit
+    from quarterdeck.backend.scenarios.format.scenario import ScheduleDoesNotFit
     from quarterdeck.backend.simulation.model_checking.reading import BadModel, load_model
     from quarterdeck.backend.simulation.model_checking.schedule import Schedule, repeated
 

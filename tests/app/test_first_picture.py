@@ -10,7 +10,7 @@ from textual.css.stylesheet import Stylesheet
 from textual.screen import Screen
 
 from quarterdeck.app.console import Console
-from quarterdeck.app.views.overview.layout import PaneArrangement
+from quarterdeck.app.views.overview.panes import PaneArrangement
 from quarterdeck.app.views.overview.screen import OverviewScreen
 from quarterdeck.backend.core.events import Record
 from tests.app.fakes.fake_cluster import FakeCluster

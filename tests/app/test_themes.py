@@ -11,7 +11,7 @@ import pytest
 from textual.color import Color
 
 from quarterdeck.app.themes import ANSI, DEFAULT_THEME, PALETTES, THEMES, ColourPalette, NoSuchTheme, theme_called
-from quarterdeck.widgets.replica_style import HUES
+from quarterdeck.widgets.replica_map import HUES
 
 PARTITIONS_STYLE = Path(__file__).parents[2] / "app" / "console.tcss"
 

@@ -12,8 +12,7 @@ from textual.pilot import Pilot
 
 from quarterdeck.backend.picture.replicas.replica_cell import EMPTY, Column, ReplicaCell
 from quarterdeck.backend.picture.text.formatting import letter_of
-from quarterdeck.widgets.replica_map import GUTTER, ReplicaMapView
-from quarterdeck.widgets.replica_style import Zoom
+from quarterdeck.widgets.replica_map import GUTTER, ReplicaMapView, Zoom
 from tests.app.fakes.screen_text import screen_text
 
 WIDE = (GUTTER + 40 + 2, 12)

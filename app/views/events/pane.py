@@ -9,9 +9,8 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widget import Widget
 
-from quarterdeck.app.events.fields import exported, facts_of
 from quarterdeck.app.events.levels import EpisodeLine
-from quarterdeck.app.events.lines import LineFormat
+from quarterdeck.app.events.lines import LineFormat, exported, facts_of
 from quarterdeck.app.screen.columns import BoardModel, ColumnOf
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.events.catalogue import kind_of, record_words, tone_of

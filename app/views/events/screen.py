@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface, Refusal
-from quarterdeck.app.events.fields import exported
 from quarterdeck.app.events.levels import (
     HEADINGS,
     LEVELS,
@@ -16,7 +15,7 @@ from quarterdeck.app.events.levels import (
     LevelFeed,
     exported_entry,
 )
-from quarterdeck.app.events.lines import EventLine
+from quarterdeck.app.events.lines import EventLine, exported
 from quarterdeck.app.screen.view_screen import COLUMNS_BESIDE_PICTURES
 from quarterdeck.app.session import RECENT, ConsoleSession
 from quarterdeck.app.views.events.cursor_screen import EventCursorScreen
@@ -28,7 +27,7 @@ from quarterdeck.backend.picture.explain.episodes.decisions import deciding_reco
 from quarterdeck.backend.picture.explain.event_index import EventIndex
 from quarterdeck.backend.picture.explain.event_trace import Subject, event_trace, subjects_of
 from quarterdeck.backend.picture.explain.space_time import ZOOMS_US, SpaceTime
-from quarterdeck.backend.picture.replay.reorder_buffer import ReorderBuffer
+from quarterdeck.backend.picture.replay.tape import ReorderBuffer
 from quarterdeck.backend.picture.text.formatting import duration_text, one_line
 from quarterdeck.widgets.line_table import TableCell
 

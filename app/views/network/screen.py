@@ -16,7 +16,7 @@ from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.network.model import FaultModel, LinkModel, fault_facts, undo_text
 from quarterdeck.backend.core.commands.commands import BlockMode
 from quarterdeck.backend.core.events import LinkChanged, Record
-from quarterdeck.backend.picture.network.faults import FaultLedger
+from quarterdeck.backend.picture.network.faults import FaultLedger, NothingToUndo, undo_commands
 from quarterdeck.backend.picture.network.network_board import (
     MOST_DRAWN,
     LinkWord,
@@ -27,10 +27,8 @@ from quarterdeck.backend.picture.network.network_board import (
     planned_links,
     zones_of,
 )
-from quarterdeck.backend.picture.network.undoing import NothingToUndo, undo_commands
-from quarterdeck.backend.picture.text.fact import Fact
+from quarterdeck.backend.picture.text.fact import NOT_TOLD, Fact
 from quarterdeck.backend.picture.text.formatting import one_line
-from quarterdeck.backend.picture.text.not_told import NOT_TOLD
 from quarterdeck.backend.picture.what_if.fault_presets import (
     MEANINGS,
     MOST_SIDES,

@@ -16,15 +16,18 @@ from quarterdeck.app.console_interface import ConsoleInterface, Pointed
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
 from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
-from quarterdeck.app.views.overview.layout import PANES, PaneArrangement, PaneName, arrange
 from quarterdeck.app.views.overview.panes import (
+    PANES,
     DetailPane,
     HappenedPane,
     ListsPane,
     MigrationsPane,
     OverviewPane,
+    PaneArrangement,
+    PaneName,
     SuspicionsPane,
     TablesPane,
+    arrange,
 )
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US

@@ -13,7 +13,7 @@ from quarterdeck.backend.core.witnessed.events import Aspect, Source
 from quarterdeck.backend.hazelcast.wire import messages
 from quarterdeck.backend.hazelcast.wire.member_configuration import ReportedConfiguration, read_configuration
 from quarterdeck.backend.hazelcast.wire.messages import ConnectionReport, Heard, Observation, Topic, TopicRefused
-from quarterdeck.backend.hazelcast.witness.map_metrics import map_metrics
+from quarterdeck.backend.hazelcast.witness.member_metrics import map_metrics
 from quarterdeck.backend.hazelcast.witness.member_witness import MemberWitness, WitnessedEvent
 
 ONLY_LOGGED_ASPECTS: tuple[Aspect, ...] = ("suspicions", "claims", "merge-verdicts")

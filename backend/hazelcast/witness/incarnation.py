@@ -22,13 +22,15 @@ from quarterdeck.backend.core.witnessed.events import (
 )
 from quarterdeck.backend.hazelcast.wire.member_configuration import ReportedConfiguration
 from quarterdeck.backend.hazelcast.wire.messages import MetricSet, PartitionsView, ReplicaMigrationEvent
-from quarterdeck.backend.hazelcast.witness.link_metrics import link_metrics, strained
-from quarterdeck.backend.hazelcast.witness.map_metrics import MapMetrics, data_measured
 from quarterdeck.backend.hazelcast.witness.member_metrics import (
+    MapMetrics,
     MemberMetrics,
+    data_measured,
     differs_much,
+    link_metrics,
     member_measured,
     member_metrics,
+    strained,
 )
 
 OWNERS_INTERVAL_US = 250_000

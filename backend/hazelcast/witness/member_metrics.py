@@ -1,13 +1,16 @@
-"""What the metrics of a member of Hazelcast say of its work and its process: migrations, heartbeats, heap, operations, clients.
+"""What the metrics of a member of Hazelcast say of its work and its process, its connections to other members, and its maps.
 
 Metrics come every 5 seconds, and most differ a little each time. What is recorded is exact; it is recorded when it differs much.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
+from quarterdeck.backend.core.address import Address, BadAddress, host_of, make_address, parse_port
+from quarterdeck.backend.core.data.events import DataMeasured, MapMeasured
 from quarterdeck.backend.core.witnessed.events import LinkMeasured, MemberMeasured
 from quarterdeck.backend.hazelcast.wire.messages import MetricSet, MetricValue
 
@@ -118,3 +121,125 @@ def _late(length_us: int | None, in_time_us: int) -> int | None:
 
 def _size(queue: int | None) -> int | None:
     return None if queue is None else max(queue, SMALL_QUEUE).bit_length()
+
+
+IDLE = "tcp.connection.out.idleTimeMillis"
+QUEUED = "tcp.connection.out.writeQueueSize"
+MILLISECOND_US = 1_000
+IN_TIME_US = 6_000_000
+"""By default members send each other heartbeats every 5 seconds."""
+SMALL_QUEUE = 16
+
+
+def link_metrics(metrics: MetricSet, own: Address, others: Iterable[Address]) -> dict[Address, LinkMeasured]:
+    """Return the connections to each of the others that has some; of several the least idle counts, and all packets.
+
+    A connection is named by its two ends. A member's own port stands there only if the other side opened it; so a connection
+    belongs to the member with that address, or else to the only one that is listed at that host.
+    """
+    listed = frozenset(others)
+    at_host: dict[str, Address | None] = {host_of(own): None}
+    for other in listed:
+        at_host[host_of(other)] = None if host_of(other) in at_host else other
+    found: dict[Address, LinkMeasured] = {}
+    for name, pipeline, value in _connections(metrics):
+        remote = _remote_end(pipeline)
+        member = remote if remote in listed else at_host.get(host_of(remote)) if remote else None
+        if member is None:
+            continue
+        link = found.get(member) or LinkMeasured(member, 0)
+        if name == IDLE:
+            idle = value * MILLISECOND_US
+            idle = idle if link.idle is None else min(idle, link.idle)
+            found[member] = LinkMeasured(member, link.connections + 1, idle, link.queued)
+        else:
+            found[member] = LinkMeasured(member, link.connections, link.idle, (link.queued or 0) + value)
+    return found
+
+
+def strained(
+    known: Iterable[Address], links: dict[Address, LinkMeasured], others: Iterable[Address]
+) -> tuple[LinkMeasured, ...]:
+    """Return the links that are not plain. `known` had connections before: if they are listed and have none, these are gone."""
+    gone = set(known).intersection(others).difference(links)
+    late = (link for link in links.values() if (link.idle or 0) >= IN_TIME_US or (link.queued or 0) >= SMALL_QUEUE)
+    return tuple(sorted((*late, *(LinkMeasured(address, 0) for address in gone)), key=lambda link: link.address))
+
+
+def _connections(metrics: MetricSet) -> Iterator[tuple[str, str, int]]:
+    for sample in metrics.samples:
+        if sample.discriminator is not None and sample.name in (IDLE, QUEUED) and sample.value >= 0:
+            yield sample.name, sample.discriminator[1], int(sample.value)
+
+
+@lru_cache(maxsize=16_384)
+def _remote_end(pipeline: str) -> Address | None:
+    """Return the address behind the arrow of ``/10.0.0.1:5701->/10.0.0.2:40000``, or None."""
+    host, _, port = pipeline.partition("->")[2].rpartition("/")[2].rpartition(":")
+    try:
+        return make_address(host, parse_port(port, port))
+    except BadAddress:
+        return None
+
+
+PREFIX = "map."
+READS = ("getCount",)
+WRITES = ("putCount", "setCount", "removeCount")
+WANTED = frozenset(
+    ("ownedEntryCount", "ownedEntryMemoryCost", "backupEntryCount", "backupEntryMemoryCost", *READS, *WRITES)
+)
+MAPS_RECORDED = 100
+"""So many maps are recorded, those with most entries first."""
+
+MILLISECOND_US = 1_000
+
+
+class MapMetrics(NamedTuple):
+    """What one set of metrics says of the maps of a member, by map and metric."""
+
+    at_ms: int
+    maps: Mapping[str, Mapping[str, int]]
+
+
+def map_metrics(metrics: MetricSet) -> MapMetrics | None:
+    """Return what the metrics say of maps; None if they say nothing of any."""
+    maps: dict[str, dict[str, int]] = {}
+    for sample in metrics.samples:
+        name = sample.name.removeprefix(PREFIX)
+        if name in WANTED and name != sample.name and sample.discriminator is not None:
+            maps.setdefault(sample.discriminator[1], {})[name] = int(sample.value)
+    return MapMetrics(metrics.at_ms, maps) if maps else None
+
+
+def data_measured(before: MapMetrics | None, now: MapMetrics) -> DataMeasured | None:
+    """Return what is stored now, and what was asked of the member since the metrics before; None if that is the same."""
+    if before is not None and before.maps == now.maps:
+        return None
+
+    def total(name: str) -> int:
+        return sum(counts.get(name, 0) for counts in now.maps.values())
+
+    def since(map_name: str, names: tuple[str, ...]) -> int:
+        """Count the operations since the metrics before; none where there are no others to compare with."""
+        earlier = before.maps.get(map_name) if before is not None else None
+        if earlier is None:
+            return 0
+        counts = now.maps[map_name]
+        return max(sum(counts.get(name, 0) - earlier.get(name, 0) for name in names), 0)
+
+    largest = sorted(now.maps, key=lambda name: (-now.maps[name].get("ownedEntryCount", 0), name))[:MAPS_RECORDED]
+    rows = tuple(
+        MapMeasured(
+            name,
+            now.maps[name].get("ownedEntryCount", 0),
+            now.maps[name].get("ownedEntryMemoryCost", 0),
+            since(name, READS),
+            since(name, WRITES),
+        )
+        for name in sorted(largest)
+    )
+    span_us = max(now.at_ms - before.at_ms, 0) * MILLISECOND_US if before is not None else 0
+    return DataMeasured(
+        span_us, total("ownedEntryCount"), total("ownedEntryMemoryCost"), total("backupEntryCount"),
+        total("backupEntryMemoryCost"), 0, rows, (), (),
+    )  # fmt: skip

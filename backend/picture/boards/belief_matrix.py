@@ -14,8 +14,8 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.picture.boards.table_agreement import differs_from_master
 from quarterdeck.backend.picture.fold.picture import MemberBelief, Picture
+from quarterdeck.backend.picture.text.fact import NOT_TOLD
 from quarterdeck.backend.picture.text.formatting import listed, one_line, with_names
-from quarterdeck.backend.picture.text.not_told import NOT_TOLD
 
 BeliefState = Literal["member", "master", "suspected", "removed", "held", "unknown"]
 

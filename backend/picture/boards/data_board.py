@@ -8,9 +8,8 @@ from typing import Literal, NamedTuple, get_args
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.member_data import NO_RATE, NOTHING, Lag, Rate
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.fact import Fact, Tone
+from quarterdeck.backend.picture.text.fact import NOT_TOLD, Fact, Tone, not_told_fact
 from quarterdeck.backend.picture.text.formatting import bytes_text, counted, duration_text, one_line
-from quarterdeck.backend.picture.text.not_told import NOT_TOLD, not_told_fact
 
 Grouping = Literal["member", "map", "partition"]
 

@@ -19,9 +19,8 @@ from quarterdeck.backend.picture.boards.belief_matrix import (
 from quarterdeck.backend.picture.boards.table_agreement import differs_from_master
 from quarterdeck.backend.picture.fold.belief import MemberBelief, Silence
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.fact import Fact, Tone
+from quarterdeck.backend.picture.text.fact import NOT_TOLD, Fact, Tone, not_told
 from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, one_line
-from quarterdeck.backend.picture.text.not_told import NOT_TOLD, not_told
 
 OBSERVERS_NAMED = 3
 """How many observers a text names before it only says that there are more."""
@@ -283,3 +282,26 @@ def _left_us(silence: Silence, now_us: int) -> int:
 def _names(labels: Sequence[str]) -> str:
     named = ", ".join(map(one_line, labels[:OBSERVERS_NAMED]))
     return named + (" and others" if len(labels) > OBSERVERS_NAMED else "")
+
+
+def members_by_age(picture: Picture, labels: Sequence[str]) -> tuple[str, ...]:
+    """`labels` as the lists of the running members have them, the list that most of them hold first.
+
+    Members of another cluster come after those of the first, in the order of their own list. Whoever is on no list of a running
+    member comes last: when it starts again it is the youngest. Lists of one cluster that differ do not move anybody who is on
+    both.
+    """
+    holders: dict[int, int] = {}
+    lists: dict[int, tuple[Member, ...]] = {}
+    for belief in picture.members.values():
+        if belief.running and belief.members:
+            one = id(belief.members)
+            lists[one] = belief.members
+            holders[one] = holders.get(one, 0) + 1
+    wanted = dict.fromkeys(labels)
+    ordered: dict[str, None] = {}
+    for one in sorted(lists, key=lambda known: -holders[known]):  # sorting keeps the order of appearance of equals
+        held = [picture.label_of(member.address) for member in lists[one]]
+        ordered.update(dict.fromkeys(filter(wanted.__contains__, held)))
+    ordered.update(wanted)
+    return tuple(ordered)

@@ -6,22 +6,34 @@ Ages are in whole seconds, so a painter that asks again each second has somethin
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TypeVar
 
+from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.views.member_list import MemberList, member_list_text
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.core.witnessed.events import LinkMeasured
 from quarterdeck.backend.picture.boards.belief_matrix import BELIEF_CELLS, state_word
 from quarterdeck.backend.picture.boards.data_board import data_facts
-from quarterdeck.backend.picture.boards.member_events import recent_facts
+from quarterdeck.backend.picture.boards.member_board import heartbeat, heartbeat_observers
 from quarterdeck.backend.picture.boards.partition_detail import partition_facts
-from quarterdeck.backend.picture.boards.process_facts import process_facts
+from quarterdeck.backend.picture.events.catalogue import describe_event
+from quarterdeck.backend.picture.events.faults import condition_text
 from quarterdeck.backend.picture.events.split_brain import VERDICTS
+from quarterdeck.backend.picture.events.witnessed import process_text, stands_still, work_text
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.fact import Fact, Tone
-from quarterdeck.backend.picture.text.formatting import age_text, one_line, with_names
-from quarterdeck.backend.picture.text.not_told import not_told_fact
+from quarterdeck.backend.picture.text.fact import Fact, Tone, not_told_fact
+from quarterdeck.backend.picture.text.formatting import (
+    age_text,
+    clock_text,
+    counted,
+    duration_text,
+    one_line,
+    with_names,
+)
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -48,7 +60,6 @@ def member_detail(
     if belief is None:
         return (Fact("status", "not up: nothing was ever heard of it", "faint"),)
     # Imported for the first member of whom something is told: nothing is in the first picture of a new cluster.
-    from quarterdeck.backend.picture.boards.member_links import heartbeat_facts, link_facts
     from quarterdeck.backend.picture.merging.join_list_board import join_list_facts
 
     facts = [
@@ -166,3 +177,120 @@ def _under(heading: str, entries: Mapping[Key, Value]) -> Iterator[tuple[str, tu
 
 def _names(picture: Picture, addresses: Iterable[Address]) -> str:
     return ", ".join(picture.label_of(address) for address in addresses) or "nobody"
+
+
+HEARTBEATS_LATE_US = 6 * SECOND_US
+"""By default members send heartbeats every 5 seconds."""
+
+
+def process_facts(belief: MemberBelief, now_us: int) -> Iterator[Fact]:
+    """Yield heap, garbage, processor, files, queues, clients, heartbeats sent and CP groups, and how old that is."""
+    measured = belief.metrics
+    if measured is None:
+        return
+    process = process_text(measured)
+    since = f" (much the same for {age_text(now_us - belief.metrics_us)})"
+    if process:
+        still = "; its silence is no sign of a cut" if stands_still(measured) else ""
+        yield Fact("process", f"{process}{still}{since}", "warning" if still else "plain")
+    work = work_text(measured)
+    if work:
+        yield Fact("work", f"{work}{'' if process else since}")
+    age = measured.heartbeat_age
+    if age is not None:
+        text = f"it sent its last {duration_text(age)} before its metrics; who received it is not told"
+        yield Fact("sends heartbeats", text, "warning" if age > HEARTBEATS_LATE_US else "plain")
+    if measured.cp_groups or measured.cp_missing:
+        missing = f", {counted(measured.cp_missing, 'CP member')} missing" if measured.cp_missing else ""
+        groups = "CP groups" if measured.cp_groups is None else counted(measured.cp_groups, "CP group")
+        yield Fact("CP", f"{groups}{missing}", "warning" if missing else "plain")
+
+
+EVENTS_TOLD = 20
+
+PROCESS_FAULTS: frozenset[type] = frozenset({events.ProcessKilled, events.ProcessPaused, events.ProcessResumed})
+"""What was done to a member, recorded under the name of its cluster."""
+
+
+def recent_facts(picture: Picture, records: Sequence[Record], label: str) -> Iterator[Fact]:
+    """Yield the last `EVENTS_TOLD` events of a member among `records`, which stand in order of time.
+
+    They have their moment, not their age: what has not changed is not painted again.
+    """
+    own = (
+        record
+        for record in reversed(records)
+        if record.member == label or (type(record.event) in PROCESS_FAULTS and record.event.target == label)  # type: ignore[union-attr]
+    )
+    heading = "lately"
+    for record in islice(own, EVENTS_TOLD):
+        yield Fact(heading, f"{clock_text(record.at).strip()} s: {_told(picture, record)}", "faint")
+        heading = ""
+    if heading:
+        yield Fact(heading, "nothing that is still remembered", "faint")
+
+
+def _told(picture: Picture, record: Record) -> str:
+    """As in the tail of all events, but for the name of the member."""
+    told = describe_event(record.event, picture.label_of)
+    return told if isinstance(record.event, events.MemberStarted) else with_names(told, picture.label_of)
+
+
+LINKS_SPELT_OUT = 12
+"""How many links are told of before the rest is only counted."""
+
+
+def heartbeat_facts(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[Fact]:
+    """How the others hear it, and whom it waits for."""
+    heard = heartbeat(picture, belief, heartbeat_observers(picture), now_us)
+    if heard.left_us is not None:
+        yield Fact("heartbeat", f"{heard.glyph} {heard.sentence}", heard.tone)
+    elif not heard.known:
+        yield not_told_fact("heartbeat", "heartbeats", belief.witnessed_by)
+    heading = "waits for"
+    for address, silence in belief.silences.items():
+        left = age_text(silence.heard_us + silence.timeout_us - now_us)
+        text = f"◔ {picture.label_of(address)}, silent for {age_text(now_us - silence.heard_us)}; suspects it in {left}"
+        yield Fact(heading, text, "warning")
+        heading = ""
+
+
+def link_facts(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[Fact]:
+    """Its links that are not plain, both ways. What is wrong with a link is known when somebody made it so."""
+    ends = belief.label
+    touched = [link for (source, target), link in picture.links.items() if ends in (source, target)]
+    others = sum(other.running and other is not belief for other in picture.members.values())
+    if belief.metrics is not None and belief.metrics.strained_links is not None:
+        yield from _measured_links(picture, belief.metrics.strained_links, now_us - belief.metrics_us)
+        return
+    if not touched and not belief.tells("links"):
+        yield not_told_fact("links", "links", belief.witnessed_by)
+        return
+    if not touched:
+        yield Fact("links", f"✓ up, to {counted(others, 'running member')}: none is cut, slowed down or lossy")
+        return
+    heading = "links"
+    for link in islice(touched, LINKS_SPELT_OUT):
+        way = f"→ {link.target}" if link.source == ends else f"← {link.source}"
+        glyph = "✂" if link.blocked else "~"
+        yield Fact(heading, f"{glyph} {way} {condition_text(link)}", "bad" if link.blocked else "warning")
+        heading = ""
+    if len(touched) > LINKS_SPELT_OUT:
+        yield Fact("", f"and {len(touched) - LINKS_SPELT_OUT} more")
+
+
+def _measured_links(picture: Picture, strained: tuple[LinkMeasured, ...], age_us: int) -> Iterator[Fact]:
+    """Yield how a real member writes to the others, by its metrics."""
+    since = f"by its metrics, much the same for {age_text(age_us)}; what arrives is not told"
+    if not strained:
+        yield Fact("links", f"✓ it writes to every member to which it has connections ({since})")
+    heading = "links"
+    for link in strained[:LINKS_SPELT_OUT]:
+        idle = f"nothing written for {duration_text(link.idle)}" if link.idle is not None else ""
+        queued = f"{counted(link.queued, 'packet')} waiting" if link.queued else ""
+        text = ", ".join(filter(None, (idle, queued))) if link.connections else "its connections are gone"
+        yield Fact(heading, f"~ → {picture.label_of(link.address)} {text}", "warning")
+        heading = ""
+    if strained:
+        more = f"and {len(strained) - LINKS_SPELT_OUT} more, " if len(strained) > LINKS_SPELT_OUT else ""
+        yield Fact("", more + since, "faint")

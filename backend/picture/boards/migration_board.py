@@ -11,20 +11,23 @@ from itertools import chain, islice
 from typing import Literal, NamedTuple
 
 from quarterdeck.backend.core.partitions.events import MigrationStarted, PlannedMigration
-from quarterdeck.backend.picture.boards.migration_progress import plan_text
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.events.partitions import NOBODY_TEXT, migration_path_text
 from quarterdeck.backend.picture.events.witnessed import migrating_text
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.migrations import (
+    WINDOW_S,
     CopiedData,
     EndedMigration,
+    MigrationRate,
+    MigrationsLed,
     PartitionLoss,
     SeenMigration,
     WitnessedMigration,
 )
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.health.data_loss import data_losses
-from quarterdeck.backend.picture.text.fact import Fact, Tone
+from quarterdeck.backend.picture.text.fact import Fact, Tone, not_told
 from quarterdeck.backend.picture.text.formatting import (
     age_text,
     bytes_text,
@@ -34,7 +37,6 @@ from quarterdeck.backend.picture.text.formatting import (
     one_line,
     with_names,
 )
-from quarterdeck.backend.picture.text.not_told import not_told
 
 Entry = SeenMigration | PlannedMigration | PartitionLoss | EndedMigration | WitnessedMigration
 """What one row is about."""
@@ -348,3 +350,46 @@ def _lost_row(lost: PartitionLoss, key: str, now_us: int) -> MigrationRow:
         note=note,
         sentence=f"p{lost.partition} lost all replicas and begins empty; {note}",
     )
+
+
+BAR_LENGTH = 10
+
+FULL, EMPTY = "▰", "▱"
+
+
+def plan_text(leading: MigrationsLed, picture: Picture, now_us: int) -> str:
+    """Return what a master that has something to migrate has done of its plan, the pace, and the time left; else empty."""
+    left = leading.waiting + len(leading.running)
+    if not left:
+        return ""
+    parts = [rate_text(picture, now_us), left_text(picture, now_us)]
+    if leading.planned_count:
+        ended = max(0, leading.planned_count - left)
+        full = BAR_LENGTH * ended // leading.planned_count
+        bar = FULL * full + EMPTY * (BAR_LENGTH - full)
+        parts.insert(0, f"{bar} {100 * ended // leading.planned_count} % of {leading.planned_count} migrations")
+    return ", ".join(filter(None, parts))
+
+
+def rate_text(picture: Picture, now_us: int) -> str:
+    """How many migrations ended in a second, and how much was copied; empty when nothing was in the last seconds."""
+    rate = picture.history.rates.at(now_us)
+    if not rate.migrations and not rate.bytes:
+        return ""
+    copied = f", {bytes_text(round(rate.bytes))}/s" if rate.bytes else ""
+    return f"{rate.migrations:.3g} migrations/s{copied} over the last {WINDOW_S} s"
+
+
+def left_text(picture: Picture, now_us: int) -> str:
+    """How long all that is planned and running will take, if it goes on as in the last seconds."""
+    leading = [picture.members[label].leading for label in picture.masters()]
+    left = sum(one.waiting + len(one.running) for one in leading)
+    rate: MigrationRate = picture.history.rates.at(now_us)
+    if not left:
+        return ""
+    if rate.migrations:
+        return f"about {age_text(max(SECOND_US, round(left / rate.migrations * SECOND_US)))} left"
+    oldest_us = min((running.since_us for one in leading for running in one.running.values()), default=now_us)
+    if now_us - oldest_us < WINDOW_S * SECOND_US:
+        return "just begun, so there is no telling how long it will take"
+    return f"nothing has ended for {WINDOW_S} s, so there is no telling how long it will take"

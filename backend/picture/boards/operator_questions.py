@@ -19,9 +19,8 @@ from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.health.data_loss import data_losses
 from quarterdeck.backend.picture.merging.why_not_merging import TONES, why_not_merging
-from quarterdeck.backend.picture.text.fact import Fact, Tone
+from quarterdeck.backend.picture.text.fact import Fact, Tone, not_told
 from quarterdeck.backend.picture.text.formatting import age_text, counted, names_text, one_line
-from quarterdeck.backend.picture.text.not_told import not_told
 
 PAIRS_TOLD = 6
 STUCK_US = 30 * SECOND_US

@@ -10,9 +10,8 @@ from quarterdeck.backend.picture.boards.migration_board import led_by
 from quarterdeck.backend.picture.boards.table_agreement import differs_from_master
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.fact import Fact
+from quarterdeck.backend.picture.text.fact import NOT_TOLD, Fact, not_told_fact
 from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, with_names
-from quarterdeck.backend.picture.text.not_told import NOT_TOLD, not_told_fact
 
 PARTITIONS_NAMED = 12
 """How many partitions a fact names before it only counts the rest."""

@@ -14,9 +14,8 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.fact import Fact
+from quarterdeck.backend.picture.text.fact import Fact, not_told
 from quarterdeck.backend.picture.text.formatting import age_text, names_text, one_line, with_names
-from quarterdeck.backend.picture.text.not_told import not_told
 
 ANSWERS_SHOWN = 8
 AT_ONCE_US = 3 * SECOND_US

@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.picture.boards.member_order import members_by_age
+from quarterdeck.backend.picture.boards.member_board import members_by_age
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.fact import Fact, Tone
+from quarterdeck.backend.picture.text.fact import NOT_TOLD, Fact, Tone, not_told, not_told_fact
 from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, one_line, with_names
-from quarterdeck.backend.picture.text.not_told import NOT_TOLD, not_told, not_told_fact
 
 SUSPECTS_GLYPH = "?"
 MUTUAL_GLYPH = "⇄"

@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.fact import Fact, Tone
+from quarterdeck.backend.picture.text.fact import Fact, Tone, not_told
 from quarterdeck.backend.picture.text.formatting import age_text, counted, one_line
-from quarterdeck.backend.picture.text.not_told import not_told
 
 SAMPLE_US = 5 * SECOND_US
 """How often a witnessed member reports its metrics, and with them the stamp of its table."""

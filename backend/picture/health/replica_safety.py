@@ -8,8 +8,8 @@ from typing import NamedTuple
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.health.copy_counts import CopyCounts, most_copies
+from quarterdeck.backend.picture.text.fact import NOT_TOLD
 from quarterdeck.backend.picture.text.formatting import counted
-from quarterdeck.backend.picture.text.not_told import NOT_TOLD
 
 
 class ReplicaSafety(NamedTuple):

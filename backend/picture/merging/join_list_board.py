@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.picture.fold.picture import MemberBelief, Picture
 from quarterdeck.backend.picture.merging.join_list_edit import spelt
-from quarterdeck.backend.picture.text.fact import Fact
+from quarterdeck.backend.picture.text.fact import NOT_TOLD, Fact, not_told, not_told_fact
 from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, names_text, one_line
-from quarterdeck.backend.picture.text.not_told import NOT_TOLD, not_told, not_told_fact
 
 NAMES_SHOWN = 6
 """How many names a cell spells out before it only counts the rest."""

@@ -21,8 +21,8 @@ from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.events.split_brain import VERDICTS
 from quarterdeck.backend.picture.fold.picture import MemberBelief, Picture
 from quarterdeck.backend.picture.merging.join_list_edit import EditPlan, members_of, plan_edit, spelt
+from quarterdeck.backend.picture.text.fact import NOT_TOLD, not_told
 from quarterdeck.backend.picture.text.formatting import age_text, counted, names_text, with_names
-from quarterdeck.backend.picture.text.not_told import NOT_TOLD, not_told
 
 PairState = Literal["merging", "due", "waits", "blocked"]
 """Whether it has begun, only takes time, waits for something to pass, or waits for an operator."""

@@ -17,9 +17,8 @@ from quarterdeck.backend.picture.boards.belief_matrix import state_word
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.network.faults import FaultLedger
 from quarterdeck.backend.picture.network.link_impairments import GLYPHS, impairment_text, impairments_of
-from quarterdeck.backend.picture.text.fact import Tone
+from quarterdeck.backend.picture.text.fact import Tone, not_told
 from quarterdeck.backend.picture.text.formatting import letter_of, listed, one_line
-from quarterdeck.backend.picture.text.not_told import not_told
 
 LinkWord = Literal["up", "cut", "one-way", "slow", "lossy", "doubling", "dropping", "down", "not told"]
 

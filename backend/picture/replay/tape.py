@@ -1,4 +1,4 @@
-"""The tape: what happened, kept in the order of time, and the picture of any moment of it.
+"""The tape: what happened, put into the order of time and kept in it, and the picture of any moment.
 
 A picture is the fold of the records up to a moment. So that a moment in the middle of a million records does not cost the fold
 of all of them, the tape keeps pictures of some moments (checkpoints), and folds from the nearest one before.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from operator import attrgetter
 from typing import NamedTuple
@@ -246,3 +246,39 @@ class Tape:
 
     def _between(self, start: int, end: int) -> Iterator[Record]:
         return iter(self._records[start - self.forgotten : end - self.forgotten])
+
+
+class ReorderBuffer:
+    """Holds records back from one turn to the next, so that those that were overtaken can still be put before the others.
+
+    What happened in the same microsecond stays in the order in which it came: that is the order of causes.
+    """
+
+    def __init__(self, most: int) -> None:
+        """`most` records are held until they are drained; the oldest are dropped."""
+        self._most = most
+        self._held: list[Record] = []
+        self._latest_us = -1
+        """Time of the latest record that was there at the last turn."""
+
+    def take(self, records: Iterable[Record]) -> None:
+        """Take in `records`."""
+        self._held += records
+        if len(self._held) > 2 * self._most:
+            del self._held[: -self._most]
+
+    def release(self) -> Sequence[Record]:
+        """Return the records that were there at the turn before, and those that happened before the latest of them, in order."""
+        if not self._held:
+            return ()
+        self._held.sort(key=attrgetter("at"))
+        until_us, self._latest_us = self._latest_us, self._held[-1].at
+        settled = next((place for place, one in enumerate(self._held) if one.at > until_us), len(self._held))
+        ready = self._held[:settled]
+        del self._held[:settled]
+        return ready
+
+    def clear(self) -> None:
+        """Forget what is held."""
+        self._held.clear()
+        self._latest_us = -1

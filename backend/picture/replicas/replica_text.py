@@ -18,9 +18,8 @@ from quarterdeck.backend.picture.fold.table_belief import NOBODY, TableBelief
 from quarterdeck.backend.picture.replicas.replica_cell import MARKS, MEANINGS, TONES
 from quarterdeck.backend.picture.replicas.replica_census import COUNTED_STATES, FILTER_WORDS, ReplicaCensus
 from quarterdeck.backend.picture.replicas.replica_map import NO_ROW, ReplicaMap
-from quarterdeck.backend.picture.text.fact import Fact, Tone
+from quarterdeck.backend.picture.text.fact import NOT_TOLD, Fact, Tone, not_told
 from quarterdeck.backend.picture.text.formatting import age_text, counted, letter_of, one_line
-from quarterdeck.backend.picture.text.not_told import NOT_TOLD, not_told
 
 DIGEST_SHOWN = 8
 """Letters of a digest that tell tables apart at a glance."""

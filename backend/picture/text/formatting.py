@@ -127,3 +127,17 @@ def told_apart(names: Sequence[str], width: int) -> Sequence[str]:
 
 def _cut(name: str, part: str, *, front: bool) -> str:
     return name if part == name else f"…{part}" if front else f"{part}…"
+
+
+LEVELS = "▁▂▃▄▅▆▇█"
+"""The first stands for nothing at all."""
+
+
+def bars(numbers: Sequence[float], highest: float) -> str:
+    """Return a bar for each number; one of `highest` is full, and none that is above 0 looks like 0."""
+    steps = len(LEVELS) - 1
+    if highest <= 0:
+        return LEVELS[0] * len(numbers)
+    return "".join(
+        LEVELS[0] if number <= 0 else LEVELS[max(1, min(steps, round(number / highest * steps)))] for number in numbers
+    )

@@ -10,8 +10,8 @@ from quarterdeck.backend.core.commands.commands import ChangeState, Command, Sea
 from quarterdeck.backend.picture.events.split_brain import VERDICTS
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.merging.join_list_edit import edit_sentences
+from quarterdeck.backend.picture.text.fact import not_told
 from quarterdeck.backend.picture.text.formatting import counted, one_line
-from quarterdeck.backend.picture.text.not_told import not_told
 from quarterdeck.backend.picture.what_if.loss import incarnations_by_table, incarnations_left, who_does_not_tell
 
 

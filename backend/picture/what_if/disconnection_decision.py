@@ -24,9 +24,8 @@ from quarterdeck.backend.core.membership.partial_disconnection.independent_set i
 from quarterdeck.backend.core.membership.partial_disconnection.shrinking_graph import vertices_of
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.fact import Fact
+from quarterdeck.backend.picture.text.fact import Fact, not_told_fact
 from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, names_text, one_line, with_names
-from quarterdeck.backend.picture.text.not_told import not_told_fact
 from quarterdeck.backend.picture.what_if.timing import Timing
 
 RULE = "the greatest set without a conflict: most data members, then most members, then the oldest"

@@ -7,9 +7,8 @@ from collections.abc import Collection
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.fold.table_belief import ReplicaLoss, TableBelief
-from quarterdeck.backend.picture.text.fact import Fact
+from quarterdeck.backend.picture.text.fact import Fact, not_told
 from quarterdeck.backend.picture.text.formatting import counted, listed, one_line
-from quarterdeck.backend.picture.text.not_told import not_told
 
 NAMED = 12
 """How many partitions a sentence names before it only counts the rest."""

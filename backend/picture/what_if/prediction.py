@@ -11,9 +11,8 @@ from typing import Literal
 
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.fact import Fact, Tone
+from quarterdeck.backend.picture.text.fact import NOT_TOLD, Fact, Tone
 from quarterdeck.backend.picture.text.formatting import counted, listed, one_line
-from quarterdeck.backend.picture.text.not_told import NOT_TOLD
 
 NAMES_SHOWN = 8
 STEPS_SHOWN = 8

@@ -1,12 +1,16 @@
-"""A member's own clock in a simulated run: one that runs fast or slow, and may jump ahead.
+"""Time in a simulated run: members' own clocks, which run fast or slow and may jump ahead, and how long messages take.
 
-Members only ever see their own clock; the run's time is nobody's. A clock never goes backwards, as no monotonic clock does.
+Members only ever see their own clock; the run's time is nobody's. A clock never goes backwards, as no monotonic clock does. Each
+message draws its own time, so messages overtake one another.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping
+from dataclasses import dataclass
+from math import log
+from typing import Literal
 
 from quarterdeck.backend.core.timers import NEVER
 
@@ -47,3 +51,38 @@ class Clock:
         reached_us = self._times_us[place] - (-missing_us * MILLION // self._rate_millionths)
         # What lies between two pieces is reached by the jump from one to the other.
         return min(reached_us, self._times_us[place + 1]) if place + 1 < len(self._times_us) else reached_us
+
+
+LatencyModel = Literal["uniform", "exponential", "heavy-tail"]
+
+TAIL = 1.1
+"""Exponent of the heavy tail: below 2 the spread has no bound but `most_us`, so a few messages take very long."""
+
+
+@dataclass(frozen=True)
+class Latency:
+    """All messages take at least `least_us` and at most `most_us`; `typical_us` says how much more than the least.
+
+    ``uniform`` spreads them evenly and has no use for `typical_us`, which is the mean of ``exponential`` and about the
+    median of ``heavy-tail``.
+    """
+
+    model: LatencyModel = "uniform"
+    least_us: int = 200
+    typical_us: int = 400
+    most_us: int = 1_000
+
+    def __post_init__(self) -> None:
+        if not 0 < self.least_us <= self.most_us or self.typical_us < 0:
+            raise ValueError("messages take some time: least must be above nothing, and most no less than least")
+
+    def sample_us(self, draw: float) -> int:
+        """Return the time of a message, from a draw evenly spread over [0, 1)."""
+        match self.model:
+            case "uniform":
+                return self.least_us + int(draw * (self.most_us - self.least_us))
+            case "exponential":
+                more = -self.typical_us * log(1.0 - draw)
+            case "heavy-tail":
+                more = self.typical_us * ((1.0 - draw) ** (-1 / TAIL) - 1.0)
+        return min(self.most_us, self.least_us + int(more))

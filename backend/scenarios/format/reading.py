@@ -29,11 +29,12 @@ from quarterdeck.backend.scenarios.format.scenario import (
     Jump,
     LatencySettings,
     MigrationsExpectation,
+    OnItsWay,
     Scenario,
     ScenarioQuestion,
     ScenarioStep,
+    ScheduledChoice,
 )
-from quarterdeck.backend.scenarios.format.scheduled_choices import OnItsWay, ScheduledChoice
 from quarterdeck.backend.scenarios.format.values import Members, ScenarioModel
 
 

@@ -13,14 +13,14 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from quarterdeck.backend.core.cluster_profile import ClusterState
 from quarterdeck.backend.core.commands.catalogue import description_of
+from quarterdeck.backend.core.messages import MESSAGE_KINDS
 from quarterdeck.backend.core.properties import Settings
+from quarterdeck.backend.documents.yaml_document import did_you_mean
 from quarterdeck.backend.picture.fold.safety import Unsafety
 from quarterdeck.backend.scenarios.event_patterns import EventPatterns, event_text
 from quarterdeck.backend.scenarios.format.actions import ScenarioAction
-from quarterdeck.backend.scenarios.format.clocks import Clock
-from quarterdeck.backend.scenarios.format.latency import Latency, LatencyModel
+from quarterdeck.backend.scenarios.format.clocks import Clock, Latency, LatencyModel
 from quarterdeck.backend.scenarios.format.questions import ScenarioQuestion
-from quarterdeck.backend.scenarios.format.scheduled_choices import ScheduledChoice
 from quarterdeck.backend.scenarios.format.values import (
     AddressText,
     AnyLabels,
@@ -36,6 +36,62 @@ from quarterdeck.backend.scenarios.format.values import (
     duration_text,
     plain_value,
 )
+
+UNREACHABLE = "unreachable"
+"""The kind of the news that a member cannot be reached."""
+
+
+class ScheduleDoesNotFit(ValueError):
+    """A schedule asks for what cannot happen: the scenario, the model or the core is not the one that it was made of."""
+
+
+def _known_kind(kind: str) -> str:
+    if kind != UNREACHABLE and kind not in MESSAGE_KINDS:
+        raise ValueError(f"there is no message {kind!r}; {did_you_mean(kind, (*MESSAGE_KINDS, UNREACHABLE))}")
+    return kind
+
+
+class OnItsWay(ScenarioModel):
+    """A message on its way. Where several of a kind are between two members, `which` counts them, in the order of their text."""
+
+    source: Label = Field(alias="from")
+    target: Label = Field(alias="to")
+    kind: Annotated[str, AfterValidator(_known_kind)]
+    which: Annotated[int, Field(ge=1, strict=True)] = 1
+
+
+class ScheduledChoice(ScenarioModel):
+    """What happens next: a message arrives, gets lost, or arrives and is still on its way; or a member is woken by its clock."""
+
+    deliver: OnItsWay | None = None
+    drop: OnItsWay | None = None
+    duplicate: OnItsWay | None = None
+    tick: Label | None = None
+
+    @model_validator(mode="after")
+    def _just_one(self) -> ScheduledChoice:
+        if len(self.model_fields_set) != 1 or getattr(self, self.kind) is None:
+            raise ValueError("is exactly one of deliver, drop, duplicate and tick; begin each with its own dash")
+        return self
+
+    @property
+    def kind(self) -> Literal["deliver", "drop", "duplicate", "tick"]:
+        """What happens."""
+        return next(iter(self.model_fields_set))  # type: ignore[arg-type]
+
+    @property
+    def message(self) -> OnItsWay | None:
+        """The message that it happens to; None for a tick."""
+        return self.deliver or self.drop or self.duplicate
+
+    def text(self) -> str:
+        """In a few words."""
+        message = self.message
+        if message is None:
+            return f"tick {self.tick}"
+        which = f" ({message.which})" if message.which > 1 else ""
+        return f"{self.kind} {message.kind}{which} {message.source} → {message.target}"
+
 
 __all__ = ["ClockSettings", "Expect", "Jump", "LatencySettings", "Scenario", "ScenarioQuestion", "ScenarioStep"]
 
@@ -208,7 +264,7 @@ def paragraphs(markdown: str) -> list[str]:
 
 
 class LatencySettings(ScenarioModel):
-    """How long messages take in a simulated run (`backend.scenarios.format.latency`)."""
+    """How long messages take in a simulated run (`backend.scenarios.format.clocks`)."""
 
     model: LatencyModel = "uniform"
     least_us: Duration = Field(default=Latency.least_us, alias="least")

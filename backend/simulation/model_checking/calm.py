@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 from quarterdeck.backend.core.commands.commands import CallMap
 from quarterdeck.backend.core.operations import Get, Put
-from quarterdeck.backend.invariants.convergence_bounds import convergence_bound_us
+from quarterdeck.backend.invariants.convergence import convergence_bound_us
 from quarterdeck.backend.simulation.model_checking.histories import Histories
 from quarterdeck.backend.simulation.model_checking.incarnations import FrozenIncarnations, KnownRecords
-from quarterdeck.backend.simulation.model_checking.states import DOWN, Spent, State
+from quarterdeck.backend.simulation.model_checking.model import DOWN, Spent, State
 from quarterdeck.backend.simulation.model_checking.transitions import Transitions, recorded
 
 QUIET_TIMEOUTS = 3

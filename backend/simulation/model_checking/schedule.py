@@ -14,17 +14,15 @@ from msgspec import Struct
 from quarterdeck.backend.core.commands.commands import CallMap, Command, Heal, KillMember, StartMember
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.invariants import Violation
-from quarterdeck.backend.invariants.convergence_bounds import convergence_bound_us
-from quarterdeck.backend.scenarios.format.scenario import Scenario
-from quarterdeck.backend.scenarios.format.scheduled_choices import ScheduledChoice, ScheduleDoesNotFit
+from quarterdeck.backend.invariants.convergence import convergence_bound_us
+from quarterdeck.backend.scenarios.format.scenario import Scenario, ScheduledChoice, ScheduleDoesNotFit
 from quarterdeck.backend.scenarios.format.values import duration_text
 from quarterdeck.backend.scenarios.format.writing import action_tree, scenario_of_tree
 from quarterdeck.backend.scenarios.interpreter import read_everything
 from quarterdeck.backend.scenarios.run_state import RunState
 from quarterdeck.backend.simulation.model_checking.incarnations import Inputs
-from quarterdeck.backend.simulation.model_checking.model import Model
+from quarterdeck.backend.simulation.model_checking.model import DOWN, ChoiceKind, Model, State, Transition
 from quarterdeck.backend.simulation.model_checking.scheduled_run import FORMING_US, ScheduledRun
-from quarterdeck.backend.simulation.model_checking.states import DOWN, ChoiceKind, State, Transition
 from quarterdeck.backend.simulation.model_checking.transitions import Transitions
 
 SETTLING_TIMEOUTS = 3

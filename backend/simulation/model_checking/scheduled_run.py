@@ -13,15 +13,14 @@ from quarterdeck.backend.core.commands.commands import Command, CommandRefused
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.inputs import PeerUnreachable
 from quarterdeck.backend.core.properties import SECOND_US, Settings
-from quarterdeck.backend.scenarios.format.scheduled_choices import (
+from quarterdeck.backend.scenarios.format.scenario import (
     UNREACHABLE,
     OnItsWay,
     ScheduledChoice,
     ScheduleDoesNotFit,
 )
 from quarterdeck.backend.simulation.model_checking.incarnations import Inputs, RunningIncarnations
-from quarterdeck.backend.simulation.model_checking.model import KNOWN_COMMANDS, Model
-from quarterdeck.backend.simulation.model_checking.states import DOWN, MessageInFlight, Transition
+from quarterdeck.backend.simulation.model_checking.model import DOWN, KNOWN_COMMANDS, MessageInFlight, Model, Transition
 from quarterdeck.backend.simulation.model_checking.transitions import Transitions
 
 FORMING_US = 5 * SECOND_US

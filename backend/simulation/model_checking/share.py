@@ -21,7 +21,7 @@ from quarterdeck.backend.invariants import InvariantChecker, Violation
 from quarterdeck.backend.simulation.model_checking.calm import Calm
 from quarterdeck.backend.simulation.model_checking.histories import BEGINNING, INVARIANTS, Histories
 from quarterdeck.backend.simulation.model_checking.incarnations import FrozenIncarnations, Inputs, KnownRecords
-from quarterdeck.backend.simulation.model_checking.model import Model
+from quarterdeck.backend.simulation.model_checking.model import Model, State
 from quarterdeck.backend.simulation.model_checking.schedule import formed, repeated, scheduled
 from quarterdeck.backend.simulation.model_checking.spilling import (
     CODE_BYTES,
@@ -31,7 +31,6 @@ from quarterdeck.backend.simulation.model_checking.spilling import (
     SpillingFolder,
     SpillingQueue,
 )
-from quarterdeck.backend.simulation.model_checking.states import State
 from quarterdeck.backend.simulation.model_checking.transitions import Transitions, configurations_of, recorded
 
 CHOICE_BYTES = 2

@@ -22,8 +22,7 @@ from quarterdeck.backend.core.operations import Operation
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.core.timers import NEVER
 from quarterdeck.backend.simulation.model_checking.incarnations import Inputs, MemberStepper, Sent, SteppedMember
-from quarterdeck.backend.simulation.model_checking.model import Model
-from quarterdeck.backend.simulation.model_checking.states import DOWN, MessageInFlight, Spent, State, Transition
+from quarterdeck.backend.simulation.model_checking.model import DOWN, MessageInFlight, Model, Spent, State, Transition
 from quarterdeck.backend.simulation.virtual_time.member_configurations import member_configurations
 
 MEASURING = "quarterdeck.data.measure.interval.seconds"

@@ -16,7 +16,7 @@ from random import Random
 from typing import Any
 
 from quarterdeck.backend.core.properties import Settings
-from quarterdeck.backend.invariants.convergence_bounds import convergence_bound_us, table_bound_us
+from quarterdeck.backend.invariants.convergence import convergence_bound_us, table_bound_us
 from quarterdeck.backend.scenarios.format.scenario import Scenario
 from quarterdeck.backend.scenarios.format.values import duration_text
 from quarterdeck.backend.scenarios.format.writing import scenario_of_tree

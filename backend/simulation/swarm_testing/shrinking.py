@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from quarterdeck.backend.invariants.convergence_bounds import convergence_bound_us, table_bound_us
+from quarterdeck.backend.invariants.convergence import convergence_bound_us, table_bound_us
 from quarterdeck.backend.scenarios.format.reading import read_scenario
 from quarterdeck.backend.scenarios.format.scenario import Scenario
 from quarterdeck.backend.scenarios.format.values import duration_text, parse_duration

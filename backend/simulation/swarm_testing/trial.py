@@ -26,16 +26,16 @@ from quarterdeck.backend.core.commands.commands import (
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.invariants import Violation
-from quarterdeck.backend.invariants.convergence_bounds import convergence_bound_us, table_bound_us
+from quarterdeck.backend.invariants.convergence import convergence_bound_us, table_bound_us
 from quarterdeck.backend.invariants.data.linearizability import JudgedWrites
 from quarterdeck.backend.invariants.partition_tables import PartitionTables
+from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.scenarios.data_expectations import why_not_balanced
-from quarterdeck.backend.scenarios.expectations import running
+from quarterdeck.backend.scenarios.expectations import list_labels, running, suspect_labels
 from quarterdeck.backend.scenarios.format.scenario import Scenario, ScenarioStep
 from quarterdeck.backend.scenarios.interpreter import Interpreter, read_everything
 from quarterdeck.backend.scenarios.run_state import RecordSink, RunState
 from quarterdeck.backend.simulation.simulated_driver import SimulatedDriver
-from quarterdeck.backend.simulation.swarm_testing.convergence import why_not_converged
 from quarterdeck.backend.simulation.swarm_testing.drawing import FEWEST, MOST, draw_scenario
 from quarterdeck.backend.simulation.swarm_testing.proving import MOST_PROOFS, proving_steps
 from quarterdeck.backend.simulation.virtual_time.world import PLAIN_LATENCY, World
@@ -332,3 +332,41 @@ def misplaced_replica(world: World, tables: PartitionTables) -> str:
             if partition in replicas and owner in held and held[owner].get(partition) != replicas[partition]:
                 return f"{tables.label(uuid)} and the owner {tables.label(owner)} differ in partition {partition}"
     return ""
+
+
+def why_not_converged(picture: Picture) -> str:
+    """Why the running members are not one healthy cluster, in words; empty when they are.
+
+    They are when all hold one list of exactly themselves, nobody is suspected, and all hold the cluster to be ACTIVE.
+    """
+    alive = running(picture)
+    if not alive:
+        return "no member is running"
+    first_label, first = next(iter(alive.items()))
+    for label, belief in alive.items():
+        if belief.status != "member":
+            return f"{label} belongs to no cluster"
+        if (belief.lineage, belief.version) != (first.lineage, first.version) or belief.master != first.master:
+            return (
+                f"{_standing(picture, first_label)}, but {_standing(picture, label)}; "
+                f"{_count_of_lists(picture)} different lists among {len(alive)} members"
+            )
+    for label, belief in alive.items():
+        if set(list_labels(picture, belief)) != set(alive):
+            return f"{_standing(picture, label)}, but {', '.join(alive)} are running"
+    for label, belief in alive.items():
+        if belief.suspicions:
+            return f"{label} suspects {', '.join(suspect_labels(picture, belief))}"
+        if belief.cluster_state != "ACTIVE":
+            return f"{label} holds the cluster to be {belief.cluster_state}"
+    return ""
+
+
+def _count_of_lists(picture: Picture) -> int:
+    return len({(belief.lineage, belief.version) for belief in running(picture).values()})
+
+
+def _standing(picture: Picture, label: str) -> str:
+    belief = picture.members[label]
+    master = picture.label_of(belief.master) if belief.master else "nobody"
+    return f"{label} follows {master} with v{belief.version} {', '.join(list_labels(picture, belief))}"

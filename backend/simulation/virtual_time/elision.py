@@ -19,7 +19,7 @@ from collections.abc import Callable
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.inputs import HeartbeatsElided
 from quarterdeck.backend.core.properties import Settings
-from quarterdeck.backend.scenarios.format.latency import Latency
+from quarterdeck.backend.scenarios.format.clocks import Latency
 from quarterdeck.backend.simulation.virtual_time.node import Arrival, BroadcastSchedule, DeliveryBatch, SimulatedNode
 
 QueuePosition = tuple[int, int]

@@ -21,7 +21,7 @@ from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.core.membership.messages import Heartbeat
 from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.core.timers import NEVER
-from quarterdeck.backend.scenarios.format.latency import Latency
+from quarterdeck.backend.scenarios.format.clocks import Latency
 from quarterdeck.backend.simulation.virtual_time.elision import Elision, HeartbeatRound
 from quarterdeck.backend.simulation.virtual_time.fingerprint import Fingerprint
 from quarterdeck.backend.simulation.virtual_time.node import (

@@ -11,8 +11,7 @@ from quarterdeck.backend.core.effects import Deliveries, MemberProcess
 from quarterdeck.backend.core.inputs import PeerUnreachable, Receive
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.timers import NEVER
-from quarterdeck.backend.scenarios.format.clocks import Clock
-from quarterdeck.backend.scenarios.format.latency import Latency
+from quarterdeck.backend.scenarios.format.clocks import Clock, Latency
 
 CLOCK_BITS = 52
 """A number of the fingerprint holds virtual microseconds (142 years of them), above them the member."""

@@ -59,8 +59,7 @@ from quarterdeck.backend.core.membership.messages import Heartbeat
 from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.core.timers import NEVER
-from quarterdeck.backend.scenarios.format.clocks import Clock
-from quarterdeck.backend.scenarios.format.latency import Latency
+from quarterdeck.backend.scenarios.format.clocks import Clock, Latency
 from quarterdeck.backend.simulation.virtual_time.elision import can_elide
 from quarterdeck.backend.simulation.virtual_time.fingerprint import NUMBERS_PER_UPDATE, Fingerprint
 from quarterdeck.backend.simulation.virtual_time.member_configurations import member_configurations

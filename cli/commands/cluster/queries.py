@@ -259,7 +259,7 @@ def _metrics(seen: ObservedCluster, belief: MemberBelief) -> Row | None:
 
 def suspicion_rows(seen: ObservedCluster, belief: MemberBelief) -> Iterator[Row]:
     """Yield a row for each suspicion, report and member that is held back, or one that says why none is reported."""
-    from quarterdeck.backend.picture.text.not_told import not_told
+    from quarterdeck.backend.picture.text.fact import not_told
 
     def row(kind: str | None, about: Address | None, reason: str, since_us: int | None = None) -> Row:
         since = {} if since_us is None else {"since_seconds": round(max(seen.now_us - since_us, 0) / 1e6, 1)}
@@ -301,7 +301,7 @@ def migration_rows(seen: ObservedCluster, leaders: list[str], *, everywhere: boo
 
     With `everywhere` what other members led and ended is included.
     """
-    from quarterdeck.backend.picture.text.not_told import not_told
+    from quarterdeck.backend.picture.text.fact import not_told
 
     def row(leader: str, state: str | None, migration: Any, reason: str = "") -> Row:
         return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quarterdeck.app.console import Console
-from quarterdeck.app.views.overview.layout import PANES, arrange
+from quarterdeck.app.views.overview.panes import PANES, arrange
 from tests.app.fakes.console_driver import formed, run_async
 from tests.app.fakes.screen_text import screen_text, settle
 

@@ -14,7 +14,7 @@ from quarterdeck.app.themes import THEMES
 from quarterdeck.app.views.partitions import HoldersTable, PartitionsScreen
 from quarterdeck.backend.core.events import ProcessKilled
 from quarterdeck.backend.core.partitions.events import Holder, TableChanged
-from quarterdeck.widgets.replica_style import HUES
+from quarterdeck.widgets.replica_map import HUES
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.long_run_cluster import LongRunCluster
 from tests.app.fakes.screen_text import screen_text, settle

@@ -50,10 +50,9 @@ from quarterdeck.backend.hazelcast.wire.messages import (
     ViewMember,
 )
 from quarterdeck.backend.hazelcast.witness.cluster_witness import ClusterWitness, HeardEvent
-from quarterdeck.backend.picture.boards.member_links import link_facts
+from quarterdeck.backend.picture.boards.member_detail import link_facts, process_facts
 from quarterdeck.backend.picture.boards.migration_board import progress_text
 from quarterdeck.backend.picture.boards.overview.migration_lanes import queue_figure
-from quarterdeck.backend.picture.boards.process_facts import process_facts
 from quarterdeck.backend.picture.events.catalogue import part_of
 from quarterdeck.backend.picture.events.witnessed import connection_text
 from quarterdeck.backend.picture.fold.picture import Picture

@@ -5,7 +5,7 @@ from __future__ import annotations
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.witnessed.events import LinkMeasured
 from quarterdeck.backend.hazelcast.wire.messages import MetricSample, MetricSet
-from quarterdeck.backend.hazelcast.witness.link_metrics import IDLE, QUEUED, link_metrics, strained
+from quarterdeck.backend.hazelcast.witness.member_metrics import IDLE, QUEUED, link_metrics, strained
 
 A, B, C, D = (Address(f"10.0.0.{number}:5701") for number in (1, 2, 3, 4))
 D2 = Address("10.0.0.4:5702")

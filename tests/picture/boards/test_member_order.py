@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quarterdeck.backend.core.events import ProcessKilled
-from quarterdeck.backend.picture.boards.member_order import members_by_age
+from quarterdeck.backend.picture.boards.member_board import members_by_age
 from quarterdeck.backend.picture.fold.picture import Picture
 from tests.app.fakes.fake_cluster import FakeCluster
 

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from quarterdeck.backend.core.partitions import events as partition_events
 from quarterdeck.backend.core.partitions.events import PlannedMigration
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.picture.boards.migration_board import migration_board
-from quarterdeck.backend.picture.boards.migration_progress import left_text, plan_text, rate_text
-from quarterdeck.backend.picture.fold.migration_rate import WINDOW_S, MigrationRate, MigrationRates
+from quarterdeck.backend.picture.boards.migration_board import left_text, migration_board, plan_text, rate_text
+from quarterdeck.backend.picture.fold.migrations import WINDOW_S, MigrationRate, MigrationRates
 from quarterdeck.backend.picture.fold.picture import Picture
 from tests.app.fakes.fake_cluster import FakeCluster
 

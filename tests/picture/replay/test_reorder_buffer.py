@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quarterdeck.backend.core.events import ProcessKilled, Record
-from quarterdeck.backend.picture.replay.reorder_buffer import ReorderBuffer
+from quarterdeck.backend.picture.replay.tape import ReorderBuffer
 
 
 def record(at: int, seq: int) -> Record:

@@ -21,14 +21,13 @@ from quarterdeck.backend.core.membership.views import admission
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.partitions.arrangement import repartitioning
 from quarterdeck.backend.core.partitions.migration.migration_planner import plan_migrations
-from quarterdeck.backend.scenarios.format.scheduled_choices import ScheduleDoesNotFit
+from quarterdeck.backend.scenarios.format.scenario import ScheduleDoesNotFit
 from quarterdeck.backend.simulation.model_checking import spilling
 from quarterdeck.backend.simulation.model_checking.exploration import Exploration, Explorer
-from quarterdeck.backend.simulation.model_checking.model import Bounds, Model
+from quarterdeck.backend.simulation.model_checking.model import Bounds, Model, State, Transition
 from quarterdeck.backend.simulation.model_checking.reading import load_model, shipped_models
 from quarterdeck.backend.simulation.model_checking.schedule import ScheduledStep, repeated
 from quarterdeck.backend.simulation.model_checking.share import ShareSettings, StateShare
-from quarterdeck.backend.simulation.model_checking.states import State, Transition
 from quarterdeck.backend.simulation.model_checking.transitions import Transitions
 from tests.thoroughness import long_after
 

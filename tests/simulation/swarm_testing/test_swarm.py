@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from quarterdeck.backend.core.properties import Settings
-from quarterdeck.backend.invariants.convergence_bounds import convergence_bound_us, convergence_terms_us
+from quarterdeck.backend.invariants.convergence import convergence_bound_us, convergence_terms_us
 from quarterdeck.backend.scenarios.format.reading import read_scenario
 from quarterdeck.backend.scenarios.format.writing import scenario_of_tree, scenario_text, scenario_tree
 from quarterdeck.backend.simulation.swarm_testing.drawing import LATENCY_FAULT, draw_scenario

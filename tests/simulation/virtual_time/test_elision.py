@@ -20,7 +20,7 @@ from quarterdeck.backend.core.commands.commands import (
 )
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US, Settings
-from quarterdeck.backend.scenarios.format.latency import Latency
+from quarterdeck.backend.scenarios.format.clocks import Latency
 from quarterdeck.backend.simulation.virtual_time.elision import Elision
 from quarterdeck.backend.simulation.virtual_time.world import World
 from tests.thoroughness import long_after

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.backend.scenarios.format.latency import Latency, LatencyModel
+from quarterdeck.backend.scenarios.format.clocks import Latency, LatencyModel
 
 MODELS: tuple[LatencyModel, ...] = ("uniform", "exponential", "heavy-tail")
 

@@ -27,8 +27,7 @@ from quarterdeck.backend.core.events import (
     SuspicionRaised,
 )
 from quarterdeck.backend.core.properties import SECOND_US, Settings
-from quarterdeck.backend.scenarios.format.clocks import Clock
-from quarterdeck.backend.scenarios.format.latency import Latency
+from quarterdeck.backend.scenarios.format.clocks import Clock, Latency
 from quarterdeck.backend.simulation.virtual_time.world import World
 
 TRAINING = Settings.of(preset="training")

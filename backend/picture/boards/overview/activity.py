@@ -11,10 +11,9 @@ from quarterdeck.backend.core.events import HeartbeatLate, Record
 from quarterdeck.backend.core.partitions.events import MigrationDecided
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import Aspect, ReplicaMigrated
-from quarterdeck.backend.picture.boards.overview.bars import bars
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.fact import Tone
-from quarterdeck.backend.picture.text.not_told import NOT_TOLD
+from quarterdeck.backend.picture.text.fact import NOT_TOLD, Tone
+from quarterdeck.backend.picture.text.formatting import bars
 
 SECONDS = 20
 """As far as it is shown; the second that is not over yet is not."""

@@ -21,12 +21,10 @@ from quarterdeck.backend.core.partitions.events import (
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import ReplicaMigrated
 from quarterdeck.backend.picture.boards.migration_board import waiting_text
-from quarterdeck.backend.picture.boards.overview.bars import bars
 from quarterdeck.backend.picture.fold.migrations import BEGUN_KEPT
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.fact import Tone
-from quarterdeck.backend.picture.text.formatting import age_text, bytes_text, one_line
-from quarterdeck.backend.picture.text.not_told import NOT_TOLD
+from quarterdeck.backend.picture.text.fact import NOT_TOLD, Tone
+from quarterdeck.backend.picture.text.formatting import age_text, bars, bytes_text, one_line
 
 SLOT_US = SECOND_US // 2
 """What one bar stands for."""

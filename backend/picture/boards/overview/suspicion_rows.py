@@ -11,9 +11,8 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.picture.boards.suspicion_board import MUTUAL_GLYPH, STAYS, SUSPECTS_GLYPH, is_mutual, stays
 from quarterdeck.backend.picture.fold.belief import BelievedSuspicion
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.fact import Tone
+from quarterdeck.backend.picture.text.fact import NOT_TOLD, Tone, not_told
 from quarterdeck.backend.picture.text.formatting import age_text, counted, one_line, with_names
-from quarterdeck.backend.picture.text.not_told import NOT_TOLD, not_told
 
 MOST_ROWS = 500
 """Of more suspicions the rest is only counted."""

@@ -12,9 +12,8 @@ from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.fold.safety import unsafety_of
 from quarterdeck.backend.picture.health.copy_counts import CopyCounts, TableCount
-from quarterdeck.backend.picture.text.fact import Tone
+from quarterdeck.backend.picture.text.fact import NOT_TOLD, Tone
 from quarterdeck.backend.picture.text.formatting import counted, one_line
-from quarterdeck.backend.picture.text.not_told import NOT_TOLD
 
 BUSY_WORDS = {
     "recovering": "searching the latest",

@@ -13,12 +13,12 @@ from quarterdeck.backend.core.partitions.events import (
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import MemberWitnessed, OwnersTold, ReplicaMigrated
 from quarterdeck.backend.picture.boards.overview.activity import SECONDS, Activity
-from quarterdeck.backend.picture.boards.overview.bars import LEVELS, bars
 from quarterdeck.backend.picture.boards.overview.migration_lanes import SLOT_US, SLOTS, MigrationLanes, queue_figure
 from quarterdeck.backend.picture.boards.overview.suspicion_rows import MOST_ROWS, suspicion_figure, suspicion_rows
 from quarterdeck.backend.picture.boards.overview.table_rows import TableRow, TableRows, table_figure
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.health.copy_counts import STRIP_LENGTH
+from quarterdeck.backend.picture.text.formatting import LEVELS, bars
 from tests.app.fakes.fake_cluster import FakeCluster
 
 THREE = ("n1", "n2", "n3")
