@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import UnreachableCause
-from quarterdeck.backend.core.commands import commands
+from quarterdeck.backend.core.commands.commands import MemberOrder
 from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.core.operations import Operation
 
@@ -62,12 +62,6 @@ class PeersHeardSince(Struct, frozen=True, gc=False):
 
     since_us: int
 
-
-MemberOrder = (
-    commands.StopMember | commands.StopCluster | commands.SuspectMember | commands.SetJoinList | commands.ChangeState |
-    commands.SetProperties | commands.SearchClusters | commands.Operate | commands.ArrangePartitions
-)  # fmt: skip
-"""The commands that a member carries out itself. They name other members by addresses only, not by labels."""
 
 Input = Start | Receive | PeerUnreachable | Tick | Call | HeartbeatsElided | PeersHeardSince | MemberOrder
 

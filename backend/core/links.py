@@ -18,6 +18,7 @@ from quarterdeck.backend.core.commands.commands import (
     DuplicateOnLink,
     Heal,
     HealLink,
+    LinkCommand,
     LinkFault,
     LoseOnLink,
     Partition,
@@ -29,8 +30,6 @@ Randomness = Callable[[], float]
 
 Link = tuple[str, str]
 """Labels of the sender and of the receiver."""
-
-LinkCommand = Partition | CutLink | DelayLink | LoseOnLink | DuplicateOnLink | DropMessages | Heal | HealLink
 
 
 class LinkConditions:
@@ -57,26 +56,15 @@ class LinkConditions:
                     for other in groups[place + 1 :]
                     for link in _links(group, other, one_way=False)
                 )
-            case CutLink(sources, targets, one_way, mode):
-                return self._set(self._with(link, blocked=mode) for link in _links(sources, targets, one_way))
-            case DelayLink(sources, targets, delay_us, one_way, up_to_us, kinds):
-                return self._set(
-                    self._of_kinds(link, kinds, delay=delay_us, delay_up_to=up_to_us)
-                    for link in _links(sources, targets, one_way)
-                )
-            case LoseOnLink(sources, targets, probability, one_way, kinds):
-                return self._set(
-                    self._of_kinds(link, kinds, loss=probability) for link in _links(sources, targets, one_way)
-                )
-            case DuplicateOnLink(sources, targets, probability, one_way, kinds):
-                return self._set(
-                    self._of_kinds(link, kinds, duplicate=probability) for link in _links(sources, targets, one_way)
-                )
             case DropMessages(sources, targets, kinds):
                 return self._set(
                     self._with(link, dropped_kinds=tuple(sorted(kinds)))
                     for link in _links(sources, targets, one_way=True)
                 )
+        changed = _CHANGED[type(command)](command)
+        kinds = getattr(command, "kinds", ())
+        links = _links(command.sources, command.targets, command.one_way)
+        return self._set(self._of_kinds(link, kinds, **changed) for link in links)
 
     def hold(self, sources: Sequence[str], targets: Sequence[str], kinds: Sequence[str]) -> tuple[LinkChanged, ...]:
         """Messages of these kinds, or all, wait from now on; the changes that this made."""
@@ -121,6 +109,14 @@ class LinkConditions:
                 made.append(condition)
         return tuple(made)
 
+
+_CHANGED: dict[type[LinkCommand], Callable[[Any], dict[str, Any]]] = {
+    CutLink: lambda command: {"blocked": command.mode},
+    DelayLink: lambda command: {"delay": command.delay_us, "delay_up_to": command.up_to_us},
+    LoseOnLink: lambda command: {"loss": command.probability},
+    DuplicateOnLink: lambda command: {"duplicate": command.probability},
+}
+"""What each command changes in the conditions of its links."""
 
 PLAIN: dict[LinkFault, dict[str, Any]] = {
     "cut": {"blocked": ""},

@@ -18,6 +18,7 @@ from quarterdeck.backend.core.cluster_snapshot import CapturedMember, MemberRepo
 from quarterdeck.backend.core.commands.commands import (
     Command,
     KillMember,
+    MemberOrder,
     PauseMember,
     ResumeMember,
     SetProperties,
@@ -26,7 +27,7 @@ from quarterdeck.backend.core.commands.commands import (
 )
 from quarterdeck.backend.core.effects import Happened, OperationAnswered
 from quarterdeck.backend.core.events import Event, LinkChanged, OperatorAsked, Record
-from quarterdeck.backend.core.inputs import START, TICK, Call, Input, MemberOrder
+from quarterdeck.backend.core.inputs import START, TICK, Call, Input
 from quarterdeck.backend.core.links import LinkConditions
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.operations import Answer, Operation

@@ -7,12 +7,14 @@ default anybody may who reaches the port.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import Any
 from urllib.parse import quote
 
 import httpx
 import msgspec
 
 from quarterdeck.backend.core.address import Address, BadJoinList, parse_join_list
+from quarterdeck.backend.core.commands.catalogue import described
 from quarterdeck.backend.core.commands.commands import (
     ChangeState,
     Command,
@@ -35,7 +37,15 @@ from quarterdeck.backend.hazelcast.wire.requests import (
 from quarterdeck.backend.hazelcast.wire.requests import Command as WireCommand
 from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
 
-CAN_DO = frozenset(("change-state", "stop", "stop-cluster", "set-join-list", "promote"))
+REQUESTS: dict[type[Command], Callable[[Any], WireCommand]] = {
+    ChangeState: lambda command: ChangeClusterState(command.state),
+    StopMember: lambda _: ShutDownMember(),
+    StopCluster: lambda _: ShutDownCluster(),
+    PromoteMember: lambda _: PromoteLiteMember(),
+}
+"""What a member is asked for each command over the client protocol."""
+
+CAN_DO = frozenset(described(kind).tag for kind in (*REQUESTS, SetJoinList))
 """Tags of the commands that have a counterpart in members of Hazelcast."""
 
 ANSWER_SECONDS = 60.0
@@ -70,24 +80,18 @@ class OperatorActions:
         Raises:
             CommandRefused: It was not done, or that is not known.
         """
-        match command:
-            case ChangeState(member, state):
-                return await self._request(Address(member), ChangeClusterState(state))
-            case StopMember(member):
-                return await self._request(Address(member), ShutDownMember(), may_end=True)
-            case StopCluster(member):
-                return await self._request(Address(member), ShutDownCluster(), may_end=True)
-            case PromoteMember(member):
-                return await self._request(Address(member), PromoteLiteMember())
-            case SetJoinList(member, addresses):
-                return await self._edit_join_list(Address(member), addresses)
+        if isinstance(command, SetJoinList):
+            return await self._edit_join_list(Address(command.member), command.addresses)
+        if type(command) in REQUESTS:
+            return await self._request(command)
         raise CommandRefused("members of Hazelcast cannot do this")
 
-    async def _request(self, member: Address, request: WireCommand, *, may_end: bool = False) -> str:
+    async def _request(self, command: Any) -> str:
+        member = Address(command.member)
         try:
-            answer = await self._ask(member, request, ANSWER_SECONDS)
+            answer = await self._ask(member, REQUESTS[type(command)](command), ANSWER_SECONDS)
         except NoAnswer as ended:
-            if may_end and self._is_reached(ended):
+            if described(type(command)).ending and self._is_reached(ended):
                 return "the connection ended, as it does when a member leaves"
             raise CommandRefused(f"{member} gave no answer: {ended}; whether it was done is not known") from ended
         except TimeoutError as silent:

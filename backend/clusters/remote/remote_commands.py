@@ -24,8 +24,6 @@ from quarterdeck.backend.core.commands.commands import (
     DropMessages,
     Heal,
     Partition,
-    SetJoinList,
-    SuspectMember,
 )
 
 
@@ -76,8 +74,7 @@ def requests_for(command: Command, members: Mapping[str, CommandTarget]) -> tupl
 
 def _body(command: Command, form: HttpForm, members: Mapping[str, CommandTarget]) -> dict[str, object] | None:
     """Return the arguments that are sent along, other members as addresses; None when there are none."""
-    if isinstance(command, SetJoinList | SuspectMember):
-        command = with_addresses(command, {label: one.address for label, one in members.items()})
+    command = with_addresses(command, {label: one.address for label, one in members.items()})
     return {name: getattr(command, name) for name in form.body} or None
 
 
@@ -89,14 +86,12 @@ def _link_requests(command: Command, form: HttpForm, members: Mapping[str, Comma
             raise CommandRefused("no member is reached")
         return [MemberRequest(label, HttpRequest(form.method, form.path)) for label in reached]
     found = []
+    addresses = {label: member.address for label, member in members.items()}
     for part in _parts(command):
         one_way = {"one_way": True} if hasattr(part, "one_way") else {}
         for source, targets in _targets_by_source(part).items():
-            ends = {
-                "sources": (members[source].address,),
-                "targets": tuple(members[target].address for target in targets),
-            }
-            body = msgspec.to_builtins(msgspec.structs.replace(part, **ends, **one_way))
+            from_here = msgspec.structs.replace(part, sources=(source,), targets=tuple(targets), **one_way)
+            body = msgspec.to_builtins(with_addresses(from_here, addresses))
             found.append(MemberRequest(source, HttpRequest(form.method, form.path, body)))
     return found
 

@@ -20,7 +20,7 @@ from quarterdeck.backend.core.address import (
     resolve_join_list,
 )
 from quarterdeck.backend.core.commands.catalogue import CATALOGUE, ArgumentKind, CommandDescription, description_of
-from quarterdeck.backend.core.commands.commands import Command, CommandRefused, DelayLink, SetJoinList, SuspectMember
+from quarterdeck.backend.core.commands.commands import Command, CommandRefused, DelayLink
 from quarterdeck.backend.core.events import EVENT_KINDS
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
 
@@ -62,29 +62,51 @@ def check(command: Command, labels: Sequence[str], condition_of: Callable[[str],
         )
 
 
-NamesMembers = TypeVar("NamesMembers", bound=SetJoinList | SuspectMember)
-"""Commands that name other members: by label, or by address."""
+AnyCommand = TypeVar("AnyCommand", bound=Command)
+Names = tuple[str, ...]
 
 
 def with_addresses(
-    command: NamesMembers, known: Mapping[str, Address], port_try_count: int = DEFAULT_PORT_TRY_COUNT
-) -> NamesMembers:
-    """Return the same command with the addresses of members that are `known` in place of their labels.
+    command: AnyCommand, known: Mapping[str, Address], port_try_count: int = DEFAULT_PORT_TRY_COUNT
+) -> AnyCommand:
+    """Return the same command with addresses where it names other members. Those of labels are `known`.
 
     Raises:
         CommandRefused: It names a member that is not known.
     """
-    if isinstance(command, SuspectMember):
+
+    def address_of(name: str) -> str:
         try:
-            suspect = known.get(command.suspect) or parse_address(command.suspect)
+            return known.get(name) or parse_address(name)
         except BadAddress as problem:
-            raise CommandRefused(f'unknown label "{command.suspect}"; known: {", ".join(known)}') from problem
-        return msgspec.structs.replace(command, suspect=suspect)
-    try:
-        addresses = resolve_join_list(command.addresses, known, port_try_count=port_try_count)
-    except BadJoinList as problem:
-        raise CommandRefused(str(problem)) from problem
-    return msgspec.structs.replace(command, addresses=addresses)
+            raise CommandRefused(f'unknown label "{name}"; known: {", ".join(known)}') from problem
+
+    def addresses_of(entries: Names) -> Names:
+        try:
+            return resolve_join_list(entries, known, port_try_count=port_try_count)
+        except BadJoinList as problem:
+            raise CommandRefused(str(problem)) from problem
+
+    return with_names(command, address_of, addresses_of)
+
+
+def with_names(
+    command: AnyCommand, name: Callable[[str], str], entries: Callable[[Names], Names] = lambda entries: entries
+) -> AnyCommand:
+    """Return the same command with other names for the members that it names besides its own, as their kinds declare."""
+
+    def names(members: Names) -> Names:
+        return tuple(map(name, members))
+
+    by_kind: dict[str, Callable[[Any], Any]] = {
+        "other member": name, "members": names, "groups": lambda groups: tuple(map(names, groups)), "join list": entries
+    }  # fmt: skip
+    named = {
+        one.name: by_kind[one.kind](getattr(command, one.name))
+        for one in description_of(command).arguments
+        if one.kind in by_kind
+    }
+    return msgspec.structs.replace(command, **named)
 
 
 def _check_member(

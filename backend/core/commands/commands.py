@@ -195,11 +195,17 @@ class HealLink(LinksCommand, frozen=True, tag="heal-link"):
     only: tuple[LinkFault, ...] = ()
 
 
+MemberOrder = (
+    StopMember | StopCluster | SuspectMember | SetJoinList | ChangeState | SetProperties | SearchClusters | Operate |
+    ArrangePartitions
+)  # fmt: skip
+"""The commands that a member carries out itself. They name other members by addresses only, not by labels."""
+
+LinkCommand = Partition | CutLink | DelayLink | LoseOnLink | DuplicateOnLink | DropMessages | Heal | HealLink
+
 Command = (
-    StartMember | StopMember | StopCluster | PromoteMember | KillMember | PauseMember | ResumeMember | SuspectMember |
-    Partition | CutLink | DelayLink | LoseOnLink | DuplicateOnLink | DropMessages | HoldMessages | ReplayMessages |
-    MoveMember | SetJoinList | ChangeState | SetProperties | SearchClusters | Operate | ArrangePartitions | CallMap |
-    KillAt | Heal | HealLink
+    MemberOrder | LinkCommand | StartMember | PromoteMember | KillMember | PauseMember | ResumeMember | HoldMessages |
+    ReplayMessages | MoveMember | CallMap | KillAt
 )  # fmt: skip
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from random import Random
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict, get_args
 from uuid import uuid4
 
 from quarterdeck.backend.core.address import Address, make_address
@@ -23,21 +23,15 @@ from quarterdeck.backend.core.commands.commands import (
     CallMap,
     Command,
     CommandRefused,
-    HoldMessages,
     KillAt,
     KillMember,
-    MoveMember,
+    LinkCommand,
     PauseMember,
-    PromoteMember,
-    ReplayMessages,
     ResumeMember,
-    SetJoinList,
     StartMember,
     StopMember,
-    SuspectMember,
 )
 from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, ProcessResumed, Record, StrangerRefused
-from quarterdeck.backend.core.links import LinkCommand
 from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.core.properties import SECOND_US, Settings
@@ -244,7 +238,7 @@ class LiveCluster(ABC):
         try:
             for label in self._prompt:
                 if label not in self._hosts:
-                    await self._start(label)
+                    await self._start(StartMember(label))
                 await self._wait_for_join(label)
         except asyncio.CancelledError:
             self.started.cancel()
@@ -346,43 +340,37 @@ class LiveCluster(ABC):
         return "paused" if host.paused else "running"
 
     async def _do(self, command: Command) -> None:
-        match command:
-            case StartMember(label):
-                await self._start(label)
-            case StopMember(label):
-                await self._stop(self._hosts[label])
-            case SetJoinList(label) | SuspectMember(label):
-                tries = self._settings.join_port_try_count
-                await self._hosts[label].execute(with_addresses(command, self.addresses, tries))
-            case KillMember(label):
-                await self._kill(label)
-            case KillAt(label):
-                self._kill_points[label] = command
-                if label in self._hosts:
-                    await self._hosts[label].execute(command)
-            case PauseMember(label):
-                self._hosts[label].pause()
-                self._recorder.record(ProcessPaused(label))
-            case ResumeMember(label):
-                self._recorder.record(ProcessResumed(label))
-                self._hosts[label].resume()
-            case HoldMessages() | ReplayMessages() | MoveMember() | PromoteMember():
-                refuse_outside_simulation(command)
-            case _ if isinstance(command, LinkCommand):
-                self._change_links(command)
-            case _:
-                await self._hosts[command.member].execute(command)
+        refuse_outside_simulation(command)
+        await HANDLERS.get(type(command), LiveCluster._ask_member)(self, command)
 
-    async def _kill(self, label: str) -> None:
-        host = self._hosts.pop(label, None)
+    async def _ask_member(self, command: Any) -> None:
+        tries = self._settings.join_port_try_count
+        await self._hosts[command.member].execute(with_addresses(command, self.addresses, tries))
+
+    async def _kill(self, command: KillMember) -> None:
+        host = self._hosts.pop(command.member, None)
         if host is not None:  # one that stops may have ended in the meantime
             await host.kill()
-            self._kill_points.pop(label, None)
-            self._recorder.record(ProcessKilled(label))
+            self._kill_points.pop(command.member, None)
+            self._recorder.record(ProcessKilled(command.member))
 
-    async def _stop(self, host: Host) -> None:
+    async def _kill_at(self, command: KillAt) -> None:
+        self._kill_points[command.member] = command
+        if command.member in self._hosts:
+            await self._hosts[command.member].execute(command)
+
+    async def _pause(self, command: PauseMember) -> None:
+        self._hosts[command.member].pause()
+        self._recorder.record(ProcessPaused(command.member))
+
+    async def _resume(self, command: ResumeMember) -> None:
+        self._recorder.record(ProcessResumed(command.member))
+        self._hosts[command.member].resume()
+
+    async def _stop(self, command: StopMember) -> None:
         """Return when the member has said goodbye. Raises `CommandRefused` when it dies before, or takes too long."""
-        await host.execute(StopMember(host.label))
+        host = self._hosts[command.member]
+        await host.execute(command)
         settings = self._settings_of.get(host.label, self._settings)
         seconds = settings.graceful_shutdown_us / SECOND_US + GOODBYE_TIMEOUT_SECONDS
         try:
@@ -393,8 +381,9 @@ class LiveCluster(ABC):
         if not left:
             raise CommandRefused(f"{host.label} was killed before it had left")
 
-    async def _start(self, label: str) -> None:
-        """Start a new incarnation of `label` at its address. Raises OSError, naming both, when there is no port or no process."""
+    async def _start(self, command: StartMember) -> None:
+        """Start a new incarnation at the member's address. Raises OSError, naming both, when there is no port or no process."""
+        label = command.member
         self._incarnations[label] += 1
         configuration = self._configuration(label)
         host = self._hosts[label] = self._host(configuration, self._incarnations[label], self._kill_points.get(label))
@@ -418,7 +407,7 @@ class LiveCluster(ABC):
             cluster_name=self._cluster_names.get(label, self._name),
         )
 
-    def _change_links(self, command: LinkCommand) -> None:
+    async def _change_links(self, command: LinkCommand) -> None:
         conditions = self._network.links.apply(command)
         for condition in conditions:
             self._recorder.record(condition)
@@ -446,3 +435,15 @@ class LiveCluster(ABC):
             self._kill_points.pop(host.label, None)
         if crashed:
             self._recorder.record(ProcessKilled(host.label))
+
+
+HANDLERS: dict[type[Command], Callable[[LiveCluster, Any], Awaitable[None]]] = {
+    StartMember: LiveCluster._start,
+    StopMember: LiveCluster._stop,
+    KillMember: LiveCluster._kill,
+    KillAt: LiveCluster._kill_at,
+    PauseMember: LiveCluster._pause,
+    ResumeMember: LiveCluster._resume,
+    **dict.fromkeys(get_args(LinkCommand), LiveCluster._change_links),
+}
+"""Who carries out each command. The others are for members themselves."""

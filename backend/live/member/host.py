@@ -7,9 +7,8 @@ from typing import Protocol
 
 from quarterdeck.backend.core.causes import RefusalCause
 from quarterdeck.backend.core.cluster_snapshot import CapturedMember
-from quarterdeck.backend.core.commands.commands import CallMap, KillAt
+from quarterdeck.backend.core.commands.commands import CallMap, KillAt, MemberOrder
 from quarterdeck.backend.core.events import LinkChanged, Record
-from quarterdeck.backend.core.inputs import MemberOrder
 from quarterdeck.backend.core.operations import Answer, Operation
 
 MemberCommand = MemberOrder | CallMap | KillAt

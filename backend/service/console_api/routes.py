@@ -14,8 +14,8 @@ from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 from starlette.routing import BaseRoute, Mount
 
+from quarterdeck.backend.core.commands.commands import LinkCommand
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.core.links import LinkCommand
 from quarterdeck.backend.member_api.answers import ROOT, Fail, RecordPage
 from quarterdeck.backend.service.console_api import commands, maps, plans, queries
 from quarterdeck.backend.service.console_api.event_stream import event_stream

@@ -8,7 +8,7 @@ import signal
 from collections.abc import Callable, Sequence
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import msgspec
@@ -19,8 +19,7 @@ from quarterdeck.backend.core.causes import RefusalCause
 from quarterdeck.backend.core.cluster_snapshot import MemberReport
 from quarterdeck.backend.core.commands import commands
 from quarterdeck.backend.core.commands.catalogue import description_of
-from quarterdeck.backend.core.commands.check import Condition, check, with_addresses
-from quarterdeck.backend.core.links import LinkCommand
+from quarterdeck.backend.core.commands.check import Condition, check, with_addresses, with_names
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.core.properties import BadProperty
@@ -239,29 +238,25 @@ class MemberService:
             raise commands.CommandRefused(f"this is {self.label}, not {member}")
 
     async def _carry_out(self, command: commands.Command) -> None:
-        if isinstance(command, LinkCommand):
+        if isinstance(command, commands.LinkCommand):
             self._change_links(self._named(command))
             return
         command = msgspec.structs.replace(command, member=self.label)
         check(command, (self.label,), self._condition_of)
-        match command:
-            case commands.KillMember():
-                self._loop.call_later(ANSWER_SENT_SECONDS, os.kill, os.getpid(), signal.SIGKILL)
-            case commands.PauseMember():
-                self.host.pause()
-                self.record(events.ProcessPaused(self.label))
-            case commands.ResumeMember():
-                self.record(events.ProcessResumed(self.label))
-                self.host.resume()
-            case commands.StopMember():
-                self._stop_unless_stopping()
-            case commands.StopCluster():
-                self._loop.call_later(ANSWER_SENT_SECONDS, self.host.step, command)
-            case commands.SetJoinList() | commands.SuspectMember():
-                tries = self.member.settings.join_port_try_count
-                await self.host.execute(with_addresses(command, self.network.addresses, tries))
-            case _ if isinstance(command, MemberCommand):
-                await self.host.execute(command)
+        handler = HANDLERS.get(type(command))
+        if handler is not None:
+            handler(self, command)
+        elif isinstance(command, MemberCommand):
+            tries = self.member.settings.join_port_try_count
+            await self.host.execute(with_addresses(command, self.network.addresses, tries))
+
+    def _pause(self, _: commands.PauseMember) -> None:
+        self.host.pause()
+        self.record(events.ProcessPaused(self.label))
+
+    def _resume(self, _: commands.ResumeMember) -> None:
+        self.record(events.ProcessResumed(self.label))
+        self.host.resume()
 
     def _condition_of(self, label: str) -> Condition:
         return "paused" if self.host.paused else "running"
@@ -270,34 +265,24 @@ class MemberService:
         if not self._stopping and not self.host.ended:
             self.stop()
 
-    def _named(self, command: LinkCommand) -> LinkCommand:
+    def _named(self, command: commands.LinkCommand) -> commands.LinkCommand:
         """Name every member by its label if that is known here, and else by its address. Raises `CommandRefused`."""
         labels = {address: label for label, address in self.network.addresses.items()}
+        known = []
 
         def name(text: str) -> str:
-            if text in self.network.addresses:
-                return text
             try:
-                address = parse_address(text)
+                address = self.network.addresses.get(text) or parse_address(text)
             except BadAddress as problem:
                 raise commands.CommandRefused(f'unknown label "{text}"; name members by their addresses') from problem
-            return labels.get(address, address)
+            known.append(labels.get(address, address))
+            return known[-1]
 
-        if isinstance(command, commands.Heal):
-            return command
-        if isinstance(command, commands.Partition):
-            command = msgspec.structs.replace(
-                command, groups=tuple(tuple(map(name, group)) for group in command.groups)
-            )
-            known = [label for group in command.groups for label in group]
-        else:
-            sources, targets = tuple(map(name, command.sources)), tuple(map(name, command.targets))
-            command = msgspec.structs.replace(command, sources=sources, targets=targets)
-            known = [*sources, *targets]
+        command = with_names(command, name)
         check(command, known, self._condition_of)
         return command
 
-    def _change_links(self, command: LinkCommand) -> None:
+    def _change_links(self, command: commands.LinkCommand) -> None:
         """Change links. Each member applies conditions to what it sends itself, so it records only those."""
         changed = [change for change in self.network.links.apply(command) if change.source == self.label]
         for condition in changed:
@@ -340,6 +325,20 @@ class MemberService:
     def ended(self, host: Host, crashed: bool) -> None:
         self.crashed = crashed
         self.ended_event.set()
+
+
+HANDLERS: dict[type[commands.Command], Callable[[MemberService, Any], object]] = {
+    commands.KillMember: lambda service, _: service._loop.call_later(
+        ANSWER_SENT_SECONDS, os.kill, os.getpid(), signal.SIGKILL
+    ),
+    commands.PauseMember: MemberService._pause,
+    commands.ResumeMember: MemberService._resume,
+    commands.StopMember: lambda service, _: service._stop_unless_stopping(),
+    commands.StopCluster: lambda service, command: service._loop.call_later(
+        ANSWER_SENT_SECONDS, service.host.step, command
+    ),
+}
+"""Who carries out each command. The others are for the member itself, or about links."""
 
 
 def wire_security(security: Security) -> WireSecurity:

@@ -15,10 +15,10 @@ from quarterdeck.backend.core.commands.commands import (
     Heal,
     HealLink,
     KillMember,
+    MemberOrder,
     Partition,
     StartMember,
 )
-from quarterdeck.backend.core.inputs import MemberOrder
 from quarterdeck.backend.core.properties import PropertyValue
 
 KNOWN_COMMANDS = (

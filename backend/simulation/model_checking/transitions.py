@@ -9,13 +9,13 @@ from quarterdeck.backend.core.commands.commands import (
     CallMap,
     Command,
     KillMember,
-    SetJoinList,
+    LinkCommand,
+    MemberOrder,
     StartMember,
-    SuspectMember,
 )
 from quarterdeck.backend.core.events import FORM, Event, LinkChanged, ProcessKilled, Record
-from quarterdeck.backend.core.inputs import TICK, Call, Input, MemberOrder, PeerUnreachable, Receive
-from quarterdeck.backend.core.links import LinkCommand, LinkConditions
+from quarterdeck.backend.core.inputs import TICK, Call, Input, PeerUnreachable, Receive
+from quarterdeck.backend.core.links import LinkConditions
 from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.core.operations import Operation
@@ -203,14 +203,12 @@ class Transitions:
             case KillMember(label):
                 place = self._label_places[label]
                 return self._kill(state, place) if state.members[place] != DOWN else state
-            case SetJoinList() | SuspectMember():
-                own = {configuration.label: configuration.address for configuration in self.configurations}
-                resolved = with_addresses(command, own, self.settings.join_port_try_count)
-                return self._order(state, command.member, resolved)
             case CallMap(label, operation):
                 return self._order(state, label, Call(self._calls(done), operation, watched=True))
             case _ if isinstance(command, MemberOrder):
-                return self._order(state, command.member, command)
+                own = {configuration.label: configuration.address for configuration in self.configurations}
+                resolved = with_addresses(command, own, self.settings.join_port_try_count)
+                return self._order(state, command.member, resolved)
             case _:
                 self._record_links(state.now_us, self._links[done - 1], self._links[done])
                 return state

@@ -10,6 +10,7 @@ import random
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from heapq import heappop, heappush
+from typing import Any, get_args
 
 import msgspec
 
@@ -22,15 +23,14 @@ from quarterdeck.backend.core.commands.commands import (
     HoldMessages,
     KillAt,
     KillMember,
+    LinkCommand,
     MoveMember,
     PauseMember,
-    PromoteMember,
     ReplayMessages,
     ResumeMember,
     SetJoinList,
     SetProperties,
     StartMember,
-    SuspectMember,
 )
 from quarterdeck.backend.core.effects import Deliveries, Effect, Incarnations, carry_out
 from quarterdeck.backend.core.events import (
@@ -47,7 +47,6 @@ from quarterdeck.backend.core.inputs import (
     TICK,
     Call,
     Input,
-    MemberOrder,
     PeersHeardSince,
     PeerUnreachable,
     Receive,
@@ -183,37 +182,7 @@ class World:
         """Do `command` now. Raises `CommandRefused`, and then nothing was changed."""
         check(command, self.labels, self._condition_of)
         self._network.end_calm()
-        match command:
-            case StartMember(label):
-                self._start(self.nodes[label])
-            case KillMember(label):
-                self._kill(self.nodes[label])
-            case PauseMember(label):
-                self.nodes[label].set_paused(True)
-                self._record_own(ProcessPaused(label))
-            case ResumeMember(label):
-                self._resume(label)
-            case SetJoinList(label):
-                self._step(label, self._resolved(command))
-            case SuspectMember(label):
-                self._step(label, with_addresses(command, self._addresses()))
-            case SetProperties(label):
-                self._network.stop_eliding()  # that is proven for heartbeats of one pace only
-                self._step(label, command)
-            case CallMap(label, operation):
-                self._call(label, operation, watched=True)
-            case MoveMember(label, address):
-                self._network.move(self.nodes[label], parse_address(address))
-            case HoldMessages():
-                self._record_links(self._network.hold(command))
-            case ReplayMessages():
-                self._record_links(self._network.replay(command))
-            case KillAt(label):
-                self.nodes[label].kill_point = command
-            case _ if isinstance(command, MemberOrder):
-                self._step(command.member, command)
-            case _ if not isinstance(command, PromoteMember):  # which no cluster of ours does
-                self._record_links(self.links.apply(command))
+        HANDLERS.get(type(command), World._ask_member)(self, command)
 
     def call(self, label: str, operation: Operation, *, watched: bool = False) -> int:
         """Ask `label` for an operation on a map; the number under which `on_answer` tells how it ended.
@@ -231,7 +200,8 @@ class World:
         self._step(label, Call(number, operation, watched))
         return number
 
-    def _kill(self, node: SimulatedNode) -> None:
+    def _kill(self, command: KillMember) -> None:
+        node = self.nodes[command.member]
         self._end_process(node)
         self._record_own(ProcessKilled(node.label))
         self._break_connections(node)
@@ -258,16 +228,24 @@ class World:
         node, machine = self._running(label)
         self._carry_out(node, machine.step(node.local_us(self.now_us), input))
 
-    def _resolved(self, command: SetJoinList) -> SetJoinList:
-        """Return the same command with addresses."""
-        resolved = with_addresses(command, self._addresses(), self._settings.join_port_try_count)
-        self._network.make_room(map(Address, resolved.addresses))
-        return resolved
+    def _ask_member(self, command: Any) -> None:
+        addresses = {label: node.address for label, node in self.nodes.items()}
+        command = with_addresses(command, addresses, self._settings.join_port_try_count)
+        if isinstance(command, SetJoinList):
+            self._network.make_room(map(Address, command.addresses))
+        elif isinstance(command, SetProperties):
+            self._network.stop_eliding()  # that is proven for heartbeats of one pace only
+        self._step(command.member, command)
 
-    def _addresses(self) -> dict[str, Address]:
-        return {label: node.address for label, node in self.nodes.items()}
+    def _set_kill_point(self, command: KillAt) -> None:
+        self.nodes[command.member].kill_point = command
 
-    def _start(self, node: SimulatedNode) -> None:
+    def _pause(self, command: PauseMember) -> None:
+        self.nodes[command.member].set_paused(True)
+        self._record_own(ProcessPaused(command.member))
+
+    def _start(self, command: StartMember) -> None:
+        node = self.nodes[command.member]
         if self._network.nodes[node.address] is not node:
             raise CommandRefused(f"{node.address} is that of {self._network.nodes[node.address].label} by now")
         node.lives += 1
@@ -277,7 +255,8 @@ class World:
         )
         self._carry_out(node, node.machine.step(node.local_us(self.now_us), START))
 
-    def _resume(self, label: str) -> None:
+    def _resume(self, command: ResumeMember) -> None:
+        label = command.member
         if self.nodes[label].silent:
             raise CommandRefused(
                 f"what {label} knew was not told, so it stays silent in this copy; kill it and start it anew"
@@ -446,4 +425,19 @@ class _Process:
         self._world._end_process(self._node)
 
     def reach_kill_point(self) -> None:
-        self._world._kill(self._node)
+        self._world._kill(KillMember(self._node.label))
+
+
+HANDLERS: dict[type[Command], Callable[[World, Any], object]] = {
+    StartMember: World._start,
+    KillMember: World._kill,
+    KillAt: World._set_kill_point,
+    PauseMember: World._pause,
+    ResumeMember: World._resume,
+    CallMap: lambda world, command: world._call(command.member, command.operation, watched=True),
+    MoveMember: lambda world, command: world._network.move(world.nodes[command.member], parse_address(command.address)),
+    HoldMessages: lambda world, command: world._record_links(world._network.hold(command)),
+    ReplayMessages: lambda world, command: world._record_links(world._network.replay(command)),
+    **dict.fromkeys(get_args(LinkCommand), lambda world, command: world._record_links(world.links.apply(command))),
+}
+"""Who carries out each command. The others are for members themselves."""

@@ -11,7 +11,7 @@ from typing import TypedDict, Unpack
 
 from quarterdeck.backend.core.address import Address, make_address
 from quarterdeck.backend.core.causes import RefusalCause, UnreachableCause
-from quarterdeck.backend.core.links import LinkCommand
+from quarterdeck.backend.core.commands.commands import LinkCommand
 from quarterdeck.backend.core.membership.messages import JoinRefused
 from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.live.cluster.addressing import HeldPorts
