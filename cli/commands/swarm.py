@@ -15,7 +15,8 @@ from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say, write_document
 
 if TYPE_CHECKING:
-    from quarterdeck.backend.simulation.swarm_testing.trial import Trial
+    from quarterdeck.backend.simulation.swarm_testing.guided import GuidedSearch, Origin
+    from quarterdeck.backend.simulation.swarm_testing.parallel_trials import SwarmRun
 
 GREATEST_SEED = 2**53
 """Every program that reads the JSON reads this number right."""
@@ -24,7 +25,15 @@ PROGRESS_INTERVAL_SECONDS = 5.0
 
 
 def swarm(
-    seeds: Annotated[str, typer.Option(metavar="FIRST:LAST", help="The seeds to run; both ends are run.")] = "1:100",
+    seeds: Annotated[
+        str, typer.Option(metavar="FIRST:LAST", help="The seeds to run; both ends are run. 7+120 is one varied run.")
+    ] = "1:100",
+    guided: Annotated[
+        bool, typer.Option("--guided", help="As many runs, most of which vary one that reached a rare state.")
+    ] = False,
+    reached: Annotated[
+        bool, typer.Option("--reached", help="Say how often each rule and branch was reached, and which never was.")
+    ] = False,
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes; as many as processors when not given.")] = None,
     sizes: Annotated[
         str | None,
@@ -42,17 +51,23 @@ def swarm(
 
     Exits with 1 when a run violates an invariant, does not converge, or ends in an error of the core.
     """
-    numbers, bounds = seed_range(seeds), size_bounds(sizes or "3:20")
+    from quarterdeck.backend.simulation.swarm_testing.guided import GuidedSearch, Origin
+
+    origin, bounds = Origin.of(seeds.strip()), size_bounds(sizes or "3:20")
+    numbers = seed_range(seeds) if origin is None else range(origin.seed, origin.seed + 1)
+    origins = [Origin(seed) for seed in numbers] if origin is None else [origin]
     if print_scenario:
-        if len(numbers) != 1:
+        if len(origins) != 1:
             raise CommandFailed(ExitCode.BAD_INPUT, f"--print: {seeds} is more than one seed; write one, as in 7:7")
-        typer.echo(scenario_of(numbers[0], bounds), nl=False)
+        typer.echo(scenario_of(origins[0], bounds), nl=False)
         return
+    if guided and origin is not None:
+        raise CommandFailed(ExitCode.BAD_INPUT, f"--guided: {seeds} is one run; write a range of seeds, as in 1:2000")
     if shrink is not None:
         with failing_as(ExitCode.BAD_INPUT, OSError, about="--shrink"):
             shrink.mkdir(parents=True, exist_ok=True)
-    failed = run(numbers, bounds, jobs or os.cpu_count() or 1, shrink, output)
-    if failed:
+    search = GuidedSearch(numbers) if guided else None
+    if run(origins, search, bounds, jobs or os.cpu_count() or 1, shrink, output, counts=reached):
         raise typer.Exit(ExitCode.CHECK_FAILED)
 
 
@@ -79,87 +94,128 @@ def size_bounds(text: str) -> tuple[int, int]:
     return fewest, most
 
 
-def scenario_of(seed: int, sizes: tuple[int, int]) -> str:
-    """Return what `seed` draws, as a scenario file."""
+def scenario_of(origin: Origin, sizes: tuple[int, int]) -> str:
+    """Return what a seed draws, with its variations, as a scenario file."""
     from quarterdeck.backend.scenarios.format.writing import scenario_text
-    from quarterdeck.backend.simulation.swarm_testing.drawing import draw_scenario
 
-    return scenario_text(draw_scenario(seed, sizes).scenario)
+    return scenario_text(origin.scenario(sizes))
 
 
-def run(seeds: range, sizes: tuple[int, int], jobs: int, shrink: Path | None, output: Format) -> bool:
-    """Run all seeds and print the summary; whether any failed."""
-    from quarterdeck.backend.simulation.swarm_testing.parallel_trials import trials
+def run(
+    origins: list[Origin],
+    search: GuidedSearch | None,
+    sizes: tuple[int, int],
+    jobs: int,
+    shrink: Path | None,
+    output: Format,
+    *,
+    counts: bool,
+) -> bool:
+    """Make all runs and print the summary; whether any failed. With `search` that one chooses them."""
+    from quarterdeck.backend.simulation.swarm_testing.parallel_trials import guided_runs, swarm_runs
     from quarterdeck.backend.simulation.swarm_testing.trial import FAILURES
 
     began, told = time.monotonic(), time.monotonic()
-    done: list[Trial] = []
-    for trial in trials(seeds, sizes, min(jobs, len(seeds))):
-        done.append(trial)
+    processes, most = min(jobs, len(origins)), len(origins)
+    done: list[SwarmRun] = []
+    reached: Counter[str] = Counter()
+    for one in (
+        guided_runs(search, sizes, processes, counts=counts)
+        if search is not None
+        else swarm_runs(origins, sizes, processes, counts=counts)
+    ):
+        reached.update(one.reached)
+        done.append(one._replace(states=frozenset(), reached={}))
+        trial = one.trial
         if trial.verdict in FAILURES:
-            say(f"seed {trial.seed}: {trial.verdict} {trial.invariant}".rstrip() + f"; {reproduction(trial, sizes)}")
+            what = f"{trial.verdict} {trial.invariant}".rstrip()
+            say(f"seed {one.origin.text}: {what}; {reproduction(one.origin, sizes)}")
         if time.monotonic() - told > PROGRESS_INTERVAL_SECONDS:
             told = time.monotonic()
-            say(f"{len(done)} of {len(seeds)} seeds, {len(done) / (told - began):.1f} a second")
+            say(f"{len(done)} of {most} seeds, {len(done) / (told - began):.1f} a second")
     say(f"{len(done)} seeds, {len(done) / max(time.monotonic() - began, 1e-9):.1f} a second")
-    failed = [trial for trial in done if trial.verdict in FAILURES]
-    write_document(summary(seeds, sizes, done, failed), output)
+    failed = [one for one in done if one.trial.verdict in FAILURES]
+    document = summary(origins, sizes, done, failed)
+    if search is not None:
+        document["guided"] = {"varied": search.varied, "states": len(search.corpus)}
+    if counts:
+        document["reached"] = _reached(reached)
+    write_document(document, output)
     if shrink is not None:
         _shrink_each_way_of_failing(failed, sizes, shrink)
     return bool(failed)
 
 
-def summary(seeds: range, sizes: tuple[int, int], done: list[Trial], failed: list[Trial]) -> dict[str, object]:
+def _reached(counts: Counter[str]) -> dict[str, object]:
+    """Return how often each rule and branch was reached; those that never were are also narrated."""
+    from quarterdeck.backend.simulation.swarm_testing.reached_rules import never_reached, rule_and_branch_names
+
+    names, never = rule_and_branch_names(), never_reached(counts)
+    say(
+        f"{len(names) - len(never)} of {len(names)} rules and branches were reached; never: {', '.join(never) or 'none'}"
+    )
+    return {"times": {name: counts[name] for name in names}, "never": never}
+
+
+def summary(
+    origins: list[Origin], sizes: tuple[int, int], done: list[SwarmRun], failed: list[SwarmRun]
+) -> dict[str, object]:
     """Return what is printed; equal seeds give equal summaries."""
     from quarterdeck.backend.invariants.data.linearizability import together
     from quarterdeck.backend.simulation.swarm_testing.trial import VERDICTS
 
-    counts = Counter(trial.verdict for trial in done)
+    trials = [one.trial for one in done]
+    verdicts = Counter(trial.verdict for trial in trials)
     slowest = max(
-        (trial for trial in done if trial.converged_seconds is not None),
-        key=lambda trial: trial.converged_seconds or 0.0,
+        (one for one in done if one.trial.converged_seconds is not None),
+        key=lambda one: one.trial.converged_seconds or 0.0,
         default=None,
     )
     return {
-        "seeds": f"{seeds[0]}:{seeds[-1]}",
+        "seeds": f"{origins[0].seed}:{origins[-1].seed}",
         "runs": len(done),
-        "verdicts": {verdict: counts[verdict] for verdict in VERDICTS},
-        "judged_runs": sum(trial.writes.survived > 0 for trial in done),
-        "writes": together(trial.writes for trial in done),
-        "events": sum(trial.events for trial in done),
-        "virtual_seconds": round(sum(trial.virtual_seconds for trial in done), 3),
+        "verdicts": {verdict: verdicts[verdict] for verdict in VERDICTS},
+        "judged_runs": sum(trial.writes.survived > 0 for trial in trials),
+        "writes": together(trial.writes for trial in trials),
+        "events": sum(trial.events for trial in trials),
+        "virtual_seconds": round(sum(trial.virtual_seconds for trial in trials), 3),
         "slowest_convergence": slowest
-        and {"seed": slowest.seed, "seconds": slowest.converged_seconds, "bound_seconds": slowest.bound_seconds},
+        and {
+            "seed": slowest.trial.seed,
+            "seconds": slowest.trial.converged_seconds,
+            "bound_seconds": slowest.trial.bound_seconds,
+        },
         "failures": [
             {
-                "seed": trial.seed,
-                "verdict": trial.verdict,
-                "invariant": trial.invariant,
-                "text": trial.text,
-                "witnesses": trial.witnesses,
-                "reproduce": reproduction(trial, sizes),
+                "seed": one.trial.seed,
+                "verdict": one.trial.verdict,
+                "invariant": one.trial.invariant,
+                "text": one.trial.text,
+                "witnesses": one.trial.witnesses,
+                "reproduce": reproduction(one.origin, sizes),
             }
-            for trial in failed
+            for one in failed
         ],
     }
 
 
-def reproduction(trial: Trial, sizes: tuple[int, int]) -> str:
-    """Return the command that runs this trial again."""
-    return f"quarterdeck swarm --seeds {trial.seed}:{trial.seed} --sizes {sizes[0]}:{sizes[1]}"
+def reproduction(origin: Origin, sizes: tuple[int, int]) -> str:
+    """Return the command that makes this run again."""
+    seeds = origin.text if origin.variations else f"{origin.seed}:{origin.seed}"
+    return f"quarterdeck swarm --seeds {seeds} --sizes {sizes[0]}:{sizes[1]}"
 
 
-def _shrink_each_way_of_failing(failed: list[Trial], sizes: tuple[int, int], folder: Path) -> None:
+def _shrink_each_way_of_failing(failed: list[SwarmRun], sizes: tuple[int, int], folder: Path) -> None:
     from quarterdeck.backend.simulation.swarm_testing.parallel_trials import write_shrunk
     from quarterdeck.backend.simulation.swarm_testing.shrinking import failure_signature
 
-    ways: dict[tuple[str, str, str], Trial] = {}
-    for trial in failed:
-        ways.setdefault(failure_signature(trial), trial)
-    for trial in ways.values():
+    ways: dict[tuple[str, str, str], SwarmRun] = {}
+    for one in failed:
+        ways.setdefault(failure_signature(one.trial), one)
+    for one in ways.values():
         with failing_as(ExitCode.BAD_INPUT, OSError, about="--shrink"):
-            file = write_shrunk(trial, sizes, folder)
-        say(f"shrunk: quarterdeck simulate {file} --seed {trial.seed}")
+            file = write_shrunk(one, sizes, folder)
+        say(f"shrunk: quarterdeck simulate {file} --seed {one.trial.seed}")
 
 
 def _numbers(text: str, option: str, example: str) -> tuple[int, int]:

@@ -161,6 +161,14 @@ SOUND: dict[str, tuple[Happened, ...]] = {
         *done(C, 2, "get", "two"),
         answered(B, 3, "get", "two"),
     ),
+    "what was removed before the merge, and written by a call that is answered after it": (
+        *SIDE_OF_B,
+        asked(B, 3, "put", "x"),
+        *done(C, 1, "remove", "x"),
+        *merged("put-if-absent")[len(SIDE_OF_B) :],
+        answered(B, 3, "put", "two"),
+        *done(C, 2, "get", None),
+    ),
     "a lost partition": (*WRITTEN, killed(A), killed(B), (C, PartitionLost(0, 6)), *done(C, 1, "get", None)),
 }
 

@@ -162,17 +162,17 @@ class KeyHistory:
         ended = [one for one in self.registers if one.stretch.is_over or one.stretch is stretch]
         carried, is_filled = self._carried(stretch, excused_at)
         register = KeyRegister(stretch, now, EMPTY if stretch.began == 0 and excused_at < 0 else UNKNOWN, [])
-        going_on = self._going_on(carried, register) if carried is not None and stretch.goes_on else []
+        begins_anew = carried is not None and is_filled and self._may_be_empty(carried)
+        goes_on = carried is not None and stretch.goes_on and not begins_anew
+        going_on = self._going_on(carried, register) if carried is not None and goes_on else []
         for operation in self.operations.values():
             if operation.register in ended:
                 self._doubt(operation)
         found = [self._judge(one, is_over=True) for one in ended if not going_on or one is not carried]
-        if carried is not None and is_filled and self._may_be_empty(carried):
-            self._forget(known for known, _ in carried.piece if known.writes)
-            register.unseen, carried.unseen, carried.piece = carried.unseen, [], []
-        elif carried is not None:
-            register.states, register.latest = carried.states, carried.latest
+        if carried is not None:
             register.unseen, carried.unseen = carried.unseen, []
+        if carried is not None and not begins_anew:
+            register.states, register.latest = carried.states, carried.latest
             register.piece, carried.piece = carried.piece, []
         for one in ended:
             self._forget(one.unseen)

@@ -1,43 +1,84 @@
-"""Many swarm runs: spread over processes, and reported in the order of their seeds, whichever process was faster."""
+"""Many swarm runs: spread over processes, and reported in the order in which they were chosen, whichever process was faster."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
+from typing import NamedTuple
 
 from quarterdeck.backend.scenarios.format.scenario import Scenario
-from quarterdeck.backend.simulation.swarm_testing.drawing import draw_scenario
+from quarterdeck.backend.simulation.swarm_testing.guided import GuidedSearch, Origin
+from quarterdeck.backend.simulation.swarm_testing.reached_rules import ReachedRules
+from quarterdeck.backend.simulation.swarm_testing.reached_states import WatchedRun
 from quarterdeck.backend.simulation.swarm_testing.shrinking import fails_alike, shrink, shrunk_text, with_ending
-from quarterdeck.backend.simulation.swarm_testing.trial import Trial, run_seed, run_trial
+from quarterdeck.backend.simulation.swarm_testing.trial import Trial, run_trial
 
 CHUNK = 10
 """Seeds that a process is given at a time."""
 
 
-def trials(seeds: range, sizes: tuple[int, int], jobs: int) -> Iterator[Trial]:
-    """Try every seed in `jobs` processes; with one job in this one. In the order of `seeds`."""
-    attempt = partial(run_seed, sizes=sizes)
-    if jobs == 1:
-        yield from map(attempt, seeds)
-        return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as processes:
-        try:
-            yield from processes.map(attempt, seeds, chunksize=CHUNK)
-        finally:
-            processes.shutdown(wait=False, cancel_futures=True)
+class SwarmRun(NamedTuple):
+    """One run, where its scenario comes from, and what it reached, as far as that was watched."""
+
+    origin: Origin
+    trial: Trial
+    states: frozenset[int] = frozenset()
+    """The abstract states that it was in."""
+    reached: Mapping[str, int] = {}
+    """How often it reached each rule and branch."""
 
 
-def write_shrunk(trial: Trial, sizes: tuple[int, int], folder: Path) -> Path:
-    """Shrink the run that failed as `trial` says and write it into `folder`; the file. Raises OSError.
+def swarm_runs(
+    origins: Iterable[Origin], sizes: tuple[int, int], jobs: int, *, counts: bool = False
+) -> Iterator[SwarmRun]:
+    """Try every origin in `jobs` processes; with one job in this one. In the order of `origins`."""
+    attempt = partial(swarm_run, sizes=sizes, counts=counts)
+    with _processes(jobs) as processes:
+        yield from processes.map(attempt, origins, chunksize=CHUNK) if processes else map(attempt, origins)
+
+
+def guided_runs(search: GuidedSearch, sizes: tuple[int, int], jobs: int, *, counts: bool = False) -> Iterator[SwarmRun]:
+    """Try what `search` chooses, generation by generation; the same runs for any number of `jobs`."""
+    attempt = partial(swarm_run, sizes=sizes, counts=counts, watches=True)
+    with _processes(jobs) as processes:
+        while origins := search.generation():
+            for run in processes.map(attempt, origins) if processes else map(attempt, origins):
+                search.corpus.add(run.origin, run.trial.events, run.states)
+                yield run
+
+
+def swarm_run(origin: Origin, sizes: tuple[int, int], *, counts: bool = False, watches: bool = False) -> SwarmRun:
+    """Make one run. With `counts` it says which rules it reached, with `watches` in which abstract states it was."""
+    rules = ReachedRules() if counts else None
+    watched = WatchedRun(rules) if watches else None
+    with rules.counting() if rules else nullcontext():
+        trial = run_trial(origin.scenario(sizes), origin.seed, rules, run_state=watched)
+    return SwarmRun(origin, trial, frozenset(watched.reached if watched else ()), dict(rules.counts) if rules else {})
+
+
+class _Processes(ProcessPoolExecutor):
+    """Processes that begin nothing more once the results are not wanted any more."""
+
+    def __exit__(self, *_: object) -> None:
+        self.shutdown(cancel_futures=True)
+
+
+def _processes(jobs: int) -> _Processes | nullcontext[None]:
+    return nullcontext() if jobs == 1 else _Processes(jobs, mp_context=get_context("spawn"))
+
+
+def write_shrunk(run: SwarmRun, sizes: tuple[int, int], folder: Path) -> Path:
+    """Shrink a run that failed and write it into `folder`; the file. Raises OSError.
 
     Run again under its seed, the file fails in the same way.
     """
-    text = shrunk_trial(trial, draw_scenario(trial.seed, sizes).scenario)
+    text = shrunk_trial(run.trial, run.origin.scenario(sizes))
     folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"seed-{trial.seed}.yaml"
+    file = folder / f"seed-{run.origin.text}.yaml"
     file.write_text(text, encoding="utf-8")
     return file
 

@@ -41,10 +41,19 @@ def proving_steps(
     if missing := [label for label in down if label not in scenario.lite]:
         changes.append({"start": [draws.choice(missing)]})
     if not changes and len(holders) > 1:
-        changes = [{"restart": [holders[0]]}] if settings.backups else [{"stop": [holders[0]]}]
+        goes = next((label for label in holders if label in holding), holders[0])
+        changes = [{"restart": [goes]}] if settings.backups else [{"stop": [goes]}]
     if not changes:
         return []
-    load = {"at": up, "map": "proof", "keys": 30, "rate": RATE, "for": WRITING, "reads": 0}
+    # The keys of one map may all miss the few partitions that move: the last proof tries others.
+    load = {
+        "at": up,
+        "map": "proof" if number < MOST_PROOFS - 1 else "last-proof",
+        "keys": 30,
+        "rate": RATE,
+        "for": WRITING,
+        "reads": 0,
+    }
     return [
         {"do": {"load": load}},
         {"do": {"wait": WRITING}},

@@ -92,13 +92,14 @@ def run_trial(
     *,
     run: str | None = None,
     elide_heartbeats: bool = True,
+    run_state: RunState | None = None,
 ) -> Trial:
     """Run `scenario` under `seed` through both phases. Its expectations are left out: the trial judges by itself.
 
     `journal` is given every record, under the name `run`. With `elide_heartbeats` those that say nothing new are left out,
-    so that `events` says nothing about how many messages there would be.
+    so that `events` says nothing about how many messages there would be. `run_state`, when it is given, follows the run.
     """
-    run_state = RunState(journal)
+    run_state = run_state or RunState(journal)
     driver = TrialDriver(scenario, seed, run_state, run, elide_heartbeats=elide_heartbeats)
     driver.partitions = scenario.timing().partition_count
     trial_run = _TrialRun(scenario, driver, run_state, seed)

@@ -25,6 +25,19 @@ def test_equal_seeds_give_equal_summaries_however_many_processes_run_them(quarte
     assert runs[0].stderr.splitlines()[-1].startswith("4 seeds, ")
 
 
+def test_guided_runs_are_the_same_in_one_process_and_in_two_and_can_be_repeated(quarterdeck: Quarterdeck) -> None:
+    arguments = ("swarm", "--seeds", "1:24", "--sizes", "3:3", "--guided", "--reached")
+    runs = [quarterdeck(*arguments, "--jobs", jobs) for jobs in (1, 2)]
+    summary = json.loads(runs[0].stdout)
+    assert summary == json.loads(runs[1].stdout)
+    assert summary["runs"] == 24 and 0 < summary["guided"]["varied"] < 24 < summary["guided"]["states"]
+    times, never = summary["reached"]["times"], summary["reached"]["never"]
+    assert times["heartbeat while leading"] > 0 and never == [name for name, count in times.items() if not count]
+    assert f"never: {', '.join(never)}" in runs[0].stderr
+    printed = quarterdeck("swarm", "--seeds", "1+17", "--sizes", "3:3", "--print")
+    assert printed.stdout.startswith("title: Swarm run 1+17\n")
+
+
 def test_a_drawn_scenario_is_printed_and_can_be_simulated(quarterdeck: Quarterdeck, tmp_path: Path) -> None:
     printed = quarterdeck("swarm", "--seeds", "2", "--sizes", "3:4", "--print")
     assert printed.returncode == 0
@@ -42,6 +55,7 @@ def test_a_drawn_scenario_is_printed_and_can_be_simulated(quarterdeck: Quarterde
         (("--seeds", "5:2"), "--seeds: 5:2 ends before it begins"),
         (("--sizes", "1:4"), "--sizes: 1:4 does not lie between 3 and 1000"),
         (("--seeds", "1:2", "--print"), "--print: 1:2 is more than one seed"),
+        (("--seeds", "1+2", "--guided"), "--guided: 1+2 is one run; write a range of seeds, as in 1:2000"),
     ],
 )
 def test_bad_input_is_one_line(quarterdeck: Quarterdeck, arguments: tuple[str, ...], problem: str) -> None:

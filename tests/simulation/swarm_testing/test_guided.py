@@ -1,0 +1,91 @@
+"""Chance that learns: which runs are varied, what a variation is, and what a run has reached."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from quarterdeck.backend.core.membership.handlers import MESSAGE_RULES
+from quarterdeck.backend.scenarios.format.reading import read_scenario
+from quarterdeck.backend.scenarios.format.writing import scenario_text
+from quarterdeck.backend.simulation.swarm_testing.guided import GENERATION, Corpus, GuidedSearch, Origin
+from quarterdeck.backend.simulation.swarm_testing.parallel_trials import guided_runs, swarm_run
+from quarterdeck.backend.simulation.swarm_testing.reached_rules import (
+    ReachedRules,
+    never_reached,
+    rule_and_branch_names,
+)
+from quarterdeck.backend.simulation.swarm_testing.reached_states import ROLES
+from quarterdeck.backend.simulation.swarm_testing.trial import run_seed
+
+SMALL = (3, 3)
+
+
+def test_an_origin_is_written_and_read_back() -> None:
+    for origin in (Origin(7), Origin(7, (120, 3))):
+        assert Origin.of(origin.text) == origin
+    assert Origin(7, (120, 3)).text == "7+120+3"
+    assert Origin.of("1:2000") is Origin.of("7+") is Origin.of("") is None
+
+
+def test_a_variation_is_another_scenario_that_can_be_written_and_follows_from_its_origin() -> None:
+    for seed in range(1, 25):
+        origin = Origin(seed, (seed, 2))
+        scenario = origin.scenario((3, 7))
+        assert scenario != Origin(seed).scenario((3, 7))
+        assert scenario == origin.scenario((3, 7)) == read_scenario(scenario_text(scenario), "t.yaml")
+        assert any(step.do and step.do.load for step in scenario.steps)
+
+
+def test_the_shortest_run_that_reached_a_rare_state_is_varied() -> None:
+    corpus = Corpus()
+    corpus.add(Origin(1), 100, frozenset({1, 2}))
+    corpus.add(Origin(2), 50, frozenset({1}))
+    corpus.add(Origin(3), 70, frozenset({1, 3}))
+    corpus.add(Origin(4), 10, frozenset({1}))
+    drawn = {corpus.rare(Random(draw)) for draw in range(30)}
+    assert drawn == {Origin(1), Origin(3)}
+    assert Corpus().rare(Random(1)) is None
+
+
+def test_a_search_goes_through_its_seeds_and_varies_what_reached_something_new() -> None:
+    search = GuidedSearch(range(5, 5 + GENERATION + 6))
+    runs = list(guided_runs(search, SMALL, 1))
+    assert [run.origin for run in runs[:GENERATION]] == [Origin(seed) for seed in range(5, 5 + GENERATION)]
+    varied = [run.origin for run in runs if run.origin.variations]
+    assert len(varied) == search.varied > 0
+    assert len(search.corpus) == len(frozenset().union(*(run.states for run in runs)))
+    assert swarm_run(varied[0], SMALL).trial == next(run.trial for run in runs if run.origin == varied[0])
+
+
+def test_watching_and_counting_change_nothing() -> None:
+    rules = {kind: dict(by_doing) for kind, by_doing in MESSAGE_RULES.items()}
+    run = swarm_run(Origin(3), SMALL, counts=True, watches=True)
+    assert rules == MESSAGE_RULES
+    assert run.trial == run_seed(3, SMALL)
+    leading = 1 << ROLES.index("leading")
+    assert any(state & leading for state in run.states)
+    assert run.reached["heartbeat while leading"] > 0
+    assert run.reached["list-installed: cause formed"] > 0
+    assert "heartbeat while leading" not in never_reached(run.reached)
+
+
+def test_all_that_is_counted_has_a_name_of_a_table() -> None:
+    names = rule_and_branch_names()
+    assert len(set(names)) == len(names)
+    assert {"claim-refused while claiming", "merge-verdict: rule joiner", "claim-started"} <= {*names}
+    assert never_reached({}) == [*names]
+    assert not any(name.startswith(("member-witnessed", "stranger-refused")) or "unknown" in name for name in names)
+
+
+@pytest.mark.parametrize("seed", [3001357, 3006607])
+def test_a_run_whose_first_proofs_prove_nothing_is_judged_all_the_same(seed: int) -> None:
+    assert run_seed(seed).verdict == "ok"
+
+
+def test_counting_ends_with_an_error() -> None:
+    rules = {kind: dict(by_doing) for kind, by_doing in MESSAGE_RULES.items()}
+    with pytest.raises(KeyError), ReachedRules().counting():
+        raise KeyError
+    assert rules == MESSAGE_RULES
