@@ -6,7 +6,7 @@ Words, usage, keys and questions follow from the catalogue of commands; titles, 
 from __future__ import annotations
 
 from quarterdeck.app.actions.action import Action, CommandWord, one_word
-from quarterdeck.backend.core.commands.catalogue import commands_of_word, usage_of
+from quarterdeck.backend.core.commands.catalogue import CATALOGUE, commands_of_word, usage_of
 
 
 def _on_cluster(
@@ -31,18 +31,10 @@ MEMBER_ACTIONS = (
     _on_cluster(
         "kill", "End the selected members, or the one under the cursor, without a goodbye.", "Members", "kill", "kill-at"
     ),
-    _on_cluster(
-        "stop cluster", "Stop every member of the cluster of a member at once.", "Members", "stop-cluster",
-        action_id="stop-cluster", aims=False, shown=False,
-    ),
     Action(
         "stop-all", "stop all", "Stop every member.",
         "X", "X", "Members", one_word("stop-all", "nothing", "", "stop every member"),
         needs=frozenset({"stop"}), destructive=True, needs_write=True, shown=False,
-    ),
-    _on_cluster("promote", "Let a lite member hold data.", "Members", "promote", aims=False, shown=False),
-    _on_cluster(
-        "suspect", "Have a member suspect another one, as if that was dead.", "Members", "suspect", aims=False, shown=False,
     ),
     _on_cluster(
         "pause", "Freeze the selected members, or the one under the cursor; let frozen ones run on.", "Members",
@@ -72,7 +64,6 @@ LINK_ACTIONS = (
 )  # fmt: skip
 
 CLUSTER_ACTIONS = (
-    _on_cluster("set", "Change properties of a member while it runs.", "Cluster", "set", aims=False, shown=False),
     _on_cluster(
         "join list", "Edit the join list of the cluster of the member under the cursor.", "Cluster", "join-list",
         action_id="join-list",
@@ -114,3 +105,17 @@ DATA_ACTIONS = (
         shown=False, cli="cluster owner MAP KEY",
     ),
 )  # fmt: skip
+
+_WITH_ACTION = {
+    word.word for group in (MEMBER_ACTIONS, LINK_ACTIONS, CLUSTER_ACTIONS, DATA_ACTIONS) for action in group
+    for word in action.words
+}  # fmt: skip
+
+TYPED_ACTIONS = tuple(
+    _on_cluster(
+        each.word, f"{each.meaning[0].upper()}{each.meaning[1:]}.", "Cluster", each.word, aims=False, shown=False
+    )
+    for each in CATALOGUE
+    if each.meaning and each.word not in _WITH_ACTION
+)
+"""The commands that are only typed: nothing is added to what the catalogue says of them."""

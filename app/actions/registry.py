@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from quarterdeck.app.actions.action import Action, Allowed, CommandWord, ViewName
-from quarterdeck.app.actions.commands import CLUSTER_ACTIONS, DATA_ACTIONS, LINK_ACTIONS, MEMBER_ACTIONS
+from quarterdeck.app.actions.commands import CLUSTER_ACTIONS, DATA_ACTIONS, LINK_ACTIONS, MEMBER_ACTIONS, TYPED_ACTIONS
 from quarterdeck.app.actions.console import CONSOLE_ACTIONS, TIME_ACTIONS
 from quarterdeck.app.actions.views import VIEW_OF, VIEWS
 
@@ -14,6 +14,7 @@ ACTIONS: tuple[Action, ...] = (
     *LINK_ACTIONS,
     *CLUSTER_ACTIONS,
     *DATA_ACTIONS,
+    *TYPED_ACTIONS,
     *TIME_ACTIONS,
     # Those of the first view come last: its footer begins with what it shares with others.
     *(action for view in (*VIEWS[1:], VIEWS[0]) for action in view.actions),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from quarterdeck.app.actions.commands import TYPED_ACTIONS
 from quarterdeck.app.console_interface import ConsoleInterface, Handler, Refusal
 from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
@@ -37,7 +38,7 @@ class MemberHandlers:
             "worsen": lambda _: self._type_worse_link(),
             "heal": lambda _: console.request("heal", [Heal()]),
             "join-list": lambda _: self._type_join_list(),
-            **{word: self._begin_line(word) for word in ("state", "stop-cluster", "suspect", "set")},
+            **{word: self._begin_line(word) for word in ("state", *(action.id for action in TYPED_ACTIONS))},
             "data": lambda _: console.type_line("put "),
         }
 

@@ -1,6 +1,6 @@
 """Every command of an operator, described once: prompt, command lines, scenarios, HTTP, help and questions derive from this.
 
-A new command is a type in `backend.core.commands`, an entry here, and a handler in each kind of cluster that does it.
+A new command is a type in `backend.core.commands`, an entry here, and a row in the tables of handlers of those that do it.
 """
 
 from __future__ import annotations

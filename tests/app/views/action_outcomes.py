@@ -1,4 +1,4 @@
-"""What each action and each word of the prompt comes to. A new one has to be written down here."""
+"""What each action and each word of the prompt comes to. A new one is written down here, but for commands to one member."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from textual.screen import ModalScreen
 
 from quarterdeck.app.actions.action import ViewName
+from quarterdeck.app.actions.commands import TYPED_ACTIONS
 from quarterdeck.app.actions.registry import ACTIONS
 from quarterdeck.app.actions.views import VIEW_NAMES
 from quarterdeck.app.help_screen import HelpScreen
@@ -17,6 +18,7 @@ from quarterdeck.app.views.network.screen import NetworkScreen
 from quarterdeck.app.views.partitions import PartitionsScreen
 from quarterdeck.app.views.suspicions import SuspicionsScreen
 from quarterdeck.backend.core.commands import commands as core
+from quarterdeck.backend.core.commands.catalogue import CATALOGUE
 from quarterdeck.backend.core.commands.commands import Command
 from tests.app.fakes.console_driver import ConsoleDriver
 from tests.app.fakes.screen_text import screen_text
@@ -68,11 +70,14 @@ NO_TABLE = says("there is no table")
 SORTED = either(says("sorted by "), says("in the original order"), NO_TABLE)
 
 OUTCOMES: dict[str, Outcome] = {
+    **{
+        action.id: either(types(f":{action.id} byzantium "), types(f":{action.id} "), says("cannot be done by"))
+        for action in TYPED_ACTIONS
+    },
     "start": asks(core.StartMember),
     "stop": asks(core.StopMember),
     "kill": asks(core.KillMember),
     "stop-all": asks(core.StopMember),
-    "promote": says("cannot be done by this cluster"),
     "owner": types(":owner "),
     "pause": asks(core.PauseMember),
     "detail": either(opens("member"), opens("overview")),
@@ -95,9 +100,6 @@ OUTCOMES: dict[str, Outcome] = {
     "network-layout": network(lambda view: view._layout == "matrix"),
     "join-list": types(":join-list byzantium "),
     "state": types(":state byzantium "),
-    "stop-cluster": either(types(":stop-cluster byzantium "), types(":stop-cluster ")),
-    "suspect": either(types(":suspect byzantium "), types(":suspect ")),
-    "set": either(types(":set byzantium "), types(":set ")),
     "search": asks(core.SearchClusters),
     "operate": asks(core.Operate),
     "arrange": asks(core.ArrangePartitions),
@@ -183,17 +185,17 @@ OUTCOMES: dict[str, Outcome] = {
 
 LINES: dict[str, tuple[str, Outcome]] = {
     **{action.id: (action.id, OUTCOMES[action.id]) for action in ACTIONS if action.words[0].word == action.id},
+    **{
+        one.word: (f"{one.word} fez", either(asks(one.command), says("cannot be done by this cluster")))
+        for one in CATALOGUE
+        if one.meaning and [argument.kind for argument in one.arguments] == ["member"]
+    },
     "start": ("start athens", asks(core.StartMember)),
-    "stop": ("stop fez", asks(core.StopMember)),
-    "kill": ("kill fez", asks(core.KillMember)),
-    "stop-cluster": ("stop-cluster fez", asks(core.StopCluster)),
     "suspect": ("suspect byzantium fez", asks(core.SuspectMember)),
     "set": ("set byzantium hazelcast.heartbeat.interval.seconds=2", asks(core.SetProperties)),
     "kill-at": ("kill-at fez list-installed after", asks(core.KillAt)),
     "stop-all": ("stop-all", asks(core.StopMember)),
-    "promote": ("promote fez", says("cannot be done by this cluster")),
     "owner": ("owner map key", either(says(" owns partition "), says("no master tells a table"))),
-    "pause": ("pause fez", asks(core.PauseMember)),
     "resume": ("resume euphesus", asks(core.ResumeMember)),
     "look": ("look fez", opens("member")),
     "partition": ("partition athens,fez|cyrene", asks(core.Partition)),
@@ -213,8 +215,6 @@ LINES: dict[str, tuple[str, Outcome]] = {
     "join-list": ("join-list fez athens,10.1.2.3:5701", asks(core.SetJoinList)),
     "state": ("state fez FROZEN", asks(core.ChangeState)),
     "search": ("search byzantium", asks(core.SearchClusters)),
-    "operate": ("operate fez", asks(core.Operate)),
-    "arrange": ("arrange fez", asks(core.ArrangePartitions)),
     "put": ("put map key value fez", asks(core.CallMap)),
     "get": ("get map key fez", asks(core.CallMap)),
     "remove": ("remove map key fez", asks(core.CallMap)),
