@@ -105,7 +105,7 @@ def _data(picture: Picture, health: ClusterHealth, running: list[MemberBelief]) 
         yield _metric("lost_partitions", "Partitions that the cluster of a master lost, for good.", lost, "master")
     entries = {loss.side: loss.entries for loss in health.losses if loss.entries is not None}
     yield _metric("lost_entries", "About how many entries they had.", entries, "master")
-    telling = [belief.data for belief in running if belief.data is not None and belief.tells("data")]
+    telling = [belief.data for belief in running if belief.data is not None]
     stored: Counter[str] = Counter()
     for data in telling:
         stored.update({name: one.entries for name, one in data.maps.items()})

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from quarterdeck.cli.commands.cluster import actions, fork, watch
+from quarterdeck.cli.commands.cluster import actions, fork, restarts, watch
 from quarterdeck.cli.commands.cluster.observation import ObservedCluster, observe
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
@@ -387,4 +387,6 @@ for command in (
 ):
     group.command()(command)
 group.command("why-not-merging")(why)
+group.command("may-stop")(restarts.may_stop)
+group.command("rolling-restart")(restarts.rolling_restart)
 group.add_typer(actions.join_lists, name="join-list")

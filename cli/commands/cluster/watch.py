@@ -56,25 +56,21 @@ class RecordStream:
     """What a remote cluster tells; who is reached and who is not is said on stderr meanwhile."""
 
     def __init__(self, cluster: WatchedCluster, since_utc_us: int) -> None:
-        from quarterdeck.backend.picture.fold.picture import Picture
-        from quarterdeck.backend.picture.health.cluster_health import HealthJudge
+        from quarterdeck.cli.commands.cluster.following import FollowedCluster
 
         self._cluster, self._since_utc_us = cluster, since_utc_us
-        self._picture = Picture()
-        """Folded from everything, for the names of the members."""
+        self._followed = FollowedCluster(cluster)
         self._said: dict[str, str] = {}
-        self._judge = HealthJudge()
         self._judged: tuple[str, int] | None = None
         """The condition that was said last, and how many partitions were lost then."""
 
     def records(self, until: float | None) -> Iterator[Record]:
         """Those that are wanted, until `until` on the monotonic clock, or for ever."""
         while until is None or time.monotonic() < until:
-            fresh = self._cluster.drain()
+            fresh = self._followed.follow()
             # First, for whoever reads may want no more records after these.
             self._say_changes(self._cluster.connection_status())
             for record in fresh:
-                self._picture.apply(record)
                 if record.utc >= self._since_utc_us:
                     yield record
             self._say_health()
@@ -86,16 +82,13 @@ class RecordStream:
         from quarterdeck.backend.picture.events.catalogue import describe_record
 
         for record in records:
-            print(describe_record(record, self._picture.label_of))
+            print(describe_record(record, self._followed.picture.label_of))
 
     def _say_health(self) -> None:
         """Say the sentence when the condition of the cluster has changed, or more data is lost."""
         if not self._cluster.is_settled:
             return
-        from quarterdeck.backend.clusters.connection_status import missed_members
-
-        missed = missed_members(self._cluster.connection_status())
-        health = self._judge.judge(self._picture, self._cluster.now_us(), *missed)
+        health = self._followed.health()
         judged = health.condition, sum(loss.partitions for loss in health.losses)
         if judged != self._judged:
             self._judged = judged

@@ -10,17 +10,16 @@ from typing import Any
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from quarterdeck.backend.clusters.connection_status import WatchedCluster, missed_members
+from quarterdeck.backend.clusters.connection_status import WatchedCluster
 from quarterdeck.backend.clusters.observed_story import story_of
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.health.cluster_health import ClusterHealth, HealthJudge
 from quarterdeck.backend.picture.operations.cluster_metrics import (
     PREFIX,
     ClusterMetric,
     cluster_metrics,
     observed_metrics,
 )
+from quarterdeck.cli.commands.cluster.following import FollowedCluster
 from quarterdeck.cli.commands.export.hooks import Hooks
 
 
@@ -29,7 +28,7 @@ class ClusterExporter(Collector):
 
     def __init__(self, cluster: WatchedCluster, hooks: Hooks) -> None:
         self._cluster, self._hooks = cluster, hooks
-        self._picture, self._judge = Picture(), HealthJudge()
+        self._followed = FollowedCluster(cluster)
         self._lock = threading.Lock()
         """Metrics are asked for in a thread of the server's."""
         self._last: dict[str, object] | None = None
@@ -37,14 +36,13 @@ class ClusterExporter(Collector):
     def follow(self) -> None:
         """Apply what has come, and hand a change to the hooks."""
         with self._lock:
-            for record in self._cluster.drain():
-                self._picture.apply(record)
+            self._followed.follow()
             if not self._cluster.is_settled:
                 return
             now_us = self._cluster.now_us()
-            health = self._health()
+            health = self._followed.health()
             fields = health.as_fields(now_us)
-            masters = sorted(label for label, belief in self._picture.members.items() if belief.leads)
+            masters = sorted(label for label, belief in self._followed.picture.members.items() if belief.leads)
         lost: Any = fields["data_lost"]
         state = {
             "condition": health.condition,
@@ -65,12 +63,12 @@ class ClusterExporter(Collector):
                 label: status.state or status.contact for label, status in self._cluster.connection_status().items()
             }
             now_us = self._cluster.now_us()
-            found = [*cluster_metrics(self._picture, self._health(), states, now_us)]
+            found = [*cluster_metrics(self._followed.picture, self._followed.health(), states, now_us)]
             story = story_of(self._cluster)
             if story is not None:
                 seen = ((one.kind, ", ".join(one.members), one.is_open) for one in story.observations)
                 found += observed_metrics(seen)
-            heard_us = self._picture.at
+            heard_us = self._followed.picture.at
         yield from map(_family, found)
         age = GaugeMetricFamily("quarterdeck_cluster_last_record_age_seconds", "Since a member reported anything.")
         if heard_us:
@@ -79,11 +77,6 @@ class ClusterExporter(Collector):
         dropped = CounterMetricFamily("quarterdeck_cluster_hooks_failed", "Changes that a hook did not take.")
         dropped.add_metric([], self._hooks.failed)
         yield dropped
-
-    def _health(self) -> ClusterHealth:
-
-        missed = missed_members(self._cluster.connection_status())
-        return self._judge.judge(self._picture, self._cluster.now_us(), *missed)
 
 
 def _family(metric: ClusterMetric) -> Metric:

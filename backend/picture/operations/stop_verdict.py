@@ -1,0 +1,198 @@
+"""May the next member be stopped? Yes, no, or not known, and why.
+
+A graceful stop hands over what only the leaving member has, and a member that ends sooner than that is replaced by the backups of
+the others. So a member may be stopped when the cluster is whole, may migrate and does not, and the other copies are there. What
+members do not report is a reason for "not known", never for yes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.boards.table_agreement import is_unsettled, table_digests
+from quarterdeck.backend.picture.fold.belief import MemberBelief
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.health.cluster_health import ClusterHealth
+from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, one_line
+
+QUIET_US = 30 * SECOND_US
+"""Members of Hazelcast compare their backups so often: for so long owners must not have changed, and no backup be missing."""
+PAUSE_US = 5 * SECOND_US
+"""Migrations with a longer time between them are of two rounds."""
+FEWEST_MEASURED = 5
+"""Of fewer migrations no rate is told."""
+NAMED = 4
+
+Answer = Literal["yes", "no", "unknown"]
+
+
+class StopReason(NamedTuple):
+    """Why a member may not be stopped, or why that is not known."""
+
+    kind: str
+    text: str
+    answer: Literal["no", "unknown"]
+    since_us: int | None = None
+    """Since when it is so, where that is known."""
+
+
+class StopVerdict(NamedTuple):
+    """Whether a member may be stopped now."""
+
+    reasons: tuple[StopReason, ...]
+    expected_stop_us: int | None
+    """How long a graceful stop will take, by the migrations that were seen; None where none were."""
+
+    @property
+    def answer(self) -> Answer:
+        """No outweighs not known."""
+        answers: set[Answer] = {reason.answer for reason in self.reasons}
+        return "no" if "no" in answers else "unknown" if answers else "yes"
+
+    def as_fields(self, now_us: int) -> dict[str, object]:
+        """Return the fields of the JSON contract."""
+        expected = self.expected_stop_us
+        return {
+            "verdict": self.answer,
+            "reasons": [
+                {
+                    "kind": reason.kind,
+                    "text": reason.text,
+                    "since_seconds": None
+                    if reason.since_us is None
+                    else round(max(now_us - reason.since_us, 0) / SECOND_US, 1),
+                }
+                for reason in self.reasons
+            ],
+            "expected_stop_seconds": None if expected is None else round(expected / SECOND_US, 1),
+        }
+
+
+def may_stop(picture: Picture, health: ClusterHealth, label: str, now_us: int, minimum: int = 1) -> StopVerdict:
+    """Judge whether the member called `label` may be stopped at `now_us`, so that at least `minimum` members are left."""
+    belief = picture.members.get(label)
+    if belief is None or not belief.running:
+        state = "was never met" if belief is None else "is not reached or does not run"
+        return StopVerdict((StopReason("member", f"{one_line(label)} {state}", "unknown"),), None)
+    reasons = (
+        *_whole(health),
+        *_size(belief, minimum),
+        *_state(belief),
+        *_migrations(picture, belief, now_us),
+        *_tables(picture, belief, now_us),
+        *_backups(picture, belief, health, now_us),
+    )
+    return StopVerdict(reasons, expected_stop_us(picture, belief))
+
+
+def expected_stop_us(picture: Picture, belief: MemberBelief) -> int | None:
+    """Return how long the replicas of a member take to move, at the rate of the latest round of migrations; None if unknown."""
+    history = picture.history
+    ends = sorted([*(end.at_us for end in history.done), *(end.at_us for end in history.witnessed)])
+    began = len(ends) - 1
+    while began > 0 and ends[began] - ends[began - 1] <= PAUSE_US:
+        began -= 1
+    measured = ends[max(began, 0) :]
+    if belief.table is None or len(measured) < FEWEST_MEASURED or measured[-1] == measured[0]:
+        return None
+    held = belief.table.owned_by(belief.uuid) + belief.table.backed_up_by(belief.uuid)
+    return round(held * (measured[-1] - measured[0]) / (len(measured) - 1))
+
+
+def _whole(health: ClusterHealth) -> Iterator[StopReason]:
+    if health.condition == "data-lost":
+        yield StopReason("data-lost", f"data was lost lately: {health.sentence}", "no")
+    elif health.whole is not True:
+        yield StopReason("whole", health.sentence, "unknown" if health.whole is None else "no")
+
+
+def _size(belief: MemberBelief, minimum: int) -> Iterator[StopReason]:
+    left = sum(not member.lite for member in belief.members if member.uuid != belief.uuid)
+    wanted = max(minimum, belief.needed)
+    if left == 0:
+        yield StopReason("size", "it is the only member with data: all of it ends with it", "no")
+    elif left < wanted:
+        yield StopReason("size", f"{counted(left, 'member')} would be left; {wanted} are wanted at least", "no")
+
+
+def _state(belief: MemberBelief) -> Iterator[StopReason]:
+    if not belief.tells("cluster-state"):
+        yield StopReason(
+            "state", "the state of the cluster is not told; nothing migrates unless it is ACTIVE", "unknown"
+        )
+    elif belief.cluster_state != "ACTIVE":
+        yield StopReason("state", f"the cluster is {belief.cluster_state}: its data would not migrate to others", "no")
+
+
+def _migrations(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[StopReason]:
+    master = picture.master_of(belief.label)
+    if master is None:
+        yield StopReason("migrations", "its master is not seen, so what migrates is not known", "unknown")
+    elif master.tells("migration-queue"):
+        leading = master.leading
+        if leading.recovering is not None:
+            since_us = leading.recovering.since_us
+            yield StopReason("migrations", "the latest partition table is being searched", "no", since_us)
+        elif left := leading.waiting + len(leading.running):
+            since_us = min((one.since_us for one in leading.running.values()), default=now_us)
+            yield StopReason("migrations", f"{counted(left, 'migration')} not ended", "no", since_us)
+        leaving = [picture.label_of(address) for address in leading.draining if address != belief.address]
+        if leaving:
+            yield StopReason("leaving", f"{listed(leaving, NAMED)} leaves at this moment", "no")
+    elif master.metrics is None:
+        yield StopReason("migrations", "how many migrations wait is not told yet", "unknown")
+    else:
+        waiting = master.metrics.queued_migrations
+        if waiting is None:
+            yield StopReason("migrations", "how many migrations wait is not told", "unknown")
+        elif waiting:
+            yield StopReason("migrations", f"{counted(waiting, 'migration')} wait", "no", master.metrics_us)
+    syncing = sum(one.metrics.replica_syncs or 0 for one in picture.members.values() if one.running and one.metrics)
+    if syncing:
+        yield StopReason("backups", f"{counted(syncing, 'backup')} are being copied", "no")
+
+
+def _tables(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[StopReason]:
+    running = [one for one in picture.members.values() if one.running]
+    digests = table_digests(picture, (one.label for one in running), now_us)
+    if is_unsettled(picture, now_us):
+        yield StopReason("tables", "members report other owners, and it is not known yet whether that lasts", "unknown")
+    elif len(digests) > 1:
+        sizes = " and ".join(listed(labels, NAMED) for labels in digests.values())
+        yield StopReason("tables", f"there are {len(digests)} partition tables: {sizes}", "no")
+    table = belief.table
+    if belief.witnessed_by and table is None:
+        yield StopReason("tables", "its partition table is not told", "unknown")
+    elif belief.witnessed_by and table is not None and (quiet_us := now_us - table.since_us) < QUIET_US:
+        text = f"owners are known and unchanged for {age_text(quiet_us)} only; backups are compared every {age_text(QUIET_US)}"
+        yield StopReason("tables", text, "unknown", table.since_us)
+
+
+def _backups(picture: Picture, belief: MemberBelief, health: ClusterHealth, now_us: int) -> Iterator[StopReason]:
+    if health.replicas.safe is False:
+        yield StopReason("backups", health.replicas.text, "no")
+    elif health.replicas.safe is None and not belief.witnessed_by:
+        yield StopReason("backups", health.replicas.text, "unknown")
+    elif belief.witnessed_by:
+        yield from _counted_backups(picture, belief)
+
+
+def _counted_backups(picture: Picture, belief: MemberBelief) -> Iterator[StopReason]:
+    """Compare entries with backups, as members of Hazelcast count them: half a partition's share may be under way."""
+    members = [one for one in picture.members.values() if one.running]
+    # The first metrics of a connection are not complete; a member whose later ones name no map has none.
+    silent = [one.label for one in members if one.data is None and (one.metrics is None or not one.metrics.span)]
+    entries = sum(one.data.entries for one in members if one.data is not None)
+    backed_up = sum(one.data.backup_entries for one in members if one.data is not None)
+    if silent:
+        yield StopReason("backups", f"{listed(silent, NAMED)} has not reported its entries yet", "unknown")
+    elif entries and not backed_up:
+        yield StopReason("backups", f"{entries:,} entries of maps have no backup", "no")
+    elif entries:
+        copies = max(round(backed_up / entries), 1)
+        partitions = belief.table.partitions if belief.table is not None else 1
+        if entries * copies - backed_up > max(entries * copies / partitions / 2, 1):
+            text = f"{backed_up:,} backups of {entries:,} entries: some are missing, or maps have different numbers of backups"
+            yield StopReason("backups", text, "unknown")

@@ -1,0 +1,199 @@
+"""`quarterdeck cluster may-stop` and `rolling-restart`: one member after the other, each only when nothing speaks against it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quarterdeck.cli.commands.run_options import stopping
+from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
+from quarterdeck.cli.configuration.opening import open_cluster, wait_until_started
+from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.output import Format, FormatOption, say, write_document
+
+if TYPE_CHECKING:
+    from quarterdeck.backend.picture.operations.stop_verdict import StopVerdict
+    from quarterdeck.cli.commands.cluster.following import FollowedCluster
+
+POLL_SECONDS = 0.1
+
+MinimumOption = Annotated[
+    int, typer.Option("--minimum", min=1, metavar="N", help="How many members with data must be left at least.")
+]
+
+
+@with_connection
+def may_stop(
+    connection: ConnectionTarget,
+    member: Annotated[str, typer.Argument(metavar="MEMBER", help="Its label or address.")],
+    minimum: MinimumOption = 1,
+    wait: Annotated[
+        float, typer.Option("--wait", min=0, metavar="SECONDS", help="How long to look on while it is not known.")
+    ] = 40.0,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Print whether a member may be stopped now: yes, no or unknown, and why. Exits with 0 only for yes, else with 1.
+
+    Members of Hazelcast report owners and counts, no history: it looks on until what they say has held for as long as they take
+    to compare their backups.
+    """
+    with _followed(connection) as followed:
+        label = _label_of(followed, member)
+        verdict = _judged(followed, label, minimum, time.monotonic() + wait, lambda found: found.answer != "unknown")
+        fields = verdict.as_fields(followed.cluster.now_us())
+    if output is Format.TABLE:
+        print(verdict.answer)
+        for reason in verdict.reasons:
+            print(f"  {reason.kind}: {reason.text}")
+        if verdict.expected_stop_us is not None:
+            print(f"  a graceful stop takes about {fields['expected_stop_seconds']} s")
+    else:
+        write_document({"member": label, **fields}, output)
+    if verdict.answer != "yes":
+        raise typer.Exit(ExitCode.CHECK_FAILED)
+
+
+@with_connection
+def rolling_restart(
+    connection: ConnectionTarget,
+    command: Annotated[
+        str | None,
+        typer.Option(
+            "--exec", metavar="COMMAND", help="Restart the member that MEMBER and ADDRESS name; by hand when not given."
+        ),
+    ] = None,
+    minimum: MinimumOption = 1,
+    timeout: Annotated[
+        float, typer.Option("--timeout", min=1, metavar="SECONDS", help="How long to wait for a yes, and for a member.")
+    ] = 900.0,
+    state: Annotated[
+        Path, typer.Option("--state", metavar="FILE", help="Which members are done: go on with the same file.")
+    ] = Path("rolling-restart.json"),
+) -> None:
+    """Restart one member after the other, the oldest last, each when it may be stopped; stop at the first doubt.
+
+    What restarts a member is COMMAND, or you. A member is done when another incarnation of it is on the list, at the same
+    address.
+    """
+    stop = threading.Event()
+    with stopping(stop), _followed(connection) as followed:
+        plan = _plan(followed, state)
+        for label, uuid in plan.items():
+            if _uuid_of(followed, label) not in (uuid, None):
+                say(f"{label} is restarted already")
+                continue
+            verdict = _judged(
+                followed, label, minimum, time.monotonic() + timeout, lambda found: found.answer == "yes", stop
+            )
+            if verdict.answer != "yes":
+                reasons = "; ".join(reason.text for reason in verdict.reasons)
+                raise CommandFailed(ExitCode.CHECK_FAILED, f"{label} is not to be stopped: {reasons}")
+            address = followed.picture.address_of(label) or label
+            say(f"{label} may be stopped" if command else f"restart {label} now")
+            if command is not None:
+                environment = os.environ | {"MEMBER": label, "ADDRESS": address}
+                with failing_as(
+                    ExitCode.CHECK_FAILED, OSError, subprocess.SubprocessError, about=f"--exec for {label}"
+                ):
+                    subprocess.run(command, shell=True, env=environment, timeout=timeout, check=True)
+            _await_restart(followed, label, uuid, time.monotonic() + timeout, stop)
+            say(f"{label} is back")
+    state.unlink(missing_ok=True)
+    say(f"all {len(plan)} members are restarted")
+
+
+@contextmanager
+def _followed(connection: ConnectionTarget) -> Iterator[FollowedCluster]:
+    """Open the cluster and follow it until every member is reached or known not to be."""
+    from quarterdeck.cli.commands.cluster.following import FollowedCluster
+
+    cluster = open_cluster(connection.require_named())
+    try:
+        wait_until_started(cluster)
+        followed = FollowedCluster(cluster)
+        until = time.monotonic() + 10
+        while not cluster.is_settled and time.monotonic() < until:
+            time.sleep(POLL_SECONDS)
+        followed.follow()
+        yield followed
+    finally:
+        cluster.close()
+
+
+def _label_of(followed: FollowedCluster, wanted: str) -> str:
+    picture = followed.picture
+    found = wanted if wanted in picture.members else picture.label_of(wanted)  # type: ignore[arg-type]
+    if found not in picture.members:
+        raise CommandFailed(ExitCode.BAD_INPUT, f"{wanted}: no such member; there are {', '.join(picture.members)}")
+    return found
+
+
+def _judged(
+    followed: FollowedCluster,
+    label: str,
+    minimum: int,
+    until: float,
+    settles: Callable[[StopVerdict], bool],
+    stop: threading.Event | None = None,
+) -> StopVerdict:
+    """Return the verdict as soon as it settles the matter, or the one that stands at `until`; say what is waited for."""
+    from quarterdeck.backend.picture.operations.stop_verdict import may_stop as judge
+
+    stop, said = stop or threading.Event(), ""
+    while True:
+        followed.follow()
+        verdict = judge(followed.picture, followed.health(), label, followed.cluster.now_us(), minimum)
+        if settles(verdict) or time.monotonic() >= until or stop.wait(POLL_SECONDS):
+            return verdict
+        kinds = ", ".join(dict.fromkeys(reason.kind for reason in verdict.reasons))
+        if kinds != said:
+            said = kinds
+            say(f"{label}: waits ({kinds}): {verdict.reasons[0].text}")
+
+
+def _uuid_of(followed: FollowedCluster, label: str) -> str | None:
+    """Return the incarnation of a member, if the master lists it."""
+    belief = followed.picture.members.get(label)
+    if belief is None:
+        return None
+    listed = {member.uuid for one in followed.picture.masters() for member in followed.picture.members[one].members}
+    return belief.uuid if belief.uuid in listed else None
+
+
+def _plan(followed: FollowedCluster, state: Path) -> dict[str, str]:
+    """Return the incarnations to replace, the youngest first: those that the file has, or all of now.
+
+    Raises:
+        CommandFailed: No single master is seen, or the file cannot be used.
+    """
+    with failing_as(ExitCode.BAD_INPUT, OSError, ValueError, about=f"--state {state}"):
+        if state.exists():
+            plan = json.loads(state.read_text(encoding="utf-8"))
+            if not isinstance(plan, dict) or not all(isinstance(one, str) for one in plan.values()):
+                raise ValueError("is not what this command writes; name another file")
+            return plan
+        masters = followed.picture.masters()
+        if len(masters) != 1:
+            raise CommandFailed(ExitCode.CHECK_FAILED, followed.health().sentence)
+        listed = followed.picture.members[masters[0]].members
+        plan = {followed.picture.label_of(member.address): member.uuid for member in reversed(listed)}
+        state.write_text(json.dumps(plan, indent=1) + "\n", encoding="utf-8")
+    return plan
+
+
+def _await_restart(followed: FollowedCluster, label: str, uuid: str, until: float, stop: threading.Event) -> None:
+    while _uuid_of(followed, label) in (uuid, None):
+        if time.monotonic() >= until or stop.wait(POLL_SECONDS):
+            raise CommandFailed(
+                ExitCode.CHECK_FAILED, f"{label} has not come back; go on with the same --state when it has"
+            )
+        followed.follow()
