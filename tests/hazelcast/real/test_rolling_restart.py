@@ -53,7 +53,8 @@ def test_one_after_the_other_under_writes(cluster: RealCluster, tmp_path: Path) 
         wait_until(
             lambda: all(f"Members {{size:{MEMBERS}," in cluster.log(one).read_text() for one in cluster.everybody), 60
         )
-        client = hazelcast.HazelcastClient(cluster_members=[str(cluster.address(one)) for one in cluster.everybody])
+        addresses = [str(cluster.address(one)) for one in cluster.everybody]
+        client = hazelcast.HazelcastClient(cluster_members=addresses, redo_operation=True)
         orders = client.get_map("orders").blocking()
         orders.put_all({str(number): "x" * 100 for number in range(ENTRIES)})
 
@@ -101,6 +102,7 @@ def test_one_after_the_other_under_writes(cluster: RealCluster, tmp_path: Path) 
         out, error = restarting.communicate()
         assert restarting.returncode == 0, out + error
         assert sorted(restarted) == [*cluster.everybody], error
+        assert len(acknowledged) == 500
         assert orders.size() == ENTRIES + len(acknowledged)
         assert orders.get_all(set(acknowledged)) == acknowledged
         assert not (tmp_path / "rolling-restart.json").exists()
