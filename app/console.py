@@ -148,7 +148,6 @@ class Console(App[None]):
 
     @property
     def session(self) -> ConsoleSession:
-        """The session in sight."""
         return self._tabs.current.session
 
     @property
@@ -157,7 +156,6 @@ class Console(App[None]):
 
     @property
     def allowed(self) -> Allowed:
-        """The actions that the cluster in sight allows."""
         return allowed_on(self.cluster)
 
     @property
@@ -200,7 +198,6 @@ class Console(App[None]):
         self._tabs.open(tab)
 
     def close_tab(self) -> None:
-        """Close the current cluster, if it was opened here, and go back to where that was done."""
         if not self.session.owned:
             self.show_message("the console was opened on this cluster; quit closes it", error=True)
             return
@@ -214,7 +211,6 @@ class Console(App[None]):
             tab.session.close()
 
     def show_message(self, text: str, *, error: bool = False) -> None:
-        """Show one line on the view in sight."""
         self.top.show_message(text, error=error)
 
     def request(self, action_id: str, commands: Sequence[Command]) -> None:
@@ -238,11 +234,9 @@ class Console(App[None]):
         self.push_screen(asked, answered)
 
     def type_line(self, line: str) -> None:
-        """Open the prompt with the beginning of a line."""
         self.top.prompt.ask(":", line)
 
     def goto(self, view: ViewName, *, member: str = "", at_us: int | None = None, event: Pointed | None = None) -> None:
-        """Open a view: one that lies below comes to the top again, another is put on top."""
         self._tabs.open_view(view)
         self.top.aim(member, event)
         if at_us is not None:
@@ -291,7 +285,6 @@ class Console(App[None]):
             self.push_screen(ConsolePalette())
 
     def action_act(self, action_id: str, text: str = "") -> None:
-        """Do one action of the registry, in the current view."""
         action = action_called(action_id)
         if action.needs_write and not self.cluster.writable:
             self.show_message(f"{action.title} is refused: this cluster is read-only", error=True)

@@ -35,9 +35,7 @@ class ClusterOpener(Protocol):
     """Opens clusters. What it opens belongs to the console, which closes it."""
 
     @property
-    def names(self) -> Sequence[str]:
-        """Names of the clusters in the configuration."""
-        ...
+    def names(self) -> Sequence[str]: ...
 
     def open(self, name: str) -> OpenedCluster:
         """Open the cluster of this name without waiting for it. Raises `ClusterUnavailable`."""
@@ -102,9 +100,7 @@ class ConsoleInterface(Protocol):
         ...
 
     @property
-    def scores(self) -> ScoreBook:
-        """The results of the demos so far."""
-        ...
+    def scores(self) -> ScoreBook: ...
 
     def suggestions(self, beginning: str) -> Suggestions:
         """Return what a line of the prompt may become, and what it would do."""
@@ -141,17 +137,13 @@ class ConsoleInterface(Protocol):
         """Call `callback` in the console's thread. May be called from any thread."""
         ...
 
-    def set_timer(self, delay: float, callback: Callable[[], None]) -> object:
-        """Call `callback` in `delay` seconds."""
-        ...
+    def set_timer(self, delay: float, callback: Callable[[], None]) -> object: ...
 
     def close_tab(self) -> None:
         """Close the current cluster and its tab, and go to the previous one."""
         ...
 
-    def complete(self, beginning: str) -> str | None:
-        """Return the line that `beginning` most likely becomes."""
-        ...
+    def complete(self, beginning: str) -> str | None: ...
 
     def answered(self, sign: str, text: str) -> None:
         """Handle a line of the prompt after enter."""
@@ -163,9 +155,7 @@ class ActionRunner(Protocol):
     """Does actions to the current cluster; the command palette needs this of the console."""
 
     @property
-    def cluster(self) -> Cluster:
-        """The cluster in sight."""
-        ...
+    def cluster(self) -> Cluster: ...
 
     def action_act(self, action_id: str, text: str = "") -> None:
         """Do one action of the registry, in the current view."""

@@ -69,7 +69,6 @@ class ConsoleState:
         self._memory = self._read()
 
     def table_settings_of(self, view: str) -> TableSettings:
-        """Return how the view was arranged last."""
         return self._memory.views.get(view, TableSettings())
 
     def keep(self, view: str, table_settings: TableSettings, *, with_filter: bool = False) -> None:
@@ -90,7 +89,6 @@ class ConsoleState:
             )
 
     def forget(self, view: str) -> None:
-        """Forget how the view was arranged."""
         if view in self._memory.views:
             self._change(views=lambda views: _without(views, view))
 
@@ -100,7 +98,6 @@ class ConsoleState:
         return {sign: list(lines) for sign, lines in self._memory.history.items()}
 
     def add_to_history(self, sign: str, line: str) -> None:
-        """Remember what was typed after `sign`."""
         if not line.strip():
             return
 

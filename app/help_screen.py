@@ -99,7 +99,6 @@ class HelpScreen(ModalScreen[None]):
         self.query_one("#help-scroll").focus()
 
     def action_search(self) -> None:
-        """Open the search."""
         search = self.query_one("#help-search", Input)
         search.display = True
         search.focus()

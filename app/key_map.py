@@ -120,7 +120,6 @@ def bindings_of(view: ViewName, *, allowed: Allowed, configured: ConfiguredKeys 
 
 
 def keys_for(action: Action, configured: ConfiguredKeys | None = None) -> tuple[str, ...]:
-    """Return the keys of an action, as Textual names them."""
     text = (configured or {}).get(action.id, action.keys)
     return tuple(key.strip() for key in text.split(",") if key.strip())
 

@@ -198,7 +198,6 @@ class ConsoleSession:
             self.load_ended = self.traffic if self.traffic.over else None
 
     def _play_episodes(self, shown: Sequence[Record], before_us: int) -> None:
-        """Extend the episodes of the past if they continue where they ended."""
         past = self._past
         if self.live or past is None or past.epoch != self.epoch or past.shown_us != before_us:
             self._past = None

@@ -70,7 +70,6 @@ class Tabs:
 
     @property
     def next(self) -> Tab:
-        """The tab after the current one; after the last comes the first."""
         return self._tabs[(self._tabs.index(self.current) + 1) % len(self._tabs)]
 
     @property
@@ -79,7 +78,6 @@ class Tabs:
         return self.view(self.current, self.current.stack[-1])
 
     def named(self, name: str) -> Tab | None:
-        """Return the tab with this title or number, or None."""
         return next((tab for number, tab in enumerate(self._tabs, start=1) if name in (tab.title, str(number))), None)
 
     def view(self, tab: Tab, view: ViewName) -> ViewScreen:
@@ -101,12 +99,10 @@ class Tabs:
             self._app.push_screen(self.view(self.current, view))
 
     def close_view(self) -> None:
-        """Close the topmost view of the current tab."""
         self.current.stack.pop()
         self._app.pop_screen()
 
     def open(self, tab: Tab) -> None:
-        """Add a tab and show it."""
         self._tabs.append(tab)
         self.show(tab)
 
@@ -133,7 +129,6 @@ class Tabs:
 
 
 def disconnected_for(session: ConsoleSession) -> str:
-    """Return how long no member of a remote cluster is connected; empty while one is, or if none ever was."""
     cluster = session.cluster
     if not isinstance(cluster, ConnectionStatusSource):
         return ""

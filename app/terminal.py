@@ -33,13 +33,11 @@ class TerminalOutput(io.TextIOWrapper):
         super().__init__(raw, encoding=sys.__stdout__.encoding, errors="backslashreplace")
 
     def write(self, text: str, /) -> int:
-        """Write a part of the screen."""
         with suppress(OSError):
             super().write(text)
         return len(text)
 
     def flush(self) -> None:
-        """Flush what was written."""
         with suppress(OSError):
             super().flush()
 

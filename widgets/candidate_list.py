@@ -45,7 +45,6 @@ class CandidateList(ComponentStyles):
         self.refresh(layout=True)
 
     def hide(self) -> None:
-        """Hide the list."""
         self.display = False
 
     def render_line(self, y: int) -> Strip:

@@ -24,7 +24,6 @@ class Hint(NamedTuple):
 
     @property
     def width(self) -> int:
-        """The cells that the hint takes."""
         return cell_len(f"{self.key}{GAP}{self.word}{GAP}")
 
 

@@ -49,9 +49,7 @@ class TableModel(Protocol):
     """The rows and columns of a table. `LineTable.show` asks again, and only for what is in sight."""
 
     @property
-    def columns(self) -> Sequence[Column]:
-        """The columns, from left to right."""
-        ...
+    def columns(self) -> Sequence[Column]: ...
 
     @property
     def fixed_columns(self) -> int:
@@ -137,7 +135,6 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
 
     @property
     def selection(self) -> tuple[str, ...]:
-        """The keys of the selected rows, in the order of the rows."""
         return tuple(key for key in self._keys if key in self._selection)
 
     def point_at(self, key: str) -> None:

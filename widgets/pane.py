@@ -38,7 +38,6 @@ class PaneEdge(ComponentStyles):
         return " ".join(filter(None, (self.key, self.title, *(part.text for part in self._said))))
 
     def show(self, parts: Sequence[TableCell]) -> None:
-        """Show `parts` after the title."""
         shown = tuple(part for part in parts if part.text)
         if shown != self._said:
             self._said = shown

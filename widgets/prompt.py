@@ -75,7 +75,6 @@ class Prompt(Horizontal):
         return self._sign
 
     def ask(self, sign: str, text: str = "") -> None:
-        """Show `text` after `sign`, and take the focus."""
         self._sign, self._back = sign, 0
         self._sign_shown.update(sign)
         self.display = True
@@ -107,7 +106,6 @@ class Prompt(Horizontal):
         self.post_message(self.Answered(sign, text))
 
     def dismiss(self) -> None:
-        """Hide the prompt without an answer."""
         sign = self._sign
         self._hide()
         self.post_message(self.Dismissed(sign))
@@ -150,7 +148,6 @@ class PromptInput(Input):
 
     @property
     def prompt(self) -> Prompt:
-        """The prompt that this line belongs to."""
         parent = self.parent
         assert isinstance(parent, Prompt)
         return parent

@@ -126,7 +126,6 @@ class ReplicaMapView(ScrollView, ComponentStyles, can_focus=True):
 
     @property
     def index(self) -> int:
-        """The replica index under the cursor."""
         return self._index
 
     def set_zoom(self, zoom: Zoom) -> None:

@@ -44,7 +44,6 @@ class StatusLine(ComponentStyles):
         return GAP.join(part.text for part in self._parts)
 
     def show(self, parts: Sequence[TableCell]) -> None:
-        """Show `parts`."""
         shown = tuple(part for part in parts if part.text)
         if shown != self._parts:
             self._parts = shown
@@ -65,7 +64,6 @@ class StatusLine(ComponentStyles):
         return Strip.blank(self.size.width, self.part_style("plain"))
 
     def _fit(self) -> None:
-        """Set the height to that of the text."""
         width = self.size.width
         if self._most_lines == 1 or not width:
             return
@@ -78,7 +76,6 @@ class StatusLine(ComponentStyles):
             self.styles.height = needed
 
     def _laid_out(self, width: int) -> list[Strip]:
-        """Return the lines, each `width` cells wide, broken at blanks where possible."""
         plain = self.part_style("plain")
         whole = Strip(self._segments(self._parts))
         if whole.cell_length > width and self._most_lines > 1:
@@ -100,7 +97,6 @@ class StatusLine(ComponentStyles):
         return segments
 
     def _broken(self, width: int) -> list[list[TableCell]]:
-        """Return the parts of each line."""
         lines: list[list[TableCell]] = [[]]
         used = 1
         for part in self._parts:

@@ -144,7 +144,6 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
         return "  ".join(parts)
 
     def extend(self, entries: Iterable[Entry]) -> None:
-        """Add `entries`, in order, at the end."""
         added = list(entries)
         if not added:
             return
@@ -175,7 +174,6 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
         self.set_following(following)
 
     def set_heading(self, heading: str) -> None:
-        """Set the heading in the title."""
         self._heading = heading
         self.refresh()
 

@@ -54,7 +54,6 @@ class TimelineStrip(ComponentStyles):
 
     @property
     def columns(self) -> int:
-        """The number of columns that there is room for."""
         return max(1, self.size.width - LABEL_WIDTH)
 
     def show(self, model: Timeline) -> None:

@@ -47,7 +47,6 @@ class Topology(ComponentStyles):
         self._strips: list[Strip] | None = None
 
     def show(self, drawing: NetworkDrawing) -> None:
-        """Show `drawing`."""
         if drawing != self._drawing:
             self._drawing = drawing
             self._strips = None

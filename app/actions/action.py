@@ -105,7 +105,6 @@ class Allowed:
         return not self.lacks or not action.needs or not action.needs <= self.lacks
 
     def knows(self, word: CommandWord) -> bool:
-        """Return whether the cluster can do what this word of an action means."""
         meant = {description.tag for description in commands_of_word(word.word)} if word.takes == "command" else set()
         return not meant or not meant <= self.lacks
 
@@ -115,5 +114,4 @@ READ_ONLY = Allowed(writable=False)
 
 
 def allowed_on(cluster: Cluster) -> Allowed:
-    """Return what `cluster` allows now."""
     return Allowed(cluster.writable, lacks_of(cluster))

@@ -12,7 +12,6 @@ from quarterdeck.backend.core.commands.catalogue import CATALOGUE, commands_of_w
 def _on_cluster(
     title: str, meaning: str, group: str, *words: str, action_id: str = "", aims: bool = True, shown: bool = True
 ) -> Action:
-    """Return the action for the commands of `words`; its key is that of the first."""
     found = [description for word in words for description in commands_of_word(word) if description.meaning]
     key = found[0].key
     return Action(

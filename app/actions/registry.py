@@ -26,7 +26,6 @@ ACTIONS: tuple[Action, ...] = (
 
 @cache
 def action_called(action_id: str) -> Action:
-    """Return the action of this id. Raises KeyError."""
     for action in ACTIONS:
         if action.id == action_id:
             return action

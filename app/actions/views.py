@@ -62,7 +62,6 @@ class View:
         return Action(self.name, title, self.meaning, keys, self.key, "Views", shown=self.hinted, cli=self.cli)
 
     def screen_class(self) -> Any:
-        """Import the screen and return its class, a `ViewScreen`."""
         module, _, name = self.screen.partition(":")
         return getattr(import_module(f"quarterdeck.app.views.{module}"), name)
 

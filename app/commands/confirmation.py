@@ -66,7 +66,6 @@ class ConfirmDialog(ModalScreen[bool]):
             yield Static(self.keys_text(), id="confirm-keys", markup=False)
 
     def keys_text(self) -> str:
-        """Return the keys of the dialog, in words."""
         raise NotImplementedError
 
     def _typed(self) -> ComposeResult:

@@ -52,7 +52,6 @@ class EpisodeLine:
         return self.episode.first
 
     def sentence(self) -> Sentence:
-        """Return what happened so far."""
         if self._count != self.episode.count:
             self._sentence, self._count = sentence_of(self.episode), self.episode.count
         return self._sentence
@@ -87,7 +86,6 @@ class BusyLine:
         return self.second.text
 
     def matches(self, selection: EventFilter, name_of: NameOf) -> bool:
-        """Return whether a filter selects the line."""
         return selection.accepts(self.record, self.second.text.casefold)
 
 
@@ -98,7 +96,6 @@ class LevelFormat(LineFormat):
     """Writes lines of every level in the same columns."""
 
     def entry_line(self, entry: Entry) -> TailLine:
-        """Return the line of an entry."""
         if isinstance(entry, EventLine):
             return self.line(entry)
         if isinstance(entry, BusyLine):
@@ -142,7 +139,6 @@ class LevelFeed:
         self._tail.restart(self._new_episodes() if self.level == "episode" else self._lines(records))
 
     def extend(self, records: Sequence[Record]) -> None:
-        """Add the lines of new records."""
         if self.level != "episode":
             self._tail.extend(self._lines(records))
 
@@ -181,7 +177,6 @@ class LevelFeed:
 
 
 def exported_entry(entry: Entry) -> dict[str, str]:
-    """Return an entry as a row of a file."""
     from quarterdeck.app.events.lines import exported  # not before the first picture is painted
 
     if isinstance(entry, EventLine):

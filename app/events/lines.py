@@ -58,7 +58,6 @@ class EventLine:
         return self._words
 
     def matches(self, selection: EventFilter, name_of: NameOf) -> bool:
-        """Return whether a filter selects the line."""
         return selection.accepts(self.record, lambda: self._searched(name_of))
 
     def _searched(self, name_of: NameOf) -> str:
@@ -91,7 +90,6 @@ class LineFormat:
         return utc_text(record.utc) if self.utc else clock_text(record.at)
 
     def line(self, entry: EventLine) -> TailLine:
-        """Return the line of an event."""
         record = entry.record
         words = self.in_columns(record, one_line(record.member), kind_of(record), entry.words(self._name_of))
         return TailLine(words, tone_of(record.event))

@@ -40,9 +40,7 @@ class ColumnOf(Generic[Row]):
 class SortableModel(TableModel, Protocol):
     """A `TableModel` whose rows can be sorted."""
 
-    def rank(self, key: str, title: str) -> object:
-        """Return what the row is sorted by in the column of this title; None for rows that come last."""
-        ...
+    def rank(self, key: str, title: str) -> object: ...
 
 
 class BoardModel(Generic[Row]):
@@ -78,7 +76,6 @@ class BoardModel(Generic[Row]):
         self._rows.clear()
 
     def widen(self, title: str, texts: Iterable[str], most: int | None = None, *, gap: int = 1) -> None:
-        """Make room for `texts`, up to `most` cells. A column never becomes narrower, so that the table stays calm."""
         longest = max(map(cell_len, texts), default=0)
         width = (longest if most is None else min(longest, most)) + gap
         if width > self._widths[title]:
@@ -91,7 +88,6 @@ class BoardModel(Generic[Row]):
         self._lay_out()
 
     def row(self, key: str | None) -> Row | None:
-        """Return the row of this key, or None."""
         return self._row(key) if key is not None and key in self.keys else None
 
     def cells(self, key: str, first: int, last: int) -> Sequence[TableCell]:

@@ -54,7 +54,6 @@ class SortFilterModel:
         self.table_settings = replace(self.table_settings, **changes)  # type: ignore[arg-type]
 
     def renew(self) -> None:
-        """Sort and filter again at the next look, because cells have changed."""
         self._known = None
 
     @property

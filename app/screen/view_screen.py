@@ -100,7 +100,6 @@ ROWS_FOR_VIEWS = 30
 
 
 def show_if(widget: Widget, wanted: bool) -> None:
-    """Show or hide a widget. Setting `display` to what it is would cost a layout."""
     if widget.display != wanted:
         widget.display = wanted
 
@@ -274,7 +273,6 @@ class ViewScreen(Screen[None]):
         """Show times in UTC, or on the run's clock; for views that show events."""
 
     def words(self) -> Mapping[WordKind, Sequence[str]]:
-        """Return what may follow words at the prompt here, for completion."""
         return {"column": self.sort_filter.titles} if self.sort_filter is not None else {}
 
     @property

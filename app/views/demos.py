@@ -94,7 +94,6 @@ class DemoModel(BoardModel[DemoRow]):
         return len(self.scenarios) == len(self.keys)
 
     def update(self) -> None:
-        """Show what is known by now."""
         self.show_rows(NAMES, lambda name: DemoRow(name, self.scenarios.get(name), self.scores.of(name)))
 
     def read_all(self) -> None:

@@ -44,7 +44,6 @@ class MemberScreen(ViewScreen):
         return self.sheet
 
     def point_at(self, label: str) -> None:
-        """Show this member."""
         self.label = label
         if self.is_mounted:
             self.repaint()

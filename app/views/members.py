@@ -154,7 +154,6 @@ class MemberModel(BoardModel[MemberBoardRow]):
         return row
 
     def _made_of(self, key: str) -> object:
-        """Return what a row depends on while no member is late or suspected."""
         belief, master = self._picture.members.get(key), self._picture.master_of(key)
         if belief is None:
             return None

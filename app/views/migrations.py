@@ -57,7 +57,6 @@ class MigrationModel(BoardModel[MigrationRow]):
         super().__init__(COLUMNS, fixed=2)
 
     def update(self, board: MigrationBoard) -> None:
-        """Show this board."""
         self.show_rows(tuple(board.entries), board.row)
         longest = max(board.picture.members, key=cell_len, default="")
         for title in ("to", "in place of"):

@@ -306,7 +306,6 @@ class PartitionsScreen(ViewScreen):
             show_if(line, place < len(facts))
 
     def _holder(self, partition: int, index: int) -> str:
-        """Return the label of the holder of a replica; empty if there is none that is known."""
         row = self._map.table.rows.get(partition, NO_ROW)
         number = row[index + 1] if index + 1 < len(row) else NOBODY
         if number == NOBODY:

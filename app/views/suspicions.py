@@ -180,7 +180,6 @@ class SuspicionsScreen(ViewScreen):
         self.sheet.show(facts)
 
     def _master_of(self, observer: str) -> MemberBelief | None:
-        """Return the master that the observer follows, or the first one."""
         picture = self.session.picture
         followed = picture.master_of(observer)
         if followed is not None:

@@ -123,7 +123,6 @@ class NearbyEventsModel(BoardModel[NearbyEvent]):
         return True
 
     def record(self, key: str | None) -> Record | None:
-        """Return the event of this row, or None."""
         return self._records.get(key) if key is not None else None
 
     def record_text(self, record: Record) -> str:

@@ -73,7 +73,6 @@ class TrafficModel(BoardModel[DataRow]):
         super().__init__(COLUMNS, fixed=1, tone=lambda row: row.tone)
 
     def update(self, picture: Picture, grouping: Grouping, now_us: int) -> None:
-        """Show the data of this moment."""
         rows = data_rows(picture, grouping, now_us)
         self.show_rows(tuple(rows), rows.__getitem__)
         self.widen("name", (row.name for row in rows.values()), LONGEST_NAME)

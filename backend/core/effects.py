@@ -64,9 +64,7 @@ class KillPoint(Protocol):
     """The point at which an operator wants a member killed, as `backend.core.commands` has it."""
 
     @property
-    def event(self) -> str:
-        """The kind of the event at which the member is killed."""
-        ...
+    def event(self) -> str: ...
 
     @property
     def after(self) -> bool:

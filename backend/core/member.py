@@ -108,12 +108,10 @@ class MemberMachine:
 
     @property
     def address(self) -> Address:
-        """Where others reach this member."""
         return self._state.address
 
     @property
     def joined(self) -> bool:
-        """Whether this member has a member list."""
         return self._state.members is not None
 
     @property

@@ -33,7 +33,6 @@ class Timers:
             self._refresh()
 
     def is_set(self, name: str) -> bool:
-        """Whether there is a deadline `name`."""
         return name in self.deadlines
 
     def deadline_us(self, name: str) -> int | None:
@@ -41,12 +40,10 @@ class Timers:
         return self.deadlines.get(name)
 
     def clear(self, name: str) -> None:
-        """Forget the deadline `name`, if it is set."""
         if self.deadlines.pop(name, None) is not None and name == self.soonest:
             self._refresh()
 
     def clear_all(self) -> None:
-        """Forget all deadlines."""
         self.deadlines.clear()
         self._refresh()
 

@@ -79,7 +79,6 @@ class LastWords:
         self._addresses: dict[str, str] = {}
 
     def add(self, record: Record) -> None:
-        """Take one more record into account."""
         member, event = record.member, record.event
         self._now_us = max(self._now_us, record.at)
         match event:
@@ -127,7 +126,6 @@ class LastWords:
         return installed.view if installed is not None else None
 
     def is_connected(self, member: str) -> bool:
-        """Whether a witness reaches the member."""
         return self._connections.get(member) == "connected"
 
     def standing(self, address: str, uuid: str, logged_us: Mapping[str, int]) -> LastStanding:

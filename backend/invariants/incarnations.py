@@ -85,7 +85,6 @@ class RunIncarnations:
         self._blocked_since: dict[tuple[str, str], Record] = {}
 
     def rules(self) -> Mapping[type, Callable[[Record, Any], None]]:
-        """Return what is learnt from each kind of event."""
         return {
             ListInstalled: self._install,
             SuspicionRaised: self._suspect,

@@ -54,7 +54,6 @@ class WorkShare(Struct, frozen=True):
     count: int
 
     def owns(self, key: str) -> bool:
-        """Return whether the key is in this share."""
         return share_of(key, self.count) == self.number
 
 

@@ -99,7 +99,6 @@ class PartitionTables:
         """The incarnations that bring entries along from the cluster that they have left, with their labels."""
 
     def rules(self) -> Mapping[type, Callable[[Record, Any], None]]:
-        """Return what is learnt from each kind of event."""
         return {
             TableChanged: self._change,
             MigrationsPlanned: self._plan,
@@ -189,11 +188,9 @@ class PartitionTables:
         return self.one_master() is not None and all(one.uuid not in self.by_incarnation for one in self.alive())
 
     def is_gone(self, uuid: str) -> bool:
-        """Return whether the incarnation has ended."""
         return uuid in self._gone
 
     def label(self, uuid: str) -> str:
-        """Return the member's label, or the uuid itself when the incarnation is not known."""
         incarnation = self.incarnations.by_uuid.get(uuid)
         return incarnation.label if incarnation is not None else uuid
 

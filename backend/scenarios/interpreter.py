@@ -39,9 +39,7 @@ class ScenarioDriver(Protocol):
         """Do `command`. Raises `CommandRefused`."""
         ...
 
-    def advance(self, by_us: int) -> None:
-        """Let so much time pass."""
-        ...
+    def advance(self, by_us: int) -> None: ...
 
 
 class StepObserver(Protocol):

@@ -32,9 +32,7 @@ ONE_CLUSTER = Expect.model_validate({"one-cluster": True})
 class RecordSink(Protocol):
     """Where the records of a run are written, if anywhere."""
 
-    def append(self, record: Record) -> None:
-        """Write one record."""
-        ...
+    def append(self, record: Record) -> None: ...
 
 
 class RunState:
@@ -52,7 +50,6 @@ class RunState:
         self._journal = journal
 
     def observe(self, record: Record) -> None:
-        """Take in the next record of the run."""
         self.records += 1
         self.picture.apply(record)
         self.invariant_checker.observe(record)

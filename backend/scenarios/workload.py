@@ -43,7 +43,6 @@ class Workloads:
         self._begun = 0
 
     def begin(self, load: LoadAction, now_us: int) -> None:
-        """Let `load` go on from now."""
         self._begun += 1
         calls = planned_calls(load, now_us, f"w{self._begun}", self._seed)
         going_on = self._planned if self._next is None else chain((self._next,), self._planned)

@@ -52,7 +52,6 @@ class FindingRow(NamedTuple):
 
     @property
     def glyph(self) -> tuple[str, str]:
-        """Its mark and tone."""
         return GLYPHS.get(self.finding.severity, ("·", "plain"))
 
 

@@ -68,7 +68,6 @@ class LogScreen(ModalScreen[None]):
         self.box.focus()
 
     def on_resize(self) -> None:
-        """Wrap the lines to the new width."""
         rows, first = self._rows(max(LEAST_WIDTH, self.size.width - 2))
         self.text.update(rows)
         self.call_after_refresh(self.box.scroll_to, y=max(0, first - ROWS_ABOVE), animate=False)

@@ -127,13 +127,11 @@ class EventPane(Vertical):
         self.display = False
 
     def show_fields(self, record: Record) -> None:
-        """Show every field of an event."""
         self.title_line.show([TableCell(kind_of(record), "strong"), TableCell("every field of the event", "faint")])
         self.fields.show(facts_of(record, record_words(record, self._name_of)))
         self._open(self.fields)
 
     def explain(self, record: Record, chain: Sequence[Cause]) -> None:
-        """Show why an event happened."""
         steps = f"{len(chain)} causes, the nearest first" if chain else "no cause was recorded"
         legend = "⇠ came as a message, ← needed none" if chain else ""
         self._model.explain(record, chain)

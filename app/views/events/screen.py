@@ -216,7 +216,6 @@ class EventsScreen(EventCursorScreen):
         self._say_below()
 
     def _selected(self, records: Iterable[Record]) -> Iterable[Record]:
-        """Return the records that the diagram shows: all, or those that the filter does not hide."""
         if not self.tail.filter_text.strip() or not self.tail.hides:
             return records
         accepts = self._format.matcher(self.tail.filter_text)
@@ -229,7 +228,6 @@ class EventsScreen(EventCursorScreen):
         self._say_below()
 
     def _back(self) -> None:
-        """Close the pane, else the diagram, else the view."""
         if self.pane.display:
             self.pane.close()
             self.focus_body()

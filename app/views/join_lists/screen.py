@@ -90,7 +90,6 @@ class PairModel(BoardModel[Pair]):
         super().__init__(PAIR_COLUMNS, fixed=1)
 
     def update(self, pairs: Sequence[Pair]) -> None:
-        """Show these pairs."""
         by_key = {pair.key: pair for pair in pairs}
         self.show_rows(tuple(by_key), by_key.__getitem__)
         names = [one_line(name) for pair in pairs for name in (pair.smaller, pair.greater)]

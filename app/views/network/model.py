@@ -151,7 +151,6 @@ class FaultModel(BoardModel[ActiveFault]):
         super().__init__(columns, fixed=1)
 
     def update(self, faults: Sequence[ActiveFault], now_us: int) -> None:
-        """Show these faults."""
         self._now_us = now_us
         by_key = {fault.key: fault for fault in faults}
         self.show_rows(tuple(by_key), by_key.__getitem__)

@@ -138,7 +138,6 @@ class SuspicionRowsModel(BoardModel[SuspicionRow]):
         self.rows = SuspicionRows({}, 0, 0)
 
     def update(self, picture: Picture, labels: Sequence[str], now_us: int) -> None:
-        """Show the suspicions in force."""
         self.rows = suspicion_rows(picture, labels)
         self.show_rows(tuple(self.rows.entries), lambda key: self.rows.row(picture, key, now_us))
         if self.rows.entries:
@@ -146,7 +145,6 @@ class SuspicionRowsModel(BoardModel[SuspicionRow]):
             self.widen("who suspects whom", [" " * (2 * min(longest, LONGEST_NAME) + 3)])
 
     def member(self, key: str | None) -> str:
-        """Return the observer of this row."""
         entry = self.rows.entries.get(key) if key is not None else None
         return entry.observer if entry is not None else ""
 
@@ -164,7 +162,6 @@ class TableRowsModel(BoardModel[TableRow]):
         self._rows_of_tables = TableRows()
 
     def update(self, picture: Picture, labels: Sequence[str], now_us: int) -> None:
-        """Show the tables of these members."""
         second = now_us // SECOND_US
         self.show_rows(labels, lambda label: self._rows_of_tables.row(picture, label, second))
         self.widen("member", map(one_line, labels), LONGEST_NAME)
@@ -178,7 +175,6 @@ class LanesModel(BoardModel[LaneRow]):
         self.lanes = MigrationLanes()
 
     def update(self, picture: Picture, labels: Sequence[str], now_us: int) -> None:
-        """Show the lanes of these members."""
         made: Mapping[str, LaneRow] = self.lanes.rows(picture, labels, now_us)
         self.show_rows(labels, made.__getitem__)
         self.widen("member", map(one_line, labels), LONGEST_NAME)
@@ -202,7 +198,6 @@ class OverviewPane(Pane):
 
     @property
     def table(self) -> LineTable | None:
-        """The table in it, if there is one."""
         return self.body if isinstance(self.body, LineTable) else None
 
     @property

@@ -109,7 +109,6 @@ class OverviewScreen(ViewScreen):
 
     @property
     def matrix(self) -> LineTable:
-        """The matrix of member lists."""
         assert self.lists.table is not None
         return self.lists.table
 
@@ -256,7 +255,6 @@ class OverviewScreen(ViewScreen):
         return False
 
     def _arrange(self) -> None:
-        """Arrange the panes for the room that there is."""
         width, height = self.app.size
         self.verdict.display = height >= ROWS_FOR_VERDICT
         self.pulses.display = height >= ROWS_FOR_ACTIVITY and width >= COLUMNS_FOR_ACTIVITY

@@ -107,7 +107,6 @@ class CommandDescription(Struct, frozen=True):
 
     @property
     def target(self) -> Target:
-        """What it is done to."""
         kinds = {argument.kind for argument in self.arguments}
         return "member" if "member" in kinds else "links" if "members" in kinds else "groups" if kinds else "everything"
 
@@ -122,7 +121,6 @@ class CommandDescription(Struct, frozen=True):
         return tuple(argument for argument in self.arguments if argument.kind not in ("member", "members"))
 
     def values(self, command: do.Command) -> dict[str, Any]:
-        """Return the arguments of `command` by name."""
         operation = getattr(command, "operation", None)
         return {
             argument.name: getattr(operation if hasattr(operation, argument.name) else command, argument.name)
@@ -130,7 +128,6 @@ class CommandDescription(Struct, frozen=True):
         }
 
     def make(self, values: Mapping[str, Any]) -> do.Command:
-        """Make the command with these arguments."""
         if self.operation is None:
             return self.command(**values)
         of_operation = {name: value for name, value in values.items() if name != "member"}

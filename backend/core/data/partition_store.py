@@ -58,12 +58,10 @@ class PartitionStore:
     """The same for each map that has entries."""
 
     def find(self, map: str, key: str) -> StoredEntry | None:
-        """Return the entry of `key` in `map`, or None."""
         entries = self.maps.get(map)
         return None if entries is None else entries.get(key)
 
     def size(self, map: str) -> int:
-        """Return how many entries `map` has here."""
         return len(self.maps.get(map, ()))
 
     def put(self, map: str, key: str, entry: StoredEntry) -> None:

@@ -223,12 +223,10 @@ class Membership(Process):
 
     @property
     def claim(self) -> undertakings.Claim | None:
-        """The claim of a claimant."""
         return self.doing if type(self.doing) is undertakings.Claim else None
 
     @property
     def admission(self) -> undertakings.Admission | None:
-        """The admission that this master has under way."""
         return self.doing.admission if type(self.doing) is undertakings.Leading else None
 
     @property
@@ -238,7 +236,6 @@ class Membership(Process):
 
     @property
     def merge(self) -> undertakings.MergeUndertaking | None:
-        """The merge of its cluster that this master has under way."""
         return self.doing.merge if type(self.doing) is undertakings.Leading else None
 
     def suspects(self, address: Address) -> bool:
@@ -280,7 +277,6 @@ class Membership(Process):
     def follow(
         self, now: int, master: Address, reason: Reason[MasterCause], *, named_by: Address | None = None
     ) -> None:
-        """Follow `master` from now on."""
         if master != self.master:
             self.master = master
             self.beliefs_changed()
@@ -291,11 +287,9 @@ class Membership(Process):
         self.context.facts.append(fact)
 
     def send(self, to: Address, message: Message) -> None:
-        """Send a message."""
         self.context.effects.append(Transmit(((to, message),)))
 
     def send_all(self, to: tuple[Address, ...], message: Message) -> None:
-        """Send the same message to each of `to`."""
         if to:
             self.context.effects.append(Transmit(tuple((address, message) for address in to)))
 
@@ -318,7 +312,6 @@ class Membership(Process):
 
     @property
     def latest_record(self) -> RecordId:
-        """The record that this incarnation made last."""
         return RecordId(self.uuid, self.record_count)
 
     def disconnect(self, incarnations: Incarnations | None = None) -> None:

@@ -94,11 +94,9 @@ class IncarnationState:
         return (before if same else before + 1), lineage
 
     def is_new(self, lineage: str, version: int, members: tuple[Member, ...]) -> bool:
-        """Return whether a list differs from the present one. The product prints a list again now and then."""
         return self._version_of_list != (lineage, version) or self._members != members
 
     def install(self, lineage: str, version: int, members: tuple[Member, ...]) -> None:
-        """Make this the member's list."""
         self._version_of_list = (lineage, version)
         self._members = members
         self.master = members[0].address

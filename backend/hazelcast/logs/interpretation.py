@@ -33,7 +33,6 @@ class InterpretedMessage(Struct, frozen=True):
         return self.place.member
 
     def events(self, kind: type[_Kind]) -> list[_Kind]:
-        """Return the recorded events of this kind."""
         return [record.event for record in self.records if isinstance(record.event, kind)]
 
     @property

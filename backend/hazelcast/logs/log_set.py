@@ -254,7 +254,6 @@ class LogSet:
         return self._offsets[file, index].lines + number + 1
 
     def knows(self, file: str, index: int) -> bool:
-        """Return whether this split is one of the set."""
         return (file, index) in self._offsets
 
     def place(self, file: str, index: int, message: EventMessage) -> MemberMessage | None:

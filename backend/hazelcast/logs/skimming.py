@@ -228,7 +228,6 @@ class _Skimmer:
         return True
 
     def _first_line_of(self, line: _Line) -> _Line:
-        """Return the first line of a line's message: one that has a time, in the same stream."""
         here, carried = line, self._carried(line)
         stream = carried.stream if carried.wrapped else None
         found: _Line | None = None

@@ -132,7 +132,6 @@ class MemberWatch:
         self._carry_out(self._followers.opened(self._clock_us(), connection))
 
     def link_received(self, connection: follower.FollowedConnection, data: bytes) -> None:
-        """Pass on received bytes."""
         if connection in self._transports:
             self._carry_out(self._followers.received(self._clock_us(), connection, data))
 

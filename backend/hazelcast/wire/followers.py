@@ -68,7 +68,6 @@ class Followers:
         return [output for follower in late for output in self._react(now_us, follower, follower.tick(now_us))]
 
     def opened(self, now_us: int, connection: FollowedConnection) -> list[Output]:
-        """See `MemberFollower.opened`."""
         follower = self._by_endpoint.get(connection.endpoint)
         return [] if follower is None else self._react(now_us, follower, follower.opened(now_us, connection))
 
@@ -80,7 +79,6 @@ class Followers:
     def closed(
         self, now_us: int, connection: FollowedConnection, reason: str, ending: Ending = "closed"
     ) -> list[Output]:
-        """See `MemberFollower.closed`."""
         follower = self._by_endpoint.get(connection.endpoint)
         if follower is None:
             return []

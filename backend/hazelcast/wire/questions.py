@@ -42,7 +42,6 @@ class TokenBucket:
         self._at_us = now_us
 
     def spend(self, now_us: int, size: int) -> None:
-        """Count bytes that have passed. The balance may become negative."""
         self._refill(now_us)
         self._left -= size
 
@@ -96,7 +95,6 @@ class Questions:
     def asked(
         self, now_us: int, correlation: int, request: requests.Request, size: int, ticket: int | None = None
     ) -> None:
-        """Record that a request of `size` bytes has been sent."""
         self._owed[correlation] = Asked(request, now_us, ticket)
         self.count(now_us, size)
         if ticket is not None:
@@ -122,7 +120,6 @@ class Questions:
         return asked
 
     def count(self, now_us: int, size: int) -> None:
-        """Count bytes that went to the member, or came from it."""
         self._bucket.spend(now_us, size)
 
     def metrics_read(self, next_sequence: int) -> None:

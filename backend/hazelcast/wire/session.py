@@ -36,11 +36,9 @@ class ClientSession:
         return views + self.listen_to_migrations(now_us, migrations) + self.due(now_us)
 
     def due(self, now_us: int) -> bytes:
-        """Ask the questions that are due."""
         return b"".join(self.request(now_us, question) for question in self.questions.due(now_us))
 
     def request(self, now_us: int, request: requests.Request, ticket: int | None = None) -> bytes:
-        """Send any request."""
         correlation, self._correlation = self._correlation, self._correlation + 1
         data = encode_request(request, correlation)
         self.questions.asked(now_us, correlation, request, len(data), ticket)

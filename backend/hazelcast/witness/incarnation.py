@@ -173,7 +173,6 @@ class WitnessedIncarnation:
         yield from self._settings_reported({**self._system_properties, **configuration.properties})
 
     def system_properties_reported(self, properties: Mapping[str, str]) -> Iterator[events.Event]:
-        """Apply properties of its process. Those in its configuration take precedence."""
         self._system_properties = {name: value for name, value in properties.items() if name.startswith(PRODUCT)}
         if self._settings is not None:
             yield from self._settings_reported({**self._system_properties, **self._settings})
@@ -185,7 +184,6 @@ class WitnessedIncarnation:
             yield events.SettingsChanged(self._settings)
 
     def owners_reported(self, view: PartitionsView, now_us: int) -> Iterator[events.Event]:
-        """Apply its table: the owner of each partition."""
         yield from self.now_reports("owners")
         self._view, self._is_table_due = view, True
         yield from self.wake(now_us)
@@ -197,14 +195,12 @@ class WitnessedIncarnation:
             yield from self.wake(now_us)
 
     def maps_reported(self, metrics: MapMetrics) -> Iterator[events.Event]:
-        """Apply what its metrics say of its maps."""
         before, self._map_metrics = self._map_metrics, metrics
         measured = data_measured(before, metrics)
         if measured is not None:
             yield measured
 
     def metrics_reported(self, reported: MetricSet) -> Iterator[events.Event]:
-        """Apply what its metrics say of its work, its process and its connections."""
         before, self._metrics = self._metrics, member_metrics(reported)
         others = [member.address for member in self.members if member.address != self.address]
         links = link_metrics(reported, self.address, others)

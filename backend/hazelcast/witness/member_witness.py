@@ -122,14 +122,12 @@ class MemberWitness:
             yield from self.apply(lambda incarnation: incarnation.wake(now_us))
 
     def add_log(self, by: Sequence[Source], aspects: Sequence[Aspect]) -> Iterator[WitnessedEvent]:
-        """Add its log to the sources."""
         self._by, self._aspects = by, aspects
         if self.incarnation is not None:
             for event in self.incarnation.add_log(by, aspects):
                 yield WitnessedEvent(self.incarnation.uuid, event)
 
     def list_reported(self, version: int, members: tuple[Member, ...]) -> Iterator[WitnessedEvent]:
-        """Apply the list of the connected incarnation."""
         arrival = self._arrival
         if arrival is not None and members and self._is_doubtful(arrival, members):
             self._arrival = arrival._replace(members=members)

@@ -221,7 +221,6 @@ class KeyHistory:
         self.doubtful.update((write.value, write.ended) for write in writes)
 
     def _judge(self, register: KeyRegister, *, is_over: bool = False) -> Contradiction | None:
-        """Judge what was answered, if nothing is under way that may explain it. An answer that cannot be is forgotten."""
         if not register.piece or (register.under_way and not is_over):
             return None
         piece, register.piece = register.piece, []

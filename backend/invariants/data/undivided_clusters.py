@@ -101,7 +101,6 @@ class UndividedClusters:
         tables.reunited.append(self._note_reunion)
 
     def rules(self) -> Mapping[type, Callable[[Record, Any], None]]:
-        """Return what is learnt from each kind of event."""
         return {
             ListInstalled: self._install,
             PartitionLost: self._lose,

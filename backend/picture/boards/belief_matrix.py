@@ -272,7 +272,6 @@ def _spell_out_other(picture: Picture, most: ListBelief, one: ListBelief) -> str
 
 
 def _difference(picture: Picture, most: ListBelief, one: ListBelief) -> str:
-    """Who is missing on `one` and who is there besides, seen from `most`."""
     if one.members is most.members:
         return "the same members"
     theirs = {member.address: member.uuid for member in most.members}

@@ -130,7 +130,6 @@ def partition_rates(picture: Picture, observer: str, now_us: int) -> dict[int, R
 
 
 def _owners(picture: Picture) -> Iterator[MemberBelief]:
-    """Yield the running members that have reported their data."""
     return (belief for belief in picture.members.values() if belief.running and belief.data is not None)
 
 

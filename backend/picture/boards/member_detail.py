@@ -280,7 +280,6 @@ def link_facts(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[
 
 
 def _measured_links(picture: Picture, strained: tuple[LinkMeasured, ...], age_us: int) -> Iterator[Fact]:
-    """Yield how a real member writes to the others, by its metrics."""
     since = f"by its metrics, much the same for {age_text(age_us)}; what arrives is not told"
     if not strained:
         yield Fact("links", f"✓ it writes to every member to which it has connections ({since})")

@@ -89,12 +89,10 @@ class MigrationRow:
 
     @property
     def state_text(self) -> str:
-        """The state with its glyph."""
         return f"{GLYPHS[self.state]} {self.state}"
 
     @property
     def facts(self) -> tuple[Fact, ...]:
-        """All of it, a fact each."""
         told: tuple[tuple[str, str, Tone], ...] = (
             ("migration", f"{self.partition} {self.kind}".rstrip(), "strong"),
             ("state", self.state_text, TONES[self.state]),
@@ -154,7 +152,6 @@ class MigrationBoard:
 
     @property
     def rows(self) -> tuple[MigrationRow, ...]:
-        """All of them."""
         return tuple(map(self.row, self.entries))
 
 

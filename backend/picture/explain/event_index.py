@@ -68,12 +68,10 @@ class EventIndex:
         return self._places.get(identity(record))
 
     def find(self, record_id: RecordId | None) -> Record | None:
-        """Return the record of this identity; None when it is not here."""
         place = self._places.get(record_id) if record_id is not None else None
         return self.records[place] if place is not None else None
 
     def label_of(self, address: Address) -> str:
-        """Return the label of the member at `address`."""
         return self._labels.get(address) or self._name_of(address)
 
     def label_of_incarnation(self, uuid: str) -> str:
@@ -155,7 +153,6 @@ class Effect(NamedTuple):
         return first(self.event_index.all_of(kind, self.place), accepts)
 
     def name(self, address: Address) -> str:
-        """Return the label of the member at `address`."""
         return self.event_index.label_of(address)
 
     def is_own(self, address: Address) -> bool:

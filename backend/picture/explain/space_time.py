@@ -125,7 +125,6 @@ class SpaceTime:
         return self._rows[place][0]
 
     def row(self, place: int) -> SpaceTimeRow:
-        """Return the row at `place`."""
         made = self._made.get(place)
         if made is None:
             made = self._made[place] = self._make(place)

@@ -52,7 +52,6 @@ class MigrationRates:
         return twin
 
     def count(self, at_us: int, *, migrations: int = 0, size: int = 0) -> None:
-        """At this time so many migrations ended, or so many bytes were copied."""
         second = at_us // SECOND_US
         if self._seconds and self._seconds[-1].second >= second:
             last = self._seconds[-1]

@@ -67,7 +67,6 @@ class TableBelief:
         self._backed_up = [0]
 
     def fork(self, writer: object) -> TableBelief:
-        """Return the same table, for `writer` to change."""
         twin = copy(self)
         twin.writer = writer
         twin._rows, twin._owned, twin._backed_up = self._rows.copy(), self._owned.copy(), self._backed_up.copy()

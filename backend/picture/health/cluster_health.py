@@ -78,11 +78,9 @@ class ClusterHealth:
 
     @property
     def tone(self) -> Tone:
-        """The tone of the sentence."""
         return TONES[self.condition]
 
     def as_fields(self, now_us: int) -> dict[str, object]:
-        """Return the fields of the JSON contract: sentence, whole, data_safe and data_lost."""
         loss = self.data_lost
         return {
             "sentence": self.sentence,

@@ -38,7 +38,6 @@ class DataLoss:
 
     @property
     def what(self) -> str:
-        """Which partitions, of which maps, and about how many entries."""
         backups = ALL_LOST if self.at_most_backups is None else self.at_most_backups
         lost = one_line(lost_partitions_text(self.partitions, backups, self.maps))
         if self.entries is None:
@@ -76,7 +75,6 @@ class DataLoss:
         return " ".join(filter(None, (told, self.why)))
 
     def as_fields(self, now_us: int) -> dict[str, object]:
-        """Return the fields of the JSON contract."""
         return {
             "side": self.side,
             "partitions": self.partitions,

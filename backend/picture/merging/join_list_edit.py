@@ -66,7 +66,6 @@ class JoinListChange:
 
     @property
     def text(self) -> str:
-        """The entry with its sign."""
         return f"{self.sign} {spelt(self.address, self.name)}"
 
 
@@ -86,7 +85,6 @@ class EditPlan:
 
     @property
     def command(self) -> SetJoinList:
-        """The command that makes this edit."""
         return SetJoinList(self.master, tuple(change.address for change in self.changes if change.sign != "−"))
 
     @property
@@ -132,7 +130,6 @@ class Spread:
 
     @property
     def text(self) -> str:
-        """How many members have the list, in words."""
         done = "✓" if self.has == self.members else "…"
         return f"{done} {one_line(self.master)}: {self.has} of {counted(self.members, 'member')} have it"
 

@@ -51,12 +51,10 @@ class Pair:
 
     @property
     def key(self) -> str:
-        """What names this pair of masters, whatever its state."""
         return f"{self.smaller}\x00{self.greater}"
 
     @property
     def state_text(self) -> str:
-        """The state with its glyph."""
         return f"{GLYPHS[self.state]} {self.state}"
 
 

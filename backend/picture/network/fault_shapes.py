@@ -26,7 +26,6 @@ class Shape:
     one_way: bool
 
     def rows(self) -> LinkRows:
-        """Its links."""
         if self.one_way:
             return dict.fromkeys(vertices_of(self.sides[0]), self.sides[1])
         everybody = sum(self.sides)

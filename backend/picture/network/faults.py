@@ -72,7 +72,6 @@ class ActiveFault:
     """What ends this fault and leaves all others as they are."""
 
     def age(self, now_us: int) -> str:
-        """How long it has been in force."""
         return "?" if self.since_us is None else age_text(now_us - self.since_us)
 
 

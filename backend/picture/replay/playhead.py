@@ -106,7 +106,6 @@ class Playhead:
         self.mode = "playing" if self.shown_us < self.now_us else "following"
 
     def toggle(self) -> None:
-        """Stand still, or go on."""
         if self.mode == "paused":
             self.play()
         else:
@@ -119,7 +118,6 @@ class Playhead:
     # Where it goes
 
     def go(self, at_us: int) -> None:
-        """Show a moment, or the nearest that there is; playing goes on from there."""
         self._awaited_us = None
         at_us = min(max(at_us, self._tape.start_us), self.now_us)
         if at_us != self.shown_us:

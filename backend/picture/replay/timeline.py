@@ -54,7 +54,6 @@ class Timeline:
 
     @property
     def width(self) -> int:
-        """How many columns the strip has."""
         return len(self.levels)
 
     def moment_of(self, column: int) -> int:

@@ -128,7 +128,6 @@ class ReplicaMap:
 
     @property
     def partitions(self) -> int:
-        """How many partitions there are."""
         return self.table.partitions
 
     @property

@@ -76,7 +76,6 @@ class FaultPrediction:
 
     @property
     def outcome(self) -> tuple[object, ...]:
-        """What is compared with the outcome in another order of the messages, which may let members join in another order."""
         return (
             {
                 (cluster.members[0], frozenset(cluster.members), cluster.partitions, cluster.lost, cluster.refuses)

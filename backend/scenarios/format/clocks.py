@@ -38,7 +38,6 @@ class Clock:
             self._times_us.append(at_us)
 
     def local_us(self, time_us: int) -> int:
-        """Return what the clock shows at `time_us`."""
         place = bisect_right(self._times_us, time_us) - 1
         return self._shown_us[place] + (time_us - self._times_us[place]) * self._rate_millionths // MILLION
 

@@ -80,7 +80,6 @@ class AnswerSource(ScenarioModel):
 
     @property
     def of(self) -> Any:
-        """What stands behind it."""
         return getattr(self, self.form)
 
 

@@ -171,7 +171,6 @@ class StateSearch:
 
     @property
     def broken(self) -> list[Broken]:
-        """The violations that were found."""
         return [report.broken for report in self.reports if report.broken is not None]
 
     @property

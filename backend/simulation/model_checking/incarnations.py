@@ -57,7 +57,6 @@ class Inputs:
         self._numbers: dict[str, int] = {}
 
     def number(self, input: object) -> int:
-        """Return the number of `input`."""
         text = repr(input)
         number = self._numbers.get(text)
         if number is None:
@@ -99,7 +98,6 @@ class KnownRecords:
         """By identity. What is known is kept, so that no other record ever has its identity."""
 
     def number(self, record: Record) -> int:
-        """Return the number of `record`."""
         number = self._numbers.get(id(record))
         if number is None:
             number = number_of(f"{record.uuid} {record.at} {record.event}")
@@ -221,13 +219,11 @@ class RunningIncarnations:
         self.machines: list[MemberMachine] = []
 
     def start(self, member: MemberConfiguration, life: int, now_us: int) -> SteppedMember:
-        """Start the `life`-th process of `member`."""
         machine = MemberMachine(member, CountedRandomness(f"{member.label}/{life}"))
         self.machines.append(machine)
         return self._after(len(self.machines) - 1, machine.step(now_us, START))
 
     def step(self, state: int, now_us: int, number: int) -> SteppedMember:
-        """Return what the input of this number leads to."""
         input: Input = self._inputs.known[number]  # type: ignore[assignment]
         try:
             return self._after(state, self.machines[state].step(now_us, input))
@@ -235,7 +231,6 @@ class RunningIncarnations:
             return self._after(state, ())
 
     def deadline_us(self, state: int) -> int:
-        """When the member wants its next tick."""
         return self.machines[state].next_deadline
 
     def _after(self, state: int, effects: Sequence[Effect]) -> SteppedMember:

@@ -52,7 +52,6 @@ class ScheduledRun:
 
     @property
     def settings(self) -> Settings:
-        """Of all members."""
         return self._transitions.settings
 
     def fingerprint(self) -> str:
@@ -66,11 +65,9 @@ class ScheduledRun:
             self.advance(FORMING_US)
 
     def now_us(self) -> int:
-        """Now on the run's clock, in microseconds."""
         return self._state.now_us
 
     def execute(self, command: Command) -> None:
-        """Do `command`. Raises `CommandRefused`."""
         if not isinstance(command, KNOWN_COMMANDS):
             raise CommandRefused(
                 "a run with a schedule cannot do that; what happens to messages stands in its schedule"
@@ -79,7 +76,6 @@ class ScheduledRun:
         self._state = self._transitions.execute(self._state, command)
 
     def advance(self, by_us: int) -> None:
-        """Leave the cluster alone for so long."""
         if by_us > 0:
             self._state = self._transitions.calm(self._state, self._state.now_us + by_us)
 

@@ -23,17 +23,13 @@ class ShareProcessPool(Protocol):
         """Begin with the first state of the model."""
         ...
 
-    def go_deeper(self) -> list[ShareReport]:
-        """From now on look at the states one choice deeper."""
-        ...
+    def go_deeper(self) -> list[ShareReport]: ...
 
     def look(self, most: int) -> list[ShareReport]:
         """Look at so many states each, and pass on what belongs to others."""
         ...
 
-    def leave_last_alone(self) -> list[ShareReport]:
-        """See at the end of the search what becomes of the states that were looked at last."""
-        ...
+    def leave_last_alone(self) -> list[ShareReport]: ...
 
     def write(self, folder: Path) -> None:
         """Write everything into `folder`. Nothing may be on its way."""
@@ -43,9 +39,7 @@ class ShareProcessPool(Protocol):
         """Go on from what stands in `folder`."""
         ...
 
-    def close(self) -> None:
-        """End all processes."""
-        ...
+    def close(self) -> None: ...
 
 
 class OwnShare:

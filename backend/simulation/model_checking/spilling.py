@@ -49,7 +49,6 @@ class SpillingFolder:
         return Path(self._made.name)
 
     def remove(self) -> None:
-        """Remove the folder with all files in it."""
         if self._made is not None:
             self._made.cleanup()
             self._made = None
@@ -119,7 +118,6 @@ class MetStates:
         self.count = 0
 
     def add(self, code: int) -> bool:
-        """Whether the state was not met before. Now it was."""
         if code in self._recent:
             return False
         if self._runs and (as_bytes := code.to_bytes(CODE_BYTES)) and any(as_bytes in run for run in self._runs):

@@ -228,7 +228,6 @@ class Transitions:
                 self._record(now_us, after.of(source, target) or LinkChanged(source, target))
 
     def _record(self, now_us: int, event: Event) -> None:
-        """Something that happens outside of members."""
         if self.on_record is not None:
             self._own_records += 1
             run = self.model.name
@@ -314,7 +313,6 @@ class Transitions:
         return slow, prompt
 
     def kind(self, content: int) -> str:
-        """Return the kind of a message."""
         kind = self._kinds.get(content)
         if kind is None:
             message: Message = self._inputs.known[content]  # type: ignore[assignment]

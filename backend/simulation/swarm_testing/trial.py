@@ -238,7 +238,6 @@ class _TrialRun:
                 world.execute(StartMember(label))
 
     def _check_data(self) -> None:
-        """All is quiet: every key can be read, and every replica is where the table says, and equal to its owner's."""
         run_state, writes = self._run_state, self._run_state.invariant_checker.writes
         if not self._serves_data():
             return

@@ -50,6 +50,5 @@ class Fingerprint:
         self._numbers.clear()
 
     def hexdigest(self) -> str:
-        """Return the fingerprint so far."""
         self.settle()
         return self._hash.hexdigest()

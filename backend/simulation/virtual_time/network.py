@@ -102,14 +102,12 @@ class SimulatedNetwork:
             self.make_room([left])
 
     def set_latency(self, latency: Latency) -> None:
-        """Let what is sent from now on take its time as `latency` says."""
         self.stop_eliding()
         self._latency_model = latency
         for node in self.nodes.values():
             node.deliveries = ()
 
     def stop_eliding(self) -> None:
-        """Leave out no heartbeats from now on."""
         self.end_calm()
         self.elision = None
 

@@ -78,12 +78,10 @@ class SimulatedNode:
         self.wake_at = NEVER
 
     def set_paused(self, paused: bool) -> None:
-        """Freeze the process, or let it go on."""
         self.paused = paused
         self.needs_slow_path = paused or self.clock is not None
 
     def local_us(self, now_us: int) -> int:
-        """Return what the member's own clock shows."""
         return now_us if self.clock is None else self.clock.local_us(now_us)
 
     def end_process(self) -> None:

@@ -141,7 +141,6 @@ class World:
 
     @property
     def now_us(self) -> int:
-        """The present moment in virtual time."""
         return self._network.now_us
 
     @property
@@ -156,16 +155,13 @@ class World:
 
     @property
     def links(self) -> LinkConditions:
-        """The conditions of the links between members."""
         return self._network.links
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """All members that may ever run."""
         return tuple(self.nodes)
 
     def machine(self, label: str) -> MemberMachine | None:
-        """Return the incarnation that runs at `label` now, or None."""
         return self.nodes[label].machine
 
     def fingerprint(self) -> str:
@@ -173,7 +169,6 @@ class World:
         return self._fingerprint.hexdigest()
 
     def set_latency(self, latency: Latency) -> None:
-        """Let what is sent from now on take its time as `latency` says."""
         self._network.set_latency(latency)
 
     # What an operator does

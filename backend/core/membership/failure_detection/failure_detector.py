@@ -90,7 +90,6 @@ class PhiAccrualDetector(Struct, array_like=True):
         )
 
     def heard(self, now: int) -> None:
-        """Note a heartbeat."""
         # A silence for which the member was already suspected must not teach that such silences are normal. (The
         # product means to skip it too, but asks after it has moved the stamp.)
         if self.beaten and self.alive(now):
@@ -99,20 +98,16 @@ class PhiAccrualDetector(Struct, array_like=True):
         self.last_heard_us = now
 
     def restart(self, now: int) -> None:
-        """Begin anew: the observer itself stood still, so the silence until now says nothing about the member."""
         self.beaten = False
         self.last_heard_us = now
 
     def adopt(self, settings: Settings) -> None:
-        """Judge by the times of these settings from now on."""
         self.pause_us = settings.max_no_heartbeat_us
 
     def alive(self, now: int) -> bool:
-        """Whether the member need not be suspected yet."""
         return self.level(now) < self.threshold
 
     def silence_us(self, now: int) -> int:
-        """How long nothing was heard."""
         return now - self.last_heard_us
 
     def silent_from_us(self) -> int:

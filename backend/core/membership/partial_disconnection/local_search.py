@@ -73,7 +73,6 @@ class LocalSearch:
         self.best, self.best_weight = start, self._chosen_weight
 
     def run(self, steps: int, budget: Budget) -> None:
-        """Take so many steps, fewer if the budget is spent."""
         stale = 0
         for step in range(steps):
             if step % STEPS_BETWEEN_LOOKS == 0:

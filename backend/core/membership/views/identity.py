@@ -13,9 +13,7 @@ from quarterdeck.backend.core.address import Address
 class Randomness(Protocol):
     """The few draws that a member may make. The driver passes in a seeded generator; the core never makes its own."""
 
-    def getrandbits(self, k: int, /) -> int:
-        """Return a number of `k` random bits."""
-        ...
+    def getrandbits(self, k: int, /) -> int: ...
 
 
 class Member(Struct, frozen=True, gc=False):

@@ -38,7 +38,6 @@ class MemberList(Struct, frozen=True, dict=True):
 
     @cached_property
     def uuids(self) -> frozenset[str]:
-        """The incarnations on the list."""
         return frozenset(member.uuid for member in self.members)
 
     def find(self, address: Address) -> Member | None:

@@ -38,7 +38,6 @@ class Slots:
         self._mixed = shares.mixed
 
     def is_in_order(self) -> bool:
-        """Whether every row of `before` is full, and no longer than it is to be, and has no two members of one group."""
         if len(self.before) != len(self.columns) or any(count[VACANT] or count[LEAVING] for count in self.counts):
             return False
         rows = zip(*(map(self.group_of.__getitem__, column) for column in self.before), strict=True)
@@ -70,7 +69,6 @@ class Slots:
         self.seat(row, index, member)
 
     def vacate(self, row: int, index: int) -> None:
-        """Take a slot from its holder."""
         column, counts = self.columns[index], self.counts[index]
         counts[column[row]] -= 1
         counts[VACANT] += 1

@@ -207,7 +207,6 @@ class PartitionMigration(Struct, frozen=True, array_like=True):
     unavoidable: bool = False
 
     def applied_to(self, replicas: Replicas) -> Replicas:
-        """Return the row after the migration."""
         after: list[Replica | None] = list(replicas)
         for index in (self.source_current, self.destination_current):
             if index >= 0:

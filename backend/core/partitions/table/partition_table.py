@@ -115,7 +115,6 @@ class PartitionTable:
         self.digest ^= row_digest(row)
 
     def row(self, partition: int) -> VersionedRow:
-        """Return the row of a partition, with its version."""
         return VersionedRow(partition, self.versions[partition], self.rows[partition])
 
     def all_rows(self) -> Iterator[VersionedRow]:
@@ -123,7 +122,6 @@ class PartitionTable:
         return (self.row(partition) for partition, version in enumerate(self.versions) if version)
 
     def owner(self, partition: int) -> Replica | None:
-        """Return the owner of a partition, or None."""
         return self.rows[partition][0]
 
     def holders(self) -> dict[str, Replica]:

@@ -118,7 +118,6 @@ def _unwrap_syslog(text: str) -> EnvelopedLine:
 
 
 def _after_syslog_time(text: str) -> EnvelopedLine | None:
-    """Return what follows time, host and tag as in RFC 3164 and its relatives; None without a tag."""
     time = _SYSLOG_TIME.match(text)
     if time is None:
         return None

@@ -93,7 +93,6 @@ class ObservationEvidence:
             self.add(message)
 
     def add(self, message: InterpretedMessage) -> None:
-        """Add the line of a message."""
         self.count += 1
         place = message.place
         line = EvidenceLine(place.file, place.line, place.utc, place.member, quoted(message))
@@ -104,7 +103,6 @@ class ObservationEvidence:
 
     @classmethod
     def joined(cls, parts: Sequence[ObservationEvidence]) -> ObservationEvidence:
-        """Return all lines of these together."""
         whole = cls()
         whole.lines = [line for part in parts for line in part.lines]
         whole.count = sum(part.count for part in parts)

@@ -85,7 +85,6 @@ class RunObservers:
         ]  # fmt: skip
 
     def add(self, message: InterpretedMessage) -> None:
-        """Take the next message of the run into account."""
         self._verdicts.add(message)
         for observer in self._observers:
             observer.add(message)

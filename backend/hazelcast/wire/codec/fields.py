@@ -121,7 +121,6 @@ class FrameReader:
         return made
 
     def many(self, read: Callable[[FrameReader], T]) -> list[T]:
-        """Read a list, each item with `read`."""
         made: list[T] = []
         if not self.next().flags & BEGIN_STRUCTURE:
             raise BadBytes("a structure should begin here")

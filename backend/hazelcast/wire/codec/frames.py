@@ -65,7 +65,6 @@ class MessageReader:
 
     @property
     def unfinished(self) -> bool:
-        """Whether a part of a message has arrived, and the rest has not."""
         return bool(self._bytes or self._frames or self._fragments)
 
     def feed(self, data: bytes) -> list[Frames]:

@@ -61,7 +61,6 @@ class Activity:
         self.take(records)
 
     def take(self, records: Iterable[Record]) -> None:
-        """Count these too."""
         place_of = self._place
         for record in records:
             place = place_of.get(type(record.event))

@@ -91,7 +91,6 @@ class MigrationLanes:
         """What witnessed members gave and took since the watching began: they report ends alone, and no queue."""
 
     def restart(self, records: Iterable[Record]) -> None:
-        """Count `records` instead of all that was counted."""
         self._begun.clear()
         self._slots.clear()
         self._given_ever.clear()
@@ -129,7 +128,6 @@ class MigrationLanes:
                     pass
 
     def rows(self, picture: Picture, labels: Sequence[str], now_us: int) -> dict[str, LaneRow]:
-        """Return the lanes of these members up to now, by label."""
         now = now_us // SLOT_US
         seen = [slot for slot in self._slots if now - SLOTS < slot.number <= now]
         highest = max(

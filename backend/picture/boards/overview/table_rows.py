@@ -47,7 +47,6 @@ class TableRows:
         self._counts = CopyCounts()
 
     def row(self, picture: Picture, label: str, now_s: int) -> TableRow:
-        """Return the row of a member; `now_s` is the time in whole seconds."""
         belief = picture.members.get(label)
         if belief is None:
             return TableRow(one_line(label), "", "", "", 0, 0, "not up", "faint", False, True)

@@ -41,7 +41,6 @@ class Episodes:
         """How many records were taken in."""
 
     def extend(self, records: Iterable[Record]) -> None:
-        """Add `records`, which come after all that were added before."""
         known = self._known
         for record in records:
             kind = type(record.event)
@@ -56,7 +55,6 @@ class Episodes:
 
     @property
     def all(self) -> Sequence[Episode]:
-        """Every episode that is remembered, oldest first."""
         return self._known.episodes
 
     def latest(self, most: int) -> list[Episode]:

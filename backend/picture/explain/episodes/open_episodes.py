@@ -64,7 +64,6 @@ class BoundedMap(Generic[Key, Value]):
         return found if found is not None else self._old.get(key)
 
     def pop(self, key: Key) -> Value | None:
-        """Remove and return what was put in under `key`, or None."""
         found, older = self._young.pop(key, None), self._old.pop(key, None)
         return found if found is not None else older
 
@@ -116,7 +115,6 @@ class OpenEpisodes:
         self._labels[address] = label
 
     def label_of(self, address: Address) -> str:
-        """Return the label of the member at `address`."""
         return self._labels.get(address) or self._name_of(address)
 
     def evidence(self, event: events.SuspicionRaised | events.MemberRemoved) -> str:
@@ -135,7 +133,6 @@ class OpenEpisodes:
     # Episodes
 
     def begin(self, kind: EpisodeKind, record: Record, subjects: Iterable[str] = (), note: str = "") -> Episode:
-        """Begin a new episode with `record`."""
         self.begun += 1
         episode = Episode(
             self.begun, kind, record, record.at, record.utc, note, record.at, subjects=dict.fromkeys(subjects)
@@ -183,7 +180,6 @@ class OpenEpisodes:
         self.watching.pop(label, None)
 
     def keep(self, episode: Episode, record: Record, kind: str, *, frequent: bool) -> None:
-        """Add `record` to `episode`."""
         if not frequent:
             self._by_record[record.uuid, record.seq] = episode
             self.touched[record.member] = episode

@@ -109,7 +109,6 @@ def _evicted(known: OpenEpisodes, record: Record, event: events.CompletedEvicted
 
 
 def _loose(known: OpenEpisodes, record: Record) -> Episode:
-    """Return the episode of migrations of which the beginning is not known."""
     found = known.named(record, QUIET_US, "loose migrations")
     if found is None:
         found = known.begin("table", record, note="migrations that began before go on")
