@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import ClassVar, NamedTuple
 
 from rich.console import Group, RenderableType
@@ -130,7 +130,10 @@ class HelpScreen(ModalScreen[None]):
         elif self.app.size.width < TWO_COLUMNS:
             text.update(Group(*map(_drawn, shown)))
         else:
-            first, second = _halves(shown)
+            # two parts of similar length, in the order of the sections
+            lengths = [len(section.lines) + 1 for section in shown]
+            place = min(range(len(shown) + 1), key=lambda split: abs(sum(lengths[:split]) - sum(lengths[split:])))
+            first, second = shown[:place], shown[place:]
             beside = Table.grid(padding=(0, 2, 0, 0), expand=True)
             beside.add_column(ratio=1)
             beside.add_column(ratio=1)
@@ -160,13 +163,6 @@ class HelpScreen(ModalScreen[None]):
             yield HelpSection(f"In {view.replace('-', ' ')}", lines)
         words = [(word.usage, word.meaning) for action in actions for word in action.words]
         yield HelpSection("Commands after :", words, USAGE_WIDTH)
-
-
-def _halves(sections: Sequence[HelpSection]) -> tuple[Sequence[HelpSection], Sequence[HelpSection]]:
-    """Split the sections, in their order, into two parts of similar length."""
-    lengths = [len(section.lines) + 1 for section in sections]
-    place = min(range(len(sections) + 1), key=lambda split: abs(sum(lengths[:split]) - sum(lengths[split:])))
-    return sections[:place], sections[place:]
 
 
 def _drawn(section: HelpSection) -> RenderableType:

@@ -98,6 +98,7 @@ def header_parts(session: ConsoleSession, connections: ConnectionSummary, view: 
     broken = len(session.violations)
     kind = _kind(session)
     copied = session.cluster.source == "copy"
+    load = session.traffic
     return [
         *([kind] if copied else []),
         TableCell(moment_text(session), "warning"),
@@ -111,7 +112,7 @@ def header_parts(session: ConsoleSession, connections: ConnectionSummary, view: 
         *connections.problems(),
         TableCell(f"members {running}/{len(cluster.labels)}"),  # several masters are named in the sentence
         *([TableCell(f"master {masters[0] if masters else 'none'}")] if len(masters) < 2 else []),
-        TableCell(_load_text(session), "warning"),
+        TableCell(load.text if load is not None and not load.over and session.live else "", "warning"),
         TableCell(progress_text(picture)),
     ]
 
@@ -125,11 +126,6 @@ def _kind(session: ConsoleSession) -> TableCell:
     if source == "recorded" and witnessed:
         return TableCell(f"from {' and '.join(SOURCE_NAMES[witness] for witness in sorted(witnessed))}", "faint")
     return TableCell(source if session.live or source != "live" else "", "faint")
-
-
-def _load_text(session: ConsoleSession) -> str:
-    load = session.traffic
-    return load.text if load is not None and not load.over and session.live else ""
 
 
 def _journal_text(session: ConsoleSession) -> str:

@@ -171,14 +171,10 @@ class Interpreter:
         if expect.within_us is not None:
             self._wait_until(settled, expect.within_us)
         if expect.no_lost_writes:
-            self._read_everything()
+            read_everything(self._driver, self._run_state, self._settings.call_timeout_us, self._advance)
             missing = "; ".join(filter(None, (run_state.missing(expect), run_state.writes_missing())))
             return self._outcome(number, expect.text(), missing)
         return self._outcome(number, expect.text(), run_state.missing(expect))
-
-    def _read_everything(self) -> None:
-        """Read every key that was ever written through one member, and wait for the answers."""
-        read_everything(self._driver, self._run_state, self._settings.call_timeout_us, self._advance)
 
     def _wait_until(self, reached: Callable[[], bool], timeout_us: int) -> None:
         until = self._driver.now_us() + timeout_us

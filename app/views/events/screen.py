@@ -260,13 +260,10 @@ class EventsScreen(EventCursorScreen):
             self.pane.unfold(entry)
             self._pane_shown()
         else:
-            self._show_fields()
-
-    def _show_fields(self) -> None:
-        record = self._pause_at_current()
-        if record is not None and not self._show_log(record):
-            self.pane.show_fields(record)
-            self._pane_shown()
+            record = self._pause_at_current()
+            if record is not None and not self._show_log(record):
+                self.pane.show_fields(record)
+                self._pane_shown()
 
     def _show_log(self, record: Record) -> bool:
         """Show the line of the log that reported it. Return whether a log did."""

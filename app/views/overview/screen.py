@@ -175,7 +175,8 @@ class OverviewScreen(ViewScreen):
         if self._half != "upper":
             self._waiting.discard("lower")
             self.happened.paint(self._labels, self._marks)
-            self._say_detail()
+            if self.detail.display:
+                self.detail.say(self.member_under_cursor, tuple(self.connections.facts(self.member_under_cursor)))
         if self._half == "lower":
             return
         self._waiting.discard("upper")
@@ -311,10 +312,6 @@ class OverviewScreen(ViewScreen):
                     for pulse in self._activity.pulses(self.session.picture, self.session.now_us())
                 ]
             )
-
-    def _say_detail(self) -> None:
-        if self.detail.display:
-            self.detail.say(self.member_under_cursor, tuple(self.connections.facts(self.member_under_cursor)))
 
     def _key_of(self, view: ViewName) -> str:
         """Return the key that opens a view, as it is bound."""

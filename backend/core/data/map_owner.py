@@ -103,7 +103,10 @@ def _done(store: PartitionStore, operation: OwnerOperation, utc_us: int, changed
     if isinstance(operation, Size):
         return Answer(size=store.size(operation.map))
     if isinstance(operation, Keys):
-        return _keys(store, operation.map)
+        keys = tuple(store.maps.get(operation.map, ()))
+        if sum(len(key) for key in keys) > MOST_KEYS_BYTES:
+            return Answer(problem=f"{len(keys)} keys in one partition are too many to list", untouched=True)
+        return Answer(keys=keys, size=len(keys))
     return _merge(store, operation, changed)
 
 
@@ -125,13 +128,6 @@ def _get(store: PartitionStore, map: str, key: str, utc_us: int) -> Answer:
     used = StoredEntry(entry.value, entry.version, entry.created_us, entry.updated_us, utc_us, entry.hits + 1)
     store.touch(map, key, used)
     return Answer(value=entry.value)
-
-
-def _keys(store: PartitionStore, name: str) -> Answer:
-    keys = tuple(store.maps.get(name, ()))
-    if sum(len(key) for key in keys) > MOST_KEYS_BYTES:
-        return Answer(problem=f"{len(keys)} keys in one partition are too many to list", untouched=True)
-    return Answer(keys=keys, size=len(keys))
 
 
 def _merge(store: PartitionStore, operation: MergeBatch, changed: Changed) -> Answer:

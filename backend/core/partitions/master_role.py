@@ -7,8 +7,6 @@ other memory of where it stands than the state itself.
 
 from __future__ import annotations
 
-from collections.abc import Set
-
 from quarterdeck.backend.core.causes import Reason
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.partitions.arrangement.repartitioning import arrange_first, data_members, plan
@@ -66,19 +64,15 @@ def _react(state: PartitionedMember, now: int, master_role: MasterRole, before: 
     migration_queue.give_up_on(state, now, present)
     held_before = {member.uuid for member in before.members if not member.lite} if before is not None else set()
     if present != held_before:
-        migration_queue.cancel(state, now, Reason("members-changed", _what_changed(present, held_before)))
+        joined, left = len(present - held_before), len(held_before - present)
+        parts = [f"{count} {verb}" for count, verb in ((joined, "joined"), (left, "left")) if count]
+        migration_queue.cancel(state, now, Reason("members-changed", f"{' and '.join(parts)} of those that hold data"))
     else:
         master_role.wants_plan = True
         why = f"the cluster is {state.standing.state}, and as many members hold data as before"
         master_role.plan_reason = Reason("state-changed", why)
     master_role.repair_due = True
     master_role.failures = master_role.not_before_us = 0
-
-
-def _what_changed(present: Set[str], before: Set[str]) -> str:
-    joined, left = len(present - before), len(before - present)
-    parts = [f"{count} {verb}" for count, verb in ((joined, "joined"), (left, "left")) if count]
-    return f"{' and '.join(parts)} of those that hold data"
 
 
 def _step(state: PartitionedMember, now: int, master_role: MasterRole) -> None:

@@ -148,7 +148,10 @@ class MigrationBoard:
             case WitnessedMigration() as witnessed:
                 return _witnessed_row(picture, witnessed, key, now_us)
             case ended:
-                return _ended_row(picture, ended, now_us)
+                note = _with_size(f"{duration_text(ended.took_us)}, led by {ended.leader}", ended.copied)
+                if ended.reason:
+                    note = f"{with_names(ended.reason, picture.label_of)} ({note})"
+                return _row(picture, ended.begun, "done" if ended.committed else "failed", now_us - ended.at_us, note)
 
     @property
     def rows(self) -> tuple[MigrationRow, ...]:
@@ -256,13 +259,6 @@ def _running_row(picture: Picture, one: SeenMigration, now_us: int) -> Migration
     copied = picture.history.copied.get(begun.migration_id)
     note = _with_size("lowers the replicas, unavoidably" if begun.unavoidable else source, copied)
     return _row(picture, begun, one.phase, now_us - one.since_us, note)
-
-
-def _ended_row(picture: Picture, ended: EndedMigration, now_us: int) -> MigrationRow:
-    note = _with_size(f"{duration_text(ended.took_us)}, led by {ended.leader}", ended.copied)
-    if ended.reason:
-        note = f"{with_names(ended.reason, picture.label_of)} ({note})"
-    return _row(picture, ended.begun, "done" if ended.committed else "failed", now_us - ended.at_us, note)
 
 
 def _witnessed_row(picture: Picture, witnessed: WitnessedMigration, key: str, now_us: int) -> MigrationRow:

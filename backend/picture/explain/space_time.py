@@ -156,13 +156,10 @@ class SpaceTime:
     def _mark(self, lane: int, records: list[Record]) -> Mark:
         """Return the mark of the weightiest of `records`, the last one among equals."""
         weightiest = max(enumerate(records), key=lambda placed: (ROWS[type(placed[1].event)].mark_weight, placed[0]))[1]
-        text, tone = self._mark_of(weightiest)
-        return Mark(lane, one_line(text), tone, len(records) - 1)
-
-    def _mark_of(self, record: Record) -> tuple[str, Tone]:
-        mark = ROWS[type(record.event)].mark
+        mark = ROWS[type(weightiest.event)].mark
         assert mark is not None  # what is not drawn is in no row
-        return mark if isinstance(mark, tuple) else mark(record.event, self.letter)
+        text, tone = mark if isinstance(mark, tuple) else mark(weightiest.event, self.letter)
+        return Mark(lane, one_line(text), tone, len(records) - 1)
 
     def letter(self, address: Address | str) -> str:
         """Return what stands for the member at `address`, or of this label, in marks."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from quarterdeck.backend.core.data.events import BackupLag, DataMeasured
+from quarterdeck.backend.core.data.events import DataMeasured
 from quarterdeck.backend.core.properties import SECOND_US
 
 SPANS_VALID = 2
@@ -124,7 +124,7 @@ def measured(before: MemberData | None, event: DataMeasured, at: int, *, by_map:
         at_us=at,
         maps=maps,
         partitions=partitions,
-        lagging=_lags(event.lagging, at),
+        lagging={str(one.backup): Lag(one.partitions, one.writes, at - one.oldest) for one in event.lagging},
     )
 
 
@@ -140,7 +140,3 @@ def _taken(
         behind, age_us = lag or (0, 0)
         partitions[partition] = Stored(entries, size, reads, writes, span_us, at, behind, at - age_us if behind else 0)
     return partitions
-
-
-def _lags(lagging: Iterable[BackupLag], at: int) -> Mapping[str, Lag]:
-    return {str(one.backup): Lag(one.partitions, one.writes, at - one.oldest) for one in lagging}

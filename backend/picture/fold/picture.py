@@ -266,7 +266,10 @@ class Picture:
             belief.suspicions = {who: why for who, why in belief.suspicions.items() if who in still_there}
             belief.silences = {who: since for who, since in belief.silences.items() if who in still_there}
         if not belief.address:
-            self._learn_address(belief, event.members)
+            own = next((member.address for member in event.members if member.uuid == belief.uuid), None)
+            if own is not None:
+                belief.address = own
+                self._labels[own] = belief.label
         if belief.lineage != event.lineage:
             self.losses.follow(belief.lineage, event.lineage, self.members.values())
             belief.lineage_since_us = at if belief.version or belief.seen_from_start else None
@@ -296,12 +299,6 @@ class Picture:
         if one is not self._latest_union[0] or other is not self._latest_union[1]:
             self._latest_union = one, other, other if one <= other else one if other <= one else one | other
         return self._latest_union[2]
-
-    def _learn_address(self, belief: MemberBelief, members: tuple[Member, ...]) -> None:
-        own = next((member.address for member in members if member.uuid == belief.uuid), None)
-        if own is not None:
-            belief.address = own
-            self._labels[own] = belief.label
 
 
 def _follow(belief: MemberBelief, event: events.MasterChanged, at: int) -> None:

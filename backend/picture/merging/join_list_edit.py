@@ -144,7 +144,7 @@ def read_draft(lines: Sequence[str], picture: Picture, *, port_try_count: int = 
     remarks: list[Remark] = []
     hosts = {host_of(belief.address) for belief in picture.members.values() if belief.address}
     for number, line in enumerate(lines, start=1):
-        for entry in _entries(line):
+        for entry in filter(None, SEPARATORS.split(line.partition(COMMENT)[0])):
             addresses = _addresses_of(entry, picture, port_try_count, number, remarks)
             again = [address for address in addresses if address in found]
             if again:
@@ -234,10 +234,6 @@ def spread_of(picture: Picture, master: str, wanted: Sequence[Address]) -> Sprea
 def spelt(address: Address, name: str) -> str:
     """Return an address with the name of the member there, if that is another word."""
     return address if name == address else f"{name} ({address})"
-
-
-def _entries(line: str) -> list[str]:
-    return [word for word in SEPARATORS.split(line.partition(COMMENT)[0]) if word]
 
 
 def _addresses_of(

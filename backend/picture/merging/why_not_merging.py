@@ -88,7 +88,10 @@ def _explain_pair(
     now_us: int,
     search_addresses: Callable[[MemberBelief], frozenset[Address]],
 ) -> Pair:
-    smaller, greater, by_size = _direction(one, other)
+    # Who would merge into whom if nothing was in the way, and why.
+    mine, theirs = profile(one), profile(other)
+    outcome, why = next(verdict for rule in BY_SIZE if (verdict := rule.judge(mine, theirs)) is not None)
+    smaller, greater, by_size = (one, other, why) if outcome == "local-merges" else (other, one, why)
     diagnosis = PairDiagnosis(
         picture, smaller, greater, with_names(by_size, picture.label_of), now_us, search_addresses
     )
@@ -99,13 +102,6 @@ def _explain_pair(
     return Pair(
         smaller.label, greater.label, first.state, first.rule, one_line(f"{first.sentence}{more}"), _unblock(blockers)
     )
-
-
-def _direction(one: MemberBelief, other: MemberBelief) -> tuple[MemberBelief, MemberBelief, str]:
-    """Who would merge into whom if nothing was in the way, and why."""
-    mine, theirs = profile(one), profile(other)
-    outcome, why = next(verdict for rule in BY_SIZE if (verdict := rule.judge(mine, theirs)) is not None)
-    return (one, other, why) if outcome == "local-merges" else (other, one, why)
 
 
 def _unblock(blockers: Sequence[Blocker]) -> Unblock | None:

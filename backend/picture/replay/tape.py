@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from operator import attrgetter
 from typing import NamedTuple
@@ -240,12 +240,9 @@ class Tape:
         if start.position == position:
             return start
         picture = start.picture.copy()
-        for record in self._between(start.position, position):
+        for record in self._records[start.position - self.forgotten : position - self.forgotten]:
             picture.apply(record)
         return _Checkpoint(position, picture)
-
-    def _between(self, start: int, end: int) -> Iterator[Record]:
-        return iter(self._records[start - self.forgotten : end - self.forgotten])
 
 
 class ReorderBuffer:

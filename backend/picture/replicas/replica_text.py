@@ -156,6 +156,9 @@ def holder_row(picture: Picture, shown: ReplicaMap, label: str, place: int, now_
     mark = f"{DISSENT_GLYPH} " if differs else ""
     gone = belief.status in ("stopped", "killed")
     tone: Tone = "faint" if gone else "warning" if not belief.running else "plain"
+    # The digest of its own table, and its own stamp of it, as far as they are reported.
+    stamp = f"{belief.state_stamp & 0xFFFFFFFFFFFFFFFF:016x}"[:DIGEST_SHOWN] if belief.state_stamp is not None else ""
+    digest = belief.table.digest[:DIGEST_SHOWN] if belief.table is not None else ""
     return HolderRow(
         letter=letter_of(place),
         hue=place,
@@ -165,19 +168,12 @@ def holder_row(picture: Picture, shown: ReplicaMap, label: str, place: int, now_
         backups=table.backed_up_by(belief.uuid) if teller.tells("backups") else None,
         out_of_step=len(belief.out_of_step),
         table=f"{mark}{table_text(belief, 'v') or 'none'}",
-        digest=_digest_text(belief),
+        digest=f"{digest}/{stamp}" if stamp else digest,
         age=age_text(now_us - own.since_us) if own is not None else "",
         differs=differs,
         tone=tone,
         own=own,
     )
-
-
-def _digest_text(belief: MemberBelief) -> str:
-    """Return the digest of its own table, and its own stamp of it, as far as they are reported."""
-    stamp = f"{belief.state_stamp & 0xFFFFFFFFFFFFFFFF:016x}"[:DIGEST_SHOWN] if belief.state_stamp is not None else ""
-    digest = belief.table.digest[:DIGEST_SHOWN] if belief.table is not None else ""
-    return f"{digest}/{stamp}" if stamp else digest
 
 
 def holders(picture: Picture, shown: ReplicaMap) -> Sequence[str]:

@@ -107,7 +107,9 @@ class _Future:
         self._labels = {node.address: label for label, node in self._world.nodes.items()}
         self._led_before = frozenset(label for label, _ in _masters(self._world))
         self._lost: dict[str, set[int]] = {}
-        self._settings = _settings_of(self._world)
+        world = self._world
+        found = [machine.inspect().settings for label in world.labels if (machine := world.machine(label)) is not None]
+        self._settings = tuple(dict.fromkeys(found)) or (Settings(),)
         for command in commands:
             self._world.execute(command)
 
@@ -180,11 +182,6 @@ def rest_length_us(settings: Settings) -> int:
         settings.merge_first_run_delay_us + settings.max_no_heartbeat_us,
         SEARCHES * settings.merge_next_run_delay_us + settings.max_no_heartbeat_us,
     )
-
-
-def _settings_of(world: World) -> tuple[Settings, ...]:
-    found = [machine.inspect().settings for label in world.labels if (machine := world.machine(label)) is not None]
-    return tuple(dict.fromkeys(found)) or (Settings(),)
 
 
 def _running(world: World) -> Iterator[tuple[str, Sequence[Address]]]:

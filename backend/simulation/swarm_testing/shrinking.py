@@ -165,14 +165,10 @@ def _fewer_members(search: _Shrinking) -> None:
     """Leave out members wherever they are named; the last ones first, so that mastership stays where it was."""
     for label in reversed(search.best["members"]):
         if len(search.best["members"]) > 1:
-            search.accept(_without_member(search.best, label))
-
-
-def _without_member(tree: Tree, label: str) -> Tree:
-    """Return the tree without `label`; actions that then concern no member are left out."""
-    less = _without(deepcopy(tree), label)
-    less["steps"] = _joined([step for step in less["steps"] if _has_sense(step)])
-    return {name: value for name, value in less.items() if value not in ({}, [])}
+            # The tree without `label`; actions that then concern no member are left out.
+            less = _without(deepcopy(search.best), label)
+            less["steps"] = _joined([step for step in less["steps"] if _has_sense(step)])
+            search.accept({name: value for name, value in less.items() if value not in ({}, [])})
 
 
 def _without(node: Any, label: str) -> Any:

@@ -199,14 +199,11 @@ class World:
         node = self.nodes[command.member]
         self._end_process(node)
         self._record_own(ProcessKilled(node.label))
-        self._break_connections(node)
-
-    def _break_connections(self, killed: SimulatedNode) -> None:
-        """Close what a dead process had open, as its system does; members that are still reached by that learn of it."""
+        # Close what a dead process had open, as its system does; members that are still reached by that learn of it.
         for other in self.nodes.values():
-            condition = self.links.of(killed.label, other.label)
+            condition = self.links.of(node.label, other.label)
             if other.machine is not None and not (condition and condition.blocked):
-                self._network.report_unreachable(other, killed, "connection lost")
+                self._network.report_unreachable(other, node, "connection lost")
 
     def _condition_of(self, label: str) -> Condition:
         node = self.nodes[label]
