@@ -87,7 +87,7 @@ class Checkpoints:
         shares = ShareSettings(settings.model, manifest.shares, manifest.memory_bytes, manifest.by_history)
         return Checkpoint(folder, shares, manifest.depth, manifest.seconds)
 
-    def write(self, write: Callable[[Path], None], depth: int, seconds: float) -> None:
+    def write(self, write: Callable[[Path], object], depth: int, seconds: float) -> None:
         """Make a checkpoint of what `write` writes into the folder that it is given."""
         before = sorted(self._folder.glob("generation-*"))
         number = int(before[-1].name.rpartition("-")[2]) + 1 if before else 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
@@ -164,9 +165,9 @@ class StateSearch:
         self._depth = 0
         self._is_at_the_bound = False
         if checkpoint is None:
-            self.reports = shares.begin()
+            self.reports = shares.ask("begin")
         else:
-            self.reports = shares.read(checkpoint.folder)
+            self.reports = shares.ask("read", checkpoint.folder)
             self._depth, self._began = checkpoint.depth, self._began - checkpoint.seconds
 
     @property
@@ -189,23 +190,23 @@ class StateSearch:
                 self._is_at_the_bound = True
                 return False
             self._depth += 1
-            self.reports = self._shares.go_deeper()
+            self.reports = self._shares.ask("go_deeper")
         return True
 
     def look(self, most: int) -> None:
         """Let every process look at so many states."""
-        self.reports = self._shares.look(most)
+        self.reports = self._shares.ask("look", most)
 
     def end(self) -> None:
         """See whether the members become one cluster after what was looked at last."""
         if not self.broken:
-            self.reports = self._shares.leave_last_alone()
+            self.reports = self._shares.ask("leave_last_alone")
 
     def keep(self, checkpoints: Checkpoints) -> None:
         """Write a checkpoint."""
         while any(report.on_their_way for report in self.reports):
-            self.reports = self._shares.look(0)
-        checkpoints.write(self._shares.write, self._depth, time.monotonic() - self._began)
+            self.reports = self._shares.ask("look", 0)
+        checkpoints.write(partial(self._shares.ask, "write"), self._depth, time.monotonic() - self._began)
 
     def progress(self) -> SearchProgress:
         """How far it has come."""

@@ -7,36 +7,21 @@ so many processes is the same each time.
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from quarterdeck.backend.simulation.model_checking.share import ShareReport, ShareSettings, StateShare
+
+ShareWord = Literal["begin", "go_deeper", "look", "leave_last_alone", "write", "read"]
+"""What all shares of a search can be asked to do: methods of `StateShare`."""
 
 
 class ShareProcessPool(Protocol):
     """All shares of a search."""
 
-    def begin(self) -> list[ShareReport]:
-        """Begin with the first state of the model."""
-        ...
-
-    def go_deeper(self) -> list[ShareReport]: ...
-
-    def look(self, most: int) -> list[ShareReport]:
-        """Look at so many states each, and pass on what belongs to others."""
-        ...
-
-    def leave_last_alone(self) -> list[ShareReport]: ...
-
-    def write(self, folder: Path) -> None:
-        """Write everything into `folder`. Nothing may be on its way."""
-        ...
-
-    def read(self, folder: Path) -> list[ShareReport]:
-        """Go on from what stands in `folder`."""
+    def ask(self, word: ShareWord, *arguments: Any) -> list[ShareReport]:
+        """Let every share do this, and return how far each has come. Before they `write`, nothing may be on its way."""
         ...
 
     def close(self) -> None: ...
@@ -47,32 +32,11 @@ class OwnShare:
 
     def __init__(self, settings: ShareSettings) -> None:
         self._share = StateShare(settings, 0)
+        self.close = self._share.close
 
-    def begin(self) -> list[ShareReport]:
-        self._share.begin()
+    def ask(self, word: ShareWord, *arguments: Any) -> list[ShareReport]:
+        getattr(self._share, word)(*arguments)
         return [self._share.report()]
-
-    def go_deeper(self) -> list[ShareReport]:
-        self._share.go_deeper()
-        return [self._share.report()]
-
-    def look(self, most: int) -> list[ShareReport]:
-        self._share.look(most)
-        return [self._share.report()]
-
-    def leave_last_alone(self) -> list[ShareReport]:
-        self._share.leave_last_alone()
-        return [self._share.report()]
-
-    def write(self, folder: Path) -> None:
-        self._share.write(folder)
-
-    def read(self, folder: Path) -> list[ShareReport]:
-        self._share.read(folder)
-        return [self._share.report()]
-
-    def close(self) -> None:
-        self._share.close()
 
 
 class ShareProcesses:
@@ -96,13 +60,15 @@ class ShareProcesses:
             signal.pthread_sigmask(signal.SIG_SETMASK, blocked_before)
         self._arriving: list[list[tuple[bytes, bytes]]] = [[] for _ in self._processes]
 
-    def begin(self) -> list[ShareReport]:
-        return self._all("begin")
+    def ask(self, word: ShareWord, *arguments: Any) -> list[ShareReport]:
+        if word == "look":
+            return self._look(*arguments)
+        for connection in self._connections:
+            connection.send((word, arguments))
+        return [report for report, _, _ in self._answers()]
 
-    def go_deeper(self) -> list[ShareReport]:
-        return self._all("go_deeper")
-
-    def look(self, most: int) -> list[ShareReport]:
+    def _look(self, most: int) -> list[ShareReport]:
+        """Look at so many states each, and pass on what belongs to others."""
         for connection, arriving in zip(self._connections, self._arriving, strict=True):
             connection.send(("look", (arriving, most)))
         self._arriving = [[] for _ in self._processes]
@@ -114,24 +80,10 @@ class ShareProcesses:
                     arriving.append((news, outgoing[other]))
         return reports
 
-    def leave_last_alone(self) -> list[ShareReport]:
-        return self._all("leave_last_alone")
-
-    def write(self, folder: Path) -> None:
-        self._all("write", folder)
-
-    def read(self, folder: Path) -> list[ShareReport]:
-        return self._all("read", folder)
-
     def close(self) -> None:
         for connection, process in zip(self._connections, self._processes, strict=True):
             connection.close()
             process.join()
-
-    def _all(self, word: str, *arguments: Any) -> list[ShareReport]:
-        for connection in self._connections:
-            connection.send((word, arguments))
-        return [report for report, _, _ in self._answers()]
 
     def _answers(self) -> list[tuple[ShareReport, bytes, list[bytes]]]:
         try:
@@ -151,15 +103,11 @@ def _serve(settings: ShareSettings, place: int, connection: Connection) -> None:
                 share.receive(states)
         share.look(most)
 
-    calls: dict[str, Callable[..., None]] = {
-        **{"begin": share.begin, "go_deeper": share.go_deeper, "look": look},
-        **{"leave_last_alone": share.leave_last_alone, "write": share.write, "read": share.read},
-    }
     try:
         while True:
             word, arguments = connection.recv()
-            calls[word](*arguments)
             is_look = word == "look"
+            (look if is_look else getattr(share, word))(*arguments)
             connection.send((share.report(), share.news() if is_look else b"", share.outgoing() if is_look else []))
     except (EOFError, BrokenPipeError):
         share.close()
