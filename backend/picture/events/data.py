@@ -53,52 +53,30 @@ def _measured(event: events.DataMeasured, name_of: NameOf) -> str:
 
 DATA = (
     EventRow(
-        kind=events.CallStarted,
-        words=_call_started,
-        tone="faint",
-        level=DEBUG,
-        mark=None,
-        part="frequent",
+        kind=events.CallStarted, words=_call_started, tone="faint", level=DEBUG, mark=None, part="frequent",
         external=True,
     ),
     EventRow(
-        kind=events.CallFinished,
-        words=lambda event, name_of: call_text(event),
-        tone=lambda event: "warning" if event.problem else "plain",
-        level=DEBUG,
-        mark=None,
-        part="frequent",
+        kind=events.CallFinished, words=lambda event, name_of: call_text(event),
+        tone=lambda event: "warning" if event.problem else "plain", level=DEBUG, mark=None, part="frequent",
     ),
     EventRow(
         kind=events.BackupOutOfStep,
         words=lambda event, name_of: (
             f"its backup of p{event.partition} is out of step with {name_of(event.owner)}: {event.reason}"
         ),
-        tone="warning",
-        level=DEBUG,
+        tone="warning", level=DEBUG,
     ),
     EventRow(
-        kind=events.BackupInStep,
-        words=_in_step,
-        tone="good",
-        level=DEBUG,
-        part="detail",
+        kind=events.BackupInStep, words=_in_step, tone="good", level=DEBUG, part="detail",
         follows=(Follows(events.BackupOutOfStep, "it had asked for it", same="partition"),),
     ),
     EventRow(
-        kind=events.EntriesMerged,
-        words=_merged,
-        tone="strong",
-        story="merge",
+        kind=events.EntriesMerged, words=_merged, tone="strong", story="merge",
         follows=(Follows(MemberStarted, "it came here in a merge"),),
     ),
     EventRow(
-        kind=events.DataMeasured,
-        words=_measured,
-        tone="faint",
-        level=DEBUG,
-        mark=None,
-        part="measurement",
+        kind=events.DataMeasured, words=_measured, tone="faint", level=DEBUG, mark=None, part="measurement",
         external=True,
     ),
-)
+)  # fmt: skip

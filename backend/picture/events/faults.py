@@ -71,61 +71,40 @@ def _settings_changed(event: events.SettingsChanged, name_of: NameOf) -> str:
 
 FAULTS = (
     EventRow(
-        kind=events.ProcessKilled,
-        words=lambda event, name_of: f"{event.target} is killed",
-        tone="bad",
-        mark=("✕ killed", "bad"),
-        mark_weight=9,
-        befalls=lambda event: event.target,
-        lane="over",
-        landmark=lambda event, member: LandmarkMark("faults", "K", "bad", f"{event.target} is killed"),
-        external=True,
+        kind=events.ProcessKilled, words=lambda event, name_of: f"{event.target} is killed", tone="bad",
+        mark=("✕ killed", "bad"), mark_weight=9, befalls=lambda event: event.target, lane="over",
+        landmark=lambda event, member: LandmarkMark("faults", "K", "bad", f"{event.target} is killed"), external=True,
     ),
     EventRow(
-        kind=events.ProcessPaused,
-        words=lambda event, name_of: f"{event.target} is paused",
-        tone="warning",
-        mark=("‖ frozen", "warning"),
-        befalls=lambda event: event.target,
-        lane="frozen",
+        kind=events.ProcessPaused, words=lambda event, name_of: f"{event.target} is paused", tone="warning",
+        mark=("‖ frozen", "warning"), befalls=lambda event: event.target, lane="frozen",
         landmark=lambda event, member: LandmarkMark("faults", "P", "warning", f"{event.target} is paused"),
         external=True,
     ),
     EventRow(
-        kind=events.ProcessResumed,
-        words=lambda event, name_of: f"{event.target} runs on",
-        tone="good",
-        mark=("▲ on", "good"),
-        befalls=lambda event: event.target,
-        lane="alive",
+        kind=events.ProcessResumed, words=lambda event, name_of: f"{event.target} runs on", tone="good",
+        mark=("▲ on", "good"), befalls=lambda event: event.target, lane="alive",
         landmark=lambda event, member: LandmarkMark("faults", "R", "good", f"{event.target} is resumed"),
         external=True,
     ),
     EventRow(
         kind=LinkChanged,
-        words=lambda event, name_of: f"link {event.source} to {event.target} {condition_text(event)}",
-        tone="warning",
-        level=WARNING,
-        mark=_link_mark,
-        befalls=lambda event: event.source,
-        landmark=_link_landmark,
-        external=True,
+        words=lambda event, name_of: f"link {event.source} to {event.target} {condition_text(event)}", tone="warning",
+        level=WARNING, mark=_link_mark, befalls=lambda event: event.source, landmark=_link_landmark, external=True,
     ),
-)
+)  # fmt: skip
 
 REQUESTS = (
     EventRow(
         kind=events.OperatorAsked,
         words=lambda event, name_of: request_text(event) + ("" if event.granted else f"; refused: {event.reason}"),
-        mark=None,
-        external=True,
+        mark=None, external=True,
     ),
     EventRow(kind=events.SettingsChanged, words=_settings_changed, mark=None, external=True),
     EventRow(
         kind=events.StrangerRefused,
-        words=lambda event, name_of: f"refuses the stranger {event.remote}: {event.reason}",
-        level=WARNING,
+        words=lambda event, name_of: f"refuses the stranger {event.remote}: {event.reason}", level=WARNING,
         external=True,
     ),
     EventRow(kind=events.JournalChanged, words=_journal_changed, tone="warning", level=WARNING, external=True),
-)
+)  # fmt: skip

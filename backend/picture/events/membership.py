@@ -51,75 +51,50 @@ def _claim_finished(event: events.ClaimFinished, name_of: NameOf) -> str:
 
 INCARNATIONS = (
     EventRow(
-        kind=events.MemberStarted,
-        words=_started,
-        tone="strong",
-        mark=lambda event, letter: ("▲ anew" if event.merged_from else "▲ start", "good"),
-        mark_weight=5,
-        lane="alive",
-        story="merge",
+        kind=events.MemberStarted, words=_started, tone="strong",
+        mark=lambda event, letter: ("▲ anew" if event.merged_from else "▲ start", "good"), mark_weight=5,
+        lane="alive", story="merge",
     ),
     EventRow(
-        kind=events.MemberStopped,
-        words=lambda event, name_of: f"stops: {event.reason}",
-        mark=("■ stop", "bad"),
-        mark_weight=5,
-        lane="over",
+        kind=events.MemberStopped, words=lambda event, name_of: f"stops: {event.reason}", mark=("■ stop", "bad"),
+        mark_weight=5, lane="over",
     ),
     EventRow(
         kind=events.AddressUnusable,
         words=lambda event, name_of: f"looks for others at {name_of(event.address)} in vain: {event.reason}",
-        tone="warning",
-        level=WARNING,
-        external=True,
+        tone="warning", level=WARNING, external=True,
     ),
     EventRow(
         kind=events.JoinRequested,
         words=lambda event, name_of: f"asks {name_of(event.master)} to let it join (attempt {event.attempt})",
-        level=DEBUG,
-        mark=lambda event, letter: (f"ask {letter(event.master)}", "plain"),
-        part="detail",
+        level=DEBUG, mark=lambda event, letter: (f"ask {letter(event.master)}", "plain"), part="detail",
     ),
     EventRow(
-        kind=events.JoinFailed,
-        words=_join_failed,
-        tone="bad",
-        level=WARNING,
-        logged_as="Could not join cluster. Shutting down now! ",
-        mark=("■ no join", "bad"),
-        lane="over",
-        decides=4,
+        kind=events.JoinFailed, words=_join_failed, tone="bad", level=WARNING,
+        logged_as="Could not join cluster. Shutting down now! ", mark=("■ no join", "bad"), lane="over", decides=4,
         follows=(
             Follows(events.JoinDelayed, "it was held back"),
             Follows(events.JoinRequested, "it asked and was not let in"),
         ),
     ),
-)
+)  # fmt: skip
 
 LISTS = (
     EventRow(
-        kind=events.ListInstalled,
-        words=_list_installed,
-        mark=lambda event, letter: (f"● v{event.version}{letter(event.master)}", "strong"),
-        mark_weight=8,
-        part=lambda event: "detail" if event.cause in ("published", "joined") else "decision",
-        decides=5,
+        kind=events.ListInstalled, words=_list_installed,
+        mark=lambda event, letter: (f"● v{event.version}{letter(event.master)}", "strong"), mark_weight=8,
+        part=lambda event: "detail" if event.cause in ("published", "joined") else "decision", decides=5,
         story="claim",
     ),
     EventRow(
         kind=events.ListRejected,
         words=lambda event, name_of: f"rejects list v{event.version} from {name_of(event.sender)}: {event.reason}",
-        tone="bad",
-        level=WARNING,
-        mark=lambda event, letter: (f"✗ v{event.version}{letter(event.sender)}", "bad"),
+        tone="bad", level=WARNING, mark=lambda event, letter: (f"✗ v{event.version}{letter(event.sender)}", "bad"),
     ),
     EventRow(
         kind=events.MasterChanged,
-        words=lambda event, name_of: f"follows {name_of(event.master)} as master: {event.reason}",
-        tone="strong",
-        mark=lambda event, letter: (f"★ {letter(event.master)}", "plain"),
-        mark_weight=2,
-        part="detail",
+        words=lambda event, name_of: f"follows {name_of(event.master)} as master: {event.reason}", tone="strong",
+        mark=lambda event, letter: (f"★ {letter(event.master)}", "plain"), mark_weight=2, part="detail",
         story="claim",
     ),
     EventRow(
@@ -128,29 +103,20 @@ LISTS = (
             f"admits {name_of(event.address)} with list v{event.version} "
             f"({event.acknowledged} of {event.expected} acknowledged it)"
         ),
-        tone="good",
-        level=DEBUG,
-        mark=lambda event, letter: (f"+ {letter(event.address)}", "good"),
-        part="detail",
+        tone="good", level=DEBUG, mark=lambda event, letter: (f"+ {letter(event.address)}", "good"), part="detail",
         decides=6,
     ),
     EventRow(
         kind=events.MemberRemoved,
-        words=lambda event, name_of: f"removes {name_of(event.address)} from the list: {event.reason}",
-        tone="bad",
-        level=WARNING,
-        mark=lambda event, letter: (f"− {letter(event.address)}", "bad"),
-        mark_weight=6,
-        decides=11,
+        words=lambda event, name_of: f"removes {name_of(event.address)} from the list: {event.reason}", tone="bad",
+        level=WARNING, mark=lambda event, letter: (f"− {letter(event.address)}", "bad"), mark_weight=6, decides=11,
     ),
     EventRow(
         kind=events.MemberHeldBack,
         words=lambda event, name_of: (
             f"holds {name_of(event.address)} back until its links to {names_text(event.missing, name_of)} are proven"
         ),
-        tone="warning",
-        mark=lambda event, letter: (f"hold {letter(event.address)}", "warning"),
-        decides=7,
+        tone="warning", mark=lambda event, letter: (f"hold {letter(event.address)}", "warning"), decides=7,
     ),
     EventRow(
         kind=events.JoinDelayed,
@@ -158,59 +124,39 @@ LISTS = (
             f"is held back by {name_of(event.master)}: proves its links to {names_text(event.missing, name_of)}, "
             f"again in {duration_text(event.wait)}"
         ),
-        tone="warning",
-        mark=("held", "warning"),
+        tone="warning", mark=("held", "warning"),
     ),
     EventRow(
         kind=events.ProtectionChanged,
         words=lambda event, name_of: (
             f"{'serves' if event.operating else 'refuses'} operations: sees {event.size} of {event.needed} needed members"
         ),
-        tone="warning",
-        follows=(Follows(events.ListInstalled, "its list has another length"),),
+        tone="warning", follows=(Follows(events.ListInstalled, "its list has another length"),),
     ),
-)
+)  # fmt: skip
 
 CLAIMS = (
     EventRow(
-        kind=events.ClaimStarted,
-        words=_claim_started,
-        tone="warning",
-        logged_as="Starting mastership claim process: ",
-        mark=("◇ claim", "warning"),
-        mark_weight=5,
+        kind=events.ClaimStarted, words=_claim_started, tone="warning",
+        logged_as="Starting mastership claim process: ", mark=("◇ claim", "warning"), mark_weight=5,
         landmark=lambda event, member: LandmarkMark("claims", "C", "warning", f"{member} claims the mastership"),
-        decides=10,
-        story="claim",
-        begins_story=True,
+        decides=10, story="claim", begins_story=True,
     ),
     EventRow(
-        kind=events.ClaimAnswered,
-        words=_claim_answered,
-        level=DEBUG,
-        mark=_claim_answer_mark,
-        part="detail",
+        kind=events.ClaimAnswered, words=_claim_answered, level=DEBUG, mark=_claim_answer_mark, part="detail",
         story="claim",
     ),
     EventRow(
-        kind=events.ClaimFinished,
-        words=_claim_finished,
-        tone="good",
+        kind=events.ClaimFinished, words=_claim_finished, tone="good",
         logged_as=lambda event: f"Mastership is claimed with {len(event.accepted) + 1} members: ",
-        mark=lambda event, letter: (f"◆ v{event.version}", "good"),
-        mark_weight=7,
+        mark=lambda event, letter: (f"◆ v{event.version}", "good"), mark_weight=7,
         landmark=lambda event, member: LandmarkMark("claims", "D", "good", f"{member} is done with its claim"),
-        decides=13,
-        story="claim",
+        decides=13, story="claim",
     ),
     EventRow(
-        kind=events.ClaimAbandoned,
-        words=lambda event, name_of: f"abandons its claim: {event.reason}",
-        tone="warning",
-        level=WARNING,
-        mark=("◇ drop", "warning"),
-        landmark=lambda event, member: LandmarkMark("claims", "A", "bad", f"{member} abandons its claim"),
-        decides=12,
+        kind=events.ClaimAbandoned, words=lambda event, name_of: f"abandons its claim: {event.reason}",
+        tone="warning", level=WARNING, mark=("◇ drop", "warning"),
+        landmark=lambda event, member: LandmarkMark("claims", "A", "bad", f"{member} abandons its claim"), decides=12,
         story="claim",
     ),
-)
+)  # fmt: skip

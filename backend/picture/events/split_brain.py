@@ -45,9 +45,7 @@ MERGES = (
     ),
     EventRow(kind=events.AddressesRemembered, words=_remembered, mark=None, part="background"),
     EventRow(
-        kind=events.JoinListChanged,
-        words=_join_list,
-        tone="strong",
+        kind=events.JoinListChanged, words=_join_list, tone="strong",
         mark=lambda event, letter: (f"list e{event.edition}", "strong"),
     ),
     EventRow(
@@ -55,11 +53,8 @@ MERGES = (
         words=lambda event, name_of: (
             f"met the cluster of {name_of(event.remote)}: {VERDICTS[event.decision]} ({event.rule}: {event.why})"
         ),
-        tone="strong",
-        mark=lambda event, letter: (f"met {letter(event.remote)}", "strong"),
-        mark_weight=4,
-        decides=15,
-        story="merge",
+        tone="strong", mark=lambda event, letter: (f"met {letter(event.remote)}", "strong"), mark_weight=4,
+        decides=15, story="merge",
     ),
     EventRow(
         kind=events.NotMerging,
@@ -68,28 +63,20 @@ MERGES = (
             if event.reason
             else "what kept it from merging is over"
         ),
-        level=DEBUG,
-        decides=16,
+        level=DEBUG, decides=16,
     ),
     EventRow(
         kind=events.MergeStarted,
         words=lambda event, name_of: (
             f"begins to merge {names_text(event.merging, name_of)} into the cluster of {name_of(event.target)}"
         ),
-        tone="strong",
-        mark=lambda event, letter: (f"⇒ {letter(event.target)}", "strong"),
-        mark_weight=5,
-        decides=18,
-        story="merge",
-        begins_story=True,
+        tone="strong", mark=lambda event, letter: (f"⇒ {letter(event.target)}", "strong"), mark_weight=5, decides=18,
+        story="merge", begins_story=True,
     ),
     EventRow(
         kind=events.MergeAbandoned,
         words=lambda event, name_of: f"gives up merging into the cluster of {name_of(event.target)}: {event.reason}",
-        tone="bad",
-        level=WARNING,
-        mark=lambda event, letter: (f"⇏ {letter(event.target)}", "bad"),
-        decides=19,
+        tone="bad", level=WARNING, mark=lambda event, letter: (f"⇏ {letter(event.target)}", "bad"), decides=19,
         story="merge",
         follows=(
             Follows(events.ClusterStateRefused, "its cluster could not be frozen"),
@@ -101,27 +88,20 @@ MERGES = (
         words=lambda event, name_of: (
             f"leaves its cluster for that of {name_of(event.target)}, and goes on as {event.next_uuid}"
         ),
-        tone="strong",
-        level=WARNING,
-        mark=lambda event, letter: (f"⇒ {letter(event.target)}", "strong"),
-        decides=17,
+        tone="strong", level=WARNING, mark=lambda event, letter: (f"⇒ {letter(event.target)}", "strong"), decides=17,
         story="merge",
     ),
-)
+)  # fmt: skip
 
 CLUSTER_STATE = (
     EventRow(
         kind=events.ClusterStateChanged,
-        words=lambda event, name_of: f"holds the cluster to be {event.state}: {event.reason}",
-        tone="warning",
-        mark=lambda event, letter: (event.state.casefold(), "warning"),
-        story="merge",
+        words=lambda event, name_of: f"holds the cluster to be {event.state}: {event.reason}", tone="warning",
+        mark=lambda event, letter: (event.state.casefold(), "warning"), story="merge",
     ),
     EventRow(
         kind=events.ClusterStateRefused,
-        words=lambda event, name_of: f"gives up changing the cluster to {event.wanted}: {event.reason}",
-        tone="bad",
-        level=WARNING,
-        external=True,
+        words=lambda event, name_of: f"gives up changing the cluster to {event.wanted}: {event.reason}", tone="bad",
+        level=WARNING, external=True,
     ),
-)
+)  # fmt: skip

@@ -37,72 +37,50 @@ def _resolved(event: events.DisconnectionResolved, name_of: NameOf) -> str:
 
 SUSPICION = (
     EventRow(
-        kind=events.HeartbeatLate,
-        words=_late,
-        tone=lambda event: "good" if event.over else "warning",
-        level=DEBUG,
-        mark=lambda event, letter: (f"{'○' if event.over else '◔'} {letter(event.address)}", "faint"),
-        part="detail",
+        kind=events.HeartbeatLate, words=_late, tone=lambda event: "good" if event.over else "warning", level=DEBUG,
+        mark=lambda event, letter: (f"{'○' if event.over else '◔'} {letter(event.address)}", "faint"), part="detail",
     ),
     EventRow(
         kind=events.ObserverPaused,
         words=lambda event, name_of: f"stood still for {duration_text(event.gap)} itself, so it accuses nobody",
-        level=WARNING,
-        logged_as="Resetting heartbeat timestamps: ",
+        level=WARNING, logged_as="Resetting heartbeat timestamps: ",
     ),
     EventRow(
         kind=events.SuspicionRaised,
-        words=lambda event, name_of: f"suspects {name_of(event.suspect)}: {event.reason}",
-        tone="warning",
-        level=WARNING,
-        mark=lambda event, letter: (f"⊘ {letter(event.suspect)}", "warning"),
-        mark_weight=5,
-        decides=8,
+        words=lambda event, name_of: f"suspects {name_of(event.suspect)}: {event.reason}", tone="warning",
+        level=WARNING, mark=lambda event, letter: (f"⊘ {letter(event.suspect)}", "warning"), mark_weight=5, decides=8,
     ),
     EventRow(
         kind=events.SuspicionCleared,
-        words=lambda event, name_of: f"no longer suspects {name_of(event.suspect)}: {event.reason}",
-        tone="good",
-        mark=lambda event, letter: (f"○ {letter(event.suspect)}", "good"),
-        decides=9,
+        words=lambda event, name_of: f"no longer suspects {name_of(event.suspect)}: {event.reason}", tone="good",
+        mark=lambda event, letter: (f"○ {letter(event.suspect)}", "good"), decides=9,
     ),
     EventRow(
         kind=events.ExplicitSuspicionSent,
         words=lambda event, name_of: f"tells {name_of(event.to)} to suspect it: {event.reason}",
-        mark=lambda event, letter: (f"! {letter(event.to)}", "warning"),
-        part="detail",
+        mark=lambda event, letter: (f"! {letter(event.to)}", "warning"), part="detail",
     ),
     EventRow(
-        kind=events.ExplicitSuspicionReceived,
-        words=_explicit_received,
-        level=WARNING,
+        kind=events.ExplicitSuspicionReceived, words=_explicit_received, level=WARNING,
         logged_as=lambda event: f"Received suspicion request from {bracketed(event.sender)}: ",
-        mark=lambda event, letter: (f"! {letter(event.sender)}", "warning"),
-        part="detail",
+        mark=lambda event, letter: (f"! {letter(event.sender)}", "warning"), part="detail",
     ),
     EventRow(
         kind=events.ComplaintSent,
         words=lambda event, name_of: (
             f"complains to {name_of(event.master)} of heartbeats from the stranger {name_of(event.stranger)}"
         ),
-        mark=lambda event, letter: (f"¿ {letter(event.stranger)}", "faint"),
-        part="detail",
+        mark=lambda event, letter: (f"¿ {letter(event.stranger)}", "faint"), part="detail",
     ),
-)
+)  # fmt: skip
 
 PARTIAL_DISCONNECTIONS = (
     EventRow(
-        kind=events.DisconnectionReported,
-        words=_reported,
-        tone="warning",
+        kind=events.DisconnectionReported, words=_reported, tone="warning",
         mark=lambda event, letter: (f"≁ {letter(event.reporter)}", "warning"),
     ),
     EventRow(
-        kind=events.DisconnectionResolved,
-        words=_resolved,
-        tone="bad",
-        level=WARNING,
-        mark=("◆ settle", "bad"),
+        kind=events.DisconnectionResolved, words=_resolved, tone="bad", level=WARNING, mark=("◆ settle", "bad"),
         decides=14,
     ),
-)
+)  # fmt: skip

@@ -115,18 +115,11 @@ WITNESSED = (
     EventRow(kind=events.OwnersTold, words=_owners, part="background", external=True),
     EventRow(kind=events.ReplicaMigrated, words=_migrated, part="frequent", external=True),
     EventRow(
-        kind=events.ConnectionChanged,
-        words=lambda event, name_of: connection_text(event),
-        landmark=_gone,
+        kind=events.ConnectionChanged, words=lambda event, name_of: connection_text(event), landmark=_gone,
         external=True,
     ),
     EventRow(
-        kind=events.MemberMeasured,
-        words=_measured,
-        tone=lambda event: "warning" if stands_still(event) else "faint",
-        level=DEBUG,
-        mark=None,
-        part="measurement",
-        external=True,
+        kind=events.MemberMeasured, words=_measured, tone=lambda event: "warning" if stands_still(event) else "faint",
+        level=DEBUG, mark=None, part="measurement", external=True,
     ),
-)
+)  # fmt: skip
