@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
-HAZELCAST = 4.2.8 5.3.8 5.5.0  # versions of the product whose members are watched
+HAZELCAST = 4.2.8 5.3.8 5.5.0 5.6.0 5.7.0  # versions of the product whose members are watched
 MAVEN_GET = mvn -q org.apache.maven.plugins:maven-dependency-plugin:get -Dtransitive=false
 
 MUTANTS =  # names of mutants to try; all when empty

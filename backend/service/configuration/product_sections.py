@@ -7,41 +7,24 @@ names are mistakes.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from quarterdeck.backend.documents.yaml_document import FieldPath
 
 IGNORED = "there is nothing of the kind here; it is ignored"
 
+PREFIX = "hazelcast."
+NAMES_FILE = Path(__file__).with_name("product_properties.txt")
+"""Each line has a name without the prefix, and the first and the last version of the product that know it."""
+
+
 PRODUCT_PROPERTIES = tuple(
-    f"hazelcast.{name}"
-    for name in """
-backpressure.backoff.timeout.millis backpressure.enabled backpressure.max.concurrent.invocations.per.partition
-backpressure.syncwindow cache.invalidation.batch.enabled cache.invalidation.batch.size
-cache.invalidation.batchfrequency.seconds client.engine.thread.count client.max.no.heartbeat.seconds
-cluster.version.auto.upgrade.enabled config diagnostics.directory diagnostics.enabled diagnostics.metric.level
-diagnostics.metrics.period.seconds discovery.enabled discovery.public.ip.enabled enterprise.license.key
-event.queue.capacity event.queue.timeout.millis event.sync.timeout.millis event.thread.count
-health.monitoring.delay.seconds health.monitoring.level health.monitoring.threshold.cpu.percentage
-health.monitoring.threshold.memory.percentage icmp.enabled index.copy.behavior initial.min.cluster.size
-initial.wait.seconds invalidation.max.tolerated.miss.count io.balancer.interval.seconds io.input.thread.count
-io.output.thread.count io.thread.count jmx jmx.update.interval.seconds lock.max.lease.time.seconds
-logging.details.enabled logging.emoji.enabled logging.type mancenter.enabled map.entry.filtering.natural.event.types
-map.invalidation.batch.enabled map.invalidation.batch.size map.invalidation.batchfrequency.seconds map.load.chunk.size
-map.replica.wait.seconds.for.scheduled.tasks map.write.behind.queue.capacity max.wait.seconds.before.join
-metrics.collection.frequency metrics.debug.enabled metrics.enabled metrics.jmx.enabled metrics.mc.enabled
-nio.tcp.spoofing.checks operation.backup.timeout.millis operation.fail.on.indeterminate.state
-operation.generic.thread.count operation.priority.generic.thread.count operation.response.thread.count
-operation.thread.count phone.home.enabled prefer.ipv4.stack query.max.local.partition.limit.for.precheck
-query.optimizer.type query.predicate.parallel.evaluation query.result.size.limit rest.enabled serialization.version
-shutdownhook.enabled shutdownhook.policy slow.operation.detector.enabled
-slow.operation.detector.stacktrace.logging.enabled slow.operation.detector.threshold.millis socket.bind.any
-socket.buffer.direct socket.client.bind socket.client.bind.any socket.connect.timeout.seconds socket.keep.alive
-socket.linger.seconds socket.no.delay socket.receive.buffer.size socket.send.buffer.size socket.server.bind.any
-wait.seconds.before.join wan.replicate.icache.evictions wan.replicate.imap.evictions
-""".split()
+    PREFIX + line.partition(" ")[0]
+    for line in NAMES_FILE.read_text(encoding="utf-8").splitlines()
+    if not line.startswith("#")
 )
-"""Well-known properties that mean nothing here: threads, sockets, diagnostics, what members do not have."""
+"""Properties of the product that mean nothing here: threads, sockets, diagnostics, what members do not have."""
 
 PRODUCT_SECTIONS: Mapping[FieldPath, tuple[str, ...]] = {
     ("hazelcast", "properties"): PRODUCT_PROPERTIES,

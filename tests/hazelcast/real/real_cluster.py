@@ -20,7 +20,7 @@ from pathlib import Path
 
 from quarterdeck.backend.core.address import Address
 
-VERSIONS = ("4.2.8", "5.3.8", "5.5.0")
+VERSIONS = ("4.2.8", "5.3.8", "5.5.0", "5.6.0", "5.7.0")
 JARS = Path(os.environ.get("MAVEN_REPOSITORY", Path.home() / ".m2" / "repository")) / "com" / "hazelcast" / "hazelcast"
 NEW_NETWORK = 0x4000_0000
 """CLONE_NEWNET of setns(2)."""

@@ -267,6 +267,11 @@ def test_no_property_that_means_something_here_is_ignored() -> None:
     assert not set(PRODUCT_PROPERTIES) & set(PROPERTIES)
 
 
+def test_properties_of_the_product_are_known_by_name() -> None:
+    written = ("partition.migration.fragments.enabled", "cluster.shutdown.timeout.seconds", "local.localAddress")
+    assert {f"hazelcast.{name}" for name in written} <= set(PRODUCT_PROPERTIES)
+
+
 def test_another_way_to_find_members_is_a_mistake_when_it_is_on(file: Path) -> None:
     text = PRODUCT_FILE.replace("aws: {enabled: false", "aws: {enabled: true")
     assert mistake(file, text).startswith("F:8: hazelcast.network.join: members find one another only by tcp-ip")
