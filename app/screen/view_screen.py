@@ -27,6 +27,7 @@ from quarterdeck.backend.picture.boards.member_detail import member_detail
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import one_line
 from quarterdeck.widgets.candidate_list import CandidateList
+from quarterdeck.widgets.dirty_rows import DirtyRowsCompositor
 from quarterdeck.widgets.fact_sheet import FactSheet
 from quarterdeck.widgets.hint_line import Hint, HintLine
 from quarterdeck.widgets.line_table import LineTable, TableCell
@@ -129,6 +130,7 @@ class ViewScreen(Screen[None]):
 
     def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__()
+        self._compositor = DirtyRowsCompositor()
         self.session, self.console = session, console
         self.connections = ConnectionSummary(session.cluster)
         self.header = StatusLine(id="header")

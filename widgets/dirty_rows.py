@@ -1,0 +1,63 @@
+"""Paint what is dirty, and nothing between: the compositor of screens on which some rows far apart change all the time.
+
+That of Textual renders each widget within the bounding box of all dirty regions, and drops what nobody asked for: half of what a
+console under load costs. `tests/widgets/test_dirty_rows.py` fails as soon as a newer Textual does no such thing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import cast
+
+from textual._compositor import ChopsUpdate, Compositor
+from textual.geometry import Region
+from textual.strip import Strip
+
+
+class DirtyRowsCompositor(Compositor):
+    """Renders, of the topmost widget at each dirty place, the dirty rows."""
+
+    def render_partial_update(self) -> ChopsUpdate | None:
+        screen = self.size.region
+        regions = [shown for dirty in self._dirty_regions if (shown := dirty.intersection(screen))]
+        self._dirty_regions.clear()
+        if not regions:
+            return None
+        spans = list(self._regions_to_spans(regions))
+        chop_ends = [cuts[1:] for cuts in self.cuts]
+        return ChopsUpdate(cast("Sequence[dict[int, Strip | None]]", self._chops_of(spans)), spans, chop_ends)
+
+    def _chops_of(self, spans: Iterable[tuple[int, int, int]]) -> dict[int, dict[int, Strip | None]]:
+        """Return for each row with dirty `spans` the strip that begins at each cut; None where nothing is dirty."""
+        cuts = self.cuts
+        chops: dict[int, dict[int, Strip | None]] = {}
+        bare: dict[int, set[int]] = {}
+        """The dirty cuts of each row that no widget has covered yet."""
+        for y, left, right in spans:
+            chops.setdefault(y, dict.fromkeys(cuts[y][:-1]))
+            bare.setdefault(y, set()).update(x for x, end in pairwise(cuts[y]) if x < right and end > left)
+        for widget, (region, clip) in self.visible_widgets.items():  # front to back
+            shown = region.intersection(clip)
+            left, right = shown.x, shown.right
+            rows = [
+                y for y, free in bare.items() if shown.y <= y < shown.bottom and any(left <= x < right for x in free)
+            ]
+            for top, height in _runs(rows):
+                crop = Region(left - region.x, top - region.y, shown.width, height)
+                for y, strip in enumerate(widget.render_lines(crop), top):
+                    places = [x for x in cuts[y] if left <= x <= right]
+                    for x, chop in zip(places, strip.divide([end - left for end in places[1:]]), strict=False):
+                        if x in bare[y]:
+                            chops[y][x] = chop
+                            bare[y].remove(x)
+        return chops
+
+
+def _runs(rows: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the first and the number of each run of rows that follow each other."""
+    begin = 0
+    for place in range(1, len(rows) + 1):
+        if place == len(rows) or rows[place] != rows[place - 1] + 1:
+            yield rows[begin], place - begin
+            begin = place
