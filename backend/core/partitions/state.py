@@ -94,6 +94,8 @@ class TableRecovery:
     rows: dict[int, VersionedRow] = field(default_factory=dict)
     completed: dict[str, CompletedMigration] = field(default_factory=dict)
     active: dict[str, PartitionMigration] = field(default_factory=dict)
+    uncommitted: set[str] = field(default_factory=set)
+    """The migrations that their destinations take part in still."""
     answered: dict[Address, int] = field(default_factory=dict)
 
 

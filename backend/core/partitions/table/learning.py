@@ -50,14 +50,18 @@ def learn(
 def _without_decision(
     state: PartitionedMember, newer: Sequence[VersionedRow], known: set[str]
 ) -> list[CompletedMigration]:
-    """Return the ends of own migrations that no member reports any more, but that the newer rows show."""
+    """Return the ends of own migrations that no member reports any more, but that the newer rows show.
+
+    A row that names a destination which lacks data is a repair: nothing was committed without it.
+    """
     active = state.partitions.active
     found = []
     for row in newer:
         one = active.get(row.partition)
         if one is not None and one.migration.id not in known:
             arrived = index_of(one.migration.destination.uuid, row.replicas) == one.migration.destination_new
-            found.append(CompletedMigration(one.migration, arrived))
+            has_all = one.event.endpoint == "source" or one.complete
+            found.append(CompletedMigration(one.migration, arrived and has_all))
     return found
 
 

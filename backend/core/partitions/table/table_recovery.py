@@ -2,7 +2,8 @@
 
 It asks every member for its table, its completed migrations and those whose end it does not know, and decides nothing before each
 has answered or left. Of every partition the latest version counts. What any destination has committed is committed; all other
-migrations under way are rolled back. Then it publishes, and only then it plans.
+migrations under way are rolled back, though a row may show the destination there, to which a repair has given a lost partition.
+Then it publishes, and only then it plans.
 """
 
 from __future__ import annotations
@@ -57,7 +58,10 @@ def on_table_answer(state: PartitionedMember, now: int, sender: Address, answer:
     """Add what one member knows."""
     master_role = state.partitions.master_role
     recovery = master_role.recovery if master_role is not None else None
-    if recovery is None or recovery.token != answer.token or recovery.waiting.pop(sender, None) is None:
+    if recovery is None or recovery.token != answer.token:
+        return
+    uuid = recovery.waiting.pop(sender, None)
+    if uuid is None:
         return
     version = 0
     for row in unpacked(answer.rows):
@@ -67,6 +71,7 @@ def on_table_answer(state: PartitionedMember, now: int, sender: Address, answer:
             recovery.rows[row.partition] = row
     recovery.completed.update((one.migration.id, one) for one in answer.completed)
     recovery.active.update((one.id, one) for one in answer.active)
+    recovery.uncommitted.update(one.id for one in answer.active if one.destination.uuid == uuid)
     recovery.answered[sender] = version
     if not recovery.waiting:
         state.timers.set(RECOVERY, now)  # nothing is sent yet, but there is something to do
@@ -91,8 +96,14 @@ def conclude_recovery(state: PartitionedMember, now: int, master_role: MasterRol
         partitions.table = empty_table(max(recovery.rows) + 1, width)
         partitions.wants_arrangement = False
     known = recovery.completed | partitions.completed
-    active = recovery.active | {one.migration.id: one.migration for one in partitions.active.values()}
-    ends = [_end_of(one, recovery.rows[one.partition]) for one in active.values() if one.id not in known]
+    own = {one.migration.id: one.migration for one in partitions.active.values()}
+    active = recovery.active | own
+    uncommitted = recovery.uncommitted | {one.id for one in own.values() if one.destination.uuid == state.uuid}
+    ends = [
+        CompletedMigration(one, one.id not in uncommitted and _has_arrived(one, recovery.rows[one.partition]))
+        for one in active.values()
+        if one.id not in known
+    ]
     for one in (*known.values(), *ends):
         row = recovery.rows[one.migration.partition]
         if not one.committed and row.version < one.final_version:  # raise it to one that no success can have
@@ -106,13 +117,12 @@ def conclude_recovery(state: PartitionedMember, now: int, master_role: MasterRol
     publish(state, now)
 
 
-def _end_of(migration: PartitionMigration, row: VersionedRow) -> CompletedMigration:
-    """Decide how a migration ended whose end no member knows: the latest row shows whether it was committed."""
-    committed = (
+def _has_arrived(migration: PartitionMigration, row: VersionedRow) -> bool:
+    """Return whether the latest row shows that a migration was committed whose end no member knows."""
+    return (
         row.version > migration.version
         and index_of(migration.destination.uuid, row.replicas) == migration.destination_new
     )
-    return CompletedMigration(migration, committed)
 
 
 def _ask(state: PartitionedMember, now: int, recovery: TableRecovery) -> None:

@@ -1,7 +1,7 @@
 """How a member takes in what the master has decided (Avoid Data Loss on Migration, 1.1 and 2.1)."""
 
 from quarterdeck.backend.core.partitions.events import MigrationFinished, TableChanged
-from quarterdeck.backend.core.partitions.messages import MigrationCommit, MigrationReport, TableUpdate
+from quarterdeck.backend.core.partitions.messages import MigrationChunk, MigrationCommit, MigrationReport, TableUpdate
 from quarterdeck.backend.core.partitions.migration.migration import CompletedMigration
 from quarterdeck.backend.core.partitions.table.learning import learn
 from quarterdeck.backend.core.partitions.table.partition_table import Replicas, VersionedRow, packed
@@ -56,6 +56,17 @@ def test_a_migration_whose_end_nobody_tells_any_more_ends_as_the_newer_row_shows
         taught(world, "D", world.table("D").versions[0] + 2, tuple(map(world.replica, row)))
         assert [one.committed for one in world.seen("D", MigrationFinished)] == [committed]
         assert not world.parts("D").active and (0 in world.ghosts["D"].held) == committed
+
+
+def test_a_row_that_names_a_destination_which_lacks_data_is_a_repair() -> None:
+    world = quiet("B-")
+    world.migrate("A", "D-")
+    world.until(MigrationChunk)
+    world.deliver(MigrationChunk, to="D")
+    assert not world.parts("D").active[0].complete
+    taught(world, "D", world.table("D").versions[0] + 4, (world.replica("D"), None))
+    assert [one.committed for one in world.seen("D", MigrationFinished)] == [False]
+    assert world.row("D", 0) == "D-"
 
 
 def test_the_end_of_another_migration_of_the_partition_does_not_stand_in_its_way() -> None:
