@@ -18,6 +18,7 @@ from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.clusters.connection_status import ConnectionStatusSource
 from quarterdeck.backend.core.operations import Answer, Operation, Put, PutAll
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.documents.validation import message_of
 from quarterdeck.backend.picture.text.formatting import counted
 from quarterdeck.backend.scenarios.format.actions import LoadAction
 from quarterdeck.backend.scenarios.workload import Workloads
@@ -167,7 +168,7 @@ def load_from(said: Mapping[str, object], members: Sequence[str]) -> LoadAction:
     except ValidationError as problem:
         first = problem.errors()[0]
         named = next((word for word, name in FIELDS.items() if name in first["loc"]), str(first["loc"][0]))
-        raise ValueError(f"{named}: {first['msg'].removeprefix('Value error, ')}") from None
+        raise ValueError(f"{named}: {message_of(first)}") from None
 
 
 WORDS_USAGE = "RATE [keys=N] [bytes=N] [skew=N] [reads=0.5] [map=NAME] [for=30s]"

@@ -20,11 +20,11 @@ PropertyValue = str | int | float | bool
 
 
 class BadProperty(ValueError):
-    """A property with an unknown name or a value out of bounds. `name` is the property; the message has a hint."""
+    """A property with an unknown name or a value out of bounds. `name` is the property; `problem`, as the message, has a hint."""
 
     def __init__(self, name: str, problem: str) -> None:
         super().__init__(f"{name}: {problem}")
-        self.name = name
+        self.name, self.problem = name, problem
 
 
 Unit = Literal["seconds", "milliseconds", "", "yes or no", "choice", "text"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,6 +12,8 @@ from pydantic_core import ErrorDetails
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+from quarterdeck.backend.documents.validation import did_you_mean, validation_problem_text
 
 FieldPath = tuple[str | int, ...]
 """Keys and positions that lead from the whole document to one field."""
@@ -202,38 +203,12 @@ def field_name(name: str, field: FieldInfo) -> str:
 def inner_model(field: FieldInfo) -> type[BaseModel] | None:
     """Return the model that stands in a field, alone, in a list, or under names."""
     annotation = field.annotation
-    kinds = [annotation, *getattr(annotation, "__args__", ())]
+    parts = getattr(annotation, "__args__", ())
+    kinds = [
+        annotation,
+        *(getattr(part, "__origin__", part) for part in parts),
+    ]  # of what is annotated: the type itself
     return next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
-
-
-def validation_problem_text(error: ErrorDetails) -> str:
-    """Return a mistake in words, with a remedy; for every kind that does not depend on what else could stand there."""
-    context, given = error.get("ctx", {}), error["input"]
-    match error["type"]:
-        case "value_error":
-            return str(context["error"])
-        case "missing":
-            return "is missing; add it"
-        case "model_type" | "model_attributes_type" | "dict_type":
-            return f"{given!r} does not fit here; write fields, as in {{name: value}}"
-        case "tuple_type" | "list_type":
-            return f"{given!r} does not fit here; write a list, as in [athens, byzantium]"
-        case "string_type":
-            return f"{given!r} is not a text; put quotes around it if it is meant as one"
-        case "too_short":
-            return f"has {context['actual_length']} entries; at least {context['min_length']} must be given"
-        case "literal_error":
-            return f"{given!r} is not known here; write {context['expected']}"
-        case _:
-            message = error["msg"]
-            return f"{given!r} does not fit here; {message[0].lower()}{message[1:]}"
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return the end of an error message: the known word that is closest to `word`, or else all of them."""
-    known = list(known)
-    close = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
-    return f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
 
 
 def _plain(node: Any, depth: int = 0) -> Any:

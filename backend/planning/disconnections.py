@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import ErrorDetails
 
 from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph import (
@@ -15,21 +15,15 @@ from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph im
 )
 from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph import shortened as shortened_list
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.documents.yaml_document import did_you_mean
+from quarterdeck.backend.documents.validation import did_you_mean
 from quarterdeck.backend.planning.strict_input import (
-    BadInput,
     Name,
     StrictModel,
     check_each_once,
-    input_error_text,
-    is_contradiction,
+    read_input,
     shortened,
     shortened_text,
 )
-
-
-class BadDisconnections(BadInput):
-    """Input that describes no members and suspicions. The message names the field and has a hint."""
 
 
 class DisconnectionMember(StrictModel):
@@ -88,15 +82,10 @@ def read_disconnections(text: bytes) -> Disconnections:
     """Read the members and suspicions that `text` describes.
 
     Raises:
-        BadDisconnections: The text is wrong.
+        BadInput: The text is wrong.
     """
-    if not text.strip():
-        raise BadDisconnections('is empty; write {"members": [{"name": "N1"}, …], "suspicions": {"N2": ["N3"]}}')
-    try:
-        return Disconnections.model_validate_json(text)
-    except ValidationError as failure:
-        error = failure.errors()[0]
-        raise BadDisconnections(input_error_text(error, _problem), contradictory=is_contradiction(error)) from failure
+    example = '{"members": [{"name": "N1"}, …], "suspicions": {"N2": ["N3"]}}'
+    return read_input(Disconnections, text, example, _remedy)
 
 
 def plan_disconnections(given: Disconnections, *, explain: bool) -> dict[str, object]:
@@ -132,27 +121,21 @@ def _unknown_member(name: str, names: list[str]) -> str:
     return f"{shortened(name)} is not among the members; {shortened_text(did_you_mean(name, names))}"
 
 
-def _problem(error: ErrorDetails) -> str | None:
-    place, given = error["loc"], error["input"]
+def _remedy(error: ErrorDetails) -> str | None:
+    place = error["loc"]
     member = place[:1] == ("members",) and len(place) > 1
-    model: type[BaseModel] = DisconnectionMember if member else Disconnections
     match error["type"]:
-        case "missing" if member:
-            return 'is missing; write a member as {"name": "N1", "lite": false}'
+        case "missing" | "model_type" | "model_attributes_type" if member:
+            return 'write a member as {"name": "N1", "lite": false}'
         case "missing":
-            return 'is missing; list the members in order of age, the master first, as in [{"name": "N1"}]'
-        case "extra_forbidden":
-            return f"there is no such field; {did_you_mean(str(place[-1]), model.model_fields)}"
-        case "model_type" | "model_attributes_type" if member:
-            return f'{shortened(given)} does not fit here; write a member as {{"name": "N1", "lite": false}}'
+            return 'list the members in order of age, the master first, as in [{"name": "N1"}]'
         case "model_type" | "model_attributes_type":
-            return f'{shortened(given)} does not fit here; write {{"members": […], "suspicions": {{…}}}}'
+            return 'write {"members": […], "suspicions": {…}}'
         case "dict_type":
-            return f'{shortened(given)} does not fit here; write by reporter whom it suspects, as in {{"N2": ["N3"]}}'
+            return 'write by reporter whom it suspects, as in {"N2": ["N3"]}'
         case "tuple_type":
             example = '["N3", "N4"]' if place[0] == "suspicions" else '[{"name": "N1"}]'
-            return f"{shortened(given)} does not fit here; write a list, as in {example}"
+            return f"write a list, as in {example}"
         case "too_short":
-            return "is empty; name at least the master"
-        case _:
-            return None
+            return "name at least the master"
+    return None

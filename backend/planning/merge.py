@@ -6,7 +6,7 @@ import json
 from typing import Annotated
 
 import msgspec
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, JsonValue, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, JsonValue
 from pydantic_core import ErrorDetails
 
 from quarterdeck.backend.core.address import Address, parse_address
@@ -18,23 +18,10 @@ from quarterdeck.backend.core.membership.split_brain.merge_decision import (
     decide_merge,
     passed_before,
 )
-from quarterdeck.backend.documents.yaml_document import did_you_mean
-from quarterdeck.backend.planning.strict_input import (
-    BadInput,
-    StrictModel,
-    Whole,
-    check_each_once,
-    input_error_text,
-    is_contradiction,
-    shortened,
-)
+from quarterdeck.backend.planning.strict_input import StrictModel, Whole, check_each_once, read_input
 
 NOT_MASTER = "not-master"
 NOT_MASTER_PASSED = "both are masters of their clusters"
-
-
-class BadMergeInput(BadInput):
-    """Input that describes no meeting of two clusters. The message names the field and has a hint."""
 
 
 def _short_form(value: object) -> object:
@@ -108,15 +95,9 @@ def read_meeting(text: bytes) -> Meeting:
     """Read the meeting that `text` describes.
 
     Raises:
-        BadMergeInput: The text is wrong.
+        BadInput: The text is wrong.
     """
-    if not text.strip():
-        raise BadMergeInput('is empty; write {"local": {…}, "remote": {…}}')
-    try:
-        return Meeting.model_validate_json(text)
-    except ValidationError as failure:
-        error = failure.errors()[0]
-        raise BadMergeInput(input_error_text(error, _problem), contradictory=is_contradiction(error)) from failure
+    return read_input(Meeting, text, '{"local": {…}, "remote": {…}}', _remedy)
 
 
 def plan_merge(meeting: Meeting, *, explain: bool) -> dict[str, object]:
@@ -174,23 +155,18 @@ def _as_text(value: JsonValue) -> str:
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
 
 
-def _problem(error: ErrorDetails) -> str | None:
-    place, given, context = error["loc"], error["input"], error.get("ctx", {})
+def _remedy(error: ErrorDetails) -> str | None:
+    place = error["loc"]
     match error["type"]:
         case "missing" if place == ("remote",):
-            return "is missing; write null when there was no answer"
+            return "write null when there was no answer"
         case "missing":
-            return f"is missing; needed are {', '.join(_required_around(place))}"
-        case "extra_forbidden":
-            return f"there is no such field; {did_you_mean(str(place[-1]), _model_around(place).model_fields)}"
+            return f"needed are {', '.join(_required_around(place))}"
         case "model_type" | "model_attributes_type":
-            return f"{shortened(given)} does not fit here; write {{…}} with {', '.join(_required_around((*place, '')))}"
+            return f"write {{…}} with {', '.join(_required_around((*place, '')))}"
         case "tuple_type":
-            return f'{shortened(given)} does not fit here; write a list, as in ["10.0.0.1:5701"]'
-        case "literal_error":
-            return f"{shortened(given)} is not known here; write {context['expected']}"
-        case _:
-            return None
+            return 'write a list, as in ["10.0.0.1:5701"]'
+    return None
 
 
 def _model_around(place: tuple[int | str, ...]) -> type[BaseModel]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import msgspec
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
@@ -13,24 +15,12 @@ from quarterdeck.backend.core.partitions.migration.migration_planner import (
     why_each_step,
 )
 from quarterdeck.backend.core.partitions.table.partition_table import Row
-from quarterdeck.backend.documents.yaml_document import did_you_mean
-from quarterdeck.backend.planning.strict_input import (
-    BadInput,
-    Name,
-    StrictModel,
-    is_contradiction,
-    shortened,
-    usual_problem,
-)
+from quarterdeck.backend.planning.strict_input import BadInput, Name, StrictModel, is_contradiction, problem_text
 
 COLUMNS = ("type", "src", "srcCurrentIndex", "srcNewIndex", "dst", "dstCurrentIndex", "dstNewIndex")
 """The fields of a step."""
 
 EXAMPLE = '{"current": ["A", null], "target": ["A", "B"]}'
-
-
-class BadMigrations(BadInput):
-    """Input that describes no rows of replicas. The message names the field and has a hint."""
 
 
 Replica = Name | None
@@ -56,22 +46,22 @@ def read_and_plan(text: bytes) -> PlannedPartition | list[PlannedPartition]:
     """Plan the rows that `text` describes, or each of a list of them.
 
     Raises:
-        BadMigrations: The text is wrong.
+        BadInput: The text is wrong.
     """
     if not text.strip():
-        raise BadMigrations(f"is empty; write {EXAMPLE}")
+        raise BadInput(f"is empty; write {EXAMPLE}")
     many = text.lstrip().startswith(b"[")
     try:
         given = TypeAdapter(list[PlannedRows]).validate_json(text) if many else [PlannedRows.model_validate_json(text)]
     except ValidationError as failure:
         error = failure.errors()[0]
-        raise BadMigrations(_explained(error, many), contradictory=is_contradiction(error)) from failure
+        raise BadInput(_explained(error, many), contradictory=is_contradiction(error)) from failure
     plans = []
     for number, rows in enumerate(given, start=1):
         try:
             plans.append(PlannedPartition(rows))
         except BadRows as problem:
-            raise BadMigrations(f"[{number}].{problem}" if many else str(problem), contradictory=True) from problem
+            raise BadInput(f"[{number}].{problem}" if many else str(problem), contradictory=True) from problem
     return plans if many else plans[0]
 
 
@@ -94,25 +84,16 @@ def _explained(error: ErrorDetails, many: bool) -> str:
     number = f"[{int(place.pop(0)) + 1}]" if many and place else ""
     field = ".".join(part for part in (number, str(place[0]) if place else "") if part)
     index = f"index {place[1]}" if len(place) > 1 else ""
-    return ": ".join(part for part in (field, index, _problem(error, inside=bool(place))) if part)
+    problem = problem_text(error, PlannedRows, partial(_remedy, inside=bool(place)))
+    return ": ".join(part for part in (field, index, problem) if part)
 
 
-def _problem(error: ErrorDetails, *, inside: bool) -> str:
-    given = error["input"]
+def _remedy(error: ErrorDetails, *, inside: bool) -> str:
     match error["type"]:
-        case "json_invalid" | "value_error":
-            return usual_problem(error)
-        case "missing":
-            return f"is missing; write {EXAMPLE}"
-        case "extra_forbidden":
-            return f"there is no such field; {did_you_mean(str(error['loc'][-1]), PlannedRows.model_fields)}"
-        case "model_type" | "model_attributes_type":
-            return f"{shortened(given)} does not fit here; write {EXAMPLE}"
+        case "missing" | "model_type" | "model_attributes_type":
+            return f"write {EXAMPLE}"
         case "tuple_type":
-            return f'{shortened(given)} does not fit here; write a list, as in ["A", null]'
+            return 'write a list, as in ["A", null]'
         case "string_too_short":
-            return "the name is empty; write null where nobody is"
-        case _ if inside:
-            return f"{shortened(given)} does not fit here; write the name of a member, or null for nobody"
-        case _:
-            return f"{shortened(given)} does not fit here; write {EXAMPLE}, or a list of such rows"
+            return "write null where nobody is"
+    return "write the name of a member, or null for nobody" if inside else f"write {EXAMPLE}, or a list of such rows"

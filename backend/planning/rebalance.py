@@ -6,21 +6,12 @@ import time
 from collections import Counter
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import ErrorDetails
 
 from quarterdeck.backend.core.partitions.arrangement.arrangement import arrange
-from quarterdeck.backend.documents.yaml_document import did_you_mean
-from quarterdeck.backend.planning.strict_input import (
-    BadInput,
-    Name,
-    StrictModel,
-    Whole,
-    check_each_once,
-    input_error_text,
-    is_contradiction,
-    shortened,
-)
+from quarterdeck.backend.documents.validation import did_you_mean
+from quarterdeck.backend.planning.strict_input import Name, StrictModel, Whole, check_each_once, read_input, shortened
 
 EXAMPLE = '{"partitions": 271, "backups": 1, "members": [{"name": "A"}, …], "table": null}'
 
@@ -29,10 +20,6 @@ LIST_EXAMPLES: dict[int | str, str] = {
     "leaving": '["A"]',
     "table": '[["A", "B"], ["B", null]]',
 }
-
-
-class BadRebalance(BadInput):
-    """Input that describes no members and table. The message names the field and has a hint."""
 
 
 class RebalanceMember(StrictModel):
@@ -94,15 +81,9 @@ def read_rebalance(text: bytes) -> Rebalance:
     """Read the members and the table that `text` describes.
 
     Raises:
-        BadRebalance: The text is wrong.
+        BadInput: The text is wrong.
     """
-    if not text.strip():
-        raise BadRebalance(f"is empty; write {EXAMPLE}")
-    try:
-        return Rebalance.model_validate_json(text)
-    except ValidationError as failure:
-        error = failure.errors()[0]
-        raise BadRebalance(input_error_text(error, _problem), contradictory=is_contradiction(error)) from failure
+    return read_input(Rebalance, text, EXAMPLE, _remedy)
 
 
 def plan_rebalance(given: Rebalance, *, explain: bool) -> dict[str, object]:
@@ -123,23 +104,16 @@ def plan_rebalance(given: Rebalance, *, explain: bool) -> dict[str, object]:
     return document
 
 
-def _problem(error: ErrorDetails) -> str | None:
-    place, given = error["loc"], error["input"]
-    member = place[:1] == ("members",) and len(place) > 1
-    model: type[BaseModel] = RebalanceMember if member else Rebalance
+def _remedy(error: ErrorDetails) -> str | None:
+    place = error["loc"]
     match error["type"]:
         case "missing":
-            return 'is missing; write the members as [{"name": "A", "group": "rack1"}, …]'
-        case "extra_forbidden":
-            return f"there is no such field; {did_you_mean(str(place[-1]), model.model_fields)}"
-        case "model_type" | "model_attributes_type" if member:
-            return f'{shortened(given)} does not fit here; write a member as {{"name": "A", "group": "rack1"}}'
+            return 'write the members as [{"name": "A", "group": "rack1"}, …]'
         case "model_type" | "model_attributes_type":
-            return f"{shortened(given)} does not fit here; write {EXAMPLE}"
+            member = place[:1] == ("members",) and len(place) > 1
+            return 'write a member as {"name": "A", "group": "rack1"}' if member else f"write {EXAMPLE}"
         case "tuple_type":
-            example = LIST_EXAMPLES[place[0]]
-            return f"{shortened(given)} does not fit here; write a list, as in {example}"
+            return f"write a list, as in {LIST_EXAMPLES[place[0]]}"
         case "too_short":
-            return "is empty; name one member at least"
-        case _:
-            return None
+            return "name one member at least"
+    return None

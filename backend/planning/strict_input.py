@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
+
+from quarterdeck.backend.documents.validation import did_you_mean, message_of, misfit_text
+from quarterdeck.backend.documents.yaml_document import field_text, names_in
 
 LONGEST_QUOTE = 60
 """How much of what was given an error repeats."""
 
 
+EMPTY_OR_MISSING = {"missing": "is missing", "too_short": "is empty", "string_too_short": "the name is empty"}
+
+M = TypeVar("M", bound=BaseModel)
+Remedy = Callable[[ErrorDetails], str | None]
+"""What to write instead of what was given, where a plan knows more than its types say."""
+
+
 class BadInput(ValueError):
-    """Input that is not what the plan takes. The message names the field and has a hint."""
+    """Input that is not what a plan takes. The message names the field and has a hint."""
 
     def __init__(self, text: str, *, contradictory: bool = False) -> None:
         """`contradictory`: it has the form that the schema describes, but what it says cannot be."""
@@ -59,23 +69,34 @@ def check_each_once(names: Iterable[str]) -> None:
         seen.add(name)
 
 
-def input_error_text(error: ErrorDetails, problem_of: Callable[[ErrorDetails], str | None]) -> str:
-    """Field, problem and hint in one line. `problem_of` has the words of the command itself; None for the usual ones."""
-    field = "".join(f"[{step + 1}]" if isinstance(step, int) else f".{step}" for step in error["loc"]).lstrip(".")
-    problem = problem_of(error) or usual_problem(error)
-    return f"{field}: {problem}" if field else problem
+def read_input(root: type[M], text: bytes, example: str, remedy: Remedy) -> M:
+    """Read what `text` describes. Raises `BadInput`."""
+    if not text.strip():
+        raise BadInput(f"is empty; write {example}")
+    try:
+        return root.model_validate_json(text)
+    except ValidationError as failure:
+        error = failure.errors()[0]
+        field, problem = field_text(error["loc"]), problem_text(error, root, remedy)
+        raise BadInput(f"{field}: {problem}" if field else problem, contradictory=is_contradiction(error)) from failure
 
 
-def usual_problem(error: ErrorDetails) -> str:
-    """Return what is wrong, where no command knows better."""
+def problem_text(error: ErrorDetails, root: type[BaseModel], remedy: Remedy) -> str:
+    """Return what is wrong, and what to write instead; the usual words where `remedy` has none."""
+    given = shortened(error["input"])
     match error["type"]:
         case "json_invalid":
             return f"is not JSON: {error['ctx']['error']}"
         case "value_error":
-            return str(error["ctx"]["error"])
-        case _:
-            message = error["msg"]
-            return f"{shortened(error['input'])} does not fit here; {message[0].lower()}{message[1:]}"
+            return message_of(error)
+        case "extra_forbidden":
+            return f"there is no such field; {did_you_mean(str(error['loc'][-1]), names_in(root)(error['loc'])[1])}"
+        case "literal_error":
+            return f"{given} is not known here; write {error['ctx']['expected']}"
+    wanted = remedy(error)
+    if wanted is None:
+        return misfit_text(error, given)
+    return f"{EMPTY_OR_MISSING.get(error['type'], f'{given} does not fit here')}; {wanted}"
 
 
 def shortened(given: Any) -> str:

@@ -15,7 +15,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import EVENT_KINDS, Record
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.documents.yaml_document import did_you_mean
+from quarterdeck.backend.documents.validation import did_you_mean
 from quarterdeck.backend.picture.fold.picture import Picture
 
 AT_LEAST, AT_MOST = "at-least", "at-most"

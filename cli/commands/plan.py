@@ -26,9 +26,10 @@ def disconnections(
     output: FormatOption = Format.JSON,
 ) -> None:
     """Read members and whom they suspect as JSON from stdin; print who would stay and who would be removed."""
-    from quarterdeck.backend.planning.disconnections import BadDisconnections, plan_disconnections, read_disconnections
+    from quarterdeck.backend.planning.disconnections import plan_disconnections, read_disconnections
+    from quarterdeck.backend.planning.strict_input import BadInput
 
-    with failing_as(ExitCode.BAD_INPUT, BadDisconnections, about="stdin"):
+    with failing_as(ExitCode.BAD_INPUT, BadInput, about="stdin"):
         given = read_disconnections(sys.stdin.buffer.read())
     for reporter, suspect in given.about_the_master():
         say(
@@ -45,9 +46,10 @@ def merge(
     output: FormatOption = Format.JSON,
 ) -> None:
     """Read what two masters say of their clusters as JSON from stdin; print which one merges into the other, and why."""
-    from quarterdeck.backend.planning.merge import BadMergeInput, plan_merge, read_meeting
+    from quarterdeck.backend.planning.merge import plan_merge, read_meeting
+    from quarterdeck.backend.planning.strict_input import BadInput
 
-    with failing_as(ExitCode.BAD_INPUT, BadMergeInput, about="stdin"):
+    with failing_as(ExitCode.BAD_INPUT, BadInput, about="stdin"):
         meeting = read_meeting(sys.stdin.buffer.read())
     document = plan_merge(meeting, explain=explain)
     if explain and output.is_flat:
@@ -66,9 +68,10 @@ def migrations(
 ) -> None:
     """Read current and targeted replicas of a partition, or a list of such, as JSON from stdin; print the steps in order."""
     from quarterdeck.backend.core.partitions.migration.migration_planner import cancelled
-    from quarterdeck.backend.planning.migrations import COLUMNS, BadMigrations, explained_plan, read_and_plan, steps_of
+    from quarterdeck.backend.planning.migrations import COLUMNS, explained_plan, read_and_plan, steps_of
+    from quarterdeck.backend.planning.strict_input import BadInput
 
-    with failing_as(ExitCode.BAD_INPUT, BadMigrations, about="stdin"):
+    with failing_as(ExitCode.BAD_INPUT, BadInput, about="stdin"):
         planned = read_and_plan(sys.stdin.buffer.read())
     several = planned if isinstance(planned, list) else [planned]
     for number, partition in enumerate(several, start=1):
@@ -103,8 +106,9 @@ def rebalance(
     output: FormatOption = Format.JSON,
 ) -> None:
     """Read members and the table of partitions as JSON from stdin; print the table that the master would aim at."""
-    from quarterdeck.backend.planning.rebalance import BadRebalance, plan_rebalance, read_rebalance
+    from quarterdeck.backend.planning.rebalance import plan_rebalance, read_rebalance
+    from quarterdeck.backend.planning.strict_input import BadInput
 
-    with failing_as(ExitCode.BAD_INPUT, BadRebalance, about="stdin"):
+    with failing_as(ExitCode.BAD_INPUT, BadInput, about="stdin"):
         given = read_rebalance(sys.stdin.buffer.read())
     write_document(plan_rebalance(given, explain=explain), output)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.backend.documents.yaml_document import BadDocument, YamlDocument, did_you_mean, field_text, text_of
+from quarterdeck.backend.documents.validation import did_you_mean
+from quarterdeck.backend.documents.yaml_document import BadDocument, YamlDocument, field_text, text_of
 
 TEXT = "one: 1\ntwo:\n  - a\n  - b: 2\n    c: {d: 3}\n"
 

@@ -133,12 +133,12 @@ def _property_problems(scenario: Scenario) -> Iterator[Problem]:
     try:
         settings = scenario.timing()
     except BadProperty as problem:
-        yield ("settings", problem.name), str(problem).removeprefix(f"{problem.name}: ")
+        yield ("settings", problem.name), problem.problem
     for label, values in scenario.member_settings.items():
         try:
             settings.with_properties(values)
         except BadProperty as problem:
-            yield ("member-settings", label, problem.name), str(problem).removeprefix(f"{problem.name}: ")
+            yield ("member-settings", label, problem.name), problem.problem
 
 
 def _order_problems(scenario: Scenario) -> Iterator[Problem]:

@@ -23,7 +23,7 @@ from quarterdeck.backend.core.address import DEFAULT_PORT, BadAddress, BadJoinLi
 from quarterdeck.backend.core.events import EVENT_KINDS
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
 from quarterdeck.backend.core.properties import SECOND_US, BadProperty, PropertyValue, check_changeable
-from quarterdeck.backend.documents.yaml_document import did_you_mean
+from quarterdeck.backend.documents.validation import did_you_mean
 
 LABEL_FORM = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 DURATION_FORM = re.compile(r"(\d+(?:\.\d+)?)\s*(us|ms|s|m|h)")

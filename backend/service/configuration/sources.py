@@ -27,6 +27,7 @@ from quarterdeck.backend.core.address import (
 )
 from quarterdeck.backend.core.properties import PROPERTIES, BadProperty, Settings
 from quarterdeck.backend.documents import yaml_document
+from quarterdeck.backend.documents.validation import did_you_mean
 from quarterdeck.backend.live.security.certificate_dates import not_after
 from quarterdeck.backend.service.configuration.configuration_file import MemberFile, Section
 from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration, Security, User
@@ -100,7 +101,7 @@ def overrides_from_environment(environment: Mapping[str, str]) -> Iterator[Overr
         elif name.startswith(("HZ_PROPERTIES_", "HZ_PROPERTIES.")):
             yield Override((*PROPERTY_PLACE, _property_of(name)), environment[name], name)
         else:
-            hint = yaml_document.did_you_mean(name, [other for other in known if other.startswith(prefix)])
+            hint = did_you_mean(name, [other for other in known if other.startswith(prefix)])
             raise BadConfiguration(name, 0, "", f"there is no such environment variable; {hint}")
 
 
@@ -301,7 +302,7 @@ def _problems_of_values(whole: MemberFile) -> Iterator[yaml_document.Problem]:
     try:
         Settings.of(whole.hazelcast.properties, preset=whole.quarterdeck.preset)
     except BadProperty as problem:
-        yield (*PROPERTY_PLACE, problem.name), str(problem).removeprefix(f"{problem.name}: ")
+        yield (*PROPERTY_PLACE, problem.name), problem.problem
     try:
         parse_join_list(whole.hazelcast.network.join.tcp_ip.member_list or ())
     except BadJoinList as problem:
@@ -344,6 +345,6 @@ def _property_of(variable: str) -> str:
     plain = {re.sub(r"[^a-z0-9]", "", name.lower()): name for name in PROPERTIES}
     found = plain.get(re.sub(r"[^a-z0-9]", "", wanted.lower()))
     if found is None:
-        hint = yaml_document.did_you_mean(wanted.lower().replace("_", "."), PROPERTIES)
+        hint = did_you_mean(wanted.lower().replace("_", "."), PROPERTIES)
         raise BadConfiguration(variable, 0, "", f"there is no such property; {hint}")
     return found

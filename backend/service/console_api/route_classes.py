@@ -18,6 +18,7 @@ from starlette.routing import Match
 
 from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.core.properties import FIXED_AT_START, PROPERTIES, BadProperty
+from quarterdeck.backend.documents.validation import message_of
 from quarterdeck.backend.member_api.answers import ROOT, Fail
 from quarterdeck.backend.service.configuration.process_configuration import Role, UserGroup
 from quarterdeck.backend.service.http.access import require
@@ -219,7 +220,7 @@ def validation_problem(error: ErrorDetails) -> tuple[str, str]:
         case "model_attributes_type" | "model_type" | "dict_type" if not rest:
             return "the body is no JSON object", 'send JSON, with the header "Content-Type: application/json"'
         case "value_error":
-            return f"{field}: {error['msg'].removeprefix('Value error, ')}", hint
+            return f"{field}: {message_of(error)}", hint
         case _:
             return f"{field}: {error['msg']}; given was {_quoted(error['input'])}", hint
 

@@ -15,12 +15,12 @@ from quarterdeck.backend.core.commands.commands import (
     Partition,
 )
 from quarterdeck.backend.core.properties import BadProperty, PropertyValue, Settings
+from quarterdeck.backend.documents.validation import did_you_mean
 from quarterdeck.backend.documents.yaml_document import (
     BadDocument,
     FieldPath,
     Problem,
     YamlDocument,
-    did_you_mean,
     names_in,
     problems_of,
     text_of,
@@ -197,7 +197,7 @@ def _problems(model: Model) -> list[Problem]:
     try:
         Settings.of(dict(model.properties), preset="training")
     except BadProperty as problem:
-        problems.append((("settings", problem.name), str(problem).removeprefix(f"{problem.name}: ")))
+        problems.append((("settings", problem.name), problem.problem))
     return problems
 
 

@@ -105,7 +105,7 @@ def fault(
 ) -> None:
     """Inject faults and heal them, in the words of the console's prompt: cut a b one-way; partition 'a,b | c'; heal."""
     if words[0] not in FAULT_WORDS:
-        from quarterdeck.backend.documents.yaml_document import did_you_mean
+        from quarterdeck.backend.documents.validation import did_you_mean
 
         hint = did_you_mean(words[0], FAULT_WORDS)
         raise CommandFailed(ExitCode.BAD_INPUT, f"there is no fault {words[0]!r}; {hint}")
