@@ -11,14 +11,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import typer.main
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from quarterdeck.backend.hazelcast.logs.observations.observation import ObservationKind
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.health.cluster_health import cluster_health
+from quarterdeck.backend.picture.health.cluster_health import Condition, cluster_health
 from quarterdeck.backend.picture.operations.cluster_metrics import PREFIX, cluster_metrics, observed_metrics
 from quarterdeck.cli.commands.export import hooks as hooks_module
 from quarterdeck.cli.commands.export.exporter import ClusterExporter
@@ -154,6 +156,11 @@ def test_rules_ask_for_metrics_that_there_are() -> None:
     health = cluster_health(Picture(), 0)
     known = [*cluster_metrics(Picture(), health, {}, 0), *observed_metrics([])]
     assert asked <= {PREFIX + metric.name for metric in known} | {f"{PREFIX}lost_partitions"}
+
+
+def test_every_condition_and_observation_has_a_section_of_the_runbooks() -> None:
+    text = (RULES.parents[1] / "runbooks.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^## (\S+)$", text, re.MULTILINE)) == {*get_args(Condition), *get_args(ObservationKind)}
 
 
 def test_a_hook_that_hangs_holds_nothing_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
