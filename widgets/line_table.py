@@ -96,6 +96,9 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
         Binding("escape", "select_none", "Select none", show=False),
     ]
 
+    class Selected(Message):
+        """The selection has changed."""
+
     class Moved(Message):
         """The cursor has moved to another row."""
 
@@ -221,6 +224,7 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
         if self._cursor_key is not None:
             self._selection ^= {self._cursor_key}
             self._repaint(self._cursor_place())
+            self.post_message(self.Selected())
 
     def action_select_none(self) -> None:
         if not self._selection:
@@ -229,6 +233,7 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
         self._selection.clear()
         for place in places:
             self._repaint(place)
+        self.post_message(self.Selected())
 
     def _restructure(self, keys: tuple[str, ...], columns: tuple[Column, ...]) -> None:
         former_place = self._cursor_place()

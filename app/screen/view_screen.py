@@ -125,6 +125,9 @@ class ViewScreen(Screen[None]):
     detailed = False
     """Whether the detail of the row under the cursor is shown beside the tables, where there is room."""
 
+    main: LineTable | None = None
+    """The table of a view that has one and the same all the time."""
+
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (COLUMNS_FOR_DETAIL, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (ROWS_FOR_VIEWS, "-tall")]
 
@@ -176,7 +179,7 @@ class ViewScreen(Screen[None]):
     @property
     def table(self) -> LineTable | None:
         """The main table, if there is one, for targets, sorting, filtering, copying and export."""
-        return None
+        return self.main
 
     @property
     def sort_filter(self) -> SortFilterModel | None:

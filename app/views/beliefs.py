@@ -234,15 +234,11 @@ class BeliefsScreen(ViewScreen):
         self.apart = tuple(
             StatusLine(id=f"apart-{place}", classes="apart", most_lines=2) for place in range(MASTERS_QUOTED)
         )
-        self.matrix = LineTable(SortFilterModel(self._matrix), id="beliefs-matrix")
+        self.main = self.matrix = LineTable(SortFilterModel(self._matrix), id="beliefs-matrix")
         self.detail = FactSheet(id="beliefs-detail")
 
     def body(self) -> Iterable[Widget]:
         return self.verdict, *self.apart, Vertical(self.matrix, self.detail, id="beliefs-body")
-
-    @property
-    def table(self) -> LineTable:
-        return self.matrix
 
     def targets(self) -> tuple[str, ...]:
         return self.matrix.selection or ((self.matrix.cursor_key,) if self.matrix.cursor_key is not None else ())

@@ -190,14 +190,10 @@ class MembersScreen(ViewScreen):
         self._model = MemberModel()
         self._counted_second = -1
         self.title_line = StatusLine(id="members-title")
-        self.members = LineTable(SortFilterModel(self._model), id="members")
+        self.main = self.members = LineTable(SortFilterModel(self._model), id="members")
 
     def body(self) -> Iterable[Widget]:
         return self.title_line, self.members
-
-    @property
-    def table(self) -> LineTable:
-        return self.members
 
     def targets(self) -> tuple[str, ...]:
         return self.members.selection or ((self.members.cursor_key,) if self.members.cursor_key is not None else ())

@@ -81,14 +81,10 @@ class MigrationsScreen(ViewScreen):
         """The member whose migration the cursor is to go to once there are rows."""
         self.title_line = StatusLine(id="board-title", most_lines=2)
         self.heads = tuple(StatusLine(id=f"head-{place}", classes="head", most_lines=2) for place in range(HEADS_SHOWN))
-        self.board = LineTable(SortFilterModel(self._model), id="board")
+        self.main = self.board = LineTable(SortFilterModel(self._model), id="board")
 
     def body(self) -> Iterable[Widget]:
         return self.title_line, *self.heads, self.board
-
-    @property
-    def table(self) -> LineTable:
-        return self.board
 
     def targets(self) -> tuple[str, ...]:
         """Return the destination of the migration under the cursor."""

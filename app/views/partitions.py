@@ -6,7 +6,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from rich.style import Style
-from textual.message import Message
 from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface, Refusal
@@ -94,9 +93,6 @@ COUNTING_PAUSE_SECONDS = 0.1
 class HoldersTable(LineTable):
     """The members, each in the colour that its replicas have in the map."""
 
-    class Selected(Message):
-        """The selection has changed."""
-
     def _style(self, tone: str, outlier: bool = False, cursor: bool = False, selected: bool = False) -> Style:
         """Return the style.
 
@@ -105,14 +101,6 @@ class HoldersTable(LineTable):
         if not tone.startswith("hue"):
             return super()._style(tone, outlier, cursor, selected)
         return super()._style(tone) + Style(bold=cursor or None, underline=cursor or selected or None)
-
-    def action_mark(self) -> None:
-        super().action_mark()
-        self.post_message(self.Selected())
-
-    def action_select_none(self) -> None:
-        super().action_select_none()
-        self.post_message(self.Selected())
 
 
 class PartitionsScreen(ViewScreen):
@@ -147,7 +135,7 @@ class PartitionsScreen(ViewScreen):
         self.census_line = StatusLine(id="map-census")
         self.map = ReplicaMapView(self._map, id="map")
         self.loss_lines = tuple(StatusLine(id=f"loss-{place}", classes="loss") for place in range(LOSS_LINES))
-        self.holders = HoldersTable(SortFilterModel(self._model), id="holders")
+        self.main = self.holders = HoldersTable(SortFilterModel(self._model), id="holders")
         self.handlers |= {
             "map-observer": self._show_table_of,
             "map-zoom": self._zoom,
@@ -159,10 +147,6 @@ class PartitionsScreen(ViewScreen):
 
     def body(self) -> Iterable[Widget]:
         return self.title_line, self.census_line, self.map, *self.loss_lines, self.holders
-
-    @property
-    def table(self) -> LineTable:
-        return self.holders
 
     @property
     def focused_first(self) -> Widget:
@@ -251,7 +235,7 @@ class PartitionsScreen(ViewScreen):
             self.holders.point_at(label)
             self.holders.action_mark()
 
-    def on_holders_table_selected(self) -> None:
+    def on_line_table_selected(self) -> None:
         self._show_loss()
 
     # What to show

@@ -116,16 +116,12 @@ class SuspicionsScreen(ViewScreen):
         self._timing = Timing()
         self._changed_us: int | None = None
         self.title_line = StatusLine(id="suspicions-title")
-        self.matrix = LineTable(SortFilterModel(self._model), id="suspicions")
+        self.main = self.matrix = LineTable(SortFilterModel(self._model), id="suspicions")
         self.sheet = FactSheet(id="conflict")
         self.handlers |= {"suspicions-whole": self._choose_whom}
 
     def body(self) -> Iterable[Widget]:
         return self.title_line, self.matrix, self.sheet
-
-    @property
-    def table(self) -> LineTable:
-        return self.matrix
 
     def targets(self) -> tuple[str, ...]:
         under = self.matrix.cursor_key

@@ -197,7 +197,7 @@ class TimeScreen(ViewScreen):
         self.notes = tuple(StatusLine(id=f"note-{place}", classes="note") for place in range(NOTES_SHOWN))
         self.strip = TimelineStrip(id="strip")
         self.legend = StatusLine(id="time-legend")
-        self.events = MomentsTable(SortFilterModel(self._model), id="moments")
+        self.main = self.events = MomentsTable(SortFilterModel(self._model), id="moments")
         self.handlers |= {
             **TimeHandlers(console, lambda: session, self.repaint).handlers,
             "time-mark": lambda _: self._to_mark(forward=True),
@@ -210,10 +210,6 @@ class TimeScreen(ViewScreen):
 
     def body(self) -> Iterable[Widget]:
         return self.title_line, *self.notes, self.strip, self.legend, self.events
-
-    @property
-    def table(self) -> LineTable:
-        return self.events
 
     def targets(self) -> tuple[str, ...]:
         record = self._model.record(self.events.cursor_key)

@@ -96,15 +96,11 @@ class TrafficScreen(ViewScreen):
         self._grouping: Grouping = GROUPINGS[0]
         self._model = TrafficModel()
         self.title_line = StatusLine(id="traffic-title")
-        self.board = LineTable(SortFilterModel(self._model), id="traffic")
+        self.main = self.board = LineTable(SortFilterModel(self._model), id="traffic")
         self.handlers |= {"traffic-by": self._choose}
 
     def body(self) -> Iterable[Widget]:
         return self.title_line, self.board
-
-    @property
-    def table(self) -> LineTable:
-        return self.board
 
     def paint(self) -> None:
         picture, now_us = self.session.picture, self.session.now_us()

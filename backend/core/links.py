@@ -11,18 +11,7 @@ from typing import Any
 
 import msgspec
 
-from quarterdeck.backend.core.commands.commands import (
-    CutLink,
-    DelayLink,
-    DropMessages,
-    DuplicateOnLink,
-    Heal,
-    HealLink,
-    LinkCommand,
-    LinkFault,
-    LoseOnLink,
-    Partition,
-)
+from quarterdeck.backend.core.commands import commands as do
 from quarterdeck.backend.core.link_condition import KindCondition, LinkChanged
 
 Randomness = Callable[[], float]
@@ -42,21 +31,21 @@ class LinkConditions:
         """Return the condition of one link, or None when it is plain."""
         return self.conditions.get((source, target))
 
-    def apply(self, command: LinkCommand) -> tuple[LinkChanged, ...]:
+    def apply(self, command: do.LinkCommand) -> tuple[LinkChanged, ...]:
         """Change the conditions as `command` says; the changes that this made, in a fixed order."""
         match command:
-            case Heal():
+            case do.Heal():
                 return self._set(LinkChanged(source, target) for source, target in sorted(self.conditions))
-            case HealLink(sources, targets, only):
+            case do.HealLink(sources, targets, only):
                 return self._set(self._healed(link, only) for link in _links(sources, targets, one_way=False))
-            case Partition(groups, mode):
+            case do.Partition(groups, mode):
                 return self._set(
                     self._with(link, blocked=mode)
                     for place, group in enumerate(groups)
                     for other in groups[place + 1 :]
                     for link in _links(group, other, one_way=False)
                 )
-            case DropMessages(sources, targets, kinds):
+            case do.DropMessages(sources, targets, kinds):
                 return self._set(
                     self._with(link, dropped_kinds=tuple(sorted(kinds)))
                     for link in _links(sources, targets, one_way=True)
@@ -85,7 +74,7 @@ class LinkConditions:
             by_kind[kind] = msgspec.structs.replace(by_kind.get(kind) or KindCondition(kind), **changed)
         return self._with(link, of_kinds=_worse_than_others(by_kind.values()))
 
-    def _healed(self, link: Link, only: Sequence[LinkFault]) -> LinkChanged:
+    def _healed(self, link: Link, only: Sequence[do.LinkFault]) -> LinkChanged:
         present = self.conditions.get(link)
         if not only or present is None:
             return LinkChanged(*link)
@@ -110,15 +99,15 @@ class LinkConditions:
         return tuple(made)
 
 
-_CHANGED: dict[type[LinkCommand], Callable[[Any], dict[str, Any]]] = {
-    CutLink: lambda command: {"blocked": command.mode},
-    DelayLink: lambda command: {"delay": command.delay_us, "delay_up_to": command.up_to_us},
-    LoseOnLink: lambda command: {"loss": command.probability},
-    DuplicateOnLink: lambda command: {"duplicate": command.probability},
+_CHANGED: dict[type[do.LinkCommand], Callable[[Any], dict[str, Any]]] = {
+    do.CutLink: lambda command: {"blocked": command.mode},
+    do.DelayLink: lambda command: {"delay": command.delay_us, "delay_up_to": command.up_to_us},
+    do.LoseOnLink: lambda command: {"loss": command.probability},
+    do.DuplicateOnLink: lambda command: {"duplicate": command.probability},
 }
 """What each command changes in the conditions of its links."""
 
-PLAIN: dict[LinkFault, dict[str, Any]] = {
+PLAIN: dict[do.LinkFault, dict[str, Any]] = {
     "cut": {"blocked": ""},
     "delay": {"delay": 0, "delay_up_to": 0},
     "lose": {"loss": 0.0},
@@ -128,7 +117,7 @@ PLAIN: dict[LinkFault, dict[str, Any]] = {
 }
 """What a link without each fault has in the place of it."""
 
-PLAIN_OF_KINDS: dict[LinkFault, dict[str, Any]] = {
+PLAIN_OF_KINDS: dict[do.LinkFault, dict[str, Any]] = {
     **{fault: PLAIN[fault] for fault in ("delay", "lose", "duplicate")},
     "cut": {},
     "drop-messages": {},

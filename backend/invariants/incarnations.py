@@ -9,20 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import permutations
 from typing import Any
 
+from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import (
-    LinkChanged,
-    ListInstalled,
-    MemberMerging,
-    MemberStarted,
-    MemberStopped,
-    ProcessKilled,
-    ProcessPaused,
-    ProcessResumed,
-    Record,
-    SuspicionCleared,
-    SuspicionRaised,
-)
 from quarterdeck.backend.core.links import set_condition
 from quarterdeck.backend.core.membership.views.identity import Member
 
@@ -40,7 +28,7 @@ class IncarnationHistory:
         self.uuid = uuid
         self.address: Address | None = None
         """None until a record says it."""
-        self.started: Record | None = None
+        self.started: events.Record | None = None
         self.settings: Mapping[str, str] = {}
         """Its properties that are not the documented defaults, as far as it told them."""
         self.merged_from = ""
@@ -48,17 +36,17 @@ class IncarnationHistory:
         """Whose cluster it goes to, once its last event has been that it merges: the incarnation that led there then."""
         self.ended = False
         self.paused = False
-        self.view: ListInstalled | None = None
-        self.view_record: Record | None = None
-        self.before: ListInstalled | None = None
+        self.view: events.ListInstalled | None = None
+        self.view_record: events.Record | None = None
+        self.before: events.ListInstalled | None = None
         """The list before `view`."""
-        self.before_record: Record | None = None
+        self.before_record: events.Record | None = None
         self.reached: dict[str, int] = {}
         """The latest version it installed of each lineage."""
-        self.suspected: dict[str, Record] = {}
+        self.suspected: dict[str, events.Record] = {}
         """The incarnations that it suspects, and since which record."""
 
-    def is_author_of(self, event: ListInstalled) -> bool:
+    def is_author_of(self, event: events.ListInstalled) -> bool:
         """Return whether this incarnation made the list itself, as a master does."""
         return event.author == self.address
 
@@ -81,28 +69,28 @@ class RunIncarnations:
 
         0 before the first of these, also where the records begin much later: what is owed is owed since one of them at the
         earliest, so that nobody waits for it longer than they go."""
-        self._conditions: dict[tuple[str, str], LinkChanged] = {}
-        self._blocked_since: dict[tuple[str, str], Record] = {}
+        self._conditions: dict[tuple[str, str], events.LinkChanged] = {}
+        self._blocked_since: dict[tuple[str, str], events.Record] = {}
 
-    def rules(self) -> Mapping[type, Callable[[Record, Any], None]]:
+    def rules(self) -> Mapping[type, Callable[[events.Record, Any], None]]:
         return {
-            ListInstalled: self._install,
-            SuspicionRaised: self._suspect,
-            SuspicionCleared: self._trust,
-            MemberStarted: self._start,
-            MemberStopped: self._stop,
-            MemberMerging: self._merge,
-            ProcessKilled: self._kill,
-            ProcessPaused: self._pause,
-            ProcessResumed: self._resume,
-            LinkChanged: self._change_link,
+            events.ListInstalled: self._install,
+            events.SuspicionRaised: self._suspect,
+            events.SuspicionCleared: self._trust,
+            events.MemberStarted: self._start,
+            events.MemberStopped: self._stop,
+            events.MemberMerging: self._merge,
+            events.ProcessKilled: self._kill,
+            events.ProcessPaused: self._pause,
+            events.ProcessResumed: self._resume,
+            events.LinkChanged: self._change_link,
         }
 
-    def of(self, record: Record) -> IncarnationHistory:
+    def of(self, record: events.Record) -> IncarnationHistory:
         """Return the incarnation of this record; an unknown one is as it was born, and stays unknown."""
         return self.by_uuid.get(record.uuid) or IncarnationHistory(record.member, record.uuid)
 
-    def _begun(self, record: Record) -> IncarnationHistory:
+    def _begun(self, record: events.Record) -> IncarnationHistory:
         """Return the incarnation of this record; one that was never seen to start begins with it."""
         incarnation = self.by_uuid.get(record.uuid)
         if incarnation is None:
@@ -114,7 +102,7 @@ class RunIncarnations:
         """Return whether any link from or to the member is disturbed."""
         return any(one.label in link for link in self._conditions)
 
-    def blocked_since(self, one: IncarnationHistory, other: IncarnationHistory) -> Record | None:
+    def blocked_since(self, one: IncarnationHistory, other: IncarnationHistory) -> events.Record | None:
         """Return the record that blocked the link between two incarnations, in either direction, or None while it is open."""
         there = self._blocked_since.get((one.label, other.label))
         back = self._blocked_since.get((other.label, one.label))
@@ -131,7 +119,7 @@ class RunIncarnations:
                 return f"the link from {one.label} to {other.label} is disturbed"
         return ""
 
-    def _install(self, record: Record, event: ListInstalled) -> None:
+    def _install(self, record: events.Record, event: events.ListInstalled) -> None:
         incarnation = self._begun(record)
         if incarnation.address is None:
             here = next((member.address for member in event.members if member.uuid == record.uuid), None)
@@ -145,13 +133,13 @@ class RunIncarnations:
             listed = {member.uuid for member in event.members}
             incarnation.suspected = {uuid: since for uuid, since in incarnation.suspected.items() if uuid in listed}
 
-    def _suspect(self, record: Record, event: SuspicionRaised) -> None:
+    def _suspect(self, record: events.Record, event: events.SuspicionRaised) -> None:
         self._begun(record).suspected[event.suspect_uuid] = record
 
-    def _trust(self, record: Record, event: SuspicionCleared) -> None:
+    def _trust(self, record: events.Record, event: events.SuspicionCleared) -> None:
         self._begun(record).suspected.pop(event.suspect_uuid, None)
 
-    def _start(self, record: Record, event: MemberStarted) -> None:
+    def _start(self, record: events.Record, event: events.MemberStarted) -> None:
         incarnation = self._begun(record)
         if (
             incarnation.started is None
@@ -161,33 +149,33 @@ class RunIncarnations:
             self.by_address[event.address] = incarnation
         self.disturbed_us = record.at
 
-    def _stop(self, record: Record, event: MemberStopped) -> None:
+    def _stop(self, record: events.Record, event: events.MemberStopped) -> None:
         self._begun(record).ended = True
         self.disturbed_us = record.at
 
-    def _merge(self, record: Record, event: MemberMerging) -> None:
+    def _merge(self, record: events.Record, event: events.MemberMerging) -> None:
         incarnation = self._begun(record)
         incarnation.ended = True
         if winner := self.by_address.get(event.target):
             incarnation.merge_target = winner.uuid
         self.disturbed_us = record.at
 
-    def _kill(self, record: Record, event: ProcessKilled) -> None:
+    def _kill(self, record: events.Record, event: events.ProcessKilled) -> None:
         self.disturbed_us = record.at
         if incarnation := self.by_label.get(event.target):
             incarnation.ended = True
 
-    def _pause(self, record: Record, event: ProcessPaused) -> None:
+    def _pause(self, record: events.Record, event: events.ProcessPaused) -> None:
         self.disturbed_us = record.at
         if incarnation := self.by_label.get(event.target):
             incarnation.paused = True
 
-    def _resume(self, record: Record, event: ProcessResumed) -> None:
+    def _resume(self, record: events.Record, event: events.ProcessResumed) -> None:
         self.disturbed_us = record.at
         if incarnation := self.by_label.get(event.target):
             incarnation.paused = False
 
-    def _change_link(self, record: Record, event: LinkChanged) -> None:
+    def _change_link(self, record: events.Record, event: events.LinkChanged) -> None:
         self.disturbed_us = record.at
         link = (event.source, event.target)
         set_condition(self._conditions, event)

@@ -125,15 +125,11 @@ class AuditScreen(ViewScreen):
         self.title_line = StatusLine(id="audit-title")
         self.watched_line = StatusLine(classes="audit-line")
         self.audit_line = StatusLine(classes="audit-line")
-        self.findings = LineTable(SortFilterModel(self._model), id="findings")
+        self.main = self.findings = LineTable(SortFilterModel(self._model), id="findings")
         self.handlers |= {"audit-run": self._run_or_stop, "audit-jump": lambda _: self._jump()}
 
     def body(self) -> Iterable[Widget]:
         return self.title_line, self.watched_line, self.audit_line, self.findings
-
-    @property
-    def table(self) -> LineTable:
-        return self.findings
 
     @property
     def journal(self) -> Path | None:

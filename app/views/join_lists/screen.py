@@ -134,7 +134,7 @@ class JoinListsScreen(ViewScreen):
         self.why = FactSheet(id="why")
         self.why.can_focus = False
         self.spread = StatusLine(id="spread")
-        self.lists = LineTable(SortFilterModel(self._lists), id="lists")
+        self.main = self.lists = LineTable(SortFilterModel(self._lists), id="lists")
         self.handlers |= {
             "unblock": lambda _: self._unblock(),
             "edit-list": self._edit,
@@ -143,10 +143,6 @@ class JoinListsScreen(ViewScreen):
 
     def body(self) -> Iterable[Widget]:
         return self.title_line, self.pairs, self.why, self.spread, self.lists
-
-    @property
-    def table(self) -> LineTable:
-        return self.lists
 
     def targets(self) -> tuple[str, ...]:
         """Return the selected members; while the pairs have the focus, the master that would merge into the other cluster."""

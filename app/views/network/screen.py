@@ -6,7 +6,6 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from textual.containers import Horizontal
-from textual.message import Message
 from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface, Refusal
@@ -53,21 +52,6 @@ Layout = Literal["both", "matrix", "drawing"]
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 
 
-class LinkTable(LineTable):
-    """The matrix of links; it reports changes of the selection."""
-
-    class Selected(Message):
-        """The selection has changed."""
-
-    def action_mark(self) -> None:
-        super().action_mark()
-        self.post_message(self.Selected())
-
-    def action_select_none(self) -> None:
-        super().action_select_none()
-        self.post_message(self.Selected())
-
-
 class NetworkScreen(ViewScreen):
     """The network. A plan is only simulated until it is built."""
 
@@ -110,7 +94,7 @@ class NetworkScreen(ViewScreen):
         self._fault_model = FaultModel()
         self.title_line = StatusLine(id="network-title")
         self.topology = Topology(id="topology")
-        self.matrix = LinkTable(SortFilterModel(self._links), id="links")
+        self.main = self.matrix = LineTable(SortFilterModel(self._links), id="links")
         self.plan_sheet = FactSheet(id="plan")
         self.faults = LineTable(SortFilterModel(self._fault_model), id="faults")
         self.handlers |= {
@@ -125,10 +109,6 @@ class NetworkScreen(ViewScreen):
 
     def body(self) -> Iterable[Widget]:
         return self.title_line, Horizontal(self.topology, self.matrix, id="network-body"), self.plan_sheet, self.faults
-
-    @property
-    def table(self) -> LineTable:
-        return self.matrix
 
     @property
     def focused_first(self) -> Widget:
@@ -187,7 +167,7 @@ class NetworkScreen(ViewScreen):
     def on_descendant_focus(self) -> None:
         self._say_below()  # it is about the table that has the focus
 
-    def on_link_table_selected(self) -> None:
+    def on_line_table_selected(self) -> None:
         self._draw()
 
     # What is shown

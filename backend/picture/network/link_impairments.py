@@ -5,16 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple, cast
 
-from quarterdeck.backend.core.commands.commands import (
-    BlockMode,
-    Command,
-    CutLink,
-    DelayLink,
-    DropMessages,
-    DuplicateOnLink,
-    HoldMessages,
-    LoseOnLink,
-)
+from quarterdeck.backend.core.commands import commands as do
 from quarterdeck.backend.core.events import LinkChanged
 from quarterdeck.backend.core.links import conditions_by_kind
 from quarterdeck.backend.picture.text.formatting import duration_text
@@ -87,25 +78,25 @@ def impairment_text(impairment: Impairment) -> str:
 
 def commands_for(
     impairment: Impairment, sources: Sequence[str], targets: Sequence[str], *, one_way: bool
-) -> tuple[Command, ...]:
+) -> tuple[do.Command, ...]:
     """Return the commands that make the links from each source to each target, and back unless `one_way`, have this trait."""
     ends = (tuple(sources), tuple(targets))
     match impairment:
         case Impairment("cut", mode):
-            return (CutLink(*ends, one_way, cast(BlockMode, mode)),)
+            return (do.CutLink(*ends, one_way, cast(do.BlockMode, mode)),)
         case Impairment("slow", value):
             least_us, most_us = value if isinstance(value, tuple) else (value, 0)
-            return (DelayLink(*ends, int(least_us), one_way, int(most_us), impairment.kinds),)
+            return (do.DelayLink(*ends, int(least_us), one_way, int(most_us), impairment.kinds),)
         case Impairment("lossy", float(chance)):
-            return (LoseOnLink(*ends, chance, one_way, impairment.kinds),)
+            return (do.LoseOnLink(*ends, chance, one_way, impairment.kinds),)
         case Impairment("doubling", float(chance)):
-            return (DuplicateOnLink(*ends, chance, one_way, impairment.kinds),)
+            return (do.DuplicateOnLink(*ends, chance, one_way, impairment.kinds),)
         case Impairment(_, ()) if impairment.of_kind:
-            held = HoldMessages(*ends, impairment.kinds)
-            return (held,) if one_way else (held, HoldMessages(ends[1], ends[0], impairment.kinds))
+            held = do.HoldMessages(*ends, impairment.kinds)
+            return (held,) if one_way else (held, do.HoldMessages(ends[1], ends[0], impairment.kinds))
         case Impairment(_, kinds):
-            there = DropMessages(*ends, cast(tuple[str, ...], kinds))
-            return (there,) if one_way else (there, DropMessages(ends[1], ends[0], there.kinds))
+            there = do.DropMessages(*ends, cast(tuple[str, ...], kinds))
+            return (there,) if one_way else (there, do.DropMessages(ends[1], ends[0], there.kinds))
 
 
 def neutral(impairment: Impairment) -> Impairment:

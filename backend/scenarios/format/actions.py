@@ -14,6 +14,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from quarterdeck.backend.core.cluster_profile import ClusterState
+from quarterdeck.backend.core.commands import commands as do
 from quarterdeck.backend.core.commands.catalogue import (
     CATALOGUE,
     Argument,
@@ -21,16 +22,6 @@ from quarterdeck.backend.core.commands.catalogue import (
     CommandDescription,
     described,
     description_of,
-)
-from quarterdeck.backend.core.commands.commands import (
-    BlockMode,
-    Command,
-    DelayLink,
-    HealLink,
-    KillMember,
-    LinkFault,
-    MoveMember,
-    StartMember,
 )
 from quarterdeck.backend.scenarios.format.values import (
     AddressText,
@@ -50,14 +41,15 @@ from quarterdeck.backend.scenarios.format.values import (
 )
 
 LinkFaults = Annotated[
-    tuple[LinkFault, ...], BeforeValidator(one_or_many, json_schema_input_type=LinkFault | tuple[LinkFault, ...])
+    tuple[do.LinkFault, ...],
+    BeforeValidator(one_or_many, json_schema_input_type=do.LinkFault | tuple[do.LinkFault, ...]),
 ]
 
 YAML_TYPES: dict[ArgumentKind, Any] = {
     "member": Label,
     "other member": Label,
     "members": Labels,
-    "block mode": BlockMode,
+    "block mode": do.BlockMode,
     "duration": Duration,
     "probability": Annotated[float, Field(ge=0, le=1)],
     "message kinds": MessageKinds,
@@ -100,7 +92,7 @@ MAP_OF_SCENARIOS = "map"
 
 class Groups(ScenarioModel):
     groups: tuple[Labels, ...] = Field(min_length=2)
-    mode: BlockMode = "blackhole"
+    mode: do.BlockMode = "blackhole"
     short_form = {
         "type": "array",
         "items": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
@@ -257,7 +249,7 @@ def _form(description: CommandDescription) -> Any:
     if description.target == "links" or description.operation is not None:
         # To whom it is done comes first, then flags, then the rest.
         places = {"member": 0, "members": 0, "flag": 1}
-        base = Delay if description.command is DelayLink else ScenarioModel
+        base = Delay if description.command is do.DelayLink else ScenarioModel
         return _model(description, base, sorted(description.arguments, key=lambda one: places.get(one.kind, 2)))
     details = description.details
     if not details:
@@ -270,7 +262,7 @@ def _form(description: CommandDescription) -> Any:
 ACTIONS = {
     one.tag: one
     for one in CATALOGUE
-    if one.command is not HealLink and not one.hazelcast_only and (one.operation is None or one.sentence)
+    if one.command is not do.HealLink and not one.hazelcast_only and (one.operation is None or one.sentence)
 }
 """The commands that a scenario has an action for, by its name. Some links are healed by the action that heals all."""
 
@@ -330,22 +322,22 @@ class ScenarioAction(CommandActions):
         """The action as it is written."""
         return self.name.replace("_", "-")
 
-    def commands(self, is_running: Callable[[str], bool]) -> Iterator[Command]:
+    def commands(self, is_running: Callable[[str], bool]) -> Iterator[do.Command]:
         """Yield the operator's commands of this action; none for `wait`, `wait-until-safe` and `load`.
 
         A restart kills the member only when `is_running` says so at the moment the command is asked for.
         """
         for label, address in (self.restart or {}).items():
             if is_running(label):
-                yield KillMember(label)
+                yield do.KillMember(label)
             if address is not None:
-                yield MoveMember(label, address)
-            yield StartMember(label)
+                yield do.MoveMember(label, address)
+            yield do.StartMember(label)
         description = ACTIONS.get(self.word)
         if description is not None:
             what: Any = getattr(self, self.name)
             if isinstance(what, LinksToHeal) and what.sources is not None:
-                description = described(HealLink)
+                description = described(do.HealLink)
             yield from map(description.make, _arguments(description, what))
 
     def text(self) -> str:
@@ -380,7 +372,7 @@ def _arguments(description: CommandDescription, what: Any) -> Iterator[dict[str,
         yield {name: value.encode() if kind == "bytes" else value for name, (kind, value) in found.items()}
 
 
-def _sentence(command: Command) -> str:
+def _sentence(command: do.Command) -> str:
     description = description_of(command)
     values, texts = description.values(command), {}
     for argument in description.arguments:

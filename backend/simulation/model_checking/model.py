@@ -7,23 +7,12 @@ from typing import Literal, NamedTuple, get_args
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.commands.commands import (
-    CallMap,
-    Command,
-    CutLink,
-    DropMessages,
-    Heal,
-    HealLink,
-    KillMember,
-    MemberOrder,
-    Partition,
-    StartMember,
-)
+from quarterdeck.backend.core.commands import commands as do
 from quarterdeck.backend.core.properties import PropertyValue
 
 KNOWN_COMMANDS = (
-    *(StartMember, KillMember, CallMap, Partition, CutLink, DropMessages, Heal, HealLink),
-    *get_args(MemberOrder),
+    *(do.StartMember, do.KillMember, do.CallMap, do.Partition, do.CutLink, do.DropMessages, do.Heal, do.HealLink),
+    *get_args(do.MemberOrder),
 )
 """What `transitions` carries out."""
 
@@ -53,13 +42,13 @@ class Model(Struct, frozen=True):
     members: tuple[str, ...]
     """The members, in the order in which they are started. They become one cluster before anything is explored."""
     bounds: Bounds = Bounds()
-    commands: tuple[Command, ...] = ()
+    commands: tuple[do.Command, ...] = ()
     later: tuple[str, ...] = ()
     """Members that run only when a command starts them."""
     properties: Mapping[str, PropertyValue] = {}
     join_lists: Mapping[str, tuple[str, ...]] = {}
     """Whom a member asks for its cluster; everybody when it is not named."""
-    before: tuple[Command, ...] = ()
+    before: tuple[do.Command, ...] = ()
     """Commands that are carried out, one after the other in a calm cluster, before anything is explored."""
     prompt: tuple[str, ...] = ("heartbeat",)
     """Kinds of messages that arrive at once or, where the link is cut, never: their order is not explored."""

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from quarterdeck.backend.core.commands import commands as do
 from quarterdeck.backend.core.commands.check import with_addresses
-from quarterdeck.backend.core.commands.commands import (
-    CallMap,
-    Command,
-    KillMember,
-    LinkCommand,
-    MemberOrder,
-    StartMember,
-)
 from quarterdeck.backend.core.events import FORM, Event, LinkChanged, ProcessKilled, Record
 from quarterdeck.backend.core.inputs import TICK, Call, Input, PeerUnreachable, Receive
 from quarterdeck.backend.core.links import LinkConditions
@@ -96,7 +89,7 @@ class Transitions:
             state = self.ask(state, place, number, operation)
         return self.calm(state, state.now_us + self.settings.call_timeout_us)
 
-    def execute(self, state: State, command: Command) -> State:
+    def execute(self, state: State, command: do.Command) -> State:
         """Return the state after a command that the model does not have. All of its own were carried out before."""
         self.sequence = (*self.sequence, command)
         self._links = self._links_after_each_command()
@@ -197,15 +190,15 @@ class Transitions:
         done = state.spent.commands
         command = self.sequence[done - 1]
         match command:
-            case StartMember(label):
+            case do.StartMember(label):
                 place = self._label_places[label]
                 return self._start(state, place) if state.members[place] == DOWN else state
-            case KillMember(label):
+            case do.KillMember(label):
                 place = self._label_places[label]
                 return self._kill(state, place) if state.members[place] != DOWN else state
-            case CallMap(label, operation):
+            case do.CallMap(label, operation):
                 return self._order(state, label, Call(self._calls(done), operation, watched=True))
-            case _ if isinstance(command, MemberOrder):
+            case _ if isinstance(command, do.MemberOrder):
                 own = {configuration.label: configuration.address for configuration in self.configurations}
                 resolved = with_addresses(command, own, self.settings.join_port_try_count)
                 return self._order(state, command.member, resolved)
@@ -215,7 +208,7 @@ class Transitions:
 
     def _calls(self, commands: int) -> int:
         """How many of the first commands are calls of clients."""
-        return sum(isinstance(one, CallMap) for one in self.sequence[:commands])
+        return sum(isinstance(one, do.CallMap) for one in self.sequence[:commands])
 
     def healed(self, state: State) -> State:
         """Return the same state with every link plain and no more commands to come."""
@@ -327,7 +320,7 @@ class Transitions:
         for command in self.sequence:
             following = LinkConditions()
             following.conditions = dict(after[-1].conditions)
-            if isinstance(command, LinkCommand):
+            if isinstance(command, do.LinkCommand):
                 following.apply(command)
             after.append(following)
         return (*after, LinkConditions())
@@ -340,7 +333,7 @@ class Transitions:
         condition: LinkChanged | None = links.of(labels[source], labels[target])
         return condition is not None and (bool(condition.blocked) or kind in condition.dropped_kinds)
 
-    def _place_of(self, command: Command) -> int:
+    def _place_of(self, command: do.Command) -> int:
         return self._label_places.get(getattr(command, "member", ""), DOWN)
 
 

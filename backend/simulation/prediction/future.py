@@ -5,23 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
 from quarterdeck.backend.core.commands.commands import Command, CommandRefused, Operate
-from quarterdeck.backend.core.events import (
-    ClaimStarted,
-    DisconnectionReported,
-    DisconnectionResolved,
-    ListInstalled,
-    MasterChanged,
-    MemberHeldBack,
-    MemberMerging,
-    MemberRemoved,
-    MergeStarted,
-    Record,
-    SuspicionCleared,
-    SuspicionRaised,
-)
 from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
 from quarterdeck.backend.core.properties import SECOND_US, Settings
 from quarterdeck.backend.picture.what_if.prediction import (
@@ -34,17 +21,17 @@ from quarterdeck.backend.simulation.virtual_time.forked_world import forked_worl
 from quarterdeck.backend.simulation.virtual_time.world import World
 
 CHANGES = (
-    ListInstalled,
-    MasterChanged,
-    SuspicionRaised,
-    SuspicionCleared,
-    MemberRemoved,
-    ClaimStarted,
-    DisconnectionReported,
-    DisconnectionResolved,
-    MemberHeldBack,
-    MergeStarted,
-    MemberMerging,
+    events.ListInstalled,
+    events.MasterChanged,
+    events.SuspicionRaised,
+    events.SuspicionCleared,
+    events.MemberRemoved,
+    events.ClaimStarted,
+    events.DisconnectionReported,
+    events.DisconnectionResolved,
+    events.MemberHeldBack,
+    events.MergeStarted,
+    events.MemberMerging,
 )
 """As long as one of these happens, a cluster has not come to rest."""
 
@@ -99,7 +86,7 @@ class _Future:
     def __init__(
         self, snapshot: ClusterSnapshot, commands: Sequence[Command], seed: int, is_wanted: Callable[[], bool]
     ) -> None:
-        self._records: list[Record] = []
+        self._records: list[events.Record] = []
         self._begin_us = self._changed_us = snapshot.at_us
         self._snapshot = snapshot
         self._is_wanted = is_wanted
@@ -127,7 +114,7 @@ class _Future:
                 yield self._prediction(settled=False)
         yield self._prediction(settled=world.now_us >= self._changed_us + rest_us)
 
-    def _take(self, record: Record) -> None:
+    def _take(self, record: events.Record) -> None:
         if isinstance(record.event, CHANGES):
             self._changed_us = record.at
             self._records.append(record)
@@ -203,13 +190,13 @@ def _untold(snapshot: ClusterSnapshot) -> Iterator[tuple[str, str]]:
         yield one.configuration.label, one.why
 
 
-def _steps(records: Sequence[Record], begin_us: int, labels: Mapping[Address, str]) -> list[PredictedStep]:
+def _steps(records: Sequence[events.Record], begin_us: int, labels: Mapping[Address, str]) -> list[PredictedStep]:
     """Return the decisive ones among `records`. Members that one removes for one cause within a second go in one step."""
     steps: list[PredictedStep] = []
     latest_by: dict[str, int] = {}
     for record in records:
         match record.event:
-            case MemberRemoved(address=address, cause=cause):
+            case events.MemberRemoved(address=address, cause=cause):
                 step = PredictedStep(
                     record.at - begin_us, record.member, "removes", (labels.get(address, address),), cause
                 )
@@ -218,10 +205,10 @@ def _steps(records: Sequence[Record], begin_us: int, labels: Mapping[Address, st
                 if place is not None and before is not None and _is_one_step(before, step):
                     steps[place] = replace(before, others=(*before.others, *step.others))
                     continue
-            case ClaimStarted(suspected=suspected):
+            case events.ClaimStarted(suspected=suspected):
                 others = tuple(labels.get(address, address) for address in suspected)
                 step = PredictedStep(record.at - begin_us, record.member, "claims", others)
-            case MergeStarted(target=target):
+            case events.MergeStarted(target=target):
                 step = PredictedStep(record.at - begin_us, record.member, "merges", (labels.get(target, target),))
             case _:
                 continue

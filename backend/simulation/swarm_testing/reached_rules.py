@@ -13,14 +13,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from quarterdeck.backend.core.events import (
-    EVENT_KINDS,
-    AddressUnusable,
-    JournalChanged,
-    OperatorAsked,
-    Record,
-    StrangerRefused,
-)
+from quarterdeck.backend.core import events
 from quarterdeck.backend.core.membership.handlers import MESSAGE_RULES, ignore
 from quarterdeck.backend.core.membership.split_brain.merge_decision import RULES as MERGE_RULES
 from quarterdeck.backend.core.membership.undertakings import Claim, Doing, Following, JoinSearch, Leading
@@ -29,10 +22,10 @@ from quarterdeck.backend.core.witnessed import events as witnessed
 DOING: dict[type[Doing], str] = {JoinSearch: "joining", Following: "following", Claim: "claiming", Leading: "leading"}
 
 ELSEWHERE = {
-    AddressUnusable,
-    StrangerRefused,
-    OperatorAsked,
-    JournalChanged,
+    events.AddressUnusable,
+    events.StrangerRefused,
+    events.OperatorAsked,
+    events.JournalChanged,
     *filter(callable, vars(witnessed).values()),
 }
 """The kinds that only live members, their processes or witnesses record."""
@@ -45,7 +38,7 @@ class ReachedRules:
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
 
-    def append(self, record: Record) -> None:
+    def append(self, record: events.Record) -> None:
         """Count the branches of the next record."""
         event = record.event
         tag, fields = _branches()[type(event)]
@@ -108,7 +101,7 @@ def _rule_name(kind: type, doing: str) -> str:
 def _branches() -> dict[type, tuple[str, tuple[tuple[str, str, frozenset[str]], ...]]]:
     """Return for each kind of event its tag, and its fields of a closed set with the values that count."""
     found: dict[type, tuple[str, tuple[tuple[str, str, frozenset[str]], ...]]] = {}
-    for tag, kind in EVENT_KINDS.items():
+    for tag, kind in events.EVENT_KINDS.items():
         hints = get_type_hints(kind)
         fields = [(field, _values(hints[field])) for field in kind.__struct_fields__]
         if tag == "merge-verdict":

@@ -14,15 +14,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.commands.commands import (
-    ChangeState,
-    Command,
-    CommandRefused,
-    Heal,
-    ResumeMember,
-    SetJoinList,
-    StartMember,
-)
+from quarterdeck.backend.core.commands import commands as do
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.invariants import Violation
@@ -223,11 +215,11 @@ class _TrialRun:
 
     def _heal_everything(self) -> None:
         world = self._driver.world
-        world.execute(Heal())
+        world.execute(do.Heal())
         world.set_latency(PLAIN_LATENCY)
         for label, node in world.nodes.items():
             if node.paused:
-                world.execute(ResumeMember(label))
+                world.execute(do.ResumeMember(label))
             node.kill_point = None
         # Two at least and enough to serve data, one of whom may hold some.
         lite, least = self._scenario.lite, max(2, self._settings.minimum_cluster_size)
@@ -235,7 +227,7 @@ class _TrialRun:
             alive = running(self._run_state.picture)
             if label not in alive and (len(alive) < least or all(one in lite for one in alive)):
                 self._added.append({"do": {"start": [label]}})
-                world.execute(StartMember(label))
+                world.execute(do.StartMember(label))
 
     def _check_data(self) -> None:
         run_state, writes = self._run_state, self._run_state.invariant_checker.writes
@@ -302,16 +294,16 @@ class _TrialRun:
         for label in run_state.picture.masters():
             belief = run_state.picture.members[label]
             if belief.cluster_state != "ACTIVE":
-                self._command(ChangeState(label, "ACTIVE"))
+                self._command(do.ChangeState(label, "ACTIVE"))
             known = {*belief.join_list, belief.address}
             if not everywhere <= known:
-                self._command(SetJoinList(label, world.labels))
+                self._command(do.SetJoinList(label, world.labels))
 
-    def _command(self, command: Command) -> None:
+    def _command(self, command: do.Command) -> None:
         """Give an order that may be refused as things stand: it is given again until it is obeyed."""
         try:
             self._driver.execute(command)
-        except CommandRefused:
+        except do.CommandRefused:
             return
 
 

@@ -14,34 +14,11 @@ from typing import Any, get_args
 
 import msgspec
 
+from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address, parse_address
+from quarterdeck.backend.core.commands import commands as do
 from quarterdeck.backend.core.commands.check import Condition, check, with_addresses
-from quarterdeck.backend.core.commands.commands import (
-    CallMap,
-    Command,
-    CommandRefused,
-    HoldMessages,
-    KillAt,
-    KillMember,
-    LinkCommand,
-    MoveMember,
-    PauseMember,
-    ReplayMessages,
-    ResumeMember,
-    SetJoinList,
-    SetProperties,
-    StartMember,
-)
 from quarterdeck.backend.core.effects import Deliveries, Effect, Incarnations, carry_out
-from quarterdeck.backend.core.events import (
-    FORM,
-    Event,
-    LinkChanged,
-    ProcessKilled,
-    ProcessPaused,
-    ProcessResumed,
-    Record,
-)
 from quarterdeck.backend.core.inputs import (
     START,
     TICK,
@@ -94,7 +71,7 @@ class World:
         zones: Mapping[str, str] | None = None,
         name: str = "dev",
         run: str | None = None,
-        on_record: Callable[[Record], None] | None = None,
+        on_record: Callable[[events.Record], None] | None = None,
         on_answer: Callable[[int, Answer], None] | None = None,
         latency: Latency = PLAIN_LATENCY,
         clocks: Mapping[str, Clock] | None = None,
@@ -173,7 +150,7 @@ class World:
 
     # What an operator does
 
-    def execute(self, command: Command) -> None:
+    def execute(self, command: do.Command) -> None:
         """Do `command` now. Raises `CommandRefused`, and then nothing was changed."""
         check(command, self.labels, self._condition_of)
         self._network.end_calm()
@@ -185,7 +162,7 @@ class World:
         Nobody tells how the calls of a process end that is killed before. Events are recorded only of the `watched`.
         Raises `CommandRefused`.
         """
-        check(CallMap(label, operation), self.labels, self._condition_of)
+        check(do.CallMap(label, operation), self.labels, self._condition_of)
         self._network.end_calm()
         return self._call(label, operation, watched=watched)
 
@@ -195,10 +172,10 @@ class World:
         self._step(label, Call(number, operation, watched))
         return number
 
-    def _kill(self, command: KillMember) -> None:
+    def _kill(self, command: do.KillMember) -> None:
         node = self.nodes[command.member]
         self._end_process(node)
-        self._record_own(ProcessKilled(node.label))
+        self._record_own(events.ProcessKilled(node.label))
         # Close what a dead process had open, as its system does; members that are still reached by that learn of it.
         for other in self.nodes.values():
             condition = self.links.of(node.label, other.label)
@@ -223,23 +200,23 @@ class World:
     def _ask_member(self, command: Any) -> None:
         addresses = {label: node.address for label, node in self.nodes.items()}
         command = with_addresses(command, addresses, self._settings.join_port_try_count)
-        if isinstance(command, SetJoinList):
+        if isinstance(command, do.SetJoinList):
             self._network.make_room(map(Address, command.addresses))
-        elif isinstance(command, SetProperties):
+        elif isinstance(command, do.SetProperties):
             self._network.stop_eliding()  # that is proven for heartbeats of one pace only
         self._step(command.member, command)
 
-    def _set_kill_point(self, command: KillAt) -> None:
+    def _set_kill_point(self, command: do.KillAt) -> None:
         self.nodes[command.member].kill_point = command
 
-    def _pause(self, command: PauseMember) -> None:
+    def _pause(self, command: do.PauseMember) -> None:
         self.nodes[command.member].set_paused(True)
-        self._record_own(ProcessPaused(command.member))
+        self._record_own(events.ProcessPaused(command.member))
 
-    def _start(self, command: StartMember) -> None:
+    def _start(self, command: do.StartMember) -> None:
         node = self.nodes[command.member]
         if self._network.nodes[node.address] is not node:
-            raise CommandRefused(f"{node.address} is that of {self._network.nodes[node.address].label} by now")
+            raise do.CommandRefused(f"{node.address} is that of {self._network.nodes[node.address].label} by now")
         node.lives += 1
         self._network.running += 1
         node.machine = MemberMachine(
@@ -247,15 +224,15 @@ class World:
         )
         self._carry_out(node, node.machine.step(node.local_us(self.now_us), START))
 
-    def _resume(self, command: ResumeMember) -> None:
+    def _resume(self, command: do.ResumeMember) -> None:
         label = command.member
         if self.nodes[label].silent:
-            raise CommandRefused(
+            raise do.CommandRefused(
                 f"what {label} knew was not told, so it stays silent in this copy; kill it and start it anew"
             )
         node, machine = self._running(label)
         node.set_paused(False)
-        self._record_own(ProcessResumed(label))
+        self._record_own(events.ProcessResumed(label))
         # An event loop that wakes from a freeze may run its timers before it reads its sockets: the harsher order.
         now_us = node.local_us(self.now_us)
         if machine.timers.earliest <= now_us:
@@ -366,16 +343,18 @@ class World:
         else:
             self._network.end_calm()
 
-    def _record_links(self, changes: Iterable[LinkChanged]) -> None:
+    def _record_links(self, changes: Iterable[events.LinkChanged]) -> None:
         for change in changes:
             self._record_own(change)
 
-    def _record_own(self, event: Event) -> None:
+    def _record_own(self, event: events.Event) -> None:
         self._own_records += 1
         now_us, utc_us = self.now_us, self.utc_origin_us + self.now_us
-        self._record(Record(self.run, self.name, self.run, self._own_records, now_us, utc_us, event, form=FORM))
+        self._record(
+            events.Record(self.run, self.name, self.run, self._own_records, now_us, utc_us, event, form=events.FORM)
+        )
 
-    def _record(self, record: Record) -> None:
+    def _record(self, record: events.Record) -> None:
         self._network.end_calm()
         self._fingerprint.add_record(record)
         if self._on_record is not None:
@@ -396,10 +375,10 @@ class _Process:
         self.transmit = partial(world._network.transmit, node)
 
     @property
-    def kill_point(self) -> KillAt | None:
+    def kill_point(self) -> do.KillAt | None:
         return self._node.kill_point
 
-    def record(self, record: Record) -> None:
+    def record(self, record: events.Record) -> None:
         """At the run's time instead of the member's own."""
         if self._node.clock is not None:
             now_us = self._world.now_us
@@ -417,19 +396,21 @@ class _Process:
         self._world._end_process(self._node)
 
     def reach_kill_point(self) -> None:
-        self._world._kill(KillMember(self._node.label))
+        self._world._kill(do.KillMember(self._node.label))
 
 
-HANDLERS: dict[type[Command], Callable[[World, Any], object]] = {
-    StartMember: World._start,
-    KillMember: World._kill,
-    KillAt: World._set_kill_point,
-    PauseMember: World._pause,
-    ResumeMember: World._resume,
-    CallMap: lambda world, command: world._call(command.member, command.operation, watched=True),
-    MoveMember: lambda world, command: world._network.move(world.nodes[command.member], parse_address(command.address)),
-    HoldMessages: lambda world, command: world._record_links(world._network.hold(command)),
-    ReplayMessages: lambda world, command: world._record_links(world._network.replay(command)),
-    **dict.fromkeys(get_args(LinkCommand), lambda world, command: world._record_links(world.links.apply(command))),
+HANDLERS: dict[type[do.Command], Callable[[World, Any], object]] = {
+    do.StartMember: World._start,
+    do.KillMember: World._kill,
+    do.KillAt: World._set_kill_point,
+    do.PauseMember: World._pause,
+    do.ResumeMember: World._resume,
+    do.CallMap: lambda world, command: world._call(command.member, command.operation, watched=True),
+    do.MoveMember: lambda world, command: world._network.move(
+        world.nodes[command.member], parse_address(command.address)
+    ),
+    do.HoldMessages: lambda world, command: world._record_links(world._network.hold(command)),
+    do.ReplayMessages: lambda world, command: world._record_links(world._network.replay(command)),
+    **dict.fromkeys(get_args(do.LinkCommand), lambda world, command: world._record_links(world.links.apply(command))),
 }
 """Who carries out each command. The others are for members themselves."""

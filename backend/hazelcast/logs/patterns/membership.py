@@ -94,95 +94,39 @@ PATTERNS: list[LogPattern] = [
     known(
         "life",
         """
-        Backpressure is
-        Cluster name:
-        Copyright (c)
-        Destroying node
-        Diagnostics disabled
-        Enable DEBUG/FINE log level
-        Hazelcast is starting in a Java modular environment
-        --add-modules
-        Hazelcast Shutdown is completed
-        Interfaces is
-        Loading configuration
-        Using configuration
-        Node is already shutting down
-        Picked
-        Prefer IPv4 stack is
-        Shutting down
-        TPC:
-        The Jet engine is
-        Using
-        Waiting for partition replica
+        Backpressure is | Cluster name: | Copyright (c) | Destroying node | Diagnostics disabled |
+        Enable DEBUG/FINE log level | Hazelcast is starting in a Java modular environment | --add-modules |
+        Hazelcast Shutdown is completed | Interfaces is | Loading configuration | Using configuration |
+        Node is already shutting down | Picked | Prefer IPv4 stack is | Shutting down | TPC: | The Jet engine is |
+        Using | Waiting for partition replica
         """,
     ),
     known(
         "joining",
         """
-        * is added to the blacklist
-        * is permanently added to the blacklist
-        * is removed from the blacklist
-        Ambiguous master response
-        Cannot allow join request from
-        Cannot claim myself as master
-        Cannot set as master
-        Claiming myself as master
-        Cluster state either is locked
-        Cluster state is in transition
-        Connecting to possible member
-        Could not create connection to possible master
-        Handling join from
-        Handling master response
-        Ignoring join request
-        Ignoring master response
-        Join try count exceed
-        Joining over target
-        Joining to master
-        My claim to be master
-        New join request has been received
-        No join method is enabled
-        Not-connected to
-        PostJoin master
-        Received a new join request from
-        Received my identity as master identity
-        Sending master answer
-        Sending master question
-        NOT sending master question
-        Setting master address to
-        Setting master to
-        Setting myself as master
-        The address (
-        This node is being set as the master
-        This node will assume master role
-        Waiting for all connections
-        cannot join
+        * is added to the blacklist | * is permanently added to the blacklist | * is removed from the blacklist |
+        Ambiguous master response | Cannot allow join request from | Cannot claim myself as master |
+        Cannot set as master | Claiming myself as master | Cluster state either is locked |
+        Cluster state is in transition | Connecting to possible member |
+        Could not create connection to possible master | Handling join from | Handling master response |
+        Ignoring join request | Ignoring master response | Join try count exceed | Joining over target |
+        Joining to master | My claim to be master | New join request has been received | No join method is enabled |
+        Not-connected to | PostJoin master | Received a new join request from |
+        Received my identity as master identity | Sending master answer | Sending master question |
+        NOT sending master question | Setting master address to | Setting master to | Setting myself as master |
+        The address ( | This node is being set as the master | This node will assume master role |
+        Waiting for all connections | cannot join
         """,
     ),
     known(
         "membership",
         """
-        * is promoted to normal member
-        * is removed. Publishing
-        * is returning with a new identity
-        Cannot publish member list
-        Cluster version set to
-        Committing/rolling-back
-        Following unknown addresses are found
-        Local member list join version
-        Member list join version of
-        No member list join version
-        Master *
-        No need to remove
-        Node is already joined
-        Not applying member update
-        Not finalizing join
-        Not removing
-        Old master
-        Promoting
-        Received a periodic member update
-        Received an older member update
-        Sending member list
-        Setting members
+        * is promoted to normal member | * is removed. Publishing | * is returning with a new identity |
+        Cannot publish member list | Cluster version set to | Committing/rolling-back |
+        Following unknown addresses are found | Local member list join version | Member list join version of |
+        No member list join version | Master * | No need to remove | Node is already joined |
+        Not applying member update | Not finalizing join | Not removing | Old master | Promoting |
+        Received a periodic member update | Received an older member update | Sending member list | Setting members |
         Updating local member list version
         """,
     ),

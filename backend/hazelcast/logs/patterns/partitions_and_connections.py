@@ -41,63 +41,34 @@ PATTERNS: list[LogPattern] = [
     known(
         "clock",
         """
-        Resetting heartbeat timestamps
-        Resetting master confirmation timestamps
-        System clock apparently jumped
+        Resetting heartbeat timestamps | Resetting master confirmation timestamps | System clock apparently jumped
         """,
     ),
     known(
         "partitions",
         """
-        * requested to shutdown
-        All migration tasks have been
-        Applying the most recent
-        Assigning new owners for
-        Cannot assign owners
-        Failure while executing Migration
-        Fetching partition tables
-        Finishing migration
-        Ignoring received partition
-        Initializing cluster partition table
-        Migration failed
-        Migration is not allowed
-        Most recent partition table
-        No need to repartition
-        Partition balance is ok
-        Remaining migration tasks
-        Repartitioning cluster data
-        Restoring partition assignments
-        Rolling-back migration
-        Storing snapshot of partition
-        partitionId=
+        * requested to shutdown | All migration tasks have been | Applying the most recent |
+        Assigning new owners for | Cannot assign owners | Failure while executing Migration |
+        Fetching partition tables | Finishing migration | Ignoring received partition |
+        Initializing cluster partition table | Migration failed | Migration is not allowed |
+        Most recent partition table | No need to repartition | Partition balance is ok | Remaining migration tasks |
+        Repartitioning cluster data | Restoring partition assignments | Rolling-back migration |
+        Storing snapshot of partition | partitionId=
         """,
     ),
     known(
         "connections",
         """
-        Accepting socket connection
-        Connecting to
-        Connection
-        Connection[
-        Could not connect to
-        Destroying ClientEndpoint
-        Established socket connection
-        Initialized new cluster connection
-        Received auth from
-        Removed connection
-        Removing connection to endpoint
-        Wrong bind request
+        Accepting socket connection | Connecting to | Connection | Connection[ | Could not connect to |
+        Destroying ClientEndpoint | Established socket connection | Initialized new cluster connection |
+        Received auth from | Removed connection | Removing connection to endpoint | Wrong bind request
         """,
     ),
     known(
         "other",
         """
-        CP Group Members
-        CP Subsystem
-        Collecting debug metrics
-        Jet started scanning
-        Overridden metrics configuration
-        processors=
+        CP Group Members | CP Subsystem | Collecting debug metrics | Jet started scanning |
+        Overridden metrics configuration | processors=
         """,
     ),
 ]  # fmt: skip

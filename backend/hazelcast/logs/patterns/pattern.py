@@ -53,9 +53,8 @@ def log_pattern(
 
 
 def known(subject: Subject, beginnings: str) -> LogPattern:
-    """Make a pattern of messages that begin like one of these lines and make no event. ``*`` is a member or an address."""
-    lines = [line.strip() for line in beginnings.strip().splitlines()]
-    pattern = "|".join(re.escape(line).replace(r"\*", MEMBER) for line in lines)
+    """Make a pattern of messages that make no event, by their beginnings with ``|`` between; ``*`` is a member or an address."""
+    pattern = "|".join(re.escape(known.strip()).replace(r"\*", MEMBER) for known in beginnings.split("|"))
     return LogPattern(subject, "", re.compile(rf"(?:{pattern})"), lambda _: NoEvent())
 
 

@@ -107,34 +107,18 @@ PATTERNS: list[LogPattern] = [
     known(
         "merge",
         """
-        * is merging
-        Cannot process split brain
-        Cannot verify member list version
-        Disposing
-        Error during join check
-        Ignoring join check from
-        Ignoring merge
-        Interrupted while preparing cluster for merge
-        Preparing to merge
-        Problem while waiting for merge
-        Received SplitBrain
-        Sending SplitBrain
-        SplitBrainJoinMessage
-        Timeout during join check
-        Waiting for merge instruction
-        While changing cluster state to
-        While reverting cluster state
+        * is merging | Cannot process split brain | Cannot verify member list version | Disposing |
+        Error during join check | Ignoring join check from | Ignoring merge |
+        Interrupted while preparing cluster for merge | Preparing to merge | Problem while waiting for merge |
+        Received SplitBrain | Sending SplitBrain | SplitBrainJoinMessage | Timeout during join check |
+        Waiting for merge instruction | While changing cluster state to | While reverting cluster state
         """,
     ),
     known(
         "state",
         """
-        Changing cluster state
-        Cluster state is
-        Extending cluster state lock
-        Locking cluster state
-        Rolling back cluster state
-        Split brain protection
+        Changing cluster state | Cluster state is | Extending cluster state lock | Locking cluster state |
+        Rolling back cluster state | Split brain protection
         """,
     ),
 ]  # fmt: skip

@@ -87,59 +87,30 @@ PATTERNS: list[LogPattern] = [
     known(
         "suspicion",
         """
-        * has sent MasterConfirmation
-        * pinged
-        * will ping
-        Both complainer
-        Cannot handle heartbeat from
-        Cannot handle suspect of
-        Cannot send heartbeat complaint
-        Cannot suspect
-        Complainee
-        Complainer
-        Could not send MasterConfirmation
-        Error while sending heartbeat
-        Ignoring explicit suspicion
-        Ignoring heartbeat
-        Local UUID mismatch on received heartbeat
-        No need for explicit suspicion
-        Not receiving any heartbeats from
-        Not removing suspicion
-        Not sending MasterConfirmation
-        Not sending heartbeat complaint
-        Received heartbeat from
-        Removing suspected address
-        Sending MasterConfirmation
-        Sending explicit suspicion
-        Sending heartbeat complaint
-        Sending latest member list
-        This node does not have a connection to
+        * has sent MasterConfirmation | * pinged | * will ping | Both complainer | Cannot handle heartbeat from |
+        Cannot handle suspect of | Cannot send heartbeat complaint | Cannot suspect | Complainee | Complainer |
+        Could not send MasterConfirmation | Error while sending heartbeat | Ignoring explicit suspicion |
+        Ignoring heartbeat | Local UUID mismatch on received heartbeat | No need for explicit suspicion |
+        Not receiving any heartbeats from | Not removing suspicion | Not sending MasterConfirmation |
+        Not sending heartbeat complaint | Received heartbeat from | Removing suspected address |
+        Sending MasterConfirmation | Sending explicit suspicion | Sending heartbeat complaint |
+        Sending latest member list | This node does not have a connection to
         """,
     ),
     known(
         "claim",
         """
-        A more recent MembersView
-        Asking MembersView
-        Cannot accept mastership claim
-        Claiming mastership
-        Exception thrown while running DecideNewMembersViewTask
-        Ignoring decided members view
-        Ignoring mastership claim
-        Latest MembersView
-        Should not accept mastership claim
+        A more recent MembersView | Asking MembersView | Cannot accept mastership claim | Claiming mastership |
+        Exception thrown while running DecideNewMembersViewTask | Ignoring decided members view |
+        Ignoring mastership claim | Latest MembersView | Should not accept mastership claim
         """,
     ),
     known(
         "disconnection",
         """
-        * is disconnected to
-        Cannot check disconnected members
-        Ignoring received suspected members
-        Partial disconnection resolution algorithm
-        Received suspected members:
-        This not is not master but received suspected members
-        Won't remove partially disconnected
+        * is disconnected to | Cannot check disconnected members | Ignoring received suspected members |
+        Partial disconnection resolution algorithm | Received suspected members: |
+        This not is not master but received suspected members | Won't remove partially disconnected
         """,
     ),
 ]  # fmt: skip
