@@ -6,6 +6,7 @@ Repaints only lines that changed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -72,7 +73,8 @@ class FactSheet(ScrollView, ComponentStyles, can_focus=True, inherit_bindings=Fa
         self.call_after_refresh(self._lay_out)
 
     def _lay_out(self) -> None:
-        before, self._lines = self._lines, tuple(line for fact in self._facts for line in self._wrapped(fact))
+        room = max(LEAST_PARAGRAPH, self.scrollable_content_region.width - MARGIN - HEADING_WIDTH)
+        before, self._lines = self._lines, tuple(line for fact in self._facts for line in _wrapped(fact, room))
         if len(before) != len(self._lines):
             # Where the height is given, lines that fit into it come and go without the whole screen being laid out anew.
             least = 0 if self.styles.auto_dimensions else self.scrollable_content_region.height
@@ -94,16 +96,18 @@ class FactSheet(ScrollView, ComponentStyles, can_focus=True, inherit_bindings=Fa
         if changed:
             self.refresh(*changed)
 
-    def _wrapped(self, fact: Fact) -> list[SheetLine]:
-        if fact.verbatim:
-            return [(TableCell(fact.text, fact.tone),)]
-        room = max(LEAST_PARAGRAPH, self.scrollable_content_region.width - MARGIN - HEADING_WIDTH)
-        headings = [fact.heading]
-        lines: list[SheetLine] = []
-        if cell_len(fact.heading) >= HEADING_WIDTH:  # it would touch its paragraph or be cut, so it stands above it
-            lines.append((TableCell(fact.heading, "heading"),))
-            headings = []
-        for part in Content(fact.text).wrap(room):
-            heading = headings.pop() if headings else ""
-            lines.append((TableCell(fit(heading, HEADING_WIDTH), "heading"), TableCell(part.plain, fact.tone)))
-        return lines
+
+@lru_cache(maxsize=512)
+def _wrapped(fact: Fact, room: int) -> tuple[SheetLine, ...]:
+    """Return the lines of `fact`, its paragraph in so many cells. Most facts of a sheet that is shown again are as before."""
+    if fact.verbatim:
+        return ((TableCell(fact.text, fact.tone),),)
+    headings = [fact.heading]
+    lines: list[SheetLine] = []
+    if cell_len(fact.heading) >= HEADING_WIDTH:  # it would touch its paragraph or be cut, so it stands above it
+        lines.append((TableCell(fact.heading, "heading"),))
+        headings = []
+    for part in Content(fact.text).wrap(room):
+        heading = headings.pop() if headings else ""
+        lines.append((TableCell(fit(heading, HEADING_WIDTH), "heading"), TableCell(part.plain, fact.tone)))
+    return tuple(lines)

@@ -81,6 +81,9 @@ BAR = tuple(
     if view.short and (action := view.opening) is not None
 )
 
+REST_SECONDS = 0.3
+"""How long the cursor rests before the detail follows it: the keys of one who passes by are answered first."""
+
 MESSAGE_SECONDS = 60.0
 """How long a message stays."""
 ROOMY_ROWS = 20
@@ -148,6 +151,7 @@ class ViewScreen(Screen[None]):
         self.handlers: dict[str, Handler] = {}
         self._painted_second = -1
         self._message_since = 0.0
+        self._moved_at = 0.0
         self._hints: tuple[tuple[str, Hint], ...] = ()
         """What may be hinted at, by the id of the action: all keys that are bound."""
 
@@ -190,6 +194,11 @@ class ViewScreen(Screen[None]):
     def targets(self) -> tuple[str, ...]:
         """Return the labels of the members that an action is for; empty where the view does not show members."""
         return ()
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether the cursor has not moved for a while."""
+        return monotonic() - self._moved_at >= REST_SECONDS
 
     @property
     def member_under_cursor(self) -> str:
@@ -312,6 +321,8 @@ class ViewScreen(Screen[None]):
                 self.sort_filter.renew()
             self._painted_second = second
             self.repaint()
+        else:
+            self._say_detail()
 
     def repaint(self) -> None:
         """Show everything as it is now; what has not changed is not painted again."""
@@ -348,6 +359,7 @@ class ViewScreen(Screen[None]):
             self.repaint()
 
     def on_line_table_moved(self, event: LineTable.Moved) -> None:
+        self._moved_at = monotonic()
         self._say_below()
 
     def on_prompt_changed(self, message: Prompt.Changed) -> None:
@@ -375,11 +387,14 @@ class ViewScreen(Screen[None]):
 
     def _say_below(self) -> None:
         self._show_hints()
-        if self.detailed:
-            self.row_detail.tell(self.row_pointed(), self.row_facts)
+        self._say_detail()
         parts = self.sentence() or self._quiet_line()
         self.below.show(parts)
         show_if(self.below, bool(parts))
+
+    def _say_detail(self) -> None:
+        if self.detailed and self.at_rest:
+            self.row_detail.tell(self.row_pointed(), self.row_facts)
 
     def _find_hints(self) -> None:
         """Find each action that is bound here, with its keys."""

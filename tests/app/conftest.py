@@ -15,6 +15,8 @@ from textual.css.stylesheet import Stylesheet
 from textual.pilot import Pilot
 from textual.screen import Screen
 
+from quarterdeck.app.screen import view_screen
+
 
 @pytest.fixture(scope="session", autouse=True)
 def style_sheets_parsed_once() -> Iterator[None]:
@@ -67,6 +69,12 @@ def screens_drawn_when_a_pilot_pauses() -> Iterator[None]:
         patch.setattr(Pilot, "pause", pause_and_draw)
         patch.setattr(strip, "FIFOCache", lambda _: FORGETFUL)
         yield
+
+
+@pytest.fixture(autouse=True)
+def details_follow_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no test wait for the cursor to rest; but for the one that is about that."""
+    monkeypatch.setattr(view_screen, "REST_SECONDS", 0.0)
 
 
 class ForgetfulCache:

@@ -43,7 +43,7 @@ COLUMNS_FOR_ACTIVITY = 130
 HALVES = ("upper", "lower")
 """What happened and the detail, which stand below, are painted in other ticks than the rest.
 
-A frame costs as much as the smallest rectangle around all changes. So each half is painted at most five times a second.
+So each half is painted at most five times a second, and a key never waits for both.
 """
 
 MANY_MEMBERS = 50
@@ -74,6 +74,8 @@ class OverviewScreen(ViewScreen):
         """The halves that are to be painted in the next ticks."""
         self._next_halves = deque(HALVES)
         """The one that was painted last comes last."""
+        self._detail_waits = False
+        """Whether the detail is still to follow the cursor."""
         self._activity = Activity()
         self._pointed: PaneName = "lists"
         """The pane that has the focus, or had it last, of those whose rows have a detail."""
@@ -156,6 +158,8 @@ class OverviewScreen(ViewScreen):
         moved = self.happened.stale or self.session.labels != self._labels or self.connections.marks() != self._marks
         if news or moved:
             self._waiting = set(HALVES)
+        elif self._detail_waits and self.at_rest:
+            self._waiting.add("lower")
         self._half = next((half for half in self._next_halves if half in self._waiting), None)
         if self._half == self._next_halves[0]:
             self._next_halves.rotate()
@@ -175,7 +179,8 @@ class OverviewScreen(ViewScreen):
         if self._half != "upper":
             self._waiting.discard("lower")
             self.happened.paint(self._labels, self._marks)
-            if self.detail.display:
+            self._detail_waits = self.detail.display and not self.at_rest
+            if self.detail.display and self.at_rest:
                 self.detail.say(self.member_under_cursor, tuple(self.connections.facts(self.member_under_cursor)))
         if self._half == "lower":
             return
@@ -202,9 +207,9 @@ class OverviewScreen(ViewScreen):
             self._say_below()
 
     def on_line_table_moved(self, event: LineTable.Moved) -> None:
-        """Let the detail follow in one of the next ticks: a key is answered at once, by the few rows that it changes."""
+        """Let the detail follow once the cursor rests: a key is answered at once, by the few rows that it changes."""
         super().on_line_table_moved(event)
-        self._waiting.add("lower")
+        self._detail_waits = True
 
     def on_pane_chosen(self, message: Pane.Chosen) -> None:
         if isinstance(message.pane, OverviewPane):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from quarterdeck.app.actions.action import ViewName
+from quarterdeck.app.screen import view_screen
+from quarterdeck.widgets.fact_sheet import FactSheet
 from tests.app.fakes.console_driver import ConsoleDriver, run
 from tests.app.fakes.screen_text import screen_text, until_shown
 from tests.thoroughness import long_after
@@ -46,6 +48,31 @@ def test_the_detail_follows_the_cursor() -> None:
             await shown(driver, f"│ member       {member}")
 
     run(talk, size=(160, 40))
+
+
+@pytest.mark.parametrize("view", ["overview", "join-lists"])
+def test_the_detail_waits_for_the_cursor_to_rest(view: ViewName, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It costs more than all else that a key changes: one who passes by rows is not kept waiting by it."""
+    now = [1_000.0]
+    monkeypatch.setattr(view_screen, "REST_SECONDS", 0.3)
+    monkeypatch.setattr(view_screen, "monotonic", lambda: now[0])
+
+    async def talk(driver: ConsoleDriver) -> None:
+        await driver.open(view)
+        now[0] += 0.5
+        sheet = driver.app.top.query_one("#overview-detail" if view == "overview" else "#row-detail", FactSheet)
+        await until_shown(driver.pilot, lambda _: bool(sheet._facts))
+        laid_out: list[object] = []
+        monkeypatch.setattr(sheet, "show", laid_out.append)
+        for _ in range(3):
+            await driver.press("j")
+            driver.app._tick()
+        assert not laid_out
+        now[0] += 0.5
+        await until_shown(driver.pilot, lambda _: bool(laid_out))
+        assert len(laid_out) == 1
+
+    run(talk, size=(200, 50))
 
 
 @pytest.mark.parametrize("size", long_after(1, [(149, 37), (80, 24)]), ids=["149x37", "80x24"])
