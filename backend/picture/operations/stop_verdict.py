@@ -16,6 +16,7 @@ from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.health.cluster_health import ClusterHealth
 from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, one_line
+from quarterdeck.backend.picture.what_if.loss import loss_of
 
 QUIET_US = 30 * SECOND_US
 """Members of Hazelcast compare their backups so often: for so long owners must not have changed, and no backup be missing."""
@@ -79,7 +80,7 @@ def may_stop(picture: Picture, health: ClusterHealth, label: str, now_us: int, m
     reasons = (
         *_whole(health),
         *_size(belief, minimum),
-        *_state(belief),
+        *_state(picture, belief),
         *_migrations(picture, belief, now_us),
         *_tables(picture, belief, now_us),
         *_backups(picture, belief, health, now_us),
@@ -117,13 +118,17 @@ def _size(belief: MemberBelief, minimum: int) -> Iterator[StopReason]:
         yield StopReason("size", f"{counted(left, 'member')} would be left; {wanted} are wanted at least", "no")
 
 
-def _state(belief: MemberBelief) -> Iterator[StopReason]:
+def _state(picture: Picture, belief: MemberBelief) -> Iterator[StopReason]:
     if not belief.tells("cluster-state"):
         yield StopReason(
             "state", "the state of the cluster is not told; nothing migrates unless it is ACTIVE", "unknown"
         )
     elif belief.cluster_state != "ACTIVE":
-        yield StopReason("state", f"the cluster is {belief.cluster_state}: its data would not migrate to others", "no")
+        master = picture.master_of(belief.label)
+        table = master.table if master is not None and master.table is not None else belief.table
+        lost = loss_of(picture, table, [belief.label]).lost if table is not None and belief.tells("backups") else ()
+        text = f"the cluster is {belief.cluster_state}: its data would not migrate to others"
+        yield StopReason("state", f"{text}; {counted(len(lost), 'partition')} would be lost" if lost else text, "no")
 
 
 def _migrations(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[StopReason]:

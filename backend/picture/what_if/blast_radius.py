@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
-from quarterdeck.backend.core.cluster_profile import ClusterState, allows_joins
+from quarterdeck.backend.core.cluster_profile import ClusterState, allows_joins, allows_migrations, allows_promotions
 from quarterdeck.backend.core.commands.catalogue import members_ended
 from quarterdeck.backend.core.commands.commands import ChangeState, Command, SearchClusters, SetJoinList
 from quarterdeck.backend.picture.events.split_brain import VERDICTS
@@ -51,6 +51,8 @@ def _of_data(picture: Picture, killed: Collection[str], stopped: Collection[str]
     """Return what becomes of the data, by the tables of the masters that the members follow; nothing where there is none."""
     sentences: list[str] = []
     living = incarnations_left(picture)
+    staying = [label for label in stopped if _is_held(picture, label, allows_migrations)]
+    killed = [*killed, *(label for label in staying if label not in killed)]
     unknown = who_does_not_tell(picture, {*killed, *stopped})
     if unknown is not None:
         return [f"What would be lost is {not_told('backups', unknown.witnessed_by)}."]
@@ -59,15 +61,26 @@ def _of_data(picture: Picture, killed: Collection[str], stopped: Collection[str]
         if loss.lost:
             sentences.append(f"✕ {counted(len(loss.lost), 'partition')} would be lost: nobody else holds a replica.")
         else:
-            sentences.append(f"No partition would be lost; {sum(loss.heirs.values())} would go to their first backups.")
+            heirs = sum(loss.heirs.values())
+            waits = any(_is_held(picture, label, allows_promotions) for label in killed)
+            then = "served by none before the cluster is ACTIVE again" if waits else "go to their first backups"
+            sentences.append(f"No partition would be lost; {heirs} would {'be ' * waits}{then}.")
         if loss.bared:
             sentences.append(f"! {counted(len(loss.bared), 'partition')} would fall to a single copy.")
     stays = any(belief.running for label, belief in picture.members.items() if label not in (*killed, *stopped))
-    if stays and incarnations_by_table(picture, stopped):
-        sentences.append(
-            "Their data moves to the others before they leave, unless the state of the cluster forbids it."
-        )
+    moving = [label for label in stopped if label not in staying]
+    if staying and incarnations_by_table(picture, staying):
+        state = picture.members[staying[0]].cluster_state
+        sentences.append(f"The cluster is {state}: data does not move to others before a member leaves.")
+    if stays and incarnations_by_table(picture, moving):
+        sentences.append("Their data moves to the others before they leave.")
     return sentences
+
+
+def _is_held(picture: Picture, label: str, allows: Callable[[ClusterState], bool]) -> bool:
+    """Return whether the state that a member knows its cluster to be in forbids something."""
+    belief = picture.members.get(label)
+    return belief is not None and not allows(belief.cluster_state)
 
 
 def _of_state(picture: Picture, member: str, state: ClusterState) -> list[str]:

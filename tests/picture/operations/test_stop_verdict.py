@@ -70,6 +70,16 @@ def test_what_speaks_against_it(event: object, kind: str) -> None:
     assert kind in kinds(verdict)
 
 
+def test_what_a_frozen_cluster_would_lose_is_said() -> None:
+    """When its members are restarted in turn, the last holder of a partition is as good as killed."""
+    cluster = formed()
+    for label in cluster.labels:
+        cluster.happen(label, ClusterStateChanged("FROZEN", "to be restarted", "decided"))
+    cluster.happen(cluster.labels[0], ProcessKilled(cluster.labels[0]))
+    (reason,) = (one for one in judged(cluster, cluster.labels[1]).reasons if one.kind == "state")
+    assert reason.text.endswith("its data would not migrate to others; 55 partitions would be lost")
+
+
 def test_a_member_that_is_missing() -> None:
     cluster = formed()
     cluster.happen("cyrene", ProcessKilled("cyrene"))

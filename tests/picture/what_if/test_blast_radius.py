@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from quarterdeck.backend.core.commands.commands import ChangeState, Heal, KillAt, KillMember, SearchClusters, StopMember
-from quarterdeck.backend.core.events import MergeVerdict, ProcessKilled, ProcessPaused
+from quarterdeck.backend.core.events import (
+    ClusterStateChanged,
+    MemberStopped,
+    MergeVerdict,
+    ProcessKilled,
+    ProcessPaused,
+)
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.what_if.blast_radius import blast_radius
 from tests.app.fakes.fake_cluster import FakeCluster
@@ -78,6 +84,22 @@ def test_stopping_loses_nothing_while_somebody_stays() -> None:
     assert "Their data moves to the others before they leave" in blast_radius(picture, [StopMember("n2")])
     assert "data" not in blast_radius(picture, [StopMember(label) for label in FIVE])
     assert "data" not in blast_radius(formed(), [StopMember("n2")])
+
+
+def test_where_nothing_migrates_a_stop_loses_what_a_crash_loses() -> None:
+    """So it is said before, when the members of a frozen cluster are restarted in turn."""
+    cluster = holding(backups=True)
+    for label in FIVE:
+        cluster.happen(label, ClusterStateChanged("FROZEN", "to be restarted", "decided"))
+    picture = picture_of(cluster)
+    told = blast_radius(picture, [StopMember("n2")])
+    assert "No partition would be lost; 2 would be served by none before the cluster is ACTIVE again." in told
+    assert told.endswith("The cluster is FROZEN: data does not move to others before a member leaves.")
+    cluster.happen("n2", MemberStopped("asked to stop", "asked"))
+    for record in cluster.drain():
+        picture.apply(record)
+    told = blast_radius(picture, [StopMember("n1")])
+    assert "✕ 2 partitions would be lost: nobody else holds a replica." in told
 
 
 def test_a_change_of_state_reaches_one_cluster() -> None:
