@@ -35,7 +35,6 @@ from quarterdeck.backend.core.inputs import (
     Start,
     Tick,
 )
-from quarterdeck.backend.core.inspection import Inspection
 from quarterdeck.backend.core.membership import cluster_state, mastership_claim
 from quarterdeck.backend.core.membership.events import MemberStarted, MemberStopped
 from quarterdeck.backend.core.membership.facts import EvidenceFound
@@ -85,7 +84,7 @@ TIMER_HANDLERS: dict[str, tuple[Callable[[MemberState, int], None], ...]] = {
 class MemberMachine:
     """One member, through all its incarnations: a merge begins another one, with another uuid."""
 
-    __slots__ = ("_context", "_inspection", "_state", "timers")
+    __slots__ = ("_context", "_state", "timers")
 
     def __init__(
         self, member_configuration: MemberConfiguration, randomness: Randomness, stopwatch: Stopwatch | None = None
@@ -97,7 +96,6 @@ class MemberMachine:
         self._state = state
         self._context = state.context
         self._context.services = (MapService(state),)
-        self._inspection = Inspection(state)
         self.timers = state.timers
         """Read by drivers on their hot path; `timers.earliest` is `next_deadline`."""
 
@@ -119,9 +117,9 @@ class MemberMachine:
         """When the member wants its next tick, in microseconds; `timers.NEVER` when it wants none."""
         return self.timers.earliest
 
-    def inspect(self) -> Inspection:
-        """Return what this member knows and believes, to be read only; it always shows the present state."""
-        return self._inspection
+    def inspect(self) -> MemberState:
+        """Return what this member knows and believes: only `step` changes it. Whoever keeps a part of it keeps a copy."""
+        return self._state
 
     def snapshot(self) -> bytes:
         """Return everything that this member has between two steps (chapter `snapshots`)."""

@@ -11,10 +11,10 @@ from quarterdeck.backend.core.address import Address, make_address
 from quarterdeck.backend.core.causes import Evidence
 from quarterdeck.backend.core.cluster_profile import ClusterState
 from quarterdeck.backend.core.commands.commands import ChangeState, SearchClusters, SetJoinList
+from quarterdeck.backend.core.data.state import MemberState
 from quarterdeck.backend.core.effects import Disconnect, Effect, Halt, Happened, Transmit
 from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.core.inputs import START, TICK, Input, PeerUnreachable, Receive
-from quarterdeck.backend.core.inspection import Inspection
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.membership.facts import EvidenceFound
 from quarterdeck.backend.core.membership.failure_detection import heartbeats, master_confirmation
@@ -99,7 +99,7 @@ class SteppedCluster:
             state.master = address_of(known[0])
             state.doing = Leading() if state.master == state.address else Following()
             members = tuple(
-                Member(address_of(one), self.machines[one].uuid, place, self.inspect(one).lite)
+                Member(address_of(one), self.machines[one].uuid, place, self.inspect(one).member_configuration.lite)
                 for place, one in enumerate(known, start=1)
             )
             publishing.install(
@@ -127,7 +127,7 @@ class SteppedCluster:
             timers.set(master_confirmation.CONFIRMATION, self.now + self.settings.master_confirmation_interval_us)
             timers.set(cluster_search.SEARCH, self.now + self.settings.merge_first_run_delay_us)
 
-    def inspect(self, name: str) -> Inspection:
+    def inspect(self, name: str) -> MemberState:
         """What a member knows and believes."""
         return self.machines[name].inspect()
 
@@ -246,7 +246,7 @@ class SteppedCluster:
         return name_of(master) if master else None
 
     def suspects_of(self, name: str) -> str:
-        return "".join(sorted(map(name_of, self.inspect(name).suspicions)))
+        return "".join(sorted(map(name_of, self.inspect(name).suspected_addresses)))
 
     def take(self, name: str, effects: Sequence[Effect]) -> None:
         for effect in effects:

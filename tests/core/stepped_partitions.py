@@ -247,7 +247,7 @@ class SteppedPartitions(SteppedCluster):
         return master_role
 
     def table(self, name: str) -> PartitionTable:
-        table = self.inspect(name).table
+        table = self.inspect(name).partitions.table
         assert table is not None
         return table
 
@@ -270,11 +270,11 @@ class SteppedPartitions(SteppedCluster):
         """Everything that should not be so when all is quiet."""
         found = []
         living = self.living
-        data = [name for name in living if not self.inspect(name).lite]
+        data = [name for name in living if not self.inspect(name).member_configuration.lite]
         masters = {self.master_of(name) for name in living}
         if len(masters) != 1 or not masters <= set(living):
             return [f"masters {masters}"]
-        if without := [name for name in living if self.inspect(name).table is None]:
+        if without := [name for name in living if self.inspect(name).partitions.table is None]:
             return [f"{without} have no table"]
         tables = {(self.table(name).version, self.table(name).digest) for name in living}
         if len(tables) != 1:

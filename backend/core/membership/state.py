@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Evidence, HeldSuspicion, MasterCause, Reason, RecordId, UnreachableCause
-from quarterdeck.backend.core.cluster_profile import ClusterStanding
+from quarterdeck.backend.core.cluster_profile import ClusterStanding, ClusterState
 from quarterdeck.backend.core.effects import Disconnect, Effect, Halt, Happened, Incarnations, Transmit
 from quarterdeck.backend.core.events import FORM, Event, Record
 from quarterdeck.backend.core.membership import undertakings
@@ -210,6 +210,22 @@ class Membership(Process):
     def joined(self) -> bool:
         """Whether this member has a member list."""
         return self.members is not None
+
+    @property
+    def view(self) -> tuple[Address, ...]:
+        """The addresses on the installed list, the oldest first; empty before the first list."""
+        return () if self.members is None else self.members.addresses
+
+    @property
+    def cluster_state(self) -> ClusterState:
+        """The state of its cluster."""
+        return self.standing.state
+
+    @property
+    def last_heard_us(self) -> dict[Address, Instant]:
+        """When something came last from each member that it watches."""
+        watched = self.watched if self.settings.heartbeat_topology == "ring" else self.peers
+        return {address: self.peers[address].detector.last_heard_us for address in watched if address in self.peers}
 
     @property
     def is_master(self) -> bool:

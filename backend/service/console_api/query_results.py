@@ -41,7 +41,7 @@ def process_started_utc() -> datetime:
 def this_member(face: Face, started_utc: datetime) -> beliefs.ThisMember:
     """Return the identity of this member, and since when its process runs."""
     member, configuration = face.member, face.configuration
-    members, table = member.members, member.table
+    members, table = member.members, member.partitions.table
     return beliefs.ThisMember(
         label=face.label,
         address=face.address,
@@ -130,7 +130,7 @@ def whole_belief(face: Face) -> beliefs.Belief:
 
 def table_rows(face: Face, first: int, last: int | None) -> partitions.Table:
     """Return the rows from `first` to `last`, or as many of them as one answer has room for."""
-    table = face.member.table
+    table = face.member.partitions.table
     if table is None:
         return partitions.Table(
             table_version=0, digest="", partitions=0, replicas=0, holders=(), rows=(), next=None

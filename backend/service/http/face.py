@@ -11,8 +11,8 @@ from msgspec import Struct
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_snapshot import MemberReport
 from quarterdeck.backend.core.commands.commands import Command
+from quarterdeck.backend.core.data.state import MemberState
 from quarterdeck.backend.core.events import LinkChanged, Record
-from quarterdeck.backend.core.inspection import Inspection
 from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.journal.writer import JournalCondition
 from quarterdeck.backend.live.transport.peer import WireQueues
@@ -46,8 +46,8 @@ class Face(Protocol):
     """How it was configured."""
     picture: Picture
     """The fold of all that this member has recorded, and of nothing that others record."""
-    member: Inspection
-    """What the member knows and believes; commands go through `do` and `call`."""
+    member: MemberState
+    """What the member knows and believes, to be read only; commands go through `do` and `call`."""
     meters: Meters
     """What its process has counted and timed."""
 

@@ -51,9 +51,9 @@ def why_unsafe(face: Face) -> str:
     busy = unsafety_of(belief) if belief is not None else None
     if busy is not None:
         return WORDS[busy]
-    if member.table is None:
+    if member.partitions.table is None:
         return _why_unsafe_without_table(face, belief)
-    table = member.table
+    table = member.partitions.table
     return _missing_replicas(_SafetyInput(table.digest, table.version, member.members.members, member.settings, table))
 
 

@@ -192,7 +192,7 @@ GAUGES: dict[str, tuple[str, Callable[[Face], float]]] = {
     "link_faults": ("Links whose condition is not plain, by command.", lambda face: len(face.faults)),
     "partition_table_version": (
         "Sum of the versions of all partitions.",
-        lambda face: face.member.table.version if face.member.table else 0,
+        lambda face: face.member.partitions.table.version if face.member.partitions.table else 0,
     ),
     "partitions_owned": (
         "Partitions that this member owns.",

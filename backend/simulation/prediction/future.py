@@ -140,7 +140,7 @@ class _Future:
     def _cluster(self, label: str, view: Sequence[Address]) -> PredictedCluster:
         machine = self._world.machine(label)
         assert machine is not None
-        table = machine.inspect().table
+        table = machine.inspect().partitions.table
         refuses = ""
         try:
             self._world.execute(Operate(label))
@@ -157,7 +157,8 @@ class _Future:
     def _suspicions(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         for label, _ in _running(self._world):
             machine = self._world.machine(label)
-            if machine is not None and (suspects := machine.inspect().suspicions):
+            if machine is not None and (suspicions := machine.inspect().suspicions):
+                suspects = (held.address for held in suspicions.values())
                 yield label, tuple(self._labels.get(address, address) for address in suspects)
 
 
@@ -175,7 +176,7 @@ def _running(world: World) -> Iterator[tuple[str, Sequence[Address]]]:
     """Yield the members that run and are not frozen, each with its list."""
     for label, node in world.nodes.items():
         if node.machine is not None and not node.paused:
-            yield label, node.machine.inspect().view or ()
+            yield label, node.machine.inspect().view
 
 
 def _masters(world: World) -> Iterator[tuple[str, Sequence[Address]]]:

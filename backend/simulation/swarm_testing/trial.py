@@ -15,6 +15,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from quarterdeck.backend.core.commands import commands as do
+from quarterdeck.backend.core.data.map_service import entries_of, held_partitions
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.invariants import Violation
@@ -313,7 +314,8 @@ def misplaced_replica(world: World, tables: PartitionTables) -> str:
     for label in world.labels:
         machine = world.machine(label)
         if machine is not None and machine.uuid in tables.by_incarnation:
-            held[machine.uuid] = machine.inspect().replicas()
+            state = machine.inspect()
+            held[machine.uuid] = {partition: entries_of(state, partition) for partition in held_partitions(state)}
     for uuid, replicas in held.items():
         rows = tables.by_incarnation[uuid].rows
         for partition, row in rows.items():

@@ -52,7 +52,7 @@ def test_the_goodbye_of_an_earlier_life_removes_nobody() -> None:
 def test_a_complaint_about_an_earlier_life_separates_it() -> None:
     world = three()
     stray = ListMetadata(address_of("C"), EARLIER, address_of("A"), 3)
-    world.receive("A", "B", HeartbeatComplaint(world.inspect("B").list_metadata, stray))
+    world.receive("A", "B", HeartbeatComplaint(world.inspect("B").metadata(), stray))
     assert world.messages(ExplicitSuspicion, to="C") == [ExplicitSuspicion(stray)]
 
 
@@ -60,7 +60,7 @@ def test_a_confirmation_for_an_earlier_life_of_the_master_does_not_count() -> No
     world = three()
     confirmed = state_of(world.machines["A"]).peers[address_of("C")].confirmed_us
     world.now += 1_000
-    world.receive("A", "C", MasterConfirmation(world.inspect("C").list_metadata, EARLIER))
+    world.receive("A", "C", MasterConfirmation(world.inspect("C").metadata(), EARLIER))
     assert state_of(world.machines["A"]).peers[address_of("C")].confirmed_us == confirmed
 
 

@@ -35,7 +35,7 @@ def test_the_example_of_seed_000_ends_in_v7_B_D_E() -> None:
     world.suspect("B", "A")
     assert world.messages(MastershipClaim, to="D") and not world.messages(MastershipClaim, to="C")
     world.deliver_all(dead="ACF")
-    assert world.inspect("B").is_claiming
+    assert world.inspect("B").claim
     for _ in range(18):
         world.pass_seconds(0.5, "B", "D", "E")
         world.deliver_all(dead="ACF")
@@ -147,7 +147,7 @@ def test_the_heartbeat_of_an_older_member_does_not_stop_a_claim() -> None:
     world.suspect("B", "A")
     a, b = world.machines["A"], world.machines["B"]
     world.receive("B", "A", Heartbeat(a.uuid, b.uuid, address_of("A"), 3))
-    assert world.suspects_of("B") == "A" and world.inspect("B").is_claiming
+    assert world.suspects_of("B") == "A" and world.inspect("B").claim
 
 
 def test_a_claimant_that_dies_before_it_publishes_is_succeeded_by_its_follower() -> None:
@@ -195,7 +195,7 @@ def test_a_follower_that_says_goodbye_before_the_end_is_not_on_the_list() -> Non
     world.deliver(MastershipClaim, to="C")
     world.deliver(ClaimAccepted)
     world.receive("B", "C", Leave(world.machines["C"].uuid))
-    assert world.inspect("B").is_claiming
+    assert world.inspect("B").claim
     world.suspect("D", "A")
     world.live(1, dead="AC")
     assert world.list_of("B") == world.list_of("D") == (5, "BD")
@@ -209,7 +209,7 @@ def test_who_sends_heartbeats_and_no_answer_is_given_up_when_the_time_is_over() 
     world.loses = lambda sender, receiver, message: isinstance(message, MastershipClaim) and receiver == "D"
     world.suspect("B", "A")
     world.live(2.9, dead="A")
-    assert world.inspect("B").is_claiming
+    assert world.inspect("B").claim
     world.live(0.2, dead="A")
     assert world.list_of("B") == world.list_of("C") == (5, "BC")
 
@@ -261,7 +261,7 @@ def test_an_acceptance_by_an_earlier_incarnation_does_not_count() -> None:
     world.suspect("C", "A")
     world.receive("C", "B", to_early)
     world.deliver(ClaimAccepted)
-    assert world.inspect("B").is_claiming
+    assert world.inspect("B").claim
     world.live(9, dead="AC")
     assert world.list_of("B") == (7, "BD")
 
@@ -269,7 +269,7 @@ def test_an_acceptance_by_an_earlier_incarnation_does_not_count() -> None:
 def test_nor_does_its_refusal() -> None:
     world, (to_early, to_late) = claimed_with_two_lives_of_c()
     world.receive("B", "C", ClaimRefused(False, "late", to_early.token, to_early.to_uuid))
-    assert world.inspect("B").is_claiming
+    assert world.inspect("B").claim
     world.receive("B", "C", ClaimRefused(False, "it will not", to_late.token, to_late.to_uuid))
     world.live(1, dead="AC")
     assert world.list_of("B") == (7, "BD")
@@ -285,7 +285,7 @@ def test_an_acceptance_of_an_earlier_claim_does_not_count() -> None:
     assert members is not None
     accepted = ClaimAccepted(members, world.inspect("C").standing, "the claim of an earlier life", asked.to_uuid)
     world.receive("B", "C", accepted)
-    assert world.inspect("B").is_claiming
+    assert world.inspect("B").claim
 
 
 @pytest.mark.parametrize("trusted", ["A", "B", "AB"])
@@ -309,7 +309,7 @@ def test_a_silent_member_that_the_claim_learnt_of_is_given_up_as_soon_as_any_oth
         world.suspect(name, "A")
     world.suspect("B", "A")
     world.deliver_all(dead="AE")
-    assert world.inspect("B").is_claiming, "E, which C knows, may live"
+    assert world.inspect("B").claim, "E, which C knows, may live"
     world.live(world.settings.max_no_heartbeat_us / SECOND_US + 1, dead="AE")
     assert world.list_of("B") == world.list_of("C") == world.list_of("D") == (6, "BCD")
     (finished,) = world.seen("B", ClaimFinished)

@@ -51,7 +51,7 @@ class Watched(SimulatedDriver):
             remembered = {one for one in state.remembered if one not in state.peers and one != state.address}
             assert {one for one in belief.remembered if one not in belief.listed} == remembered, label
             self.compared += len(remembered)
-            due_us = state.deadline_us(SEARCH)
+            due_us = state.timers.deadline_us(SEARCH)
             if belief.search is not None and state.is_master and due_us is not None and not node.paused:
                 off_us = (due_us - belief.search.first_us) % belief.search.every_us
                 assert min(off_us, belief.search.every_us - off_us) <= belief.search.every_us // 4

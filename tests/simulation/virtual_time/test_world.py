@@ -56,7 +56,7 @@ def labels_believed(world: World, label: str) -> tuple[int, tuple[str, ...]]:
 def suspected(world: World, label: str) -> set[str]:
     machine = world.machine(label)
     assert machine is not None
-    return {node.label for node in world.nodes.values() if node.address in machine.inspect().suspicions}
+    return {node.label for node in world.nodes.values() if node.address in machine.inspect().suspected_addresses}
 
 
 def random_fault(world: World, draws: Random) -> Command:

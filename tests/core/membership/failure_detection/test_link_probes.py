@@ -145,7 +145,7 @@ def test_whoever_asked_to_be_suspected_is_not_cleared_by_its_probe_reply() -> No
         world.deliver_all(dead="A")
     assert world.list_of("B") == (5, "BC")
     world.loses = lambda *_: False
-    world.receive("D", "B", ExplicitSuspicion(world.inspect("D").list_metadata))
+    world.receive("D", "B", ExplicitSuspicion(world.inspect("D").metadata()))
     assert world.suspects_of("D") == "B"
     world.receive("B", "D", LinkProbe(world.machines["D"].uuid, world.machines["B"].uuid))
     (reply,) = world.messages(LinkProbeReply, to="D")

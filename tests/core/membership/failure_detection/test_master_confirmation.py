@@ -20,7 +20,7 @@ def three() -> SteppedCluster:
 
 
 def confirmation(world: SteppedCluster, sender: str, receiver: str) -> MasterConfirmation:
-    return MasterConfirmation(world.inspect(sender).list_metadata, world.machines[receiver].uuid)
+    return MasterConfirmation(world.inspect(sender).metadata(), world.machines[receiver].uuid)
 
 
 def test_a_slave_confirms_to_its_master_only_and_at_the_interval() -> None:
@@ -64,7 +64,7 @@ def test_the_confirmation_of_a_stranger_is_answered_by_explicit_suspicion() -> N
     world = three()
     world.with_lists(A=(4, "AB"))
     world.receive("A", "C", confirmation(world, "C", "A"))
-    assert world.messages(ExplicitSuspicion, to="C") == [ExplicitSuspicion(world.inspect("C").list_metadata)]
+    assert world.messages(ExplicitSuspicion, to="C") == [ExplicitSuspicion(world.inspect("C").metadata())]
 
 
 def test_the_confirmation_of_an_earlier_life_of_a_member_is_a_strangers() -> None:
@@ -82,7 +82,7 @@ def test_a_member_that_is_confirmed_without_being_master_asks_to_be_suspected() 
 
 def test_a_confirmation_for_an_earlier_life_of_the_master_counts_for_nothing() -> None:
     world = three()
-    world.receive("A", "C", MasterConfirmation(world.inspect("C").list_metadata, "an earlier life"))
+    world.receive("A", "C", MasterConfirmation(world.inspect("C").metadata(), "an earlier life"))
     assert not world.sent
 
 
@@ -96,7 +96,7 @@ def test_a_lagging_confirmation_makes_the_master_send_the_list_again() -> None:
 def test_nobody_is_removed_for_want_of_confirmation_and_nobody_confirms_while_a_claim_runs() -> None:
     world = three()
     world.suspect("B", "A")
-    assert world.inspect("B").is_claiming
+    assert world.inspect("B").claim
     world.sent.clear()
     world.now = 20 * SECOND_US
     master_confirmation.on_confirmation_timer(state_of(world.machines["B"]), world.now)

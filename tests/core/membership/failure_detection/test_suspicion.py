@@ -147,7 +147,7 @@ def test_a_complaint_between_two_good_members_only_repeats_the_list() -> None:
 
 def test_an_explicit_suspicion_counts_only_while_every_field_still_matches() -> None:
     world = five()
-    now = world.inspect("C").list_metadata
+    now = world.inspect("C").metadata()
     for changed in (
         ListMetadata(address_of("D"), now.uuid, now.master, now.version),
         ListMetadata(now.address, "another life", now.master, now.version),

@@ -117,7 +117,7 @@ def test_an_empty_report_withdraws() -> None:
 def test_a_report_during_a_claim_is_ignored() -> None:
     world = cluster()
     world.suspect("B", "A")
-    assert world.inspect("B").is_claiming
+    assert world.inspect("B").claim
     report(world, "D", "C", master="B")
     assert not state_of(world.machines["B"]).disconnections.by_reporter
 

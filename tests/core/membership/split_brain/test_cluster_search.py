@@ -93,7 +93,7 @@ def test_a_master_that_is_merging_does_not_search() -> None:
     world.search("D")
     world.deliver(SplitBrainProbe)
     world.deliver(SplitBrainAnswer)
-    assert world.inspect("D").is_merging
+    assert world.inspect("D").merge
     world.sent.clear()
     world.search("D")
     assert not world.sent
@@ -338,7 +338,7 @@ def test_a_master_that_takes_me_for_its_member_is_asked_to_suspect_me() -> None:
     world.with_lists(C=(5, "C"))
     world.receive("C", "A", SplitBrainAnswer(cluster_search.profile(state_of(world.machines["A"]))))
     (request,) = world.messages(ExplicitSuspicion, to="A")
-    assert request.about == world.inspect("A").list_metadata
+    assert request.about == world.inspect("A").metadata()
     assert world.seen("C", ExplicitSuspicionSent)
     world.deliver_all()
     assert world.list_of("A") == (4, "AB")

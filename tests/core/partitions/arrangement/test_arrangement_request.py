@@ -18,7 +18,7 @@ def cluster(names: str, backups: int = 1, partitions: int = 6, **changed: object
 
 
 def arranged(world: SteppedPartitions) -> list[bool]:
-    return [world.inspect(name).table is not None for name in world.living]
+    return [world.inspect(name).partitions.table is not None for name in world.living]
 
 
 def test_it_is_not_made_before_somebody_needs_it() -> None:

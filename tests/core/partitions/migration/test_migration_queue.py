@@ -221,7 +221,7 @@ def test_a_queue_that_waits_for_a_lite_member_to_be_let_in_does_not_turn_in_circ
     world.start("G")
     world.until(MembersUpdate, to="B")
     world.receive("F", "A", order)
-    assert world.inspect("A").is_admitting
+    assert world.inspect("A").admission
     assert comes_to_rest(world, 0.5)
     world.loses = lambda *_: False
     world.run(8)
@@ -245,7 +245,7 @@ def test_nothing_begins_while_somebody_joins() -> None:
     world.loses = lambda sender, receiver, message: isinstance(message, MembersUpdate) and receiver == "B"
     world.join("F")
     world.run(1)
-    assert world.inspect("A").is_admitting and not world.seen("A", MigrationStarted)
+    assert world.inspect("A").admission and not world.seen("A", MigrationStarted)
     world.loses = lambda *_: False
     world.run(10)
     assert not world.complaints()

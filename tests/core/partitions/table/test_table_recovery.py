@@ -159,7 +159,7 @@ def test_with_no_table_anywhere_there_is_none_afterwards() -> None:
     world.with_fake_service("ABC")
     world.kill("A")
     world.run(10)
-    assert [world.inspect(name).table for name in "BC"] == [None, None]
+    assert [world.inspect(name).partitions.table for name in "BC"] == [None, None]
     world.tell("C", ArrangePartitions("C"))
     world.run(4)
     assert not world.complaints(losses=False)
@@ -330,7 +330,7 @@ def test_somebody_joins_during_the_recovery() -> None:
     world.join("F", "BCDE")
     world.run(6)
     assert world.list_of("B")[1] == "BCDEF" and world.master_role("B").recovery is not None
-    assert world.inspect("F").table is None
+    assert world.inspect("F").partitions.table is None
     world.loses = lambda *_: False
     world.run(10)
     assert not world.complaints() and "F" in "".join(world.rows("F"))
