@@ -260,6 +260,13 @@ class _Judgement:
                 unknown.setdefault(absence, []).append(label)
             elif absence is not None:
                 troubles.setdefault(absence, []).append(label)
+        joining = [
+            label
+            for label, belief in self._picture.members.items()
+            if belief.status == "joining" and belief.reached and label not in self._away and label not in self._gone
+        ]
+        if joining:
+            unknown["joining"] = list(dict.fromkeys((*unknown.get("joining", ()), *joining)))
         claiming = [belief.label for belief in self._running if belief.claiming]
         if claiming:
             troubles[f"{'claims' if len(claiming) == 1 else 'claim'} the mastership"] = claiming

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from quarterdeck.cli.commands.cluster.observation import settled_records
 from quarterdeck.cli.commands.run_options import stopping
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.opening import open_cluster, wait_until_started
@@ -120,10 +121,8 @@ def _followed(connection: ConnectionTarget) -> Iterator[FollowedCluster]:
     try:
         wait_until_started(cluster)
         followed = FollowedCluster(cluster)
-        until = time.monotonic() + 10
-        while not cluster.is_settled and time.monotonic() < until:
-            time.sleep(POLL_SECONDS)
-        followed.follow()
+        for record in settled_records(cluster):
+            followed.picture.apply(record)
         yield followed
     finally:
         cluster.close()

@@ -71,6 +71,17 @@ def test_a_whole_cluster_with_all_copies_is_healthy() -> None:
     assert (health.whole, health.data_safe, health.replicas.copies, health.data_lost) == (True, True, 2, None)
 
 
+def test_a_member_that_cannot_join_is_not_passed_over() -> None:
+    cluster = FakeCluster(CITIES[:3])
+    for label in cluster.labels:
+        cluster.start(label)
+    for label in CITIES[:2]:
+        cluster.install(label, 2, CITIES[:2])
+    health = judged(cluster)
+    assert health.sentence == "changing · 2 members agree · cyrene joining · no data yet"
+    assert health.whole is None
+
+
 def test_without_a_table_there_is_no_data_yet() -> None:
     assert judged(formed(data=False)).sentence == "healthy · 5 members agree · no data yet"
 
