@@ -13,19 +13,9 @@ ViewName = str
 """The name of a view: one of those in `app.actions.views`."""
 
 WordKind = Literal[
-    "command",
-    "member",
-    "members",
-    "optional member",
-    "column",
-    "theme",
-    "cluster",
-    "demo",
-    "choice",
-    "text",
-    "file",
+    "command", "member", "members", "optional member", "column", "theme", "cluster", "demo", "choice", "text", "file",
     "nothing",
-]
+]  # fmt: skip
 """What follows a word of the prompt. For a `command` the catalogue of commands says it. All but `nothing` and
 `member` may be left out.
 """

@@ -1,18 +1,27 @@
-"""Writes commands as text: as a line of the prompt, as a command line for scripts and runbooks, and as a question.
+"""Writes commands as text: as a line of the prompt, as a command line for runbooks, and as a question; and reads command lines.
 
-All of it follows from the catalogue of commands and from how each kind of argument is written.
+All of it follows from the catalogue of commands and from how each kind of argument is written. A command line of the shell that
+is copied from a page or a runbook to the prompt does the same there.
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from quarterdeck.app.actions.action import Action
 from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.clusters.connection_status import ConnectionStatusSource, ReachedByOptions
-from quarterdeck.backend.core.commands.catalogue import Argument, ArgumentKind, description_of
+from quarterdeck.backend.core.commands.catalogue import (
+    BY_PROMPT,
+    CATALOGUE,
+    FAULT,
+    Argument,
+    ArgumentKind,
+    CommandDescription,
+    description_of,
+)
 from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US
 from quarterdeck.backend.picture.text.formatting import one_line
@@ -159,3 +168,67 @@ def line_of_action(action: Action, connection: str | None = "", *, export: str =
     options = [connection or CONNECT_PLACEHOLDER] if words[0] in CLUSTER_COMMANDS else []
     line = " ".join((PROGRAM, *words, *options))
     return f"{line} -o {export.rpartition('.')[2].lower()} > {shlex.quote(export)}" if export else line
+
+
+FLAGS = ("--tls", "--")
+"""Options without a value. All other options of lines that act have one."""
+
+LOAD_OPTIONS = {
+    "--keys": "keys", "--value-bytes": "bytes", "--skew": "skew", "--reads": "reads", "--map": "map", "--for": "for",
+}  # fmt: skip
+"""The options of `map load` as the prompt has them."""
+
+DEFAULT_MAP = "default"
+
+
+def as_prompt_line(line: str) -> str:
+    """Return a command line of the shell as the prompt writes it, and any other line as it is.
+
+    Which cluster is meant, and as whom it is spoken to, is left out: the prompt acts on the cluster in sight.
+    """
+    try:
+        words, options = _divided(shlex.split(line))
+    except ValueError:
+        return line
+    if words[:1] == [PROGRAM]:
+        words = words[1:]
+    if words[:2] == ["map", "load"] and "--rate" in options:
+        said = (f"{word}={options[option]}" for option, word in LOAD_OPTIONS.items() if option in options)
+        return " ".join(("load", options["--rate"], *said))
+    for group in (BY_PROMPT, FAULT):
+        literals = group.split()[:-1]
+        if words[: len(literals)] == literals and len(words) > len(literals):
+            return " ".join(words[len(literals) :])
+    return next((found for one in CATALOGUE if (found := _as_prompt_line(one, words, options))), line)
+
+
+def _divided(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Return the words of a command line that are no options, and the options with their values."""
+    plain, options = list[str](), dict[str, str]()
+    rest = iter(words)
+    for word in rest:
+        if not word.startswith("--"):
+            plain.append(word)
+        elif word not in FLAGS:
+            option, given, value = word.partition("=")
+            options[option] = value if given else next(rest, "")
+    return plain, options
+
+
+def _as_prompt_line(description: CommandDescription, words: Sequence[str], options: Mapping[str, str]) -> str:
+    """Return the line of this command; empty if the words are not those of its command line."""
+    if not description.cli or description.cli in (BY_PROMPT, FAULT):
+        return ""
+    parts = description.cli.split()
+    literals = [part for part in parts if "{" not in part]
+    if list(words[: len(literals)]) != literals:
+        return ""
+    values, free = dict[str, str](), list(words[len(literals) :])
+    for part in (part for part in parts if "{" in part):
+        option, _, name = part.rstrip("}").partition("{")
+        if option:
+            values[name] = options.get(option.rstrip("="), DEFAULT_MAP if name == "map" else "")
+        elif free:
+            values[name] = free.pop(0)
+    given = [values[argument.name] for argument in description.typed if values.get(argument.name)]
+    return " ".join((description.word, *map(shlex.quote, given), *free))

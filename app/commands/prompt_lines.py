@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from quarterdeck.app.actions.action import WordKind, allowed_on
 from quarterdeck.app.actions.registry import action_called, command_words
+from quarterdeck.app.commands.command_text import as_prompt_line
 from quarterdeck.app.commands.completion import candidates, complete_line
 from quarterdeck.app.commands.grammar import BadLine, ConsoleRequest, parse_line
-from quarterdeck.app.commands.shell_lines import as_prompt_line
 from quarterdeck.app.console_interface import ConsoleInterface, Suggestions
 from quarterdeck.app.console_state import ConsoleSettings
 from quarterdeck.app.session import ConsoleSession

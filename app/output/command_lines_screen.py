@@ -12,7 +12,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from quarterdeck.app.output.clipboard import copy
+from quarterdeck.app.output.export import copy
 from quarterdeck.backend.picture.text.formatting import one_line
 
 

@@ -21,7 +21,7 @@ from quarterdeck.backend.core.partitions.events import (
     TableChanged,
 )
 from quarterdeck.backend.invariants.incarnations import IncarnationHistory, RunIncarnations
-from quarterdeck.backend.picture.fold.safety import Unsafety
+from quarterdeck.backend.picture.fold.belief import Unsafety
 
 
 class PartitionRow(NamedTuple):

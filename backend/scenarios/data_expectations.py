@@ -12,8 +12,8 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.partitions.events import MigrationStarted
 from quarterdeck.backend.invariants.invariant_checker import InvariantChecker
 from quarterdeck.backend.invariants.partition_tables import PartitionTables
+from quarterdeck.backend.picture.fold.belief import WORDS, Unsafety, unsafety_of
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.fold.safety import WORDS, Unsafety, unsafety_of
 from quarterdeck.backend.scenarios.expectations import running
 from quarterdeck.backend.scenarios.format.scenario import Expect, ExpectedValue
 

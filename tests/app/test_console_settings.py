@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 from quarterdeck.app.commands.confirmation import ConfirmScreen, ConfirmTypedScreen
 from quarterdeck.app.console import Console
 from quarterdeck.app.console_state import ConsoleSettings
-from quarterdeck.app.output.clipboard import osc_52
+from quarterdeck.app.output.export import osc_52
 from quarterdeck.app.themes import THEMES
 from quarterdeck.backend.clusters.connection_status import ConnectionStatus
 from quarterdeck.backend.core.commands.commands import KillMember, Partition, StopMember

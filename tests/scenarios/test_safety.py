@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from quarterdeck.backend.picture.fold.belief import WORDS, unsafety_of
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.fold.safety import WORDS, unsafety_of
 from quarterdeck.backend.scenarios.format.reading import BadScenario, load_scenario, read_scenario
 from quarterdeck.backend.scenarios.format.scenario import Expect
 from quarterdeck.backend.scenarios.format.writing import scenario_text

@@ -1,4 +1,4 @@
-"""What one member believes in one life: its list, its suspicions, why that does not heal, and its partitions."""
+"""What one member believes in one life: its list, its suspicions, why that does not heal, its partitions and its work."""
 
 from __future__ import annotations
 
@@ -247,3 +247,36 @@ class MemberBelief:
     def leads(self) -> bool:
         """Whether it is master with full powers: not while its own mastership claim is running."""
         return self.is_master and not self.claiming
+
+
+Unsafety = Literal[
+    "no-table",
+    "several-masters",
+    "recovering",
+    "migrating",
+    "draining",
+    "out-of-step",
+    "other-table",
+    "replica-missing",
+]
+"""What is missing for the data of a cluster to be safe."""
+
+WORDS: dict[Unsafety, str] = {
+    "recovering": "the latest table is being searched for",
+    "migrating": "migrations are under way",
+    "draining": "a member waits to leave",
+    "out-of-step": "a backup does not have what its owner has",
+}
+"""What a member itself is busy with, for people."""
+
+
+def unsafety_of(belief: MemberBelief) -> Unsafety | None:
+    """Return what this member is busy with, the gravest first; None when its belief shows nothing of the kind."""
+    leading = belief.leading
+    if leading.recovering is not None:
+        return "recovering"
+    if leading.running or leading.waiting or belief.taking_part:
+        return "migrating"
+    if leading.draining:
+        return "draining"
+    return "out-of-step" if belief.out_of_step else None

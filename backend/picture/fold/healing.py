@@ -18,7 +18,7 @@ from quarterdeck.backend.picture.fold.belief import (
 from quarterdeck.backend.picture.fold.partitions import settle_leading
 
 
-def on_disconnection_reported(belief: MemberBelief, event: events.DisconnectionReported, at: int) -> None:
+def _on_disconnection_reported(belief: MemberBelief, event: events.DisconnectionReported, at: int) -> None:
     """Take a report of disconnections; an empty one withdraws the one before it."""
     if event.suspects:
         belief.reports[event.reporter] = event.suspects
@@ -26,7 +26,7 @@ def on_disconnection_reported(belief: MemberBelief, event: events.DisconnectionR
         belief.reports.pop(event.reporter, None)
 
 
-def on_disconnection_resolved(belief: MemberBelief, event: events.DisconnectionResolved, at: int) -> None:
+def _on_disconnection_resolved(belief: MemberBelief, event: events.DisconnectionResolved, at: int) -> None:
     """Those removed have to prove their links before they come back; to whom they are missing is told when they ask."""
     belief.resolution = Resolved(event.keep, event.remove, event.exact, event.why, at)
     belief.reports.clear()
@@ -34,17 +34,15 @@ def on_disconnection_resolved(belief: MemberBelief, event: events.DisconnectionR
         belief.held_back.setdefault(address, ())
 
 
-def on_member_held_back(belief: MemberBelief, event: events.MemberHeldBack, at: int) -> None:
-    """Note that a master keeps a member out until its links are proven."""
+def _on_member_held_back(belief: MemberBelief, event: events.MemberHeldBack, at: int) -> None:
     belief.held_back[event.address] = event.missing
 
 
-def on_join_delayed(belief: MemberBelief, event: events.JoinDelayed, at: int) -> None:
-    """Note that a member that wants to join has to prove its links first."""
+def _on_join_delayed(belief: MemberBelief, event: events.JoinDelayed, at: int) -> None:
     belief.delay = WaitsForLinks(event.master, event.missing, at + event.wait)
 
 
-def on_merge_verdict(belief: MemberBelief, event: events.MergeVerdict, at: int) -> None:
+def _on_merge_verdict(belief: MemberBelief, event: events.MergeVerdict, at: int) -> None:
     """Take a verdict. What was in the way is so no more, unless it is recorded again."""
     belief.verdicts[event.remote] = Verdict(event.decision, event.rule, event.why, at)
     belief.obstacles.pop(event.remote, None)
@@ -52,26 +50,24 @@ def on_merge_verdict(belief: MemberBelief, event: events.MergeVerdict, at: int) 
         belief.obstacles[event.remote] = MergeObstacle("verdict", event.why)
 
 
-def on_not_merging(belief: MemberBelief, event: events.NotMerging, at: int) -> None:
-    """Note why a master does not merge."""
+def _on_not_merging(belief: MemberBelief, event: events.NotMerging, at: int) -> None:
     belief.obstacles.pop(event.remote, None)  # the latest stands last
     if event.reason:
         belief.obstacles[event.remote] = MergeObstacle(event.cause, event.reason, event.silent)
 
 
-def on_merge_started(belief: MemberBelief, event: events.MergeStarted, at: int) -> None:
-    """Note that a master begins to merge its cluster into another one."""
+def _on_merge_started(belief: MemberBelief, event: events.MergeStarted, at: int) -> None:
     belief.merging = event.target
     belief.obstacles.clear()
 
 
-def on_merge_abandoned(belief: MemberBelief, event: events.MergeAbandoned, at: int) -> None:
+def _on_merge_abandoned(belief: MemberBelief, event: events.MergeAbandoned, at: int) -> None:
     """No reason of the core's own follows before the next search, so this is the reason until then."""
     belief.merging = None
     belief.obstacles[event.target] = MergeObstacle(event.cause, event.reason)
 
 
-def on_member_merging(belief: MemberBelief, event: events.MemberMerging, at: int) -> None:
+def _on_member_merging(belief: MemberBelief, event: events.MemberMerging, at: int) -> None:
     """End the incarnation, but not the process: it is on its way into the cluster of `target`."""
     belief.claiming = False
     belief.merging = event.target
@@ -80,54 +76,49 @@ def on_member_merging(belief: MemberBelief, event: events.MemberMerging, at: int
     settle_leading(belief)
 
 
-def on_search_planned(belief: MemberBelief, event: events.SearchPlanned, at: int) -> None:
-    """Note when a master looks for other clusters."""
+def _on_search_planned(belief: MemberBelief, event: events.SearchPlanned, at: int) -> None:
     belief.search = SearchPlan(at + event.wait, event.every)
 
 
-def on_addresses_remembered(belief: MemberBelief, event: events.AddressesRemembered, at: int) -> None:
-    """Note addresses that a member remembers or forgets."""
+def _on_addresses_remembered(belief: MemberBelief, event: events.AddressesRemembered, at: int) -> None:
     belief.remembered.update(dict.fromkeys(event.addresses, at))
     for address in event.forgotten:
         belief.remembered.pop(address, None)
 
 
-def on_join_list_changed(belief: MemberBelief, event: events.JoinListChanged, at: int) -> None:
-    """Take a member's new join list."""
+def _on_join_list_changed(belief: MemberBelief, event: events.JoinListChanged, at: int) -> None:
     belief.join_list, belief.join_list_edition, belief.join_list_author = event.addresses, event.edition, event.author
 
 
-def on_cluster_state_changed(belief: MemberBelief, event: events.ClusterStateChanged, at: int) -> None:
-    """Take the state in which a member knows the cluster to be."""
+def _on_cluster_state_changed(belief: MemberBelief, event: events.ClusterStateChanged, at: int) -> None:
     belief.cluster_state = event.state
 
 
-def on_protection_changed(belief: MemberBelief, event: events.ProtectionChanged, at: int) -> None:
-    """Note whether a member sees enough members for operations."""
+def _on_protection_changed(belief: MemberBelief, event: events.ProtectionChanged, at: int) -> None:
     belief.operating, belief.needed = event.operating, event.needed
 
 
-def on_address_unusable(belief: MemberBelief, event: events.AddressUnusable, at: int) -> None:
+def _on_address_unusable(belief: MemberBelief, event: events.AddressUnusable, at: int) -> None:
     """Note what is wrong with an address, until a member there is on the list."""
     belief.unusable[event.address] = Unusable(event.cause, event.reason)
 
 
 RECOVERY_FOLDS: dict[type, Callable[[MemberBelief, Any, int], None]] = {
-    events.DisconnectionReported: on_disconnection_reported,
-    events.DisconnectionResolved: on_disconnection_resolved,
-    events.MemberHeldBack: on_member_held_back,
-    events.JoinDelayed: on_join_delayed,
-    events.MergeVerdict: on_merge_verdict,
-    events.NotMerging: on_not_merging,
-    events.MergeStarted: on_merge_started,
-    events.MergeAbandoned: on_merge_abandoned,
-    events.MemberMerging: on_member_merging,
-    events.SearchPlanned: on_search_planned,
-    events.AddressesRemembered: on_addresses_remembered,
-    events.AddressUnusable: on_address_unusable,
-    events.JoinListChanged: on_join_list_changed,
-    events.ClusterStateChanged: on_cluster_state_changed,
-    events.ProtectionChanged: on_protection_changed,
+    events.DisconnectionReported: _on_disconnection_reported,
+    events.DisconnectionResolved: _on_disconnection_resolved,
+    events.MemberHeldBack: _on_member_held_back,
+    events.JoinDelayed: _on_join_delayed,
+    events.MergeVerdict: _on_merge_verdict,
+    events.NotMerging: _on_not_merging,
+    events.MergeStarted: _on_merge_started,
+    events.MergeAbandoned: _on_merge_abandoned,
+    events.MemberMerging: _on_member_merging,
+    events.SearchPlanned: _on_search_planned,
+    events.AddressesRemembered: _on_addresses_remembered,
+    events.AddressUnusable: _on_address_unusable,
+    events.JoinListChanged: _on_join_list_changed,
+    events.ClusterStateChanged: _on_cluster_state_changed,
+    events.ProtectionChanged: _on_protection_changed,
 }
 """What each kind of event does to the belief of the member that it happened to; called with belief, event and time."""
 

@@ -259,7 +259,7 @@ class MigrationHistory:
             self.failed_count += 1
 
 
-def on_migrations_planned(leading: MigrationsLed, event: partition_events.MigrationsPlanned, at: int) -> None:
+def _on_migrations_planned(leading: MigrationsLed, event: partition_events.MigrationsPlanned, at: int) -> None:
     """Take a plan. A place that is only cleared is no migration: only the table shows when its turn comes."""
     leading.planned, leading.waiting, leading.cancelled = {}, 0, 0
     leading.ever_planned = True
@@ -273,13 +273,12 @@ def on_migrations_planned(leading: MigrationsLed, event: partition_events.Migrat
     leading.planned_count = leading.waiting
 
 
-def on_migrations_cancelled(leading: MigrationsLed, event: partition_events.MigrationsCancelled, at: int) -> None:
-    """Drop the queue, as the master does."""
+def _on_migrations_cancelled(leading: MigrationsLed, event: partition_events.MigrationsCancelled, at: int) -> None:
     leading.planned, leading.waiting = {}, 0
     leading.cancelled, leading.why = event.remaining, event.reason
 
 
-def on_migration_started(leading: MigrationsLed, event: MigrationStarted, at: int) -> None:
+def _on_migration_started(leading: MigrationsLed, event: MigrationStarted, at: int) -> None:
     """Take a migration out of the queue, where it is the first of its partition."""
     leading.running[event.migration_id] = SeenMigration(event, at)
     queue = leading.planned.get(event.partition)
@@ -291,15 +290,13 @@ def on_migration_started(leading: MigrationsLed, event: MigrationStarted, at: in
             del leading.planned[event.partition]
 
 
-def on_migration_committing(leading: MigrationsLed, event: partition_events.MigrationCommitting, at: int) -> None:
-    """Note that the master asks the destination to commit."""
+def _on_migration_committing(leading: MigrationsLed, event: partition_events.MigrationCommitting, at: int) -> None:
     running = leading.running.get(event.migration_id)
     if running is not None:
         leading.running[event.migration_id] = running._replace(phase="committing")
 
 
-def on_migration_decided(leading: MigrationsLed, event: partition_events.MigrationDecided, at: int) -> None:
-    """Note that the master has committed a migration or rolled it back."""
+def _on_migration_decided(leading: MigrationsLed, event: partition_events.MigrationDecided, at: int) -> None:
     leading.running.pop(event.migration_id, None)
     if event.committed:
         leading.done += 1
@@ -307,36 +304,32 @@ def on_migration_decided(leading: MigrationsLed, event: partition_events.Migrati
         leading.failed += 1
 
 
-def on_table_recovery_started(leading: MigrationsLed, event: partition_events.TableRecoveryStarted, at: int) -> None:
-    """Note that a new master asks all members for their tables."""
+def _on_table_recovery_started(leading: MigrationsLed, event: partition_events.TableRecoveryStarted, at: int) -> None:
     leading.recovering = Recovery(event.asked, at)
 
 
-def on_table_recovered(leading: MigrationsLed, event: partition_events.TableRecovered, at: int) -> None:
-    """Note that a new master has the latest table."""
+def _on_table_recovered(leading: MigrationsLed, event: partition_events.TableRecovered, at: int) -> None:
     leading.recovering = None
 
 
-def on_drain_started(leading: MigrationsLed, event: partition_events.DrainStarted, at: int) -> None:
-    """Note that the master moves all data away from a member that stops."""
+def _on_drain_started(leading: MigrationsLed, event: partition_events.DrainStarted, at: int) -> None:
     leading.draining.setdefault(event.address, at)
 
 
-def on_drain_finished(leading: MigrationsLed, event: partition_events.DrainFinished, at: int) -> None:
-    """Note that a member that stops holds nothing any more, or is not waited for."""
+def _on_drain_finished(leading: MigrationsLed, event: partition_events.DrainFinished, at: int) -> None:
     leading.draining.pop(event.address, None)
 
 
 LEADING_FOLDS: dict[type[events.Event], Callable[[MigrationsLed, Any, int], None]] = {
-    partition_events.MigrationsPlanned: on_migrations_planned,
-    partition_events.MigrationsCancelled: on_migrations_cancelled,
-    partition_events.MigrationStarted: on_migration_started,
-    partition_events.MigrationCommitting: on_migration_committing,
-    partition_events.MigrationDecided: on_migration_decided,
-    partition_events.TableRecoveryStarted: on_table_recovery_started,
-    partition_events.TableRecovered: on_table_recovered,
-    partition_events.DrainStarted: on_drain_started,
-    partition_events.DrainFinished: on_drain_finished,
+    partition_events.MigrationsPlanned: _on_migrations_planned,
+    partition_events.MigrationsCancelled: _on_migrations_cancelled,
+    partition_events.MigrationStarted: _on_migration_started,
+    partition_events.MigrationCommitting: _on_migration_committing,
+    partition_events.MigrationDecided: _on_migration_decided,
+    partition_events.TableRecoveryStarted: _on_table_recovery_started,
+    partition_events.TableRecovered: _on_table_recovered,
+    partition_events.DrainStarted: _on_drain_started,
+    partition_events.DrainFinished: _on_drain_finished,
 }
 """What each kind of event does to what its member leads; called with that, event and time."""
 

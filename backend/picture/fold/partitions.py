@@ -29,44 +29,39 @@ def on_table_changed(belief: MemberBelief, event: partition_events.TableChanged,
         }
 
 
-def on_migration_accepted(belief: MemberBelief, event: partition_events.MigrationAccepted, at: int) -> None:
-    """Note that a member takes part in a migration."""
+def _on_migration_accepted(belief: MemberBelief, event: partition_events.MigrationAccepted, at: int) -> None:
     belief.taking_part[event.migration_id] = event
 
 
-def on_migration_finished(belief: MemberBelief, event: partition_events.MigrationFinished, at: int) -> None:
-    """Note that a member knows how a migration ended."""
+def _on_migration_finished(belief: MemberBelief, event: partition_events.MigrationFinished, at: int) -> None:
     belief.taking_part.pop(event.migration_id, None)
 
 
-def on_backup_out_of_step(belief: MemberBelief, event: data.BackupOutOfStep, at: int) -> None:
-    """Note that a backup differs from its owner."""
+def _on_backup_out_of_step(belief: MemberBelief, event: data.BackupOutOfStep, at: int) -> None:
     belief.out_of_step[event.partition] = OutOfStep(event.owner, event.reason)
 
 
-def on_backup_in_step(belief: MemberBelief, event: data.BackupInStep, at: int) -> None:
-    """Note that a backup is equal to its owner again."""
+def _on_backup_in_step(belief: MemberBelief, event: data.BackupInStep, at: int) -> None:
     belief.out_of_step.pop(event.partition, None)
 
 
-def on_data_measured(belief: MemberBelief, event: data.DataMeasured, at: int) -> None:
-    """Take what a member reports of its data, as far as that has changed."""
+def _on_data_measured(belief: MemberBelief, event: data.DataMeasured, at: int) -> None:
     belief.data = measured(belief.data, event, at, by_map=bool(belief.witnessed_by))
 
 
-def on_leaders_event(belief: MemberBelief, event: events.Event, at: int) -> None:
+def _on_leaders_event(belief: MemberBelief, event: events.Event, at: int) -> None:
     """Fold an event about migrations that only masters record."""
     LEADING_FOLDS[type(event)](belief.leading, event, at)
 
 
 PARTITION_FOLDS: dict[type, Callable[[MemberBelief, Any, int], None]] = {
     partition_events.TableChanged: on_table_changed,
-    partition_events.MigrationAccepted: on_migration_accepted,
-    partition_events.MigrationFinished: on_migration_finished,
-    data.BackupOutOfStep: on_backup_out_of_step,
-    data.BackupInStep: on_backup_in_step,
-    data.DataMeasured: on_data_measured,
-    **dict.fromkeys(LEADING_FOLDS, on_leaders_event),
+    partition_events.MigrationAccepted: _on_migration_accepted,
+    partition_events.MigrationFinished: _on_migration_finished,
+    data.BackupOutOfStep: _on_backup_out_of_step,
+    data.BackupInStep: _on_backup_in_step,
+    data.DataMeasured: _on_data_measured,
+    **dict.fromkeys(LEADING_FOLDS, _on_leaders_event),
 }
 """What each kind of event does to the belief of the member that it happened to; called with belief, event and time."""
 

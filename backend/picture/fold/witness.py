@@ -17,13 +17,12 @@ from quarterdeck.backend.picture.fold.belief import MemberBelief, WitnessConnect
 from quarterdeck.backend.picture.fold.partitions import on_table_changed
 
 
-def on_member_witnessed(belief: MemberBelief, event: MemberWitnessed, at: int) -> None:
-    """Says from whom the member is known, and what of it is not told."""
+def _on_member_witnessed(belief: MemberBelief, event: MemberWitnessed, at: int) -> None:
     belief.witnessed_by = event.sources
     belief.untold = ASPECTS.difference(event.tells)
 
 
-def on_owners_told(belief: MemberBelief, event: OwnersTold, at: int) -> None:
+def _on_owners_told(belief: MemberBelief, event: OwnersTold, at: int) -> None:
     """Take a table of owners: one holder for each partition, and no version. `MemberBelief.tells` excludes backups then."""
     if event.state_stamp != belief.state_stamp:
         belief.state_stamp, belief.stamp_since_us = event.state_stamp, at
@@ -34,21 +33,19 @@ def on_owners_told(belief: MemberBelief, event: OwnersTold, at: int) -> None:
     on_table_changed(belief, table, at)
 
 
-def on_connection_changed(belief: MemberBelief, event: ConnectionChanged, at: int) -> None:
-    """Note that the witness reaches the member otherwise than before."""
+def _on_connection_changed(belief: MemberBelief, event: ConnectionChanged, at: int) -> None:
     belief.connection = WitnessConnection(event.state, event.reason, at)
 
 
-def on_member_measured(belief: MemberBelief, event: MemberMeasured, at: int) -> None:
-    """Keep what its metrics say."""
+def _on_member_measured(belief: MemberBelief, event: MemberMeasured, at: int) -> None:
     belief.metrics, belief.metrics_us = event, at
 
 
 WITNESS_FOLDS: dict[type, Callable[[MemberBelief, Any, int], None]] = {
-    MemberWitnessed: on_member_witnessed,
-    OwnersTold: on_owners_told,
-    ConnectionChanged: on_connection_changed,
-    MemberMeasured: on_member_measured,
+    MemberWitnessed: _on_member_witnessed,
+    OwnersTold: _on_owners_told,
+    ConnectionChanged: _on_connection_changed,
+    MemberMeasured: _on_member_measured,
 }
 """What each kind of event does to the belief of the member that it is told of; called with belief, event and time."""
 

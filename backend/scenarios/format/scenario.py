@@ -16,7 +16,7 @@ from quarterdeck.backend.core.commands.catalogue import description_of
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.documents.validation import did_you_mean
-from quarterdeck.backend.picture.fold.safety import Unsafety
+from quarterdeck.backend.picture.fold.belief import Unsafety
 from quarterdeck.backend.scenarios.event_patterns import EventPatterns, event_text
 from quarterdeck.backend.scenarios.format.actions import ScenarioAction
 from quarterdeck.backend.scenarios.format.clocks import Clock, Latency, LatencyModel

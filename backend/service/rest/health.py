@@ -18,8 +18,7 @@ from quarterdeck.backend.core.partitions.arrangement.member_groups import groupe
 from quarterdeck.backend.core.partitions.table.partition_table import PartitionTable
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.member_api.beliefs import NodeState
-from quarterdeck.backend.picture.fold.belief import MemberBelief
-from quarterdeck.backend.picture.fold.safety import WORDS, unsafety_of
+from quarterdeck.backend.picture.fold.belief import WORDS, MemberBelief, unsafety_of
 from quarterdeck.backend.picture.merging.join_list_board import unusable_text
 from quarterdeck.backend.service.http.face import Face, own_belief
 from quarterdeck.backend.service.http.responses import Denied, json_response

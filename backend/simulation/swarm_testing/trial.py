@@ -3,13 +3,15 @@
 In the second phase all faults are healed: links are plain, messages quick, frozen members resumed. What operators changed is
 set back: the cluster's state and the join lists. Members that are down stay down, as long as enough run to serve data.
 
-A run that has proven nothing goes on (`proving`): data is written, a member goes, and what was written must still be there.
+A run that has proven nothing goes on: data is written, a member that holds some of it goes, and whatever was acknowledged must
+still be there. As many members may go at once as there are backups; one does here.
 """
 
 from __future__ import annotations
 
 import traceback
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from random import Random
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -30,7 +32,6 @@ from quarterdeck.backend.scenarios.interpreter import Interpreter, read_everythi
 from quarterdeck.backend.scenarios.run_state import RecordSink, RunState
 from quarterdeck.backend.simulation.simulated_driver import SimulatedDriver
 from quarterdeck.backend.simulation.swarm_testing.drawing import FEWEST, MOST, draw_scenario
-from quarterdeck.backend.simulation.swarm_testing.proving import MOST_PROOFS, proving_steps
 from quarterdeck.backend.simulation.virtual_time.world import PLAIN_LATENCY, World
 
 Verdict = Literal["ok", "violation", "no-convergence", "crash", "unknown"]
@@ -364,3 +365,53 @@ def _standing(picture: Picture, label: str) -> str:
     belief = picture.members[label]
     master = picture.label_of(belief.master) if belief.master else "nobody"
     return f"{label} follows {master} with v{belief.version} {', '.join(list_labels(picture, belief))}"
+
+
+MOST_PROOFS = 4
+"""A run that has proven nothing by then ends as unknown."""
+
+RATE = 20
+WRITING = "1s"
+SETTLING = "500ms"
+"""How long answers may take."""
+
+
+def proving_steps(
+    world: World, scenario: Scenario, holding: Collection[str], seed: int, number: int
+) -> list[dict[str, Any]]:
+    """Return the steps of the next proof, as a scenario file has them; none when no member's going would prove anything.
+
+    `holding`: the members that hold data.
+    """
+    draws = Random(f"{seed}/proof {number}")
+    up = [label for label in world.labels if world.machine(label) is not None]
+    down = [label for label in world.labels if label not in up]
+    holders = [label for label in up if label not in scenario.lite]
+    settings = scenario.timing()
+    least = max(2, settings.minimum_cluster_size)
+    changes: list[dict[str, Any]] = []
+    if len(holders) > 1 and len(up) > least:
+        goes = draws.choice([label for label in holders if label in holding] or holders)
+        changes = [{"stop": [goes]}, *([{"kill": [goes]}] * 2 if settings.backups else [])]
+    if missing := [label for label in down if label not in scenario.lite]:
+        changes.append({"start": [draws.choice(missing)]})
+    if not changes and len(holders) > 1:
+        goes = next((label for label in holders if label in holding), holders[0])
+        changes = [{"restart": [goes]}] if settings.backups else [{"stop": [goes]}]
+    if not changes:
+        return []
+    # The keys of one map may all miss the few partitions that move: the last proof tries others.
+    load = {
+        "at": up,
+        "map": "proof" if number < MOST_PROOFS - 1 else "last-proof",
+        "keys": 30,
+        "rate": RATE,
+        "for": WRITING,
+        "reads": 0,
+    }
+    return [
+        {"do": {"load": load}},
+        {"do": {"wait": WRITING}},
+        {"do": {"wait": SETTLING}},
+        {"do": draws.choice(changes)},
+    ]

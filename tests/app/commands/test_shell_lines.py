@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from quarterdeck.app.actions.action import EVERYTHING
-from quarterdeck.app.commands.command_text import describe, lines_of
+from quarterdeck.app.commands.command_text import as_prompt_line, describe, lines_of
 from quarterdeck.app.commands.grammar import ConsoleRequest, parse_line
-from quarterdeck.app.commands.shell_lines import as_prompt_line
 from quarterdeck.backend.core.commands.commands import Command
 from tests.app.commands.test_grammar import LABELS
 

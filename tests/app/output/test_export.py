@@ -15,16 +15,20 @@ from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 from textual.widgets import Static
 
-from quarterdeck.app.output.clipboard import LONGEST_BASE64, as_much_as_fits, copy, osc_52, through_tmux
 from quarterdeck.app.output.export import (
+    LONGEST_BASE64,
     BadExport,
     Target,
     as_csv,
     as_json,
+    as_much_as_fits,
     as_text,
+    copy,
     export_rows,
     export_screen,
+    osc_52,
     target_of,
+    through_tmux,
 )
 
 ROWS = [{"member": "athens", "state": "= member"}, {"member": 'a "b", c', "state": "∅", "note": "new\nline"}]

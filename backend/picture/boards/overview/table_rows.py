@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.belief_matrix import DISSENT_GLYPH, table_text
 from quarterdeck.backend.picture.boards.table_agreement import DIGEST_SHOWN, differs_from_master, table_digests
-from quarterdeck.backend.picture.fold.belief import MemberBelief
+from quarterdeck.backend.picture.fold.belief import MemberBelief, unsafety_of
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.fold.safety import unsafety_of
 from quarterdeck.backend.picture.health.copy_counts import CopyCounts, TableCount
 from quarterdeck.backend.picture.text.fact import NOT_TOLD, Tone
 from quarterdeck.backend.picture.text.formatting import counted, one_line

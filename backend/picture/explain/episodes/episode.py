@@ -9,30 +9,10 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.network.fault_shapes import LinkRows
 
 EpisodeKind = Literal[
-    "start",
-    "watch",
-    "join",
-    "stop",
-    "kill",
-    "pause",
-    "resume",
-    "late",
-    "suspicion",
-    "disconnection",
-    "links",
-    "merge",
-    "not-merging",
-    "state",
-    "table",
-    "calls",
-    "backups",
-    "join-list",
-    "settings",
-    "request",
-    "refusal",
-    "connection",
-    "other",
-]
+    "start", "watch", "join", "stop", "kill", "pause", "resume", "late", "suspicion", "disconnection", "links",
+    "merge", "not-merging", "state", "table", "calls", "backups", "join-list", "settings", "request", "refusal",
+    "connection", "other",
+]  # fmt: skip
 """What an episode began with. ``watch``: a witness begins to observe members that keep no journal; ``connection``: how
 the witness reaches them. ``late`` are heartbeats that are missed; a ``suspicion`` goes on to a removal or to a claim of
 mastership; ``table`` are migrations that are a matter of their own."""

@@ -64,31 +64,19 @@ def _join_list_changed(known: OpenEpisodes, record: Record, event: events.JoinLi
 
 def _settings_changed(known: OpenEpisodes, record: Record, event: events.SettingsChanged) -> Episode:
     said = ", ".join(f"{name} {value}" for name, value in sorted(event.properties.items()))
-    return _same_of_many(known, record, "settings", said)
+    return known.named_or_begun(record, MOMENT_US, ("settings", said), "settings", said)
 
 
 def _asked(known: OpenEpisodes, record: Record, event: events.OperatorAsked) -> Episode:
-    episode = _same_of_many(known, record, "request", request_text(event))
+    said = request_text(event)
+    episode = known.named_or_begun(record, MOMENT_US, ("request", said), "request", said)
     episode.failure = episode.failure or ("" if event.granted else event.reason or "refused")
-    return episode
-
-
-def _same_of_many(known: OpenEpisodes, record: Record, kind: str, said: str) -> Episode:
-    """Return the episode of one thing that several members record at one time."""
-    key = (kind, said)
-    episode = known.named(record, MOMENT_US, *key)
-    if episode is None:
-        episode = known.begin("settings" if kind == "settings" else "request", record, note=said)
-        known.keyed[key] = episode
     return episode
 
 
 def _stranger(known: OpenEpisodes, record: Record, event: events.StrangerRefused) -> Episode:
     key = ("refusal", record.member, event.cause)
-    episode = known.named(record, FORGIVEN_US, *key)
-    if episode is None:
-        episode = known.begin("refusal", record, note=event.reason)
-        known.keyed[key] = episode
+    episode = known.named_or_begun(record, FORGIVEN_US, key, "refusal", event.reason)
     episode.subjects[event.remote] = None
     return episode
 
@@ -97,12 +85,8 @@ def _unusable(known: OpenEpisodes, record: Record, event: events.AddressUnusable
     came = known.arriving.get(record.member)
     if came is not None and came.at_us <= record.at <= came.end_us + MOMENT_US:
         return came
-    key = ("address", event.address, event.cause)
-    episode = known.named(record, FORGIVEN_US, *key)
-    if episode is None:
-        episode = known.begin("other", record, note=known.words(f"nobody to join at {event.address}: {event.reason}"))
-        known.keyed[key] = episode
-    return episode
+    note = known.words(f"nobody to join at {event.address}: {event.reason}")
+    return known.named_or_begun(record, FORGIVEN_US, ("address", event.address, event.cause), "other", note)
 
 
 def _journal(known: OpenEpisodes, record: Record, event: events.JournalChanged) -> Episode:

@@ -162,6 +162,15 @@ class OpenEpisodes:
         found = self.keyed.get(key)
         return found if found is not None and record.at - found.end_us <= within_us else None
 
+    def named_or_begun(
+        self, record: Record, within_us: int, key: tuple[object, ...], kind: EpisodeKind, note: str = ""
+    ) -> Episode:
+        """Return the episode of what is named so, or begin one."""
+        episode = self.named(record, within_us, *key)
+        if episode is None:
+            episode = self.keyed[key] = self.begin(kind, record, note=note)
+        return episode
+
     def cause_of(self, record: Record) -> Episode | None:
         """Return the episode of the record that this one names as its cause."""
         because: RecordId | None = record.because

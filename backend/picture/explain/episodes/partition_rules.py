@@ -109,11 +109,8 @@ def _evicted(known: OpenEpisodes, record: Record, event: events.CompletedEvicted
 
 
 def _loose(known: OpenEpisodes, record: Record) -> Episode:
-    found = known.named(record, QUIET_US, "loose migrations")
-    if found is None:
-        found = known.begin("table", record, note="migrations that began before go on")
-        known.keyed["loose migrations",] = found
-    return found
+    note = "migrations that began before go on"
+    return known.named_or_begun(record, QUIET_US, ("loose migrations",), "table", note)
 
 
 def _drain_started(known: OpenEpisodes, record: Record, event: events.DrainStarted) -> Episode | None:
