@@ -61,7 +61,7 @@ ARGUMENT_TEXTS: dict[ArgumentKind, Callable[[Any], str]] = {
 
 def argument_text(argument: Argument, value: object) -> str:
     """Return an argument as the prompt writes it; empty for a flag that is not set, and for one without a value."""
-    if not value and argument.usage.startswith("["):
+    if not value and argument.optional:
         return ""
     if argument.kind == "flag":
         return argument.key if value else ""

@@ -102,7 +102,7 @@ def _candidates(arguments: Sequence[Argument], place: int, labels: Sequence[str]
         return ()
     argument = arguments[min(place, len(arguments) - 1)]
     found = _of_argument(argument, labels, listed=place >= len(arguments))
-    if argument.usage.startswith("[") and place + 1 < len(arguments):
+    if argument.optional and place + 1 < len(arguments):
         return (*_candidates(arguments, place + 1, labels), *found)
     return found
 
@@ -119,7 +119,7 @@ def _of_argument(argument: Argument, labels: Sequence[str], *, listed: bool) -> 
         case Argument(kind="event kind"):
             return tuple(EVENT_KINDS)
         case Argument(kind="message kinds"):
-            return tuple(MESSAGE_KINDS) if listed or argument.usage.startswith("[") else (NO_KINDS, *MESSAGE_KINDS)
+            return tuple(MESSAGE_KINDS) if listed or argument.optional else (NO_KINDS, *MESSAGE_KINDS)
         case Argument(kind="link faults"):
             return get_args(LinkFault)
         case Argument(kind="flag") as flag:

@@ -124,7 +124,7 @@ class _LineReader:
             found[argument.name] = self._read[argument.kind](word)
             rest = rest.strip()
         if typed:
-            optional = typed[-1].kind == "member" and typed[-1].usage.startswith("[")
+            optional = typed[-1].kind == "member" and typed[-1].optional
             found[typed[-1].name] = self._read[typed[-1].kind](rest or (self._selected if optional else ""))
         return found
 
@@ -143,7 +143,7 @@ class _LineReader:
         source, target = map(self._member, words[:2])
         if source == target:
             raise BadLine(f"{source!r} needs another member at the other end of the link")
-        needed = [argument for argument in more if not argument.usage.startswith("[")]
+        needed = [argument for argument in more if not argument.optional]
         rest = words[2 + len(needed) :]
         given = list(zip(needed, words[2:], strict=False))
         for argument in more[len(needed) :]:  # a length of time is not the name of anything else

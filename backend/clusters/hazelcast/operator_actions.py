@@ -24,7 +24,7 @@ from quarterdeck.backend.core.commands.commands import (
     StopCluster,
     StopMember,
 )
-from quarterdeck.backend.hazelcast.wire.connection import NoAnswer
+from quarterdeck.backend.hazelcast.wire.connection import NoAnswer, NotConnected
 from quarterdeck.backend.hazelcast.wire.member_configuration import ReportedConfiguration
 from quarterdeck.backend.hazelcast.wire.messages import Answer, ErrorAnswer
 from quarterdeck.backend.hazelcast.wire.requests import (
@@ -91,7 +91,7 @@ class OperatorActions:
         try:
             answer = await self._ask(member, REQUESTS[type(command)](command), ANSWER_SECONDS)
         except NoAnswer as ended:
-            if described(type(command)).ending and self._is_reached(ended):
+            if described(type(command)).ending and not isinstance(ended, NotConnected):
                 return "the connection ended, as it does when a member leaves"
             raise CommandRefused(f"{member} gave no answer: {ended}; whether it was done is not known") from ended
         except TimeoutError as silent:
@@ -102,9 +102,6 @@ class OperatorActions:
             hint = "; management-center.trusted-interfaces leaves us out" if answer.access_denied else ""
             raise CommandRefused(f"{member} answered {answer.class_name.rpartition('.')[2]}: {answer.message}{hint}")
         return "done"
-
-    def _is_reached(self, ended: NoAnswer) -> bool:
-        return "not connected" not in str(ended)
 
     # The join list, over REST
 

@@ -45,6 +45,11 @@ class Argument(Struct, frozen=True):
         """How the argument is called in a scenario."""
         return self.yaml or self.name
 
+    @property
+    def optional(self) -> bool:
+        """Whether the prompt may leave it out."""
+        return self.usage.startswith("[")
+
 
 class HttpForm(Struct, frozen=True):
     """How a member is asked for it, below the root of the console's interface."""

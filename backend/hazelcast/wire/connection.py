@@ -21,6 +21,10 @@ class NoAnswer(Exception):
     """The connection ended before the answer arrived, or there was none. So a shutdown ends."""
 
 
+class NotConnected(NoAnswer):
+    """There is no connection to ask over."""
+
+
 class BadTlsFiles(ValueError):
     """Files that cannot be used for TLS. The message names the file."""
 
@@ -118,6 +122,8 @@ class MemberWatch:
         self._answers[ticket] = answer
         try:
             self._carry_out(self._followers.ask(self._clock_us(), address, request, ticket))
+            if answer.done() and answer.exception() is not None:  # at once, so the member was not asked
+                raise NotConnected(f"{address} is not connected")
             async with asyncio.timeout(seconds):
                 return await answer
         finally:

@@ -145,6 +145,8 @@ def test_nothing_is_done_where_only_watching_was_allowed_and_what_cannot_be_done
         seen.cluster.started.result(10)
         with pytest.raises(CommandRefused):
             seen.cluster.execute(KillMember(members.addresses[0])).result(10)
+        with pytest.raises(CommandRefused, match="is not connected; whether"):  # it cannot have left because of us
+            seen.cluster.execute(StopMember("127.0.0.1:1")).result(10)
 
 
 def test_a_refusal_of_the_member_is_told_in_its_words() -> None:
