@@ -17,12 +17,13 @@ from quarterdeck.app.screen.view_screen import ViewScreen, show_if
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.belief_matrix import (
+    BELIEF_CELLS,
     DISSENT_GLYPH,
     NOT_REACHED,
     BeliefState,
     BeliefSummary,
     ObserverFacts,
-    cell,
+    cells,
     how_it_differs,
     observer_facts,
     state_word,
@@ -44,6 +45,16 @@ TONE_OF: dict[BeliefState, str] = {
     "held": "warning",
     "unknown": "faint",
 }
+
+TABLE_CELLS = {
+    (glyphs_only, greyed): {
+        word: TableCell(seen.glyph if glyphs_only else seen.text, "faint" if greyed else TONE_OF[word])
+        for word, seen in BELIEF_CELLS.items()
+    }
+    for glyphs_only in (False, True)
+    for greyed in (False, True)
+}
+"""The cells of the matrix, made once: a large cluster shows hundreds of them several times a second."""
 
 PLAIN_WIDTH = len("✕ removed") + 1
 SUSPECTED_WIDTH = len("? suspected") + 1
@@ -162,11 +173,8 @@ class BeliefMatrixModel(MatrixModel[BeliefRow]):
         return BeliefRow(key, facts, mark, key in self.summary.dissenters)
 
     def _member_cells(self, row: BeliefRow, labels: Sequence[str]) -> Iterator[TableCell]:
-        for label in labels:
-            seen = cell(self._picture, row.key, label)
-            yield TableCell(
-                seen.glyph if self._glyphs_only else seen.text, "faint" if row.greyed else TONE_OF[seen.word]
-            )
+        known = TABLE_CELLS[self._glyphs_only, row.greyed]
+        return (known[seen.word] for seen in cells(self._picture, row.key, labels))
 
     def _titles(self, labels: Sequence[str]) -> Sequence[str]:
         names = [one_line(label) for label in labels]

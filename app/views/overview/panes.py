@@ -6,8 +6,10 @@ Where they stand follows from the room that there is and the number of members.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from rich.cells import cell_len
 from textual.widget import Widget
 
 from quarterdeck.app.actions.action import ViewName
@@ -164,7 +166,7 @@ class TableRowsModel(BoardModel[TableRow]):
     def update(self, picture: Picture, labels: Sequence[str], now_us: int) -> None:
         second = now_us // SECOND_US
         self.show_rows(labels, lambda label: self._rows_of_tables.row(picture, label, second))
-        self.widen("member", map(one_line, labels), LONGEST_NAME)
+        self.widen("member", [longest(tuple(labels))], LONGEST_NAME)
 
 
 class LanesModel(BoardModel[LaneRow]):
@@ -175,9 +177,14 @@ class LanesModel(BoardModel[LaneRow]):
         self.lanes = MigrationLanes()
 
     def update(self, picture: Picture, labels: Sequence[str], now_us: int) -> None:
-        made: Mapping[str, LaneRow] = self.lanes.rows(picture, labels, now_us)
-        self.show_rows(labels, made.__getitem__)
-        self.widen("member", map(one_line, labels), LONGEST_NAME)
+        self.show_rows(labels, self.lanes.rows(picture, now_us))
+        self.widen("member", [longest(tuple(labels))], LONGEST_NAME)
+
+
+@lru_cache(maxsize=4)
+def longest(labels: tuple[str, ...]) -> str:
+    """Return the label that takes the most room, as it is shown. Members seldom come and go, so it is remembered."""
+    return max(map(one_line, labels), key=cell_len, default="")
 
 
 NAMED = 3

@@ -156,7 +156,7 @@ class OverviewScreen(ViewScreen):
     def tick(self, *, news: bool) -> None:
         """Treat a new order of members, new episodes and outdated reports as news, too; lanes go on."""
         moved = self.happened.stale or self.session.labels != self._labels or self.connections.marks() != self._marks
-        if news or moved:
+        if news or moved or self.session.now_us() // SECOND_US != self._painted_second:
             self._waiting = set(HALVES)
         elif self._detail_waits and self.at_rest:
             self._waiting.add("lower")
@@ -166,6 +166,13 @@ class OverviewScreen(ViewScreen):
         super().tick(news=self._half is not None)
         self._half = None
 
+    def repaint(self) -> None:
+        """Leave what stands around the panes to the tick of the upper half."""
+        if self._half == "lower":
+            self.paint()
+        else:
+            super().repaint()
+
     def paint(self) -> None:
         """Paint everything, or the half whose turn it is: changes in one frame should stand close together."""
         if self._epoch != self.session.epoch:
@@ -174,8 +181,9 @@ class OverviewScreen(ViewScreen):
             self._activity.restart(recent)
             for pane in self.panes.values():
                 pane.restart(recent)
-        self._labels, self._marks = self.session.labels, self.connections.marks()
-        self._arrange()
+        if self._half != "lower":
+            self._labels, self._marks = self.session.labels, self.connections.marks()
+            self._arrange()
         if self._half != "upper":
             self._waiting.discard("lower")
             self.happened.paint(self._labels, self._marks)

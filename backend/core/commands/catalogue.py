@@ -6,6 +6,7 @@ A new command is a type in `backend.core.commands`, an entry here, and a row in 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -327,6 +328,7 @@ def members_ended(commands: Iterable[do.Command], *endings: Ending) -> list[str]
     ]
 
 
+@cache
 def commands_of_word(word: str) -> tuple[CommandDescription, ...]:
     """Return what a word of the prompt may mean; nothing for a word that the prompt does not offer."""
     found = tuple(one for one in CATALOGUE if one.word == word)

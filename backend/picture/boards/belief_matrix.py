@@ -6,7 +6,7 @@ are made one by one on demand, so that a painter of a large cluster pays only fo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -134,13 +134,12 @@ def state_word(belief: MemberBelief) -> str:
     return "claiming" if belief.claiming else "merging" if belief.merging else ""
 
 
-def cell(picture: Picture, observer: str, member: str) -> BeliefCell:
-    """How `observer` sees `member`, in its present incarnation. One that was never heard of may go by its address."""
+def cells(picture: Picture, observer: str, members: Iterable[str]) -> Iterator[BeliefCell]:
+    """How `observer` sees `members`, in their present incarnations. One that was never heard of may go by its address."""
     belief = picture.members.get(observer)
-    address = picture.address_of(member) or Address(member)
-    if belief is None:
-        return BELIEF_CELLS["unknown"]
-    return BELIEF_CELLS[_state(belief, address)]
+    for member in members:
+        address = picture.address_of(member) or Address(member)
+        yield BELIEF_CELLS["unknown" if belief is None else _state(belief, address)]
 
 
 def summarize_beliefs(picture: Picture) -> BeliefSummary:

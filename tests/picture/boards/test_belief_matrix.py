@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused
-from quarterdeck.backend.picture.boards.belief_matrix import cell, how_it_differs, observer_facts, summarize_beliefs
+from quarterdeck.backend.picture.boards.belief_matrix import cells, how_it_differs, observer_facts, summarize_beliefs
 from quarterdeck.backend.picture.fold.picture import Picture
 from tests.app.fakes.fake_cluster import FakeCluster
 
@@ -30,12 +30,12 @@ def test_each_state_has_its_glyph_and_word() -> None:
     cluster.install("n2", 6, ["n1", "n2", "n3"])
     cluster.labels = (*FIVE, "n6")
     picture = picture_of(cluster)
-    assert cell(picture, "n1", "n1").text == "▲ master"
-    assert cell(picture, "n1", "n2").text == "● member"
-    assert cell(picture, "n1", "n5").text == "? suspected"
-    assert cell(picture, "n2", "n5").text == "✕ removed"
-    assert cell(picture, "n1", "n6").text == "· unknown"
-    assert cell(picture, "n6", "n1").text == "· unknown"
+    assert seen(picture, "n1", "n1") == "▲ master"
+    assert seen(picture, "n1", "n2") == "● member"
+    assert seen(picture, "n1", "n5") == "? suspected"
+    assert seen(picture, "n2", "n5") == "✕ removed"
+    assert seen(picture, "n1", "n6") == "· unknown"
+    assert seen(picture, "n6", "n1") == "· unknown"
 
 
 def test_agreement_in_one_sentence() -> None:
@@ -135,3 +135,8 @@ def test_hostile_labels_lose_their_control_characters_only() -> None:
     picture = picture_of(cluster)
     assert observer_facts(picture, "[/]x").label == "[/]x"
     assert observer_facts(picture, "evil\x1b[2J\n").label == "evil\N{REPLACEMENT CHARACTER}[2J\N{REPLACEMENT CHARACTER}"
+
+
+def seen(picture: Picture, observer: str, member: str) -> str:
+    """How the observer sees the member."""
+    return next(cells(picture, observer, [member])).text

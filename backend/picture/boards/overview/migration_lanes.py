@@ -6,7 +6,7 @@ A lane is counted from records, not from a picture: a picture only remembers the
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -127,14 +127,15 @@ class MigrationLanes:
                 case _:
                     pass
 
-    def rows(self, picture: Picture, labels: Sequence[str], now_us: int) -> dict[str, LaneRow]:
+    def rows(self, picture: Picture, now_us: int) -> Callable[[str], LaneRow]:
+        """Return what makes the row of a member: of a large cluster few are in sight."""
         now = now_us // SLOT_US
         seen = [slot for slot in self._slots if now - SLOTS < slot.number <= now]
         highest = max(
             (count for slot in seen for side in (slot.given, slot.taken) for count in side.values()), default=0
         )
-        found: dict[str, LaneRow] = {}
-        for label in labels:
+
+        def row(label: str) -> LaneRow:
             address = picture.address_of(label) or Address(label)
             given, taken = [0] * SLOTS, [0] * SLOTS
             given_bytes = taken_bytes = 0
@@ -143,12 +144,13 @@ class MigrationLanes:
                 given[place], taken[place] = slot.given.get(address, 0), slot.taken.get(address, 0)
                 given_bytes += slot.given_bytes.get(address, 0)
                 taken_bytes += slot.taken_bytes.get(address, 0)
-            found[label] = LaneRow(
+            return LaneRow(
                 one_line(label),
                 _lane(given, given_bytes, highest, self._given_ever.get(address, 0)),
                 _lane(taken, taken_bytes, highest, self._taken_ever.get(address, 0)),
             )
-        return found
+
+        return row
 
     def _begin(self, begun: MigrationStarted) -> None:
         self._begun[begun.migration_id] = Ends(begun.owner, begun.destination)

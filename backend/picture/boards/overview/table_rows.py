@@ -77,10 +77,9 @@ def table_figure(picture: Picture, labels: Sequence[str], now_us: int) -> tuple[
     """How many tables there are among the running members, in a word or two."""
     digests = table_digests(picture, iter(labels), now_us)
     without = [one for label in labels if (one := picture.members.get(label)) and one.running and one.table is None]
-    missing = any(one.tells("owners") and differs_from_master(picture, one, now_us) for one in without)
-    silent = any(not one.tells("owners") for one in without)
     if not digests:
-        return (NOT_TOLD if silent else "none yet"), "faint"
+        return (NOT_TOLD if any(not one.tells("owners") for one in without) else "none yet"), "faint"
+    missing = any(one.tells("owners") and differs_from_master(picture, one, now_us) for one in without)
     if len(digests) > 1 or missing:
         return f"{DISSENT_GLYPH} {counted(len(digests), 'digest')}{' and none' if missing else ''}", "warning"
     return "1 digest", "plain"

@@ -157,15 +157,15 @@ def test_lanes_show_who_gave_and_who_took() -> None:
         picture.apply(record)
     lanes = MigrationLanes()
     lanes.take(records)
-    rows = lanes.rows(picture, THREE, cluster.now_us())
-    assert (rows["n1"].given.count, rows["n1"].taken.count) == (3, 0), "what was rolled back has moved nothing"
-    assert (rows["n2"].given.lane, rows["n2"].taken.count) == ("", 3)
-    assert rows["n2"].taken.rate == "0.5" and rows["n2"].taken.copied == "4 MB"
-    assert len(rows["n1"].given.lane) == SLOTS and not rows["n3"].busy
-    later = lanes.rows(picture, THREE, cluster.now_us() + SLOTS * SLOT_US)
-    assert not any(row.busy for row in later.values())
+    rows = lanes.rows(picture, cluster.now_us())
+    assert (rows("n1").given.count, rows("n1").taken.count) == (3, 0), "what was rolled back has moved nothing"
+    assert (rows("n2").given.lane, rows("n2").taken.count) == ("", 3)
+    assert rows("n2").taken.rate == "0.5" and rows("n2").taken.copied == "4 MB"
+    assert len(rows("n1").given.lane) == SLOTS and not rows("n3").busy
+    later = lanes.rows(picture, cluster.now_us() + SLOTS * SLOT_US)
+    assert not any(later(label).busy for label in THREE)
     lanes.restart(())
-    assert not any(row.busy for row in lanes.rows(picture, THREE, cluster.now_us()).values())
+    assert not any(lanes.rows(picture, cluster.now_us())(label).busy for label in THREE)
 
 
 def test_lanes_of_real_members_are_made_of_the_ends_that_they_tell() -> None:
@@ -177,10 +177,10 @@ def test_lanes_of_real_members_are_made_of_the_ends_that_they_tell() -> None:
     records = cluster.drain()
     lanes = MigrationLanes()
     lanes.take(records)
-    rows = lanes.rows(folded_of(records), THREE, cluster.now_us())
-    assert (rows["n1"].given.count, rows["n3"].taken.count) == (1, 1)
-    rows = lanes.rows(folded_of(records), THREE, cluster.now_us() + 10 * SECOND_US)
-    assert (rows["n1"].given.lane, rows["n3"].taken.lane, rows["n2"].given.lane) == ("1 before", "1 before", "")
+    rows = lanes.rows(folded_of(records), cluster.now_us())
+    assert (rows("n1").given.count, rows("n3").taken.count) == (1, 1)
+    rows = lanes.rows(folded_of(records), cluster.now_us() + 10 * SECOND_US)
+    assert (rows("n1").given.lane, rows("n3").taken.lane, rows("n2").given.lane) == ("1 before", "1 before", "")
 
 
 def folded_of(records: object) -> Picture:
