@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from quarterdeck.backend.clusters.cluster import Cluster
-from quarterdeck.backend.clusters.limits import lacks_of
+from quarterdeck.backend.clusters.cluster import Cluster, lacks_of
 from quarterdeck.backend.core.commands.catalogue import commands_of_word
 
 ViewName = str

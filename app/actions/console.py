@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quarterdeck.app.actions.action import Action, CommandWord, one_word
-from quarterdeck.backend.clusters.limits import SNAPSHOTS
+from quarterdeck.backend.clusters.cluster import SNAPSHOTS
 
 TIME_ACTIONS: tuple[Action, ...] = (
     Action(

@@ -11,8 +11,8 @@ from quarterdeck.app.actions.action import EVERYTHING
 from quarterdeck.app.commands.grammar import BadLine, ConsoleRequest, parse_line
 from quarterdeck.app.console_interface import ConsoleInterface, Handler, OpenedCluster, Refusal
 from quarterdeck.app.session import ConsoleSession
+from quarterdeck.backend.clusters.cluster import SnapshotSource
 from quarterdeck.backend.clusters.simulated.copied_cluster import CopiedCluster
-from quarterdeck.backend.clusters.snapshot_source import SnapshotSource
 from quarterdeck.backend.clusters.time_control import Forkable, TimeControl
 from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
 from quarterdeck.backend.core.commands.commands import Command, CommandRefused

@@ -1,17 +1,28 @@
-"""The `Cluster` protocol: how console, command line and demos reach a cluster, whatever kind it is."""
+"""The `Cluster` protocol: how console, command line and demos reach a cluster of any kind, and what some kinds cannot do."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Future
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
+from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
+from quarterdeck.backend.core.commands.catalogue import CATALOGUE
 from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.operations import Answer, Operation
 
 Source = Literal["live", "simulated", "recorded", "remote", "hazelcast", "copy"]
 """Members of Hazelcast are watched from outside. A `copy` is a simulated cluster that goes on from the members of another one."""
+
+SNAPSHOTS = "snapshots"
+"""Stands among what a cluster lacks when its members do not tell all that they know, so that no copy goes on from there."""
+
+NOT_REMOTE = frozenset(one.tag for one in CATALOGUE if one.http is None and one.operation is None)
+"""What no member does that is asked over HTTP."""
+
+ONLY_HAZELCAST = frozenset(one.tag for one in CATALOGUE if one.hazelcast_only)
+"""What members of ours do not do."""
 
 
 class Cluster(Protocol):
@@ -53,4 +64,31 @@ class Cluster(Protocol):
 
     def close(self) -> None:
         """End the cluster (or the connection to it) and release what it holds; returns when that is done."""
+        ...
+
+
+@runtime_checkable
+class LimitedCluster(Protocol):
+    """A cluster that cannot do all that the catalogue of commands has."""
+
+    @property
+    def lacks(self) -> frozenset[str]:
+        """Tags of the commands that it cannot do (`CommandDescription.tag`); `SNAPSHOTS` when it cannot be copied."""
+        ...
+
+
+def lacks_of(cluster: object) -> frozenset[str]:
+    """Return what `cluster` cannot do; where it does not say, what no cluster of ours can."""
+    return cluster.lacks if isinstance(cluster, LimitedCluster) else ONLY_HAZELCAST
+
+
+@runtime_checkable
+class SnapshotSource(Protocol):
+    """A cluster of which snapshots can be taken."""
+
+    def snapshot(self) -> Future[ClusterSnapshot]:
+        """Return what its members are now; those that do not answer are in it without a state. It never waits.
+
+        The future fails with `CommandRefused` when no member answers, or none may be asked.
+        """
         ...

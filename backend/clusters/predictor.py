@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError, Future
 from dataclasses import replace
 
-from quarterdeck.backend.clusters.cluster import Cluster
-from quarterdeck.backend.clusters.snapshot_source import SnapshotSource
+from quarterdeck.backend.clusters.cluster import Cluster, SnapshotSource
 from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
 from quarterdeck.backend.core.commands.commands import Command, CommandRefused
 from quarterdeck.backend.picture.fold.picture import Picture

@@ -20,8 +20,7 @@ from typing import Any, Literal
 
 from quarterdeck.backend.core.events import ClaimFinished, ClaimStarted, ListInstalled, Record, SuspicionRaised
 from quarterdeck.backend.core.properties import SECOND_US, Settings
-from quarterdeck.backend.live.process.process_cluster import ProcessCluster
-from quarterdeck.backend.live.process.process_host import ProcessHost
+from quarterdeck.backend.live.process.process_cluster import ProcessCluster, ProcessHost
 
 ROUNDS = 5
 MEMBERS = 5

@@ -17,12 +17,12 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from quarterdeck.backend.clusters.cluster import SNAPSHOTS
 from quarterdeck.backend.clusters.connection_status import ConnectionStatus, Contact, ProcessFacts
 from quarterdeck.backend.clusters.hazelcast.log_following import HOLD_US, LogFollowing
 from quarterdeck.backend.clusters.hazelcast.log_tail import LogSource
 from quarterdeck.backend.clusters.hazelcast.operator_actions import CAN_DO, OperatorActions
 from quarterdeck.backend.clusters.hazelcast.record_numbering import RecordNumbering
-from quarterdeck.backend.clusters.limits import SNAPSHOTS
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands.catalogue import CATALOGUE
 from quarterdeck.backend.core.commands.commands import Command, CommandRefused, SetJoinList

@@ -17,8 +17,8 @@ from random import Random
 from typing import Any, Literal, TypeVar
 from uuid import uuid4
 
+from quarterdeck.backend.clusters.cluster import NOT_REMOTE
 from quarterdeck.backend.clusters.connection_status import ConnectionStatus, ProcessFacts
-from quarterdeck.backend.clusters.limits import NOT_REMOTE
 from quarterdeck.backend.clusters.remote.access import MemberCredentials, address_in, member_url, url_of_other
 from quarterdeck.backend.clusters.remote.discovery import ProbedMember, present_state, urls_known_of
 from quarterdeck.backend.clusters.remote.followed_member import FollowedMember

@@ -35,8 +35,8 @@ def fork(
     Go on with the copy in simulated time, with `console --simulate DIR`; look at its past with `console --replay DIR`. Members
     give their state only to users who may change them. Members that do not answer are listed, and are silent in the copy.
     """
+    from quarterdeck.backend.clusters.cluster import SnapshotSource
     from quarterdeck.backend.clusters.simulated.copied_run import write_copy
-    from quarterdeck.backend.clusters.snapshot_source import SnapshotSource
     from quarterdeck.backend.core.commands.commands import CommandRefused
     from quarterdeck.backend.core.witnessed.events import ConnectionChanged
 

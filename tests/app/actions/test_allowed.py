@@ -9,7 +9,7 @@ from quarterdeck.app.actions.registry import ACTIONS, available_actions, command
 from quarterdeck.app.commands.grammar import BadLine, parse_line
 from quarterdeck.app.console import Console
 from quarterdeck.app.key_map import keys_of
-from quarterdeck.backend.clusters.limits import NOT_REMOTE, SNAPSHOTS
+from quarterdeck.backend.clusters.cluster import NOT_REMOTE, SNAPSHOTS
 from quarterdeck.backend.core.commands.catalogue import CATALOGUE
 from tests.app.fakes.console_driver import FIVE, run_async
 from tests.app.fakes.fake_cluster import FakeCluster
