@@ -220,14 +220,19 @@ class Console(App[None]):
         requests = self._tabs.current.requests
         from quarterdeck.app.commands.confirmation import confirmation_for
 
-        asked = confirmation_for(self.session, action_called(action_id), commands)
-        if asked is None:
+        asked, view = confirmation_for(self.session, action_called(action_id), commands), self.top
+
+        def execute() -> None:
+            view.use_up_selection()
             requests.execute(commands, self.show_message)
+
+        if asked is None:
+            execute()
             return
 
         def answered(confirmed: bool | None) -> None:
             if confirmed:
-                requests.execute(commands, self.show_message)
+                execute()
             else:
                 self.show_message("cancelled")
 

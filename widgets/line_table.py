@@ -138,7 +138,7 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
 
     @property
     def selection(self) -> tuple[str, ...]:
-        return tuple(key for key in self._keys if key in self._selection)
+        return tuple(key for key in self._keys if key in self._selection) if self._selection else ()
 
     def point_at(self, key: str) -> None:
         """Move the cursor to the row of `key`, as soon as there is one."""
@@ -227,13 +227,19 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
             self.post_message(self.Selected())
 
     def action_select_none(self) -> None:
-        if not self._selection:
+        if not self.select_none():
             raise SkipAction  # the screen knows what else escape means
+
+    def select_none(self) -> bool:
+        """Clear the selection. Return whether there was one."""
+        if not self._selection:
+            return False
         places = [self._place[key] for key in self.selection]
         self._selection.clear()
         for place in places:
             self._repaint(place)
         self.post_message(self.Selected())
+        return True
 
     def _restructure(self, keys: tuple[str, ...], columns: tuple[Column, ...]) -> None:
         former_place = self._cursor_place()

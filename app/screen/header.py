@@ -90,7 +90,9 @@ class ConnectionSummary:
 SOURCE_NAMES = {"logs": "logs", "client-protocol": "what clients are told"}
 
 
-def header_parts(session: ConsoleSession, connections: ConnectionSummary, view: ViewName) -> list[TableCell]:
+def header_parts(
+    session: ConsoleSession, connections: ConnectionSummary, view: ViewName, selected: int = 0
+) -> list[TableCell]:
     """Return what the first line shows now: first what must not be overlooked, whatever room there is."""
     cluster, picture, health = session.cluster, session.picture, session.health
     running = sum(belief.running for belief in picture.members.values())
@@ -102,6 +104,7 @@ def header_parts(session: ConsoleSession, connections: ConnectionSummary, view: 
     return [
         *([kind] if copied else []),
         TableCell(moment_text(session), "warning"),
+        TableCell(f"■ {selected} selected, esc clears" if selected else "", "warning"),
         TableCell(health.sentence, health.tone),
         TableCell(f"✕ {counted(broken, 'violation')}" if broken else "", "bad"),
         TableCell(_journal_text(session), "bad"),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import cached_property
 from time import monotonic
 from typing import ClassVar
 
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
@@ -272,6 +274,28 @@ class ViewScreen(Screen[None]):
         """Return whether an action of this view can do something now; the footer leaves out what cannot."""
         return True
 
+    @cached_property
+    def _tables(self) -> Sequence[LineTable]:
+        """All tables of the view; it gets no others."""
+        return list(self.query(LineTable))
+
+    @property
+    def selected_rows(self) -> int:
+        """How many rows are selected, in all tables of the view: actions are for them until they are used up."""
+        return sum(len(table.selection) for table in self._tables)
+
+    def use_up_selection(self) -> None:
+        """Clear the selection, after an action that was for it."""
+        for table in self._tables:
+            table.select_none()
+
+    @on(LineTable.Selected)
+    def _count_selected(self) -> None:
+        self._show_header()
+
+    def _show_header(self) -> None:
+        self.header.show(header_parts(self.session, self.connections, self.view, self.selected_rows))
+
     def clear_filter(self) -> bool:
         """Remove the filter. Return whether there was one."""
         if not self.filter_text:
@@ -329,7 +353,7 @@ class ViewScreen(Screen[None]):
         tabs = self.console.tabs
         self.tabs_line.show(tabs)
         show_if(self.tabs_line, bool(tabs))
-        self.header.show(header_parts(self.session, self.connections, self.view))
+        self._show_header()
         self.paint()
         self._say_below()
 

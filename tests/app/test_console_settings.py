@@ -260,8 +260,13 @@ def test_on_a_cluster_of_this_machine_the_same_is_asked_without_typing() -> None
         await pilot.press("space", "j", "space", "j", "space", "K")
         await pilot.pause()
         assert isinstance(console.screen, ConfirmScreen)
+        assert console.top.selected_rows == 3
+        assert "3 selected, esc clears" in console.top.header.text
         await pilot.press("right", "enter")
         await pilot.pause()
         assert cluster.commands == [KillMember(label) for label in FIVE[:3]]
+        assert console.top.selected_rows == 0, "an action uses its selection up"
+        await pilot.press("space", "escape")
+        assert console.top.selected_rows == 0
 
     run(scenario)
