@@ -39,7 +39,6 @@ class ClusterOpener(Protocol):
 
     def open(self, name: str) -> OpenedCluster:
         """Open the cluster of this name without waiting for it. Raises `ClusterUnavailable`."""
-        ...
 
 
 class NoOtherClusters:
@@ -87,67 +86,54 @@ class ConsoleInterface(Protocol):
     @property
     def history(self) -> dict[str, list[str]]:
         """The previous answers at the prompt, by sign."""
-        ...
 
     @property
     def tabs(self) -> Sequence[TableCell]:
         """The open clusters, the one in sight marked; empty while there is only one."""
-        ...
 
     @property
     def has_way_back(self) -> bool:
         """Whether there is a view below the one in sight, or a cluster that this one is a copy of."""
-        ...
 
     @property
     def scores(self) -> ScoreBook: ...
 
     def suggestions(self, beginning: str) -> Suggestions:
         """Return what a line of the prompt may become, and what it would do."""
-        ...
 
     def show_message(self, text: str, *, error: bool = False) -> None:
         """Show one line above the footer, until the next."""
-        ...
 
     def request(self, action_id: str, commands: Sequence[Command]) -> None:
         """Do `commands` to the current cluster, after asking if the action is destructive, and report how they end."""
-        ...
 
     def type_line(self, line: str) -> None:
         """Open the prompt with the beginning of a line, for the operator to finish."""
-        ...
 
     def goto(self, view: ViewName, *, member: str = "", at_us: int | None = None, event: Pointed | None = None) -> None:
         """Open a view, at a member, at a moment of the run or at an event if one is given."""
-        ...
 
     def back(self) -> None:
         """Close the current view and go back to the previous one."""
-        ...
 
     def open_tab(self, opened: OpenedCluster, title: str, *, past: Tape | None = None) -> None:
         """Show another cluster in a tab of its own: a fork, a demo, or a copy with its `past`.
 
         The console closes it in the end.
         """
-        ...
 
     def call_later(self, callback: Callable[..., Any], *args: Any) -> bool:
         """Call `callback` in the console's thread. May be called from any thread."""
-        ...
 
     def set_timer(self, delay: float, callback: Callable[[], None]) -> object: ...
 
     def close_tab(self) -> None:
         """Close the current cluster and its tab, and go to the previous one."""
-        ...
 
     def complete(self, beginning: str) -> str | None: ...
 
     def answered(self, sign: str, text: str) -> None:
         """Handle a line of the prompt after enter."""
-        ...
 
 
 @runtime_checkable
@@ -159,7 +145,6 @@ class ActionRunner(Protocol):
 
     def action_act(self, action_id: str, text: str = "") -> None:
         """Do one action of the registry, in the current view."""
-        ...
 
 
 class DeferredHandlers:

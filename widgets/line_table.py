@@ -54,20 +54,16 @@ class TableModel(Protocol):
     @property
     def fixed_columns(self) -> int:
         """How many columns, from the left, never scroll sideways."""
-        ...
 
     @property
     def keys(self) -> Sequence[str]:
         """One key a row, in the order of the rows, without duplicates."""
-        ...
 
     def cells(self, key: str, first: int, last: int) -> Sequence[TableCell]:
         """Return the cells of a row from column `first` up to, but not including, `last`."""
-        ...
 
     def outlier(self, key: str) -> bool:
         """Return whether the whole row should stand out."""
-        ...
 
 
 class RowLook(NamedTuple):

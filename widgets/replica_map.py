@@ -39,21 +39,17 @@ class MapModel(Protocol):
     @property
     def revision(self) -> int:
         """A number that changes when any column may look different."""
-        ...
 
     @property
     def width(self) -> int:
         """The number of replica indices."""
-        ...
 
     @property
     def letter_width(self) -> int:
         """The width of the longest letter, in cells."""
-        ...
 
     def column(self, partition: int) -> Column:
         """Return the replicas of a partition; the same object as before if nothing has changed."""
-        ...
 
 
 class ReplicaMapView(ScrollView, ComponentStyles, can_focus=True):

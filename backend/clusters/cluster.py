@@ -40,19 +40,15 @@ class Cluster(Protocol):
     @property
     def labels(self) -> Sequence[str]:
         """Labels of all members there ever were, in order of first appearance."""
-        ...
 
     def now_us(self) -> int:
         """Now on the run's monotonic clock, in microseconds."""
-        ...
 
     def drain(self) -> list[Record]:
         """Return the records since the last call, oldest first. It never waits. For one reader."""
-        ...
 
     def execute(self, command: Command) -> Future[None]:
         """Do `command`. The future fails with `CommandRefused` when it cannot be done. Never waits."""
-        ...
 
     def call(self, member: str, operation: Operation, *, watched: bool = False) -> Future[Answer]:
         """Ask `member` for an operation on a distributed map, as a client would. Never waits.
@@ -60,11 +56,9 @@ class Cluster(Protocol):
         The future fails with `CommandRefused` when the member is not there to be asked. When it dies before it has answered, the
         answer says so. A `watched` put, get or remove is recorded.
         """
-        ...
 
     def close(self) -> None:
         """End the cluster (or the connection to it) and release what it holds; returns when that is done."""
-        ...
 
 
 @runtime_checkable
@@ -74,7 +68,6 @@ class LimitedCluster(Protocol):
     @property
     def lacks(self) -> frozenset[str]:
         """Tags of the commands that it cannot do (`CommandDescription.tag`); `SNAPSHOTS` when it cannot be copied."""
-        ...
 
 
 def lacks_of(cluster: object) -> frozenset[str]:
@@ -91,4 +84,3 @@ class SnapshotSource(Protocol):
 
         The future fails with `CommandRefused` when no member answers, or none may be asked.
         """
-        ...

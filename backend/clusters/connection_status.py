@@ -73,11 +73,9 @@ class ConnectionStatusSource(Protocol):
     @property
     def environment(self) -> str:
         """What the operator calls the place, such as PROD; may be empty."""
-        ...
 
     def connection_status(self) -> Mapping[str, ConnectionStatus]:
         """How each of the `labels` is reached now."""
-        ...
 
 
 @runtime_checkable
@@ -86,7 +84,6 @@ class ReachedByOptions(Protocol):
 
     def connect_options(self) -> Sequence[str]:
         """Return the options with which another command reaches the same members."""
-        ...
 
 
 class WatchedCluster(Cluster, ConnectionStatusSource, Protocol):
@@ -98,16 +95,13 @@ class WatchedCluster(Cluster, ConnectionStatusSource, Protocol):
     @property
     def met(self) -> bool:
         """Whether a member has said who it is."""
-        ...
 
     @property
     def is_settled(self) -> bool:
         """Whether every known member has reported a first full state, or is known not to be reached."""
-        ...
 
     def process_facts(self) -> Mapping[str, ProcessFacts]:
         """Return what the process of each member that was met reports, by label."""
-        ...
 
     def present_state(self, *, tables: bool = False) -> Future[Sequence[Record]]:
         """Ask connected members for what records alone may not show, and return it as records.
@@ -116,4 +110,3 @@ class WatchedCluster(Cluster, ConnectionStatusSource, Protocol):
         rows of the tables are included. Such records have no numbers of their own: they are for a picture, not for a journal.
         The future fails with `CommandRefused` when a member refuses.
         """
-        ...

@@ -25,7 +25,6 @@ class ClusterWithStory(Protocol):
     @property
     def story(self) -> LogStory | None:
         """What is observed; it may grow. None of members that keep journals of their own."""
-        ...
 
 
 def story_of(cluster: object) -> LogStory | None:

@@ -20,7 +20,6 @@ class TimeControl(Protocol):
     @property
     def speed(self) -> float:
         """Seconds of the run in one second, as asked for; it may be more than can be computed."""
-        ...
 
     def set_speed(self, speed: float) -> None:
         """Let time pass at this speed.
@@ -28,23 +27,18 @@ class TimeControl(Protocol):
         Raises:
             ValueError: The speed is not positive.
         """
-        ...
 
     def pause(self) -> None:
         """Let time stand still."""
-        ...
 
     def resume(self) -> None:
         """Let time go on."""
-        ...
 
     def run_on(self, by_us: int) -> None:
         """Let so much time pass and then stand still."""
-        ...
 
     def run_to_next_event(self) -> None:
         """Let time pass until anything is recorded, and then stand still."""
-        ...
 
 
 @runtime_checkable
@@ -53,7 +47,6 @@ class StatusNotes(Protocol):
 
     def notes(self) -> Sequence[str]:
         """One line each, the most important first."""
-        ...
 
 
 class Fork(Cluster, Protocol):
@@ -62,7 +55,6 @@ class Fork(Cluster, Protocol):
     @property
     def started(self) -> Future[None]:
         """Done when the fork has come to its moment and done its command; fails when that was refused."""
-        ...
 
 
 @runtime_checkable
@@ -75,4 +67,3 @@ class Forkable(Protocol):
         Raises:
             ValueError: The moment has not come.
         """
-        ...

@@ -69,7 +69,6 @@ class KillPoint(Protocol):
     @property
     def after(self) -> bool:
         """Whether the other effects of the same step are carried out first."""
-        ...
 
 
 class MemberProcess(Protocol):
@@ -78,7 +77,6 @@ class MemberProcess(Protocol):
     @property
     def kill_point(self) -> KillPoint | None:
         """Where this member is to be killed, if an operator asked for that."""
-        ...
 
     def transmit(self, deliveries: Deliveries) -> None:
         """Send these messages, in this order."""

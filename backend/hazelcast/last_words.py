@@ -103,8 +103,6 @@ class LastWords:
                 SuspicionRaised(suspect_uuid=left, cause="goodbye") | MemberRemoved(removed_uuid=left, cause="goodbye")
             ):
                 self._left[left] = member
-            case _:
-                pass
         self._spoke_us[member] = record.at
 
     def _end_others(self, address: str, uuid: str) -> None:

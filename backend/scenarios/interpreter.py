@@ -29,15 +29,12 @@ class ScenarioDriver(Protocol):
 
     def start_members(self) -> None:
         """Start all members but the late ones in order, each when the one before it has joined or had time enough to."""
-        ...
 
     def now_us(self) -> int:
         """Now on the run's clock, in microseconds."""
-        ...
 
     def execute(self, command: Command) -> None:
         """Do `command`. Raises `CommandRefused`."""
-        ...
 
     def advance(self, by_us: int) -> None: ...
 
@@ -47,11 +44,9 @@ class StepObserver(Protocol):
 
     def begins(self, number: int, step: ScenarioStep) -> None:
         """Step `number` is about to be taken."""
-        ...
 
     def ends(self, number: int, step: ScenarioStep, outcome: StepOutcome | None) -> None:
         """Step `number` was taken, with this outcome."""
-        ...
 
 
 class Interpreter:

@@ -21,11 +21,9 @@ class LessonCluster(Protocol):
 
     def now_us(self) -> int:
         """Return the time on the clock of the run."""
-        ...
 
     def execute(self, command: Command) -> Future[None]:
         """Do `command`; the future ends when it was done or refused."""
-        ...
 
 
 class Lesson:

@@ -20,15 +20,12 @@ class Trainee(Protocol):
 
     def print_line(self, line: str) -> None:
         """Show one line of text."""
-        ...
 
     def answer(self) -> str:
         """To a question; empty when there is no answer, or nobody any more."""
-        ...
 
     def pause(self, what_follows: str) -> str:
         """Come back when it may go on; only whether the answer is `LEAVE` matters."""
-        ...
 
 
 class LessonFailed(RuntimeError):

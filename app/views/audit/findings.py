@@ -146,7 +146,6 @@ class HasJournal(Protocol):
     @property
     def journal_path(self) -> Path | None:
         """The journal's directory, one run's directory, or a single file; None if nothing is recorded."""
-        ...
 
 
 class AuditFailed(Exception):

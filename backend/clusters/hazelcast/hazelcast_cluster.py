@@ -60,11 +60,9 @@ class Watch(Protocol):
 
     async def run(self) -> None:
         """Watch until cancelled."""
-        ...
 
     async def ask(self, address: Address, request: Question | WireCommand, seconds: float = 10.0) -> messages.Answer:
         """Ask one member."""
-        ...
 
 
 WatchMaker = Callable[[WatchSettings, Callable[[Observation], None], Callable[[], int], Random], Watch]

@@ -27,15 +27,12 @@ class LoggedCluster(Protocol):
     @property
     def story(self) -> LogStory:
         """What is observed in the logs; it may grow."""
-        ...
 
     def line_of(self, record: Record) -> LogLine | None:
         """Where in the logs a record comes from."""
-        ...
 
     def place_of(self, record: Record) -> str:
         """Return the line of the log as people write it; empty when that is not known."""
-        ...
 
 
 class LogCluster(PastRun):

@@ -235,8 +235,6 @@ class IncarnationState:
                 self._merge_target = None
             case logged.LoggedLifecycle(state="MERGE_FAILED") if self._merge_target is not None:
                 yield events.MergeAbandoned(self._merge_target, "the merge failed")
-            case _:
-                pass
 
 
 def _addresses(members: tuple[logged.MemberMention, ...]) -> tuple[Address, ...]:

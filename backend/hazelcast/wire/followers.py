@@ -115,8 +115,6 @@ class Followers:
                     reacted += self._add_view(now_us, follower, view)
                 case messages.Heard(message=MemberConfig(xml)):
                     reacted += self._add_join_list(now_us, follower, xml)
-                case _:
-                    pass
         return reacted
 
     def _add_view(self, now_us: int, follower: MemberFollower, view: MembersView) -> list[Output]:

@@ -150,5 +150,3 @@ class ClusterWitness:
                 if maps is not None:
                     yield from member.apply(lambda incarnation: incarnation.maps_reported(maps))
                 yield from member.apply(lambda incarnation: incarnation.metrics_reported(sets[-1]))
-            case _:
-                pass

@@ -73,5 +73,3 @@ def log_record(record: Record, *, legacy: bool) -> None:
             _LOG.warning("%s: %s - %s is suspected to be dead for reason: %s", record.member, suspect, uuid, reason)
         case SuspicionCleared(suspect, uuid, reason):
             _LOG.info("%s: removed suspicion of %s - %s. Reason: %s", record.member, suspect, uuid, reason)
-        case _:
-            pass

@@ -23,17 +23,14 @@ class Host(Protocol):
     @property
     def label(self) -> str:
         """Of the member."""
-        ...
 
     @property
     def paused(self) -> bool:
         """Whether it is frozen."""
-        ...
 
     @property
     def joined(self) -> bool:
         """Whether it has installed a member list."""
-        ...
 
     async def start(self) -> None:
         """Bind the port and begin. Raises OSError, with nothing begun, when the port is not to be had."""
@@ -49,7 +46,6 @@ class Host(Protocol):
 
     async def told_state(self) -> CapturedMember:
         """All that the member knows. Raises `CommandRefused` when it cannot be asked, TimeoutError when it is not heard."""
-        ...
 
     async def wait_ended(self) -> bool:
         """Return when the incarnation has ended and the port is free: whether it ended by its own decision."""

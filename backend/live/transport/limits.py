@@ -110,11 +110,9 @@ class SlotHolder(Protocol):
     @property
     def gives_way(self) -> bool:
         """Whether it may be broken off for the sake of another one: nobody waits for anything on it."""
-        ...
 
     def give_way(self) -> None:
         """Break it off; its slot is another one's already."""
-        ...
 
 
 class ConnectionSlots:

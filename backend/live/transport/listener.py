@@ -63,11 +63,9 @@ class ListenerOwner(Protocol):
 
     def new_connection(self, until: float) -> PeerConnection:
         """Return a connection for a peer that speaks in frames and has until then, in loop time, to say hello."""
-        ...
 
     def peer_rejected(self, remote: str, reason: str, cause: RefusalCause) -> None:
         """Somebody who has connected was refused."""
-        ...
 
 
 class Listener:

@@ -55,8 +55,6 @@ def timing_of(records: Iterable[Record], belief: MemberBelief | None = None) -> 
                 reported = True
                 if record.uuid in changed_us:
                     quiet_seen_us = record.at - changed_us.pop(record.uuid)
-            case _:
-                pass
     heartbeats = told.get(QUIET_HEARTBEATS)
     quiet_heartbeats = int(float(heartbeats)) if heartbeats is not None else None
     return Timing(

@@ -22,7 +22,6 @@ class ShareProcessPool(Protocol):
 
     def ask(self, word: ShareWord, *arguments: Any) -> list[ShareReport]:
         """Let every share do this, and return how far each has come. Before they `write`, nothing may be on its way."""
-        ...
 
     def close(self) -> None: ...
 

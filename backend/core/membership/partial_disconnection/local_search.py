@@ -28,11 +28,9 @@ class Budget(Protocol):
 
     def spend(self, visits: int) -> None:
         """Spend as much as it costs to look at so many vertices."""
-        ...
 
     def is_spent(self) -> bool:
         """Whether nothing is left."""
-        ...
 
 
 def greedy(adjacent: Sequence[int], weight: Sequence[int], budget: Budget) -> tuple[int, int]:

@@ -143,34 +143,27 @@ class MigrationService(Protocol):
     @property
     def name(self) -> str:
         """Its name among the services of a member; the same everywhere."""
-        ...
 
     def before(self, now: int, event: MigrationEvent) -> None:
         """Prepare for a migration that begins here."""
-        ...
 
     def begin_copy(self, partition: int) -> Any:
         """Return the position before the partition's first chunk, at the owner: plain data, which can be stored and compared."""
-        ...
 
     def next_chunk(self, partition: int, cursor: Any, chunk_bytes: int) -> bytes | None:
         """Return the next chunk of about so many bytes, at the owner, and move `cursor` past it; None when there is no more.
 
         The first chunk lets the destination see whether it has all of it already.
         """
-        ...
 
     def receive(self, now: int, event: MigrationEvent, chunk: bytes) -> bool:
         """Stage a chunk at the destination, beside the present data. Return whether nothing more is needed."""
-        ...
 
     def commit(self, now: int, event: MigrationEvent) -> None:
         """Adopt the replicas that this migration brought and drop those no longer held."""
-        ...
 
     def rollback(self, now: int, event: MigrationEvent) -> None:
         """Drop what the migration brought; what was there before stays."""
-        ...
 
     def placed(self, now: int, partition: int, before: int, index: int) -> None:
         """Note that the table in force has this member at another replica index, whatever the reason.
@@ -178,7 +171,6 @@ class MigrationService(Protocol):
         It comes after `commit`, if that was the reason. Index -1 before: the partition begins empty here, unless its data came by
         a migration. Index -1 now: its data goes.
         """
-        ...
 
 
 SUCCESS_INCREMENT = 1

@@ -59,8 +59,6 @@ class ClaimsNotAccepted:
                 found.messages.append(message)
             case logged.LoggedStart():
                 self._give_up(member)
-            case _:
-                pass
         if message.ends_incarnation:
             self._give_up(member)
         for finished in message.events(ClaimFinished):

@@ -85,8 +85,6 @@ class FullStops:
                     newest = self._views.get(event.lineage)
                     if newest is None or newest.version <= event.version:
                         self._views[event.lineage] = event
-                case _:
-                    pass
 
     def end(self, ends: LogEnds) -> Iterable[Observation]:
         """Return each time that all members of a cluster ended while no other one went on."""

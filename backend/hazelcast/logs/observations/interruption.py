@@ -192,8 +192,6 @@ class Restarts:
                 self._is_stopping.add(member)
             case NoEvent() if any(isinstance(record.event, MemberWitnessed) for record in message.records):
                 return  # a witness begins, which is before the start in a recording
-            case _:
-                pass
         self._has_logged.add(member)
 
     def end(self, ends: LogEnds) -> Iterable[Observation]:

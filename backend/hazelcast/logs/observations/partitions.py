@@ -57,8 +57,6 @@ class LoggedRounds:
                 self._open[message.member] = message, planned
             case LoggedMigrationsDone(completed=completed):
                 self._close(message.member, message.at, completed or None)
-            case _:
-                pass
 
     def _close(self, master: str, end_us: int | None, completed: int | None) -> None:
         if (plan := self._open.pop(master, None)) is not None:

@@ -57,8 +57,6 @@ def encode_request(request: requests.Request, correlation: int) -> bytes:
             head += fields.pack_uuid(member_uuid) + fields.LONG.pack(from_sequence)
         case requests.ChangeClusterState(state):
             head += fields.INT.pack(CLUSTER_STATES.index(state))
-        case _:
-            pass
     return encode_frames([Frame(0, head)])
 
 

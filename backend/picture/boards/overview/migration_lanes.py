@@ -124,8 +124,6 @@ class MigrationLanes:
                     ):
                         if address is not None:
                             ever[address] = ever.get(address, 0) + 1
-                case _:
-                    pass
 
     def rows(self, picture: Picture, now_us: int) -> Callable[[str], LaneRow]:
         """Return what makes the row of a member: of a large cluster few are in sight."""
