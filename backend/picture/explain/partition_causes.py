@@ -7,7 +7,15 @@ from collections.abc import Mapping
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.data import events as data_events
 from quarterdeck.backend.core.partitions import events as partition_events
-from quarterdeck.backend.picture.explain.event_index import Causes, Effect, Rule, event_of, local_cause, message_cause
+from quarterdeck.backend.picture.explain.event_index import (
+    Accepts,
+    Causes,
+    Effect,
+    Rule,
+    event_of,
+    local_cause,
+    message_cause,
+)
 from quarterdeck.backend.picture.explain.suspicion_causes import causes_of_silence
 
 # The table
@@ -49,33 +57,24 @@ def _table_received(effect: Effect, event: partition_events.TableChanged) -> Cau
 # Plans
 
 
-def _planned(effect: Effect, event: partition_events.MigrationsPlanned) -> Causes:
-    return _what_the_plan_is_for(effect, event.cause)
+PLAN_CAUSES: Mapping[partition_events.PlanCause, tuple[type[events.Event], str, Accepts | None]] = {
+    "member-leaves": (partition_events.DrainStarted, "a member wants to leave", None),
+    "new-master": (partition_events.TableRecovered, "its table is the latest there is", None),
+    "arranged": (partition_events.TableChanged, "they were arranged", lambda one: one.cause == "arranged"),
+    "migration-failed": (partition_events.MigrationDecided, "that migration failed", lambda one: not one.committed),
+    "state-changed": (events.ClusterStateChanged, "the state of the cluster changed", None),
+    "members-changed": (events.ListInstalled, "other members hold data now", None),
+}
+"""What a plan is for, or why it is dropped: which event, why, and which of its kind."""
 
 
-def _cancelled(effect: Effect, event: partition_events.MigrationsCancelled) -> Causes:
-    return _what_the_plan_is_for(effect, event.cause)
-
-
-def _what_the_plan_is_for(effect: Effect, cause: partition_events.PlanCause) -> Causes:
-    if cause == "member-leaves":
-        yield from local_cause(effect.own(partition_events.DrainStarted), "a member wants to leave")
-    elif cause == "new-master":
-        yield from local_cause(effect.own(partition_events.TableRecovered), "its table is the latest there is")
-        if effect.own(partition_events.TableRecovered) is None:
+def _plan(effect: Effect, event: partition_events.MigrationsPlanned | partition_events.MigrationsCancelled) -> Causes:
+    if event.cause in PLAN_CAUSES:
+        kind, reason, accepts = PLAN_CAUSES[event.cause]
+        found = effect.own(kind, accepts)
+        yield from local_cause(found, reason)
+        if found is None and event.cause == "new-master":
             yield from local_cause(effect.own(events.MasterChanged), "it leads now")
-    elif cause == "arranged":
-        yield from local_cause(
-            effect.own(partition_events.TableChanged, lambda one: one.cause == "arranged"), "they were arranged"
-        )
-    elif cause == "migration-failed":
-        yield from local_cause(
-            effect.own(partition_events.MigrationDecided, lambda one: not one.committed), "that migration failed"
-        )
-    elif cause == "state-changed":
-        yield from local_cause(effect.own(events.ClusterStateChanged), "the state of the cluster changed")
-    elif cause == "members-changed":
-        yield from local_cause(effect.own(events.ListInstalled), "other members hold data now")
 
 
 # One migration
@@ -178,8 +177,8 @@ def _out_of_step(effect: Effect, event: data_events.BackupOutOfStep) -> Causes:
 
 PARTITION_RULES: Mapping[type, Rule] = {
     partition_events.TableChanged: _table_changed,
-    partition_events.MigrationsPlanned: _planned,
-    partition_events.MigrationsCancelled: _cancelled,
+    partition_events.MigrationsPlanned: _plan,
+    partition_events.MigrationsCancelled: _plan,
     partition_events.MigrationStarted: _started,
     partition_events.MigrationCopied: _copied,
     partition_events.MigrationDecided: _decided,
