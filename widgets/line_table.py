@@ -136,6 +136,11 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
     def selection(self) -> tuple[str, ...]:
         return tuple(key for key in self._keys if key in self._selection) if self._selection else ()
 
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """The selected rows, or the one under the cursor."""
+        return self.selection or ((self._cursor_key,) if self._cursor_key is not None else ())
+
     def point_at(self, key: str) -> None:
         """Move the cursor to the row of `key`, as soon as there is one."""
         if key in self._place:

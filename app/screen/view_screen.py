@@ -16,7 +16,7 @@ from textual.widget import Widget
 
 from quarterdeck.app.actions.action import Action, ViewName, WordKind
 from quarterdeck.app.actions.registry import action_called
-from quarterdeck.app.actions.views import VIEWS
+from quarterdeck.app.actions.views import VIEW_OF, VIEWS
 from quarterdeck.app.console_interface import ConsoleInterface, Handler, Pointed
 from quarterdeck.app.footer import KEPT, KEPT_AT_HOME, works
 from quarterdeck.app.key_map import keys_for
@@ -195,7 +195,7 @@ class ViewScreen(Screen[None]):
 
     def targets(self) -> tuple[str, ...]:
         """Return the labels of the members that an action is for; empty where the view does not show members."""
-        return ()
+        return self.main.chosen if self.main is not None and VIEW_OF[self.view].points_at_members else ()
 
     @property
     def at_rest(self) -> bool:
@@ -248,8 +248,7 @@ class ViewScreen(Screen[None]):
         sort_filter, table = self.sort_filter, self.table
         if sort_filter is None or table is None:
             return []
-        keys = table.selection or ((table.cursor_key,) if table.cursor_key is not None else ())
-        return [sort_filter.row(key) for key in keys]
+        return [sort_filter.row(key) for key in table.chosen]
 
     def _quiet_line(self) -> Sequence[TableCell]:
         """Return what to try, on the first view of a new or calm cluster. Small screens have no room for it."""

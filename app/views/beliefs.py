@@ -156,9 +156,10 @@ class BeliefMatrixModel(MatrixModel[BeliefRow]):
             self._fitted = wanted
             self._name_width = longest_name(self.keys, width - facts) if glyphs_only else 0
 
-    def sentence(self, key: str) -> str:
-        """Return how the list of this observer differs from that of most; empty if it does not."""
-        return how_it_differs(self._picture, self.summary, key)
+    def difference(self, key: str | None) -> Sequence[TableCell]:
+        """Say how the list of this observer differs from that of most; nothing if it does not."""
+        text = how_it_differs(self._picture, self.summary, key) if key is not None else ""
+        return [TableCell("≠", "warning"), TableCell(text)] if text else ()
 
     def _declare(self) -> None:
         columns = (*COLUMNS, TABLE_COLUMN) if self._with_tables else COLUMNS
@@ -215,6 +216,19 @@ def longest_name(labels: Sequence[str], room: int) -> int:
     return next(fitting, least)
 
 
+def verdict_cells(summary: BeliefSummary, picture: Picture) -> list[TableCell]:
+    """Return whether all agree, and what is wrong with the links; empty cells are not shown."""
+    cut = sum(bool(link.blocked) for link in picture.links.values())
+    worse = len(picture.links) - cut
+    agreed = not summary.dissenters
+    return [
+        TableCell("=" if agreed else "≠", "good" if agreed else "warning"),
+        TableCell(f"~ {worse} one-way links slow or lossy" if worse else "", "warning"),
+        TableCell(f"✂ {cut} one-way links cut" if cut else "", "bad"),
+        TableCell(summary.sentence, "plain" if agreed else "warning"),
+    ]
+
+
 ROWS_FOR_DETAIL = 36
 MASTERS_QUOTED = 2
 """How many masters are quoted on why they do not merge; each takes a line or two."""
@@ -248,9 +262,6 @@ class BeliefsScreen(ViewScreen):
     def body(self) -> Iterable[Widget]:
         return self.verdict, *self.apart, Vertical(self.matrix, self.detail, id="beliefs-body")
 
-    def targets(self) -> tuple[str, ...]:
-        return self.matrix.selection or ((self.matrix.cursor_key,) if self.matrix.cursor_key is not None else ())
-
     def tick(self, *, news: bool) -> None:
         """Treat a new order of members and outdated reports as news, too."""
         labels = self.session.labels
@@ -261,28 +272,14 @@ class BeliefsScreen(ViewScreen):
         self._marks = self.connections.marks()
         self._matrix.update(self.session.picture, self.session.labels, self._marks)
         summary = self._matrix.summary
-        agreed = not summary.dissenters
-        self.verdict.show([TableCell("=" if agreed else "≠", "good" if agreed else "warning"), *self._verdict_parts()])
+        self.verdict.show(verdict_cells(summary, self.session.picture))
         self._show_apart(summary.apart)
         self.matrix.show()
         self.set_class(self.app.size.height >= ROWS_FOR_DETAIL, "-detailed")
         self._show_detail()
 
     def sentence(self) -> Sequence[TableCell]:
-        """Return how the observer under the cursor differs, if it does."""
-        difference = self._matrix.sentence(self.matrix.cursor_key) if self.matrix.cursor_key is not None else ""
-        return [TableCell("≠", "warning"), TableCell(difference)] if difference else ()
-
-    def _verdict_parts(self) -> list[TableCell]:
-        links = self.session.picture.links.values()
-        cut = sum(bool(link.blocked) for link in links)
-        worse = len(links) - cut
-        parts = [TableCell(self._matrix.summary.sentence, "warning" if self._matrix.summary.dissenters else "plain")]
-        if cut:
-            parts.insert(0, TableCell(f"✂ {cut} one-way links cut", "bad"))
-        if worse:
-            parts.insert(0, TableCell(f"~ {worse} one-way links slow or lossy", "warning"))
-        return parts
+        return self._matrix.difference(self.matrix.cursor_key)
 
     def _show_apart(self, sentences: Sequence[str]) -> None:
         """Quote the masters that do not merge, one on a line."""

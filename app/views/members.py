@@ -195,9 +195,6 @@ class MembersScreen(ViewScreen):
     def body(self) -> Iterable[Widget]:
         return self.title_line, self.members
 
-    def targets(self) -> tuple[str, ...]:
-        return self.members.selection or ((self.members.cursor_key,) if self.members.cursor_key is not None else ())
-
     def paint(self) -> None:
         picture, now_us = self.session.picture, self.session.now_us()
         self._model.update(picture, self.session.labels, self.connections.marks(), now_us)

@@ -123,10 +123,6 @@ class SuspicionsScreen(ViewScreen):
     def body(self) -> Iterable[Widget]:
         return self.title_line, self.matrix, self.sheet
 
-    def targets(self) -> tuple[str, ...]:
-        under = self.matrix.cursor_key
-        return self.matrix.selection or ((under,) if under is not None else ())
-
     def paint(self) -> None:
         picture, now_us = self.session.picture, self.session.now_us()
         everybody = self._everybody if self._everybody is not None else len(picture.members) <= MOST_WHOLE

@@ -149,7 +149,7 @@ class JoinListsScreen(ViewScreen):
         if self.pairs.has_focus:
             pair = self._pairs.row(self.pairs.cursor_key)
             return (pair.smaller,) if pair is not None else ()
-        return self.lists.selection or ((self.lists.cursor_key,) if self.lists.cursor_key is not None else ())
+        return super().targets()
 
     def receive(self, records: Sequence[Record]) -> None:
         for record in records:

@@ -114,10 +114,6 @@ class NetworkScreen(ViewScreen):
     def focused_first(self) -> Widget:
         return self.matrix if self.matrix.display else self.faults
 
-    def targets(self) -> tuple[str, ...]:
-        under = self.matrix.cursor_key
-        return self.matrix.selection or ((under,) if under is not None else ())
-
     def receive(self, records: Sequence[Record]) -> None:
         if self._epoch is None:
             return  # the ledger starts from the picture at the first paint

@@ -16,6 +16,7 @@ from quarterdeck.app.console_interface import ConsoleInterface, Pointed
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
 from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
+from quarterdeck.app.views.beliefs import verdict_cells
 from quarterdeck.app.views.overview.panes import (
     PANES,
     DetailPane,
@@ -144,9 +145,7 @@ class OverviewScreen(ViewScreen):
         return self.happened.tail.filter_text
 
     def sentence(self) -> Sequence[TableCell]:
-        """Return how the observer under the cursor differs, if it does."""
-        difference = self.lists.model.sentence(self.matrix.cursor_key) if self.matrix.cursor_key is not None else ""
-        return [TableCell("≠", "warning"), TableCell(difference)] if difference else ()
+        return self.lists.model.difference(self.matrix.cursor_key)
 
     def receive(self, records: Sequence[Record]) -> None:
         self._activity.take(records)
@@ -302,20 +301,9 @@ class OverviewScreen(ViewScreen):
 
     def _say_verdict(self) -> None:
         """Show whether all agree, and what is wrong with the links."""
-        links = self.session.picture.links.values()
-        cut = sum(bool(link.blocked) for link in links)
-        worse = len(links) - cut
         summary = self.lists.model.summary
-        agreed = not summary.dissenters
-        self.verdict.show(
-            [
-                TableCell("=" if agreed else "≠", "good" if agreed else "warning"),
-                TableCell(f"~ {worse} one-way links slow or lossy" if worse else "", "warning"),
-                TableCell(f"✂ {cut} one-way links cut" if cut else "", "bad"),
-                TableCell(summary.sentence, "plain" if agreed else "warning"),
-                *(cell for quoted in summary.apart for cell in (TableCell("∦", "warning"), TableCell(quoted))),
-            ]
-        )
+        apart = [cell for quoted in summary.apart for cell in (TableCell("∦", "warning"), TableCell(quoted))]
+        self.verdict.show([*verdict_cells(summary, self.session.picture), *apart])
 
     def _say_activity(self) -> None:
         if self.pulses.display:
