@@ -10,8 +10,14 @@ from msgspec import Meta, Struct
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import ClusterState
-from quarterdeck.backend.core.membership.split_brain.merge_decision import MergeDirection
-from quarterdeck.backend.picture.fold.belief import MemberBelief, Resolved, Status, WaitsForLinks
+from quarterdeck.backend.picture.fold.belief import (
+    BackupBehind,
+    MemberBelief,
+    Resolved,
+    Status,
+    VerdictOn,
+    WaitsForLinks,
+)
 from quarterdeck.backend.picture.merging.join_list_board import unusable_text
 
 NO_LIST = "it has no member list yet: it is still looking for a cluster"
@@ -119,16 +125,6 @@ class Obstacle(Struct, frozen=True):
     reason: str
 
 
-class VerdictOn(Struct, frozen=True):
-    """What this master found about the cluster of `remote`."""
-
-    remote: Address
-    decision: MergeDirection
-    rule: str
-    why: str
-    since_us: int
-
-
 class TableSummary(Struct, frozen=True):
     """Which partition table this member has, and what changed it last."""
 
@@ -137,14 +133,6 @@ class TableSummary(Struct, frozen=True):
     partitions: int
     cause: str
     since_us: int
-
-
-class BackupBehind(Struct, frozen=True):
-    """A backup at this member that does not have what its owner has."""
-
-    partition: int
-    owner: Address
-    reason: str
 
 
 class Belief(Struct, frozen=True):
@@ -212,11 +200,6 @@ def obstacles_of(belief: MemberBelief) -> tuple[Obstacle, ...]:
     return tuple(Obstacle(remote, obstacle.reason) for remote, obstacle in belief.obstacles.items())
 
 
-def verdicts_of(belief: MemberBelief) -> tuple[VerdictOn, ...]:
-    """Return what a master found about each cluster that it met."""
-    return tuple(VerdictOn(remote, *verdict) for remote, verdict in belief.verdicts.items())
-
-
 def remembered_by(belief: MemberBelief) -> tuple[Address, ...]:
     """Return the addresses that were on a list of this member once, and are not on its present one."""
     return tuple(sorted(belief.ever_listed - belief.listed - {belief.address}))
@@ -230,7 +213,7 @@ def why_not_merging_of(belief: MemberBelief) -> WhyNotMerging:
         is_master=belief.leads,
         merging=belief.merging,
         obstacles=obstacles_of(belief),
-        verdicts=verdicts_of(belief),
+        verdicts=tuple(belief.verdicts.values()),
         delay=belief.delay,
         held_back=suspicions_of(belief).held_back,
         join_list=belief.join_list,

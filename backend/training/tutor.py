@@ -139,11 +139,6 @@ class Tutor:
         """What is waited for."""
         return self._pending_expectation.expect if self._pending_expectation is not None else None
 
-    @property
-    def open_questions(self) -> int:
-        """How many answers of the trainee are not judged yet."""
-        return len(self._questions)
-
     def remaining_us(self, now_us: int) -> int:
         """How long the expectation may take still."""
         if self._pending_expectation is None:

@@ -157,10 +157,10 @@ def _disconnections(picture: Picture, belief: MemberBelief, now_us: int) -> Iter
 
 
 def _verdicts(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[Fact]:
-    for heading, (remote, (decision, rule, why, since_us)) in _under("met", belief.verdicts):
-        when = f"{age_text(now_us - since_us)} ago"
-        why = with_names(why, picture.label_of)
-        yield Fact(heading, f"{_names(picture, [remote])}, {when}: {VERDICTS[decision]} ({rule}: {why})")
+    for heading, (remote, verdict) in _under("met", belief.verdicts):
+        when = f"{age_text(now_us - verdict.since_us)} ago"
+        why = f"{VERDICTS[verdict.decision]} ({verdict.rule}: {with_names(verdict.why, picture.label_of)})"
+        yield Fact(heading, f"{_names(picture, [remote])}, {when}: {why}")
 
 
 def _list_text(belief: MemberBelief, legacy: bool) -> Iterator[Fact]:

@@ -67,9 +67,10 @@ def _table(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[Fact
 
 def _out_of_step(picture: Picture, belief: MemberBelief) -> Iterator[Fact]:
     heading = "out of step"
-    for partition, (owner, reason) in islice(belief.out_of_step.items(), BACKUPS_EXPLAINED):
-        why = with_names(reason, picture.label_of)
-        yield Fact(heading, f"✕ backup of p{partition} with its owner {picture.label_of(owner)}: {why}", "bad")
+    for behind in islice(belief.out_of_step.values(), BACKUPS_EXPLAINED):
+        why = with_names(behind.reason, picture.label_of)
+        owner = picture.label_of(behind.owner)
+        yield Fact(heading, f"✕ backup of p{behind.partition} with its owner {owner}: {why}", "bad")
         heading = ""
     more = len(belief.out_of_step) - BACKUPS_EXPLAINED
     if more > 0:

@@ -55,9 +55,10 @@ class Resolved(Struct, frozen=True):
     at_us: int
 
 
-class Verdict(NamedTuple):
-    """What a master found about another cluster, and since when it has not changed its mind."""
+class VerdictOn(Struct, frozen=True):
+    """What a master found about the cluster of `remote`, and since when it has not changed its mind."""
 
+    remote: Address
     decision: MergeDirection
     rule: str
     why: str
@@ -85,9 +86,10 @@ class SearchPlan(NamedTuple):
         return self.first_us + -((self.first_us - now_us) // self.every_us) * self.every_us
 
 
-class OutOfStep(NamedTuple):
-    """A backup that does not have what its `owner` has, and why."""
+class BackupBehind(Struct, frozen=True):
+    """A backup at this member that does not have what its owner has."""
 
+    partition: int
     owner: Address
     reason: str
 
@@ -166,7 +168,7 @@ class MemberBelief:
     """On a master: who has to prove its links before it is let in again, and to whom they are missing as far as that is known."""
     delay: WaitsForLinks | None = None
     """Why it is not let in, while it waits for that."""
-    verdicts: dict[Address, Verdict] = field(default_factory=dict)
+    verdicts: dict[Address, VerdictOn] = field(default_factory=dict)
     """On a master: what it last found about each other master that it met."""
     obstacles: dict[Address | None, MergeObstacle] = field(default_factory=dict)
     """On a master: why it is not merging, for each cluster that it met, the latest last; under None why it meets none."""
@@ -178,7 +180,7 @@ class MemberBelief:
     """The migrations, by id, that it takes part in and whose end it does not know."""
     journal_failure: str = ""
     """Why the journal of its process cannot be written; empty as long as it can."""
-    out_of_step: dict[int, OutOfStep] = field(default_factory=dict)
+    out_of_step: dict[int, BackupBehind] = field(default_factory=dict)
     """By partition, its backups that do not have what their owners have."""
     data: MemberData | None = None
     """What it stores and what is asked of it; None until it tells, which it does when there is something. Always a new one."""

@@ -12,7 +12,7 @@ from quarterdeck.backend.picture.fold.belief import (
     Resolved,
     SearchPlan,
     Unusable,
-    Verdict,
+    VerdictOn,
     WaitsForLinks,
 )
 from quarterdeck.backend.picture.fold.partitions import settle_leading
@@ -44,7 +44,7 @@ def _on_join_delayed(belief: MemberBelief, event: events.JoinDelayed, at: int) -
 
 def _on_merge_verdict(belief: MemberBelief, event: events.MergeVerdict, at: int) -> None:
     """Take a verdict. What was in the way is so no more, unless it is recorded again."""
-    belief.verdicts[event.remote] = Verdict(event.decision, event.rule, event.why, at)
+    belief.verdicts[event.remote] = VerdictOn(event.remote, event.decision, event.rule, event.why, at)
     belief.obstacles.pop(event.remote, None)
     if event.decision != "local-merges":
         belief.obstacles[event.remote] = MergeObstacle("verdict", event.why)

@@ -8,7 +8,7 @@ from typing import Any
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.data import events as data
 from quarterdeck.backend.core.partitions import events as partition_events
-from quarterdeck.backend.picture.fold.belief import MemberBelief, OutOfStep
+from quarterdeck.backend.picture.fold.belief import BackupBehind, MemberBelief
 from quarterdeck.backend.picture.fold.member_data import measured
 from quarterdeck.backend.picture.fold.migrations import LEADING_FOLDS
 from quarterdeck.backend.picture.fold.table_belief import TableBelief
@@ -23,8 +23,8 @@ def on_table_changed(belief: MemberBelief, event: partition_events.TableChanged,
     belief.table.take(event, at)
     if belief.out_of_step:  # only a backup can be behind its owner
         belief.out_of_step = {
-            partition: why
-            for partition, why in belief.out_of_step.items()
+            partition: behind
+            for partition, behind in belief.out_of_step.items()
             if any(holder and holder.uuid == belief.uuid for holder in belief.table.row(partition)[1:])
         }
 
@@ -38,7 +38,7 @@ def _on_migration_finished(belief: MemberBelief, event: partition_events.Migrati
 
 
 def _on_backup_out_of_step(belief: MemberBelief, event: data.BackupOutOfStep, at: int) -> None:
-    belief.out_of_step[event.partition] = OutOfStep(event.owner, event.reason)
+    belief.out_of_step[event.partition] = BackupBehind(event.partition, event.owner, event.reason)
 
 
 def _on_backup_in_step(belief: MemberBelief, event: data.BackupInStep, at: int) -> None:

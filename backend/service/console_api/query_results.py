@@ -116,15 +116,13 @@ def whole_belief(face: Face) -> beliefs.Belief:
         claiming=belief.claiming,
         merging=belief.merging,
         not_merging=beliefs.obstacles_of(belief),
-        verdicts=beliefs.verdicts_of(belief),
+        verdicts=tuple(belief.verdicts.values()),
         delay=belief.delay,
         held_back=suspicions.held_back,
         reports=suspicions.reports,
         resolution=belief.resolution,
         table=_as(beliefs.TableSummary, belief.table) if belief.table else None,
-        out_of_step=tuple(
-            beliefs.BackupBehind(partition, *why) for partition, why in sorted(belief.out_of_step.items())
-        ),
+        out_of_step=tuple(behind for _, behind in sorted(belief.out_of_step.items())),
     )
 
 

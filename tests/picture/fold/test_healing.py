@@ -8,7 +8,7 @@ from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.boards.belief_matrix import cells, observer_facts, summarize_beliefs
-from quarterdeck.backend.picture.fold.belief import Resolved, Verdict, WaitsForLinks
+from quarterdeck.backend.picture.fold.belief import Resolved, VerdictOn, WaitsForLinks
 from quarterdeck.backend.picture.fold.picture import Picture
 from tests.app.fakes.fake_cluster import FakeCluster
 
@@ -99,7 +99,8 @@ def test_verdicts_and_the_reason_for_not_merging() -> None:
     cluster.happen("n1", events.NotMerging(why, n4))
     fold(cluster, picture)
     belief = picture.members["n1"]
-    assert belief.verdicts[n4][:3] == Verdict("remote-merges", "data-members", why, 0)[:3]
+    found = belief.verdicts[n4]
+    assert found == VerdictOn(n4, "remote-merges", "data-members", why, found.since_us)
     assert belief.not_merging == why
     assert summarize_beliefs(picture).apart == ("n1 is not merging: n1 has 3 and n4 has 2, so n4 merges",)
     cluster.install("n1", 9, ["n1", "n2", "n3", "n4"])
