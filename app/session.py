@@ -35,6 +35,9 @@ RECENT = 10_000
 JUDGED_ALWAYS = 50
 """With more members the health of the cluster is judged once a second at most."""
 
+FOLLOWED_ALWAYS = 30
+"""In a cluster of more members a detail is updated once a second at most."""
+
 TAPE_CAPACITY = 60_000
 """Records of a running cluster that the operator can go back through; the journal has all of them."""
 
@@ -115,6 +118,13 @@ class ConsoleSession:
         if self._judged is None or self._judged[0] != subject:
             self._judged = subject, self._judge.judge(picture, now_us, *missed)
         return self._judged[1]
+
+    @property
+    def detail_beat(self) -> tuple[int, int, int]:
+        """Changes whenever a detail of what is shown is to be made again."""
+        picture = self.picture
+        news = picture.at if len(picture.members) <= FOLLOWED_ALWAYS else 0
+        return self.epoch, self.now_us() // SECOND_US, news
 
     @property
     def running(self) -> int:

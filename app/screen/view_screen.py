@@ -37,9 +37,6 @@ from quarterdeck.widgets.prompt import Prompt
 from quarterdeck.widgets.status_line import StatusLine
 from quarterdeck.widgets.view_bar import BarView, ViewBar
 
-MOST_FOLLOWED = 30
-"""In a cluster of more members a detail is updated at most once a second."""
-
 
 class RowDetail(FactSheet):
     """The facts about the row under the cursor. They are computed only while they are in sight and something has changed."""
@@ -57,10 +54,7 @@ class RowDetail(FactSheet):
         self._asked = row, facts
         if not self.display or not self.size.width:
             return
-        session = self._session
-        picture = session.picture
-        news = picture.at if len(picture.members) <= MOST_FOLLOWED else 0
-        subject = (row, session.now_us() // SECOND_US, session.epoch, news)
+        subject = (row, self._session.detail_beat)
         if subject != self._about:
             moved = row != self._row
             self._about, self._row = subject, row

@@ -15,7 +15,6 @@ from quarterdeck.app.screen.columns import ColumnOf, MatrixModel
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
 from quarterdeck.app.screen.view_screen import ViewScreen, show_if
 from quarterdeck.app.session import ConsoleSession
-from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.belief_matrix import (
     BELIEF_CELLS,
     DISSENT_GLYPH,
@@ -276,7 +275,6 @@ class BeliefsScreen(ViewScreen):
         self._show_apart(summary.apart)
         self.matrix.show()
         self.set_class(self.app.size.height >= ROWS_FOR_DETAIL, "-detailed")
-        self._show_detail()
 
     def sentence(self) -> Sequence[TableCell]:
         return self._matrix.difference(self.matrix.cursor_key)
@@ -291,16 +289,12 @@ class BeliefsScreen(ViewScreen):
                 line.show([TableCell("∦", "warning"), TableCell(sentences[place]), *rest])
             show_if(line, wanted)
 
-    def on_line_table_moved(self, event: LineTable.Moved) -> None:
-        super().on_line_table_moved(event)
-        self._show_detail()
-
-    def _show_detail(self) -> None:
-        """Show all that is known of the observer under the cursor, at most once a second."""
-        label, now_us = self.matrix.cursor_key, self.session.now_us()
-        about = (label, now_us // SECOND_US, self.session.picture.at)
-        if label is None or about == self._detailed or not self.has_class("-detailed"):
+    def _say_detail(self) -> None:
+        """Show all that is known of the observer under the cursor."""
+        label, session = self.matrix.cursor_key, self.session
+        about = (label, session.detail_beat)
+        if label is None or about == self._detailed or not self.at_rest or not self.has_class("-detailed"):
             return
         self._detailed = about
-        facts = member_detail(self.session.picture, label, now_us, recent=self.session.recent)
+        facts = member_detail(session.picture, label, session.now_us(), recent=session.recent)
         self.detail.show((Fact("observer", one_line(label), "strong"), *self.connections.facts(label), *facts))

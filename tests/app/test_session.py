@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import ListInstalled, ProcessKilled, ProcessPaused, Record
+from quarterdeck.backend.core.events import ListInstalled, ListRejected, ProcessKilled, ProcessPaused, Record
 from quarterdeck.backend.core.membership.views.identity import Member
 from tests.app.fakes.fake_cluster import FakeCluster
 
@@ -107,3 +109,17 @@ def test_episodes_are_those_of_the_moment_that_is_shown() -> None:
     session.playhead.follow()
     viewer.look()
     assert "kill" in [one.kind for one in session.episodes.all]
+
+
+@pytest.mark.parametrize(("members", "beats"), [(5, 4), (100, 1)])
+def test_a_detail_of_a_large_cluster_is_made_again_once_a_second(members: int, beats: int) -> None:
+    cluster = FakeCluster([f"m{place}" for place in range(members)])
+    cluster.form()
+    session = ConsoleSession(cluster)
+    session.poll()
+    found = {session.detail_beat}
+    for place in range(3):
+        cluster.happen(f"m{place}", ListRejected(1, cluster.address("m0"), "an older list"))
+        session.poll()
+        found.add(session.detail_beat)
+    assert len(found) == beats

@@ -4,7 +4,8 @@ For each of some settings (size of the terminal, members, events a second) the c
 its own. Prints one JSON object: CPU time per wall second without and of the making of the load, the time from a key to its paint,
 from the start of the process to the first paint, the bytes painted a second, and the resident memory. ``--only`` picks one
 setting, ``--view`` another view, ``--hour`` adds an hour of reference load as fast as it goes, for the memory after it,
-``--check`` exits with 1 over budget.
+``--check`` exits with 1 over budget. ``--against TREE`` measures the console of another work tree by turns with this one,
+``--repeat`` times: on a machine that has other work only what was measured side by side can be compared.
 """
 
 from __future__ import annotations
@@ -196,15 +197,15 @@ def show_console(setting: Setting, report: Path, *, hour: bool) -> None:
 class Terminal:
     """A console on a pty."""
 
-    def __init__(self, arguments: Sequence[str], width: int, height: int) -> None:
+    def __init__(self, arguments: Sequence[str], width: int, height: int, tree: Path = ROOT) -> None:
         self.leader, follower = pty.openpty()
         fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
-        environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+        environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", "PYTHONPATH": str(tree)}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)  # every start but the first finds modules compiled
         begun = time.monotonic()
         self.process = subprocess.Popen(
             [sys.executable, *arguments],
-            stdin=follower, stdout=follower, stderr=follower, env=environment, start_new_session=True, cwd=ROOT,
+            stdin=follower, stdout=follower, stderr=follower, env=environment, start_new_session=True, cwd=tree,
         )  # fmt: skip
         os.close(follower)
         self.first_paint_seconds = self.read_until(HEADER_MARK, TIMEOUT_SECONDS) - begun
@@ -255,16 +256,16 @@ class Terminal:
         return dict(json.loads(report.read_text()))
 
 
-def loaded(setting: Setting, report: Path, *, hour: bool = False) -> Terminal:
+def loaded(setting: Setting, report: Path, *, hour: bool = False, tree: Path = ROOT) -> Terminal:
     """A console under the load of `setting`, which writes into `report` what the load itself costs."""
     arguments = [__file__, "--show", json.dumps(setting), "--report", str(report), *(["--hour"] * hour)]
-    return Terminal(arguments, setting.width, setting.height)
+    return Terminal(arguments, setting.width, setting.height, tree)
 
 
-def measure(setting: Setting, seconds: float, view: str) -> dict[str, object]:
+def measure(setting: Setting, seconds: float, view: str, tree: Path = ROOT) -> dict[str, object]:
     """CPU, latency and memory; in another view than the first one no latency, as it may have no such rows."""
     with tempfile.NamedTemporaryFile(suffix=".json") as report:
-        terminal = loaded(setting, Path(report.name))
+        terminal = loaded(setting, Path(report.name), tree=tree)
         try:
             terminal.press(view.encode())
             terminal.swallow(SETTLE_SECONDS)
@@ -314,11 +315,11 @@ def press_keys(
     return latencies, painted
 
 
-def first_paint(setting: Setting) -> dict[str, float]:
+def first_paint(setting: Setting, tree: Path = ROOT) -> dict[str, float]:
     """The medians of some starts of `quarterdeck console` on five new members: what they took, and how much of a processor."""
     walls, cpus = [], []
     for _ in range(1 + STARTS):
-        terminal = Terminal(["-m", "quarterdeck", "console", "--no-journal"], setting.width, setting.height)
+        terminal = Terminal(["-m", "quarterdeck", "console", "--no-journal"], setting.width, setting.height, tree)
         walls.append(terminal.first_paint_seconds)
         cpus.append(terminal.first_paint_cpu_seconds)
         terminal.close()
@@ -360,6 +361,18 @@ def over_budget(found: dict[str, object], budget: Budget | None) -> list[str]:
     ]
 
 
+def compare(settings: Sequence[Setting], chosen: argparse.Namespace) -> None:
+    """Print a line for each turn of each tree, with the load at that moment."""
+    trees = (ROOT, chosen.against.resolve())
+    for setting in settings:
+        for tree in trees * chosen.repeat:
+            run = measure(setting, chosen.seconds, chosen.view, tree)
+            print(json.dumps({"tree": tree.name, "load": round(os.getloadavg()[0], 1), **run}), flush=True)
+    for tree in trees * chosen.repeat * (chosen.only is None):
+        run = first_paint(settings[0], tree)
+        print(json.dumps({"tree": tree.name, "load": round(os.getloadavg()[0], 1), **run}), flush=True)
+
+
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--show", help="be the measured process")
@@ -367,6 +380,8 @@ def main() -> int:
     arguments.add_argument("--seconds", type=float, default=8.0)
     arguments.add_argument("--only", type=int, help="the number of one setting, from 0")
     arguments.add_argument("--view", default="", help="the key of a view to open first")
+    arguments.add_argument("--against", type=Path, help="another work tree to measure by turns with this one")
+    arguments.add_argument("--repeat", type=int, default=2)
     arguments.add_argument("--hour", action="store_true", help="also an hour of reference load")
     arguments.add_argument("--check", action="store_true", help="exit with 1 over budget")
     chosen = arguments.parse_args()
@@ -374,6 +389,9 @@ def main() -> int:
         show_console(Setting(*json.loads(chosen.show)), chosen.report, hour=chosen.hour)
         return 0
     settings = list(SETTINGS) if chosen.only is None else [list(SETTINGS)[chosen.only]]
+    if chosen.against is not None:
+        compare(settings, chosen)
+        return 0
     runs = [measure(setting, chosen.seconds, chosen.view) for setting in settings]
     too_much = [
         text for setting, run in zip(settings, runs, strict=True) for text in over_budget(run, SETTINGS[setting])

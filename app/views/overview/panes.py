@@ -355,10 +355,7 @@ class DetailPane(OverviewPane):
 
         `links` are those about the connection to it.
         """
-        now_us = self.session.now_us()
-        picture = self.session.picture
-        news = picture.at if len(picture.members) <= MOST_TOLD else 0
-        about = (label, now_us // SECOND_US, self.session.epoch, news)
+        about = (label, self.session.detail_beat)
         if about == self._about:
             return
         self._about, self._label = about, label
@@ -366,7 +363,8 @@ class DetailPane(OverviewPane):
         if not label:
             self.sheet.show(())
             return
-        facts = member_detail(picture, label, now_us, recent=self.session.recent, listing=False)
+        session = self.session
+        facts = member_detail(session.picture, label, session.now_us(), recent=session.recent, listing=False)
         self.sheet.show((*links, *facts))
 
 
