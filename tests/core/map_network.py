@@ -255,6 +255,7 @@ class MapNetwork:
         event = state.partitions.active[migration.partition].event
         for number, chunk in enumerate(chunks, start=1):
             if state.context.services[0].receive(self.now, event, chunk):
+                state.partitions.active[migration.partition].complete = True
                 return number
         raise AssertionError("the destination never had enough")
 
