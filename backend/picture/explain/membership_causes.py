@@ -146,10 +146,6 @@ def _remembered(effect: Effect, event: events.AddressesRemembered) -> Causes:
 # Suspicion
 
 
-def _removed(effect: Effect, event: events.MemberRemoved) -> Causes:
-    return causes_of_suspicion(effect, event.address, event.removed_uuid, event)
-
-
 def _raised(effect: Effect, event: events.SuspicionRaised) -> Causes:
     yield from causes_of_suspicion(effect, event.suspect, event.suspect_uuid, event)
     late = effect.own(
@@ -283,7 +279,7 @@ MEMBERSHIP_RULES: Mapping[type, Rule] = {
     events.MasterChanged: _master_changed,
     events.AddressesRemembered: _remembered,
     events.MemberAdmitted: _admitted,
-    events.MemberRemoved: _removed,
+    events.MemberRemoved: lambda effect, event: causes_of_suspicion(effect, event.address, event.removed_uuid, event),
     events.HeartbeatLate: _late,
     events.SuspicionRaised: _raised,
     events.SuspicionCleared: _cleared,

@@ -103,7 +103,7 @@ def _on_address_unusable(belief: MemberBelief, event: events.AddressUnusable, at
     belief.unusable[event.address] = Unusable(event.cause, event.reason)
 
 
-RECOVERY_FOLDS: dict[type, Callable[[MemberBelief, Any, int], None]] = {
+RECOVERY_FOLDS: dict[type, Callable[[MemberBelief, Any, int], object]] = {
     events.DisconnectionReported: _on_disconnection_reported,
     events.DisconnectionResolved: _on_disconnection_resolved,
     events.MemberHeldBack: _on_member_held_back,

@@ -312,15 +312,7 @@ def _on_table_recovered(leading: MigrationsLed, event: partition_events.TableRec
     leading.recovering = None
 
 
-def _on_drain_started(leading: MigrationsLed, event: partition_events.DrainStarted, at: int) -> None:
-    leading.draining.setdefault(event.address, at)
-
-
-def _on_drain_finished(leading: MigrationsLed, event: partition_events.DrainFinished, at: int) -> None:
-    leading.draining.pop(event.address, None)
-
-
-LEADING_FOLDS: dict[type[events.Event], Callable[[MigrationsLed, Any, int], None]] = {
+LEADING_FOLDS: dict[type[events.Event], Callable[[MigrationsLed, Any, int], object]] = {
     partition_events.MigrationsPlanned: _on_migrations_planned,
     partition_events.MigrationsCancelled: _on_migrations_cancelled,
     partition_events.MigrationStarted: _on_migration_started,
@@ -328,8 +320,8 @@ LEADING_FOLDS: dict[type[events.Event], Callable[[MigrationsLed, Any, int], None
     partition_events.MigrationDecided: _on_migration_decided,
     partition_events.TableRecoveryStarted: _on_table_recovery_started,
     partition_events.TableRecovered: _on_table_recovered,
-    partition_events.DrainStarted: _on_drain_started,
-    partition_events.DrainFinished: _on_drain_finished,
+    partition_events.DrainStarted: lambda leading, event, at: leading.draining.setdefault(event.address, at),
+    partition_events.DrainFinished: lambda leading, event, at: leading.draining.pop(event.address, None),
 }
 """What each kind of event does to what its member leads; called with that, event and time."""
 

@@ -33,16 +33,8 @@ def _on_migration_accepted(belief: MemberBelief, event: partition_events.Migrati
     belief.taking_part[event.migration_id] = event
 
 
-def _on_migration_finished(belief: MemberBelief, event: partition_events.MigrationFinished, at: int) -> None:
-    belief.taking_part.pop(event.migration_id, None)
-
-
 def _on_backup_out_of_step(belief: MemberBelief, event: data.BackupOutOfStep, at: int) -> None:
     belief.out_of_step[event.partition] = BackupBehind(event.partition, event.owner, event.reason)
-
-
-def _on_backup_in_step(belief: MemberBelief, event: data.BackupInStep, at: int) -> None:
-    belief.out_of_step.pop(event.partition, None)
 
 
 def _on_data_measured(belief: MemberBelief, event: data.DataMeasured, at: int) -> None:
@@ -54,12 +46,12 @@ def _on_leaders_event(belief: MemberBelief, event: events.Event, at: int) -> Non
     LEADING_FOLDS[type(event)](belief.leading, event, at)
 
 
-PARTITION_FOLDS: dict[type, Callable[[MemberBelief, Any, int], None]] = {
+PARTITION_FOLDS: dict[type, Callable[[MemberBelief, Any, int], object]] = {
     partition_events.TableChanged: on_table_changed,
     partition_events.MigrationAccepted: _on_migration_accepted,
-    partition_events.MigrationFinished: _on_migration_finished,
+    partition_events.MigrationFinished: lambda belief, event, at: belief.taking_part.pop(event.migration_id, None),
     data.BackupOutOfStep: _on_backup_out_of_step,
-    data.BackupInStep: _on_backup_in_step,
+    data.BackupInStep: lambda belief, event, at: belief.out_of_step.pop(event.partition, None),
     data.DataMeasured: _on_data_measured,
     **dict.fromkeys(LEADING_FOLDS, _on_leaders_event),
 }

@@ -311,10 +311,6 @@ def _suspect(belief: MemberBelief, event: events.SuspicionRaised, at: int) -> No
     belief.silences.pop(event.suspect, None)
 
 
-def _trust(belief: MemberBelief, event: events.SuspicionCleared, at: int) -> None:
-    belief.suspicions.pop(event.suspect, None)
-
-
 def _miss(belief: MemberBelief, event: events.HeartbeatLate, at: int) -> None:
     if event.over:
         belief.silences.pop(event.address, None)
@@ -348,10 +344,10 @@ FOLDS_FROM_OUTSIDE: dict[type, Callable[[Picture, Any], None]] = {
 }
 """What the operator and the network did, by kind of event."""
 
-FOLDS: dict[type, Callable[[MemberBelief, Any, int], None]] = {
+FOLDS: dict[type, Callable[[MemberBelief, Any, int], object]] = {
     events.MasterChanged: _follow,
     events.SuspicionRaised: _suspect,
-    events.SuspicionCleared: _trust,
+    events.SuspicionCleared: lambda belief, event, at: belief.suspicions.pop(event.suspect, None),
     events.HeartbeatLate: _miss,
     events.ClaimStarted: _claim,
     events.ClaimFinished: _claim,

@@ -41,7 +41,7 @@ def _on_member_measured(belief: MemberBelief, event: MemberMeasured, at: int) ->
     belief.metrics, belief.metrics_us = event, at
 
 
-WITNESS_FOLDS: dict[type, Callable[[MemberBelief, Any, int], None]] = {
+WITNESS_FOLDS: dict[type, Callable[[MemberBelief, Any, int], object]] = {
     MemberWitnessed: _on_member_witnessed,
     OwnersTold: _on_owners_told,
     ConnectionChanged: _on_connection_changed,

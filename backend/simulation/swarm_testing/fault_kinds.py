@@ -263,11 +263,15 @@ def _pause(context: FaultContext) -> Iterator[PlannedFault]:
 
 
 def _crash(context: FaultContext) -> Iterator[PlannedFault]:
-    for begins_us, ends_us in context.episodes():
-        crashed = [context.one()] if context.draws.random() < 0.7 else context.some(3)
-        yield begins_us, {"kill": crashed}
+    yield from _gone_for_a_while(context, "kill", most=3)
+
+
+def _gone_for_a_while(context: FaultContext, action: str, most: int) -> Iterator[PlannedFault]:
+    for begins_us, ends_us in context.episodes(most):
+        gone = [context.one()] if context.draws.random() < 0.7 else context.some(3)
+        yield begins_us, {action: gone}
         if context.draws.random() < 0.7:
-            yield ends_us, {"start": crashed}
+            yield ends_us, {"start": gone}
 
 
 POINTS = (
@@ -295,11 +299,7 @@ def _restart(context: FaultContext) -> Iterator[PlannedFault]:
 
 
 def _graceful_stop(context: FaultContext) -> Iterator[PlannedFault]:
-    for begins_us, ends_us in context.episodes(most=2):
-        leaving = [context.one()] if context.draws.random() < 0.7 else context.some(3)
-        yield begins_us, {"stop": leaving}
-        if context.draws.random() < 0.7:
-            yield ends_us, {"start": leaving}
+    yield from _gone_for_a_while(context, "stop", most=2)
 
 
 def _join_storm(context: FaultContext) -> Iterator[PlannedFault]:

@@ -13,7 +13,6 @@ from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
     LogEnds,
     Observation,
-    ObservationEvidence,
     lasted,
     listed,
     observation,
@@ -99,8 +98,6 @@ class ClaimsNotAccepted:
                 "was removed still takes itself for one.",
                 remedy="A member that is left out ends in a cluster of its own and merges later. Look at the network between "
                 "the claimant and those who refused or did not answer.",
-                evidence=ObservationEvidence(found.messages),
-                first=found.messages[0],
-                last=found.messages[-1],
+                evidence=found.messages,
                 is_open=claimant in still_open,
             )

@@ -158,9 +158,7 @@ def _unresponsive(
         "and the witness was cut.",
         remedy="Look what the other members say of them at these times: if they removed them, they stood still or were cut off "
         "from those too. Look at the logs of their garbage collectors and at their hosts.",
-        evidence=ObservationEvidence(shown_by),
-        first=shown_by[0],
-        last=shown_by[-1],
+        evidence=shown_by,
         end_us=end_us,
         is_open=end_us is not None,
     )
@@ -210,9 +208,7 @@ class Restarts:
             cause="A restart by hand or by a supervisor; without a goodbye the process was killed or crashed.",
             remedy="After a crash look at the end of the log before each start, and for hs_err files and the kernel's "
             "out-of-memory killer. Stop members gracefully, one after the other, once the cluster is safe.",
-            evidence=ObservationEvidence(starts),
-            first=starts[0],
-            last=starts[-1],
+            evidence=starts,
         )
 
 

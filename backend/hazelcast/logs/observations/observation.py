@@ -117,14 +117,20 @@ def observation(
     detail: str,
     cause: str,
     remedy: str,
-    evidence: ObservationEvidence,
-    first: InterpretedMessage,
-    last: InterpretedMessage,
+    evidence: ObservationEvidence | Sequence[InterpretedMessage],
+    first: InterpretedMessage | None = None,
+    last: InterpretedMessage | None = None,
     start_us: int | None = None,
     end_us: int | None = None,
     is_open: bool = False,
 ) -> Observation:
-    """Make an observation that lasts from the `first` message to the `last`, or from `start_us` and to `end_us`."""
+    """Make an observation that lasts from the `first` message to the `last`, or from `start_us` and to `end_us`.
+
+    They are those of the evidence where that is given as messages.
+    """
+    if not isinstance(evidence, ObservationEvidence):
+        first, last, evidence = evidence[0], evidence[-1], ObservationEvidence(evidence)
+    assert first is not None and last is not None, "evidence without messages needs a first and a last one"
     start_us = first.at if start_us is None else start_us
     end_us = last.at if end_us is None else end_us
     return Observation(

@@ -13,7 +13,6 @@ from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
     LogEnds,
     Observation,
-    ObservationEvidence,
     consecutive_groups,
     lasted,
     listed,
@@ -86,9 +85,7 @@ class LoggedRounds:
                 cause="Members come and go in quick succession, so replicas are moved that will soon be moved back.",
                 remedy="Let the cluster become safe between two restarts. For planned work set the cluster state to "
                 "NO_MIGRATION; a greater hazelcast.wait.seconds.before.join gathers those who join together.",
-                evidence=ObservationEvidence(messages),
-                first=first,
-                last=last,
+                evidence=messages,
             )
 
 
@@ -136,7 +133,5 @@ class PartitionsLost:
                 "split loses what it has no replica of.",
                 remedy="Load the data again from its source. More backups, and partition groups by host or zone, keep "
                 "replicas apart.",
-                evidence=ObservationEvidence(group),
-                first=first,
-                last=last,
+                evidence=group,
             )

@@ -22,10 +22,6 @@ def _killed(known: OpenEpisodes, record: Record, event: events.ProcessKilled) ->
     return known.begin("kill", record, [event.target])
 
 
-def _paused(known: OpenEpisodes, record: Record, event: events.ProcessPaused) -> Episode:
-    return known.begin("pause", record, [event.target])
-
-
 def _resumed(known: OpenEpisodes, record: Record, event: events.ProcessResumed) -> Episode:
     frozen = known.befalling(event.target)
     episode = known.begin("resume", record, [event.target])
@@ -89,13 +85,9 @@ def _unusable(known: OpenEpisodes, record: Record, event: events.AddressUnusable
     return known.named_or_begun(record, FORGIVEN_US, ("address", event.address, event.cause), "other", note)
 
 
-def _journal(known: OpenEpisodes, record: Record, event: events.JournalChanged) -> Episode:
-    return known.begin("other", record, note=f"the journal of {event.target} {journal_text(event)}")
-
-
 FAULT_RULES: Mapping[type, Rule] = {
     events.ProcessKilled: _killed,
-    events.ProcessPaused: _paused,
+    events.ProcessPaused: lambda known, record, event: known.begin("pause", record, [event.target]),
     events.ProcessResumed: _resumed,
     events.LinkChanged: _link_changed,
     events.JoinListChanged: _join_list_changed,
@@ -103,5 +95,7 @@ FAULT_RULES: Mapping[type, Rule] = {
     events.OperatorAsked: _asked,
     events.StrangerRefused: _stranger,
     events.AddressUnusable: _unusable,
-    events.JournalChanged: _journal,
+    events.JournalChanged: lambda known, record, event: known.begin(
+        "other", record, note=f"the journal of {event.target} {journal_text(event)}"
+    ),
 }

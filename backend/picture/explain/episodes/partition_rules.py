@@ -76,10 +76,6 @@ def _copied(known: OpenEpisodes, record: Record, event: events.MigrationCopied) 
     return episode
 
 
-def _decided(known: OpenEpisodes, record: Record, event: events.MigrationDecided) -> Episode:
-    return _end(known, record, event.migration_id, committed=event.committed) or _loose(known, record)
-
-
 def _end(known: OpenEpisodes, record: Record, migration_id: str, *, committed: bool) -> Episode | None:
     episode = known.keyed.get(("migration", migration_id))
     if episode is not None:
@@ -96,10 +92,6 @@ def _recovered(known: OpenEpisodes, record: Record, event: events.TableRecovered
     for ids, committed in ((event.committed_ids, True), (event.rolled_back_ids, False)):
         for migration_id in ids:
             _end(known, record, migration_id, committed=committed)
-    return known.work.get(record.uuid)
-
-
-def _recovery_started(known: OpenEpisodes, record: Record, event: events.TableRecoveryStarted) -> Episode | None:
     return known.work.get(record.uuid)
 
 
@@ -120,10 +112,6 @@ def _drain_started(known: OpenEpisodes, record: Record, event: events.DrainStart
         episode = known.begin("stop", record, [label])
     known.work[record.uuid] = episode
     return episode
-
-
-def _drain_finished(known: OpenEpisodes, record: Record, event: events.DrainFinished) -> Episode | None:
-    return known.befalling(known.label_of(event.address))
 
 
 def _call(known: OpenEpisodes, record: Record, event: CallStarted | CallFinished) -> Episode | None:
@@ -161,7 +149,7 @@ def _entries_merged(known: OpenEpisodes, record: Record, event: EntriesMerged) -
 PARTITION_RULES: Mapping[type, Rule] = {
     events.TableChanged: _table_changed,
     events.PartitionLost: _partition_lost,
-    events.TableRecoveryStarted: _recovery_started,
+    events.TableRecoveryStarted: lambda known, record, event: known.work.get(record.uuid),
     events.TableRecovered: _recovered,
     events.MigrationsPlanned: _planned,
     events.MigrationsCancelled: _cancelled,
@@ -170,11 +158,13 @@ PARTITION_RULES: Mapping[type, Rule] = {
     events.MigrationRejected: _of_migration,
     events.MigrationCopied: _copied,
     events.MigrationCommitting: _of_migration,
-    events.MigrationDecided: _decided,
+    events.MigrationDecided: lambda known, record, event: (
+        _end(known, record, event.migration_id, committed=event.committed) or _loose(known, record)
+    ),
     events.MigrationFinished: _of_migration,
     events.CompletedEvicted: _evicted,
     events.DrainStarted: _drain_started,
-    events.DrainFinished: _drain_finished,
+    events.DrainFinished: lambda known, record, event: known.befalling(known.label_of(event.address)),
     CallStarted: _call,
     CallFinished: _call,
     BackupOutOfStep: _out_of_step,

@@ -53,10 +53,6 @@ def _start(episode: Episode) -> str:
     return f"start {names(episode.subjects)}"
 
 
-def _late(episode: Episode) -> str:
-    return f"no heartbeat from {names(episode.subjects)} at {names(episode.late_at or episode.trusted_by)}"
-
-
 def _suspicion(episode: Episode) -> str:
     who = names(episode.subjects)
     because = f" ({episode.evidence})" if episode.evidence else ""
@@ -126,14 +122,6 @@ def _state(episode: Episode) -> str:
     return f"the cluster is {episode.target} for {counted(len(episode.subjects), 'member')}"
 
 
-def _calls(episode: Episode) -> str:
-    return f"clients make {counted(episode.calls, 'call')} in {duration_text(episode.end_us - episode.at_us)}"
-
-
-def _backups(episode: Episode) -> str:
-    return f"backups of {counted(len(episode.out_of_step), 'partition')} are out of step: {episode.evidence}"
-
-
 def _resume(episode: Episode) -> str:
     stood = "" if episode.since_us is None else f" after {duration_text(episode.at_us - episode.since_us)}"
     return f"{names(episode.subjects)} runs on{stood}"
@@ -147,7 +135,9 @@ HEADS: Mapping[EpisodeKind, Callable[[Episode], str]] = {
     "kill": lambda episode: f"kill {names(episode.subjects)}",
     "pause": lambda episode: f"freeze {names(episode.subjects)}",
     "resume": _resume,
-    "late": _late,
+    "late": lambda episode: (
+        f"no heartbeat from {names(episode.subjects)} at {names(episode.late_at or episode.trusted_by)}"
+    ),
     "suspicion": _suspicion,
     "disconnection": lambda episode: (
         f"{episode.remover} settles a partial disconnection: "
@@ -158,8 +148,12 @@ HEADS: Mapping[EpisodeKind, Callable[[Episode], str]] = {
     "not-merging": _not_merging,
     "state": _state,
     "table": lambda episode: episode.note,
-    "calls": _calls,
-    "backups": _backups,
+    "calls": lambda episode: (
+        f"clients make {counted(episode.calls, 'call')} in {duration_text(episode.end_us - episode.at_us)}"
+    ),
+    "backups": lambda episode: (
+        f"backups of {counted(len(episode.out_of_step), 'partition')} are out of step: {episode.evidence}"
+    ),
     "join-list": _join_list,
     "settings": lambda episode: f"settings of {names(episode.tellers)}: {episode.note}",
     "request": lambda episode: f"{episode.note} at {names(episode.tellers)}",

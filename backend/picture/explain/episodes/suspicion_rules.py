@@ -69,21 +69,9 @@ def _cleared(known: OpenEpisodes, record: Record, event: events.SuspicionCleared
     return episode
 
 
-def _told_to_suspect(known: OpenEpisodes, record: Record, event: events.ExplicitSuspicionSent) -> Episode | None:
-    return known.cause_of(record) or known.befalling(known.label_of(event.to), record.member)
-
-
 def _is_told(known: OpenEpisodes, record: Record, event: events.ExplicitSuspicionReceived) -> Episode | None:
     sender = known.label_of(event.sender)
     return known.befalling(record.member) or known.befalling(sender, record.member)
-
-
-def _complaint(known: OpenEpisodes, record: Record, event: events.ComplaintSent) -> Episode | None:
-    return known.befalling(known.label_of(event.stranger), record.member)
-
-
-def _list_rejected(known: OpenEpisodes, record: Record, event: events.ListRejected) -> Episode | None:
-    return known.befalling(known.label_of(event.sender), record.member)
 
 
 def _observer_paused(known: OpenEpisodes, record: Record, event: events.ObserverPaused) -> Episode | None:
@@ -124,10 +112,6 @@ def _claim_started(known: OpenEpisodes, record: Record, event: events.ClaimStart
     return episode
 
 
-def _claim_answered(known: OpenEpisodes, record: Record, event: events.ClaimAnswered) -> Episode | None:
-    return known.claims.get(record.member)
-
-
 def _claim_finished(known: OpenEpisodes, record: Record, event: events.ClaimFinished) -> Episode | None:
     episode = known.claims.get(record.member)
     if episode is not None:
@@ -143,18 +127,20 @@ def _claim_abandoned(known: OpenEpisodes, record: Record, event: events.ClaimAba
 
 
 SUSPICION_RULES: Mapping[type, Rule] = {
-    events.ListRejected: _list_rejected,
+    events.ListRejected: lambda known, record, event: known.befalling(known.label_of(event.sender), record.member),
     events.SuspicionRaised: _raised,
     events.SuspicionCleared: _cleared,
     events.HeartbeatLate: _late,
-    events.ExplicitSuspicionSent: _told_to_suspect,
+    events.ExplicitSuspicionSent: lambda known, record, event: (
+        known.cause_of(record) or known.befalling(known.label_of(event.to), record.member)
+    ),
     events.ExplicitSuspicionReceived: _is_told,
-    events.ComplaintSent: _complaint,
+    events.ComplaintSent: lambda known, record, event: known.befalling(known.label_of(event.stranger), record.member),
     events.ObserverPaused: _observer_paused,
     events.DisconnectionReported: _reported,
     events.DisconnectionResolved: _resolved,
     events.ClaimStarted: _claim_started,
-    events.ClaimAnswered: _claim_answered,
+    events.ClaimAnswered: lambda known, record, event: known.claims.get(record.member),
     events.ClaimFinished: _claim_finished,
     events.ClaimAbandoned: _claim_abandoned,
 }

@@ -79,13 +79,9 @@ def _migrated(known: OpenEpisodes, record: Record, event: ReplicaMigrated) -> Ep
     return episode
 
 
-def _owners(known: OpenEpisodes, record: Record, event: OwnersTold) -> Episode | None:
-    return known.touched.get(record.member)
-
-
 WITNESS_RULES: Mapping[type, Rule] = {
     MemberWitnessed: _witnessed,
     ConnectionChanged: _connection,
     ReplicaMigrated: _migrated,
-    OwnersTold: _owners,
+    OwnersTold: lambda known, record, event: known.touched.get(record.member),
 }
