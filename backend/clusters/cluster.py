@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Future
-from typing import Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
-from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
 from quarterdeck.backend.core.commands.catalogue import CATALOGUE
 from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.operations import Answer, Operation
+
+if TYPE_CHECKING:
+    from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot  # it reads all that a member consists of
 
 Source = Literal["live", "simulated", "recorded", "remote", "hazelcast", "copy"]
 """Members of Hazelcast are watched from outside. A `copy` is a simulated cluster that goes on from the members of another one."""
