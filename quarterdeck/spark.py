@@ -43,7 +43,11 @@ def register(
 
 
 def _tables(spark: SparkSession, paths: list[FilePath], options: dict[str, str]) -> dict[str, DataFrame]:
-    from quarterdeck.backend.pipeline.tables.store import TABLES, read_table
+    from pyspark.sql import functions as F
+
+    from quarterdeck.backend.pipeline.tables.batches import TABLES
+    from quarterdeck.backend.pipeline.tables.on_spark import made_of
+    from quarterdeck.backend.pipeline.tables.store import read_table
 
     store = _store_at(spark, paths)
     if store is not None:
@@ -52,7 +56,8 @@ def _tables(spark: SparkSession, paths: list[FilePath], options: dict[str, str])
         events = _events_at(spark, list(map(str, paths)))
     else:
         events = _events_of(spark, [Path(path) for path in paths], options)
-    return {"events": events, **{name: table.make(events) for name, table in TABLES.items()}}
+    events = events.withColumn("utc", F.timestamp_micros("utc"))  # as in a store
+    return {"events": events, **{name: made_of(events, name) for name in TABLES}}
 
 
 def _store_at(spark: SparkSession, paths: list[FilePath]) -> Path | str | None:
@@ -86,8 +91,7 @@ def _events_of(spark: SparkSession, paths: list[Path], options: dict[str, str]) 
 
 def _events_at(spark: SparkSession, addresses: list[str]) -> DataFrame:
     """Return the events in journals at addresses, each once: Spark reads what Python cannot open."""
+    from quarterdeck.backend.pipeline.data_sources import records_at
     from quarterdeck.backend.pipeline.far_input import resolve_far_input
-    from quarterdeck.backend.pipeline.tables import bronze
 
-    lines = bronze.read_lines(spark, resolve_far_input(spark, addresses).read)
-    return bronze.bronze(bronze.ranked(bronze.with_run_name(lines))).events
+    return records_at(spark, resolve_far_input(spark, addresses).read).dropDuplicates(["run", "uuid", "seq"])

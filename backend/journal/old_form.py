@@ -98,6 +98,15 @@ def _by(sentences: Sentences, field: str = "reason") -> Callable[[Any], Event]:
     return lambda event: structs.replace(event, cause=_cause(getattr(event, field), sentences))
 
 
+def suspicion_said(reason: str, form: int | None) -> tuple[str, str | None]:
+    """Return the cause of a suspicion or removal as its sentence has it, and in records of form 1 the reporter.
+
+    `form` is None for form 1, as records leave it out. The reporter is None where the observer found it itself.
+    """
+    reporter, found, finding = reason.partition(REPORTS)
+    return _cause(finding if found else reason, SUSPICION), reporter if found and form is None else None
+
+
 def _suspicion(event: events.SuspicionRaised | events.MemberRemoved) -> Event:
     reporter, found, finding = event.reason.partition(REPORTS)
     if not found:

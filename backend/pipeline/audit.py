@@ -77,8 +77,8 @@ def audit(
 
     `rules`: only these. `bound_us`: how long members may take to agree once nothing disturbs them. `log_options`: what the logs
     themselves do not contain. `undivided_bytes`: Spark divides a larger run of a journal among several tasks. With `out_dir`,
-    which may be an address too, the tables `views`, `suspicions` and `findings` are written there as Parquet, partitioned by
-    run; they replace those of an earlier audit, all of them or none. `then` is called with the result and the lines that were
+    which may be an address too, the tables `views`, `suspicions` and `findings` are written there as Parquet;
+    they replace those of an earlier audit, all of them or none. `then` is called with the result and the lines that were
     judged, while Spark has them. Spark is started for either of these, for large input, and where a `master` or a `remote` is
     named; a given session `spark` does all the work instead.
 
@@ -237,7 +237,7 @@ def _quarantined_lines(found: AuditInput, spark: SparkSession | None) -> tuple[l
         )
     import pyarrow.parquet
 
-    parts = sorted(Path(found.paths[0]).glob("quarantine/*/*.parquet"))
+    parts = sorted((Path(found.paths[0]) / "quarantine").rglob("*.parquet"))
     tables = [pyarrow.parquet.ParquetFile(part).read(columns) for part in parts]
     lines = [
         QuarantinedLine(file.as_py(), raw.as_py().decode(errors="replace"), reason.as_py())

@@ -137,6 +137,8 @@ class AuditInput:
             directory = PurePosixPath(file.listed).parent.name
             if directory.startswith(RUN_PREFIX):
                 groups[directory.removeprefix(RUN_PREFIX)].append(file)
+            elif self.kind == "store":
+                groups[file.read].append(file)
             else:
                 groups["" if self.is_far else run_of_file(Path(file.read)) or ""].append(file)
         return list(map(tuple, groups.values()))
@@ -150,7 +152,7 @@ def resolve_input(paths: Sequence[Path], staging: Path, source: Source = "auto")
     """
     kind: Kind
     if source != "logs" and len(paths) == 1 and commit.read_manifest(paths[0]) is not None:
-        kind, files = "store", _finished(sorted((paths[0] / "events").glob(f"{RUN_PREFIX}*/*.parquet")))
+        kind, files = "store", _finished(sorted((paths[0] / "events").rglob("*.parquet")))
     else:
         kind = kind_of(paths) if source == "auto" else source
         files = _finished(log_files(paths)) if kind == "logs" else _journals(paths, staging)

@@ -15,11 +15,11 @@ from quarterdeck.backend.pipeline.audit_input import AuditInput
 from quarterdeck.backend.pipeline.log_tables import read_product_logs
 from quarterdeck.backend.pipeline.rules import Finding
 from quarterdeck.backend.pipeline.schemas import RECORD, columns_of
-from quarterdeck.backend.pipeline.spark.tuning import is_small, persisted, tuned
-from quarterdeck.backend.pipeline.tables import bronze
-from quarterdeck.backend.pipeline.tables.store import TABLES, read_table
+from quarterdeck.backend.pipeline.spark.tuning import persisted, tuned
+from quarterdeck.backend.pipeline.tables.on_spark import made_of, passing_store
+from quarterdeck.backend.pipeline.tables.store import read_table
 
-FORMAT = "1"
+FORMAT = "2"
 
 
 class InputLines(NamedTuple):
@@ -39,27 +39,24 @@ def reading(spark: SparkSession, source: AuditInput, log_options: LogOptions | N
         if source.kind == "store":
             yield InputLines(source, read_table(spark, source.paths[0], "events").select(*RECORD.names))
             return
-        logs = None
-        if source.kind == "logs":
-            logs = read_product_logs(spark, source.read, log_options, are_far=source.is_far)
-            events = logs.records
-        else:
-            lines = bronze.read_lines(spark, source.read)
-            events = bronze.bronze(bronze.ranked(lines.coalesce(1) if is_small(source.size_bytes) else lines)).events
-        kept = persisted(events, source.size_bytes)
+        if source.kind == "journal":
+            with passing_store(spark, source) as made:
+                yield InputLines(source, made.read("events").select(*RECORD.names))
+            return
+        logs = read_product_logs(spark, source.read, log_options, are_far=source.is_far)
+        kept = persisted(logs.records, source.size_bytes)
         try:
             yield InputLines(source, kept)
         finally:
             kept.unpersist()
-            if logs is not None:
-                logs.release()
+            logs.release()
 
 
 def make_tables(events: DataFrame, findings: Sequence[Finding]) -> dict[str, DataFrame]:
     """Make the tables that an audit writes."""
     # By way of JSON: Spark Connect accepts lists for arrays, but no tuples.
     rows = [msgspec.json.decode(msgspec.json.encode(finding)) for finding in findings]
-    tables = {name: TABLES[name].make(events) for name in ("views", "suspicions")}
+    tables = {name: made_of(events, name) for name in ("views", "suspicions")}
     return tables | {"findings": events.sparkSession.createDataFrame(rows, columns_of(Finding))}
 
 
@@ -67,9 +64,5 @@ def write_tables(tables: Mapping[str, DataFrame], out_dir: commit.Place, writer:
     """Replace the tables of an earlier audit, all of them or none. Raises `StoreRefused`."""
     with commit.open_for_build(out_dir, tuple(tables), writer) as building:
         for name, table in tables.items():
-            table.write.partitionBy("run").parquet(str(building / name))
-        runs = {
-            run for name in tables for place in (out_dir, building) for run in commit.directories_by_run(place / name)
-        }
-        order = commit.Order(tuple(sorted(runs)), tuple(tables), commit.TableManifest(FORMAT, {}, writer))
-        commit.commit(out_dir, building, order)
+            table.write.parquet(str(building / name))
+        commit.commit(out_dir, building, commit.TableManifest(FORMAT, {}, writer), dict.fromkeys(tables, ()))

@@ -1,12 +1,13 @@
-"""Replaces the tables of some runs: all of them, or none.
+"""Replaces the tables of a store: all of them, or none.
 
-New tables are built in a directory of their own beside the old ones. Renaming the order into that directory decides: before, the
-new tables are discarded; after, the next writer finishes what was begun. Each table's directory of a run is replaced by one
-rename, so that no reader ever finds half of one.
+On this machine, each state of the store is a directory of its own, `.tables-…`, in which unchanged files are links to those of
+the state before. `.current` points to the newest; the tables' folders and the manifest lead through it. So renaming that one
+link replaces all tables at once, for whoever reads them by their folders, and whenever the process dies. The state before is
+kept until the next update, for those who read it.
 
-That holds for directories of this machine. At an address (`HadoopPath`) there is no lock, and some file systems rename a
-directory file by file: an interrupted commit is finished all the same, but a reader may find half of a run, and two writers
-spoil each other's work.
+At an address (`HadoopPath`) there are no links and no lock. The new files are put beside the old ones, after an order that says
+what belongs to the store: an interrupted commit is finished by the next writer, but a reader may find both meanwhile, and two
+writers spoil each other's work.
 """
 
 from __future__ import annotations
@@ -14,11 +15,10 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
-from urllib.parse import unquote
 from uuid import uuid4
 
 import msgspec
@@ -31,9 +31,11 @@ Place: TypeAlias = "Path | HadoopPath"
 """A file or directory, of this machine or at an address."""
 
 BUILDING = ".building-"
+STATE = ".tables-"
+CURRENT = ".current"
 ORDER = "order.json"
 MANIFEST = "_store.json"
-RUN_PREFIX = "run="
+PARQUET = ".parquet"
 PIPELINE = "pipeline tables"
 """The maker of a store, unless another is named."""
 
@@ -42,8 +44,16 @@ class StoreRefused(ValueError):
     """The directory cannot hold tables; the message says why and what to do."""
 
 
+class RunBatch(Struct, frozen=True):
+    """Files that were made together, one for each table that has rows: `TABLE/NAME.parquet`."""
+
+    runs: tuple[str, ...]
+    rows: dict[str, int]
+    """By table."""
+
+
 class TableManifest(Struct, frozen=True):
-    """What a store consists of: its source files, each with its stamp, and the form of its tables."""
+    """What a store consists of: its source files, each with its stamp, the form of its tables, and its batches by name."""
 
     form: str
     files: dict[str, tuple[int, int]]
@@ -51,14 +61,14 @@ class TableManifest(Struct, frozen=True):
     """The command that made the tables; no other may change them."""
     behind: dict[str, int] = {}
     """By run that grows, how many of its events were added since its tables were made of them."""
+    batches: dict[str, RunBatch] = {}
 
 
 class Order(Struct, frozen=True):
-    """What is to be replaced: of each table all runs named here, present or gone."""
+    """What a store at an address will consist of: its manifest, and by table the names of its files."""
 
-    runs: tuple[str, ...]
-    tables: tuple[str, ...]
     manifest: TableManifest
+    names: dict[str, tuple[str, ...]]
 
 
 def read_manifest(store: Place, maker: str = PIPELINE) -> TableManifest | None:
@@ -78,7 +88,7 @@ def read_manifest(store: Place, maker: str = PIPELINE) -> TableManifest | None:
 
 
 @contextmanager
-def open_for_build(store: Place, tables: tuple[str, ...], maker: str = PIPELINE) -> Iterator[Place]:
+def open_for_build(store: Place, tables: Sequence[str], maker: str = PIPELINE) -> Iterator[Place]:
     """Make a directory to build in while no other process writes to `store`, after finishing an interrupted commit.
 
     Raises `StoreRefused` when the place holds something else, or is being written.
@@ -86,8 +96,7 @@ def open_for_build(store: Place, tables: tuple[str, ...], maker: str = PIPELINE)
     existed = store.exists()
     check(store, tables, maker)
     store.mkdir(parents=True, exist_ok=True)
-    busy = StoreRefused(f"{store}: another process is writing tables there; try again later")
-    with locked(store / ".lock", busy):
+    with locked(store / ".lock", StoreRefused(f"{store}: another process is writing tables there; try again later")):
         finish(store)
         building = store / f"{BUILDING}{uuid4().hex[:12]}"
         building.mkdir()
@@ -114,10 +123,28 @@ def locked(lock: Place, busy: Exception) -> Iterator[None]:
         yield
 
 
-def commit(store: Place, building: Place, order: Order) -> None:
-    """Put what is in `building`, table by table and run by run, into `store`."""
-    write_whole(building, ORDER, msgspec.json.encode(order))
-    _carry_out(store, building, order)
+def commit(store: Place, building: Place, manifest: TableManifest, kept: Mapping[str, Sequence[str]]) -> None:
+    """Make what is in `building`, table by table, and the `kept` files of each table the content of `store`."""
+    for table in kept:
+        for file in (building / table).glob("*"):
+            if not file.name.endswith(PARQUET):
+                remove(file)  # what Spark notes beside its files
+    if not isinstance(store, Path) or not isinstance(building, Path):
+        names = {table: (*old, *(file.name for file in (building / table).glob("*"))) for table, old in kept.items()}
+        write_whole(building, ORDER, msgspec.json.encode(Order(manifest, names)))
+        _carry_out(store, building)
+        return
+    for table, names_kept in kept.items():
+        (building / table).mkdir(exist_ok=True)
+        for name in names_kept:
+            _link(store / table / name, building / table / name)
+    write_whole(building, MANIFEST, msgspec.json.format(msgspec.json.encode(manifest)))
+    state = building.rename(store / f"{STATE}{building.name.removeprefix(BUILDING)}")
+    _lead_through(store, [name for name in (*kept, MANIFEST) if not (store / name).exists()])
+    draft = store / f"{BUILDING}{CURRENT}"
+    draft.symlink_to(state.name)
+    draft.rename(store / CURRENT)
+    _lead_through(store, (*kept, MANIFEST))
 
 
 def write_whole(folder: Place, name: str, content: bytes) -> None:
@@ -134,29 +161,13 @@ def remove(place: Place) -> None:
     """Remove a file, or a directory with its content, if it exists."""
     if not isinstance(place, Path):
         place.remove()
-    elif place.is_dir():
+    elif place.is_dir() and not place.is_symlink():
         shutil.rmtree(place, ignore_errors=True)
     else:
         place.unlink(missing_ok=True)
 
 
-def directories_by_run(table: Place) -> dict[str, str]:
-    """Return the names of the directories in `table`, by the run that each holds."""
-    return {unquote(found.name.removeprefix(RUN_PREFIX)): found.name for found in _found(table, f"{RUN_PREFIX}*")}
-
-
-def stored_bytes(table: Place, runs: Collection[str] | None = None) -> int:
-    """Return the size of `table`; only of these `runs`, if any are named."""
-    return sum(part.stat().st_size for part in stored_files(table, runs))
-
-
-def stored_files(table: Place, runs: Collection[str] | None = None) -> list[Place]:
-    """Return the files of `table`; only those of these `runs`, if any are named."""
-    wanted = (name for run, name in directories_by_run(table).items() if runs is None or run in runs)
-    return [part for name in wanted for part in _found(table / name, "*.parquet")]
-
-
-def check(store: Place, tables: tuple[str, ...], maker: str = PIPELINE) -> None:
+def check(store: Place, tables: Sequence[str], maker: str = PIPELINE) -> None:
     """Refuse what is neither a store of this maker nor free of these tables. Raises `StoreRefused`."""
     if store.exists() and not store.is_dir():
         raise StoreRefused(f"{store} is not a directory")
@@ -166,50 +177,51 @@ def check(store: Place, tables: tuple[str, ...], maker: str = PIPELINE) -> None:
                 raise StoreRefused(f"{store / table} exists and is no table of this pipeline; choose another directory")
 
 
-def _found(directory: Place, pattern: str) -> list[Place]:
-    return sorted([*directory.glob(pattern)], key=str)
-
-
 def finish(store: Place) -> None:
-    """Finish what an interrupted writer had decided, and discard what it had not."""
-    for building in _found(store, f"{BUILDING}*"):
-        if (building / ORDER).exists():
-            _carry_out(store, building, msgspec.json.decode((building / ORDER).read_bytes(), type=Order))
-        else:
-            remove(building)
+    """Finish what an interrupted writer had decided, and discard what it had not, and states of the store before the last."""
+    current = (store / CURRENT).resolve() if isinstance(store, Path) else None
+    if isinstance(store, Path) and current is not None and current.is_dir():
+        _lead_through(store, [place.name for place in current.iterdir()])
+    for leftover in [*store.glob(f"{BUILDING}*"), *store.glob(f"{STATE}*")]:
+        if (leftover / ORDER).exists():
+            _carry_out(store, leftover)
+        elif current is None or leftover.name != current.name:
+            remove(leftover)
 
 
-def _carry_out(store: Place, building: Place, order: Order) -> None:
-    """Carry out `order`. What is done already is left as it is, so this may be started again at any point."""
-    old = building / "old"
-    for table in order.tables:
+def _lead_through(store: Path, names: Sequence[str]) -> None:
+    """Make these names in `store` links through the current state, in place of what earlier versions had there."""
+    for name in names:
+        if not (store / name).is_symlink():
+            if (store / name).exists():
+                (store / name).rename(store / f"{BUILDING}{uuid4().hex[:12]}")
+            (store / name).symlink_to(Path(CURRENT) / name)
+
+
+def _link(file: Path, place: Path) -> None:
+    try:
+        place.hardlink_to(file.resolve())
+    except OSError:  # not every file system has links
+        shutil.copy2(file, place)
+
+
+def _carry_out(store: Place, building: Place) -> None:
+    """Carry out the order in `building`. What is done already is left as it is, so this may be started again at any point."""
+    order = msgspec.json.decode((building / ORDER).read_bytes(), type=Order)
+    for table, names in order.names.items():
         (store / table).mkdir(exist_ok=True)
-        (old / table).mkdir(parents=True, exist_ok=True)
-        there, new = directories_by_run(store / table), directories_by_run(building / table)
-        placed = old / table / "placed"
-        placed.mkdir(exist_ok=True)
-        for run in order.runs:
-            if run in new:
-                if run in there:
-                    _set_aside(store / table / there[run], old / table)
-                (placed / new[run]).write_bytes(b"")
-                _rename(building / table / new[run], store / table / new[run])
-            elif run in there and not (placed / there[run]).exists():
-                _set_aside(store / table / there[run], old / table)
-    draft = building / f"{MANIFEST}.draft"
-    draft.write_bytes(msgspec.json.encode(order.manifest))
-    _rename(draft, store / MANIFEST)
-    _rename(building / ORDER, building / f"{ORDER}.done")
+        for file in stored_files(building / table):
+            _rename(file, store / table / file.name)
+        for file in [*(store / table).glob("*")]:
+            if file.name not in names:
+                remove(file)
+    write_whole(store, MANIFEST, msgspec.json.encode(order.manifest))
     remove(building)
 
 
-def _set_aside(directory: Place, old: Place) -> None:
-    if isinstance(directory, Path):
-        place = old / uuid4().hex
-        place.mkdir()
-        _rename(directory, place / directory.name)
-    else:  # a rename may be a copy, and this is not needed any more
-        directory.remove()
+def stored_files(folder: Place) -> list[Place]:
+    """Return the files of a table."""
+    return sorted([*folder.glob(f"*{PARQUET}")], key=str)
 
 
 def _rename(place: Place, target: Place) -> None:

@@ -14,6 +14,7 @@ from typing import ClassVar
 
 import msgspec
 import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
@@ -24,9 +25,10 @@ from quarterdeck.backend.hazelcast.logs.reader import log_files, read_logs
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.journal.files import as_record, current_path, journal_files
 from quarterdeck.backend.journal.old_form import upgraded
+from quarterdeck.backend.pipeline.judging.spark_judge import contents
 from quarterdeck.backend.pipeline.schemas import RECORD
-from quarterdeck.backend.pipeline.spark.arrow import exit_with_task
-from quarterdeck.backend.pipeline.tables.bronze import NO_RUN
+from quarterdeck.backend.pipeline.spark.arrow import exit_with_task, rows_of
+from quarterdeck.backend.pipeline.tables.run_events import NO_RUN, record_columns
 
 JOURNAL_FORMAT = "quarterdeck"
 LOG_FORMAT = "quarterdeck-logs"
@@ -157,6 +159,18 @@ class LogReader(DataSourceReader):
         """Read the records that the logs contain."""
         assert isinstance(partition, _Files)
         return _batches(read_logs(partition.files, self._options).records)
+
+
+def records_at(spark: SparkSession, addresses: Sequence[str]) -> DataFrame:
+    """Return the records in the files at these addresses, each as often as it stands there."""
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        exit_with_task()
+        for (content,) in rows_of(batches, "content"):
+            lines = [line for line in content.split(b"\n") if as_record(line) is not None]
+            yield from record_columns(lines).to_batches()
+
+    return contents(spark, addresses).select("content").mapInArrow(read, RECORD)
 
 
 def _paths_of(name: str, options: dict[str, str]) -> list[Path]:

@@ -67,5 +67,5 @@ def _holds_records(spark: SparkSession, path: str) -> bool:
 
 
 def _is_event_table(path: str) -> bool:
-    *_, table, run, name = ("", "", *PurePosixPath(path).parts)
-    return table == "events" and run.startswith(RUN_PREFIX) and name.endswith(PARQUET)
+    *_, table, run, name = ("", "", *PurePosixPath(path).parts)  # in earlier forms each run had a directory
+    return name.endswith(PARQUET) and "events" in (run, table if run.startswith(RUN_PREFIX) else "")

@@ -12,7 +12,7 @@ from pyspark.sql.types import ArrayType, DataType, StructType
 
 from quarterdeck.backend.pipeline.data_sources import MEANINGS
 from quarterdeck.backend.pipeline.metrics.summary import METRICS, SUMMARY
-from quarterdeck.backend.pipeline.tables.store import EVENTS, QUARANTINE, TABLES
+from quarterdeck.backend.pipeline.tables.batches import EVENTS, QUARANTINE, TABLES
 
 PAGE = Path(__file__).parents[1] / "reference" / "tables.md"
 LONGEST_TYPE = 40
@@ -37,17 +37,23 @@ def page() -> str:
 
 HEADING = """# Tables
 
-`quarterdeck pipeline tables PATH... --out DIR` makes Parquet tables of journals: one directory for each table, and in it one for
-each run (`DIR/views/run=…/`). Times are microseconds on the run's clock unless said otherwise. The time of something that never
-happened is null.
+`quarterdeck pipeline tables PATH... --out DIR` makes Parquet tables of journals: one folder for each table, with a few files of
+many runs each (`DIR/views/*.parquet`). DuckDB, Polars, pandas and Spark read a table by its folder, also an empty one. Times are
+microseconds on the run's clock unless said otherwise; `utc` is a timestamp. The time of something that never happened is null.
+
+The command needs no Spark: it makes all tables in one pass over the lines, and prints how many rows each of them has now.
+`DIR/_store.json` is the account: the files that were read with size and time, and by batch (a file of that name in each table)
+its runs and its rows.
 
 When you run the command again, it updates only runs with new records, even if these come from another place. It adds the new
 records to `events` and `quarantine`, as if all had been read at once. It reads a finished file once. It reads stored lines again
 only if a new line contradicts a record, or if a file changes that had unreadable lines. All other tables need the whole run, so
 the command makes them again from the run's `events`; `pipeline stream --out` does so only when the run has grown by a quarter,
-and at the end. The tables of a run are replaced together: if the process dies, either the old ones are still there, or the next
-process finishes the replacement. Other versions can read the tables: columns that are missing are null, and the next
-`quarterdeck pipeline tables` makes them again from the stored lines.
+and at the end. Where there are many small files, it puts them together. All tables are replaced at once: whenever the process
+dies, they are either all old or all new, because their folders lead through one link, `DIR/.current`. What was there before is
+kept until the next update. At an address such as `s3a://…` there are no links: there a reader may find old and new files for a
+moment. Spark fetches and puts the files then, and this process makes the tables. Other versions can read the tables: columns that
+are missing are null, and the next `quarterdeck pipeline tables` makes them again from the stored lines.
 """
 
 METRICS_HEADING = """# Metrics

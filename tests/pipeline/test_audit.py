@@ -97,7 +97,7 @@ def test_a_clean_journal_with_duplicates_torn_and_corrupt_lines(spark: SparkSess
 
 
 def tables_in(out_dir: Path) -> list[str]:
-    return sorted(path.name for path in out_dir.iterdir() if path.is_dir())
+    return sorted(path.name for path in out_dir.iterdir() if path.is_dir() and not path.name.startswith("."))
 
 
 def test_a_failed_audit_leaves_the_tables_as_they_were(
@@ -299,7 +299,7 @@ def test_the_tables_of_an_audit_and_those_of_a_store_do_not_take_each_others_pla
     root = write(tmp_path / "root", clean_story("clean"))
     audit([root], tmp_path / "audit", rules=["version"])
     with pytest.raises(StoreRefused, match="the tables of `quarterdeck audit`"):
-        update_store(spark, [root], tmp_path / "audit")
+        update_store([root], tmp_path / "audit")
     with pytest.raises(OutputRefused, match="the tables of `quarterdeck pipeline tables`"):
         audit([root], golden_store(spark))
 

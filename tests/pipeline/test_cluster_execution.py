@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow.dataset
 import pytest
 
-from quarterdeck.backend.pipeline.tables.store import SCHEMAS
+from quarterdeck.backend.pipeline.tables.batches import SCHEMAS
 from tests.pipeline.journal_builder import JournalBuilder, write
 from tests.pipeline.spark.local_clusters import clean_environment, connect_server, standalone, worker_python
 from tests.pipeline.tables.golden_runs import canonical, golden_records, write_records
@@ -36,8 +36,8 @@ with spark_session(**where) as spark:
     found = {
         "audit": audit([root], out / "audit", **where),
         "audit of logs": audit([logs], **where),
-        "tables": update_store(spark, [root], out / "tables"),
-        "tables again": update_store(spark, [root], out / "tables"),
+        "tables": update_store([root], out / "tables"),
+        "tables again": update_store([root], out / "tables"),
         "metrics": measure([root], "scenario", **where),
         "metrics of tables": measure([out / "tables"], "settings", **where),
         "splits": measure([root], "run", "splits", **where),

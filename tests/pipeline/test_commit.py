@@ -1,4 +1,4 @@
-"""Putting tables in place: wherever it is interrupted, the tables of a run are all old or all new in the end."""
+"""Putting tables in place: wherever it is interrupted, all tables are old or all new in the end."""
 
 from pathlib import Path
 
@@ -6,65 +6,53 @@ import pytest
 from pyspark.sql import SparkSession
 
 from quarterdeck.backend.pipeline import commit
-from quarterdeck.backend.pipeline.commit import Order, StoreRefused, TableManifest
+from quarterdeck.backend.pipeline.commit import StoreRefused, TableManifest
 from quarterdeck.backend.pipeline.spark.hadoop_path import HadoopPath
 from tests.thoroughness import long_after
 
 TABLES = ("events", "views")
 OLD, NEW = TableManifest("f", {"old": (1, 1)}), TableManifest("f", {"new": (2, 2)})
+KEPT = {"events": ["kept.parquet"], "views": []}
+BEFORE = {"events": {"kept", "gone"}, "views": {"gone"}}
+AFTER = {"events": {"kept", "new"}, "views": {"new"}}
 
 
 class Killed(BaseException):
     """The process dies here."""
 
 
-def put(directory: Path, run: str, text: str) -> None:
-    place = directory / f"run={run}"
-    place.mkdir(parents=True)
-    (place / "part-0.parquet").write_text(text)
-    (place / "part-1.parquet").write_text(text)
+def put(directory: Path, *names: str) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        (directory / f"{name}.parquet").write_text(name)
 
 
-def old_store(store: Path) -> None:
-    """Runs x and y; x has a table that the new one will not have, y is not touched by what comes."""
-    for table in TABLES:
-        put(store / table, "x", "old")
-        put(store / table, "y", "old")
+def old_form(store: Path) -> None:
+    """A store as earlier versions made it: the tables are directories of their own."""
+    put(store / "events", "kept", "gone")
+    put(store / "views", "gone")
     (store / commit.MANIFEST).write_bytes(commit.msgspec.json.encode(OLD))
 
 
-def build(building: Path) -> Order:
-    put(building / "events", "x", "new")
-    for table in TABLES:
-        put(building / table, "z%3A1", "new")
-    return Order(("x", "z:1"), TABLES, NEW)
+def new_form(store: Path) -> None:
+    with commit.open_for_build(store, TABLES) as building:
+        assert isinstance(building, Path)
+        put(building / "events", "kept", "gone")
+        put(building / "views", "gone")
+        commit.commit(store, building, OLD, {"events": [], "views": []})
 
 
 def content(store: Path) -> dict[str, set[str]]:
-    """What each table's directory of each run holds; each is whole: two files alike."""
-    found = {}
-    for place in sorted(store.glob("*/run=*")):
-        parts = [part.read_text() for part in sorted(place.iterdir())]
-        assert len(parts) == 2
-        found[f"{place.parent.name}/{place.name}"] = set(parts)
-    return found
-
-
-BEFORE = {f"{table}/run={run}": {"old"} for table in TABLES for run in "xy"}
-AFTER = {
-    "events/run=x": {"new"}, "events/run=y": {"old"}, "events/run=z%3A1": {"new"},
-    "views/run=y": {"old"}, "views/run=z%3A1": {"new"},
-}  # fmt: skip
+    return {table: {part.read_text() for part in (store / table).iterdir()} for table in TABLES}
 
 
 @pytest.mark.parametrize("kind", long_after(1, [Path, HadoopPath]))
 def test_interrupted_at_every_step(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type[Path] | type[HadoopPath]
 ) -> None:
-    """Each change of the file system is a place to die at, the second time too."""
-    changes = {
-        name: getattr(kind, name) for name in ("rename", "write_bytes", "mkdir", "remove") if hasattr(kind, name)
-    }
+    """Each change of the file system is a place to die at, the second time too. Here, all tables are whole at any moment."""
+    names = ("rename", "write_bytes", "mkdir", "remove", "symlink_to", "hardlink_to")
+    changes = {name: getattr(kind, name) for name in names if hasattr(kind, name)}
     left = [0]
 
     def named(path: Path) -> Path | HadoopPath:
@@ -83,32 +71,48 @@ def test_interrupted_at_every_step(
     steps = 0
     while not reached_the_end:
         store = tmp_path / f"store-{steps}"
-        old_store(store)
+        (new_form if kind is Path else old_form)(store)
         building = store / f"{commit.BUILDING}1"
-        order = build(building)
+        for table in TABLES:
+            put(building / table, "new")
         with monkeypatch.context() as patched:
             for name, change in changes.items():
                 patched.setattr(kind, name, dying(change))
             left[0] = steps
             try:
-                commit.commit(named(store), named(building), order)
+                commit.commit(named(store), named(building), NEW, KEPT)
                 reached_the_end = True
             except Killed:
                 decided = (building / commit.ORDER).exists() or commit.read_manifest(store) == NEW
-                content(store)
+                if kind is Path:
+                    assert content(store) == (AFTER if decided else BEFORE)
                 for again in (1, 2):  # and the one who finishes it dies as well, a little later each time
                     left[0] = again * 2
                     try:
                         commit.finish(named(store))
                     except Killed:
-                        content(store)
+                        pass
         commit.finish(named(store))
         expected = AFTER if reached_the_end or decided else BEFORE
         assert content(store) == expected, steps
         assert commit.read_manifest(store) == (NEW if expected is AFTER else OLD)
         assert not [one for one in store.iterdir() if one.name.startswith(commit.BUILDING)]
         steps += 1
-    assert steps > 10
+    assert steps > 8
+
+
+def test_a_store_of_an_earlier_form_is_replaced(tmp_path: Path) -> None:
+    old_form(tmp_path)
+    with commit.open_for_build(tmp_path, TABLES) as building:
+        assert isinstance(building, Path)
+        for table in TABLES:
+            put(building / table, "new")
+        commit.commit(tmp_path, building, NEW, KEPT)
+    assert content(tmp_path) == AFTER
+    commit.finish(tmp_path)
+    assert sorted(one.name for one in tmp_path.iterdir() if not one.name.startswith(commit.STATE)) == [
+        commit.CURRENT, ".lock", commit.MANIFEST, *TABLES,
+    ]  # fmt: skip
 
 
 def test_one_writer_at_a_time(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
 import quarterdeck
-from quarterdeck.backend.pipeline.schemas import RECORD
-from quarterdeck.backend.pipeline.tables import bronze
-from quarterdeck.backend.pipeline.tables.store import TABLES, update_store
+from quarterdeck.backend.pipeline.data_sources import records_at
+from quarterdeck.backend.pipeline.tables.batches import TABLES
+from quarterdeck.backend.pipeline.tables.store import update_store
 
 ROOT = Path(__file__).parents[2]
 SCENARIO = ROOT / "tests" / "scenarios" / "killed-process.yaml"
@@ -39,7 +39,7 @@ def rows(table: DataFrame) -> list[Row]:
 def test_a_journal_has_the_same_records_as_the_tables_are_made_of(session: SparkSession, journal: Path) -> None:
     read = session.read.format("quarterdeck").load(str(journal))
     files = [str(file) for file in journal.rglob("*.jsonl")]
-    assert rows(read) == rows(bronze.read_lines(session, files).select("record.*").select(*RECORD.names))
+    assert rows(read) == rows(records_at(session, files))
     assert read.rdd.getNumPartitions() == len(files) == 2
 
 
@@ -96,7 +96,7 @@ def test_what_cannot_be_read_is_told(
 def test_the_tables_are_views_and_the_same_as_in_a_store(spark: SparkSession, journal: Path, tmp_path: Path) -> None:
     names = quarterdeck.spark.register(spark, journal, prefix="live_")
     assert names == tuple(f"live_{name}" for name in ("events", *TABLES))
-    update_store(spark, [journal], tmp_path / "store")
+    update_store([journal], tmp_path / "store")
     quarterdeck.spark.register(spark, tmp_path / "store", prefix="kept_")
     for name in ("views", "lives", "suspicions"):
         live, kept = spark.table(f"live_{name}"), spark.table(f"kept_{name}")

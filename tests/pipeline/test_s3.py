@@ -48,8 +48,8 @@ with spark_session() as spark:
     swarm, kept = Campaign(sizes=(3, 4)), place_of(spark, campaign)
     begun = run_campaign(spark, swarm, range(1, 7), kept)
     found = {
-        "first": update_store(spark, [journals], tables),
-        "again": update_store(spark, [journals], tables),
+        "first": update_store([journals], tables, spark),
+        "again": update_store([journals], tables, spark),
         "journals": audit([journals], out),
         "divided": audit([journals], undivided_bytes=100).findings,
         "logs": audit([logs]),

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pyarrow.parquet
 import pytest
 from msgspec import inspect
 from pyspark.sql import Row, SparkSession
@@ -12,7 +13,7 @@ from pyspark.sql.types import LongType, StringType
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.pipeline.audit_input import InputFile
 from quarterdeck.backend.pipeline.judging.group_judge import judge_group
-from quarterdeck.backend.pipeline.judging.lines import CONTRADICTS, TORN, why_no_record
+from quarterdeck.backend.pipeline.judging.lines import CONTRADICTS, TORN, NoRecord, decode_record, strange_record
 from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion
 from quarterdeck.backend.pipeline.rules import NAMES
 from quarterdeck.backend.pipeline.schemas import (
@@ -22,7 +23,8 @@ from quarterdeck.backend.pipeline.schemas import (
     SchemaConflict,
     event_struct,
 )
-from quarterdeck.backend.pipeline.tables import bronze
+from quarterdeck.backend.pipeline.tables.run_events import record_columns
+from quarterdeck.backend.pipeline.tables.run_lines import RunLines
 from tests.pipeline.journal_builder import clean_story, line
 
 
@@ -72,11 +74,9 @@ def test_every_kind_of_event_round_trips(spark: SparkSession, tmp_path: Path) ->
         }
         for seq, kind in enumerate(EVENT_KINDS, start=1)
     ]
-    file = tmp_path / "all.jsonl"
-    file.write_bytes(b"".join(line(msgspec.convert(one, Record)) for one in wanted))
-    events, quarantine = bronze.bronze(bronze.ranked(bronze.read_lines(spark, [str(file)])))
-    assert quarantine.collect() == []
-    assert events.schema == RECORD
+    columns = record_columns([line(msgspec.convert(one, Record)).strip() for one in wanted])
+    pyarrow.parquet.write_table(columns, tmp_path / "all.parquet")
+    events = spark.read.schema(RECORD).parquet(str(tmp_path / "all.parquet"))
     assert [as_json(row) for row in events.orderBy("seq").collect()] == wanted
 
 
@@ -121,12 +121,22 @@ def lacking(kind: str) -> bytes:
 
 
 def test_what_may_be_null_is_not_missing() -> None:
-    assert why_no_record(lacking("link-changed")) == "link-changed lacks source, target"
-    _, _, names = str(why_no_record(lacking("migration-started"))).partition(" lacks ")
+    assert reason_of(lacking("link-changed")) == "link-changed lacks source, target"
+    _, _, names = str(reason_of(lacking("migration-started"))).partition(" lacks ")
     assert "owner" in names.split(", ") and "source" not in names.split(", ")
 
 
-def test_a_line_is_no_record_for_the_same_reason_in_tables_as_in_the_audit(spark: SparkSession, tmp_path: Path) -> None:
+def reason_of(raw: bytes) -> str:
+    try:
+        decode_record(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
+        with pytest.raises(NoRecord) as caught:
+            strange_record(raw, problem)
+        return str(caught.value)
+    raise AssertionError(raw)
+
+
+def test_a_line_is_no_record_for_the_same_reason_in_tables_as_in_the_audit(tmp_path: Path) -> None:
     sound = msgspec.json.encode(clean_story("r").records[0])
     no_records = [
         b"",
@@ -137,12 +147,17 @@ def test_a_line_is_no_record_for_the_same_reason_in_tables_as_in_the_audit(spark
         sound.replace(b'"seq":1', b'"seq":"one"'),
         sound.replace(b'"run"', b'"walk"'),
         sound.replace(b'"member":"a', b'"member":"\xff'),
-        *(lacking(str(kind.tag)) for kind in EVENT_KINDS),
+        *(lacking(str(kind.tag)) for kind in EVENT_KINDS if any(field.required for field in kind.fields)),
     ]
     file = tmp_path / "damaged.jsonl"
     file.write_bytes(b"\n".join([sound, *no_records, sound.replace(b'"utc":', b'"utc":1234567890123456789')]))
-    rows = bronze.read_lines(spark, [str(file)]).select("reason").collect()
-    assert [row.reason for row in rows] == [*map(why_no_record, [sound, *no_records]), TORN]
+    lines = RunLines()
+    for raw in file.read_bytes().split(b"\n"):
+        lines.add(raw, str(file), "r")
+    (event,), _ = lines.events("r")
+    assert event.raw == sound
+    told = [row.reason for rows in lines.quarantine.values() for row in rows]
+    assert sorted(told) == sorted([*map(reason_of, no_records), TORN])
     judged = judge_group([InputFile(str(file), str(file))], AuditQuestion(NAMES))
     reasons = [one.reason for one in judged.problems if not one.reason.startswith(CONTRADICTS)]
-    assert reasons == [row.reason for row in rows[1:-1] if row.reason]
+    assert reasons == [*map(reason_of, no_records)]

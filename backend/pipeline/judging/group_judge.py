@@ -7,8 +7,8 @@ the group is read again as a whole and put in the order of causes.
 from __future__ import annotations
 
 import gc
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path, PurePath
@@ -110,12 +110,20 @@ def _name(file: InputFile) -> str:
     return PurePath(file.read).name.removesuffix(SEALED_SUFFIX)
 
 
+class _RunOfLine(Struct):
+    run: str
+
+
+_RUN = msgspec.json.Decoder(_RunOfLine)
+
+
 class _Group:
     """One reading of a group."""
 
     def __init__(self, question: AuditQuestion, read: ReadLines) -> None:
         self._question, self._read = question, read
         self._judges: dict[str, RunJudge] = {}
+        self._parts: list[RunPart] = []
         self._aside = SetAside()
 
     def stream(self, chains: Sequence[Sequence[InputFile]]) -> GroupVerdict:
@@ -128,10 +136,15 @@ class _Group:
                 self._aside.repeat(*line[1:], is_same=is_same)
         return self._verdict()
 
-    def put_in_order(self, files: Iterable[InputFile]) -> GroupVerdict:
-        """Hold all records, and judge those of each run in the order of causes."""
+    def put_in_order(self, files: Sequence[InputFile]) -> GroupVerdict:
+        """Hold all records, and judge those of each run in the order of causes.
+
+        In tables each record stands once, so that a run can be judged as soon as it is whole.
+        """
         runs: dict[str, dict[tuple[str, int], Line]] = {}
         repeats: list[Line] = []
+        tables = [file for file in files if file.read.endswith(PARQUET)]
+        left = Counter(_RUN.decode(raw).run for file in tables for raw in self._read(file))
         for file in files:
             for line in self._lines_of(file):
                 record = line[3]
@@ -141,15 +154,22 @@ class _Group:
                     first, second = (line, known) if line[:3] < known[:3] else (known, line)
                     lines[record.uuid, record.seq] = first
                     repeats.append(second)
+                left[record.run] -= 1
+                if not left[record.run] and len(tables) == len(files):
+                    self._judge_whole(record.run, runs.pop(record.run))
         for line in repeats:
             record = line[3]
             self._aside.repeat(*line[1:], is_same=runs[record.run][record.uuid, record.seq][4] == line[4])
         for run, lines in runs.items():
-            ordered, leaps = by_cause(lines.values())
-            judge = self._judge(run)
-            judge.judge_in_order(ordered)
-            judge.report_leaps(leaps)
+            self._judge_whole(run, lines)
         return self._verdict()
+
+    def _judge_whole(self, run: str, lines: Mapping[tuple[str, int], Line]) -> None:
+        ordered, leaps = by_cause(lines.values())
+        judge = self._judge(run)
+        judge.judge_in_order(ordered)
+        judge.report_leaps(leaps)
+        self._parts.append(self._judges.pop(run).part())
 
     def _judge(self, run: str) -> RunJudge:
         judge = self._judges.get(run)
@@ -164,7 +184,7 @@ class _Group:
         self._judge(strange.run).report_strange((place, number), strange.member, strange.seq, problem)
 
     def _verdict(self) -> GroupVerdict:
-        return verdict_of_group([judge.part() for judge in self._judges.values()], self._aside)
+        return verdict_of_group([*self._parts, *(judge.part() for judge in self._judges.values())], self._aside)
 
 
 def records_of(file: InputFile, read: ReadLines, aside: SetAside, on_strange: OnStrange) -> Iterator[Line]:

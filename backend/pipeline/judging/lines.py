@@ -53,18 +53,6 @@ decode_record = msgspec.json.Decoder(Record).decode
 _HEAD = msgspec.json.Decoder(StrangeRecord)
 
 
-def why_no_record(raw: bytes) -> str | None:
-    """Return why a line is no record, or None for a record, even for a strange one."""
-    try:
-        decode_record(raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
-        try:
-            strange_record(raw, problem)
-        except NoRecord as reason:
-            return str(reason)
-    return None
-
-
 def strange_record(raw: bytes, problem: Exception) -> StrangeRecord:
     """Return the head of the record in `raw`, which `problem` kept from being decoded. Raises `NoRecord` if it is none."""
     reason = _missing_fields(raw)

@@ -9,9 +9,10 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from quarterdeck.backend.pipeline.metrics.expressions import of_kind, setting_count, shaped
 from quarterdeck.backend.pipeline.metrics.spans import concurrent_sums, merge_adjacent
 from quarterdeck.backend.pipeline.metrics.table_source import TableSource
-from quarterdeck.backend.pipeline.tables.columns import of_kind, schema, setting_count, shaped
+from quarterdeck.backend.pipeline.tables.columns import schema
 
 AVAILABILITY = schema(
     """

@@ -16,9 +16,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from quarterdeck.backend.core.causes import SuspicionCause
+from quarterdeck.backend.journal.old_form import REPORTS, SUSPICION
+from quarterdeck.backend.pipeline.metrics.expressions import of_kind, setting, setting_count, setting_us, shaped
 from quarterdeck.backend.pipeline.metrics.table_source import TableSource
-from quarterdeck.backend.pipeline.tables.columns import of_kind, schema, setting, setting_count, setting_us, shaped
-from quarterdeck.backend.pipeline.tables.membership_tables import cause_of_suspicion, reporter_of_suspicion
+from quarterdeck.backend.pipeline.tables.columns import schema
 
 EVIDENCE: dict[SuspicionCause, str] = {
     "no-heartbeat": "heartbeat",
@@ -148,10 +149,24 @@ def _noticings(source: TableSource) -> DataFrame:
         F.col("at").alias("since"),
         F.lit(None).cast("long").alias("until"),
         "event.reason",
-        cause_of_suspicion().alias("cause"),
-        reporter_of_suspicion().alias("reporter"),
+        _cause_of_removal().alias("cause"),
+        _reporter_of_removal().alias("reporter"),
     )
     return suspected.unionByName(removed)
+
+
+def _cause_of_removal() -> Column:
+    """Return the cause of a removal; records of form 1 have it only in their sentence."""
+    sentence = F.element_at(F.split("event.reason", REPORTS), -1)
+    described = (F.when(sentence.like(pattern.replace("*", "%")), F.lit(cause)) for pattern, cause in SUSPICION)
+    return F.coalesce("event.cause", *described, F.lit("unknown"))
+
+
+def _reporter_of_removal() -> Column:
+    """Return the address of the member whose evidence it is; null where the observer found it itself."""
+    reporter = F.split("event.reason", REPORTS)[0]
+    is_reported = F.col("form").isNull() & F.col("event.reason").contains(REPORTS)
+    return F.coalesce("event.reporter", F.when(is_reported, reporter))
 
 
 def _removals(source: TableSource, expected: DataFrame) -> DataFrame:

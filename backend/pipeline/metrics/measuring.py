@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,8 +56,7 @@ def measure(paths: Sequence[Path | str], by: By, table: str = "", *, master: str
             from quarterdeck.backend.pipeline.spark import session, tuning
         with session.spark_session(master, remote=remote) as spark:
             found = found or resolve_far_input(spark, list(map(str, paths)))
-            with tuning.tuned(spark, found.size_bytes):
-                source, quarantined = _source(spark, found, Path(staging) / "events")
+            with tuning.tuned(spark, found.size_bytes), _source(spark, found) as (source, quarantined):
                 if table:
                     rows = metric_table(source, table)
                     first = [name for name in ("run", "from_at", "at") if name in rows.columns]
@@ -68,28 +68,16 @@ def measure(paths: Sequence[Path | str], by: By, table: str = "", *, master: str
     return Measured(tuple(rows.columns), tuple(collected[:MAX_ROWS]), is_cut, quarantined)
 
 
-def _source(spark: SparkSession, found: AuditInput, place: Path) -> tuple[TableSource, int]:
-    """Return the tables to measure, and how many lines were no records.
-
-    Many events go through Parquet at `place`, so that each table is made of only the columns that it needs.
-    """
-    from pyspark.sql import Observation
-    from pyspark.sql import functions as F
-
+@contextmanager
+def _source(spark: SparkSession, found: AuditInput) -> Iterator[tuple[TableSource, int]]:
+    """Return the tables to measure, and how many lines were no records."""
     from quarterdeck.backend.pipeline.metrics.table_source import TableSource
-    from quarterdeck.backend.pipeline.schemas import RECORD
-    from quarterdeck.backend.pipeline.spark.tuning import is_small
-    from quarterdeck.backend.pipeline.tables import bronze
+    from quarterdeck.backend.pipeline.tables.on_spark import passing_store
     from quarterdeck.backend.pipeline.tables.store import read_table
 
     if found.kind == "store":
         store = found.paths[0]
-        return TableSource.of_store(spark, store), read_table(spark, store, "quarantine").count()
-    lines = bronze.with_run_name(bronze.read_lines(spark, found.read))
-    unfit = F.count_if(bronze.is_quarantined()).alias("unfit")
-    if is_small(found.size_bytes):
-        ranked = bronze.ranked(lines.coalesce(1)).localCheckpoint()
-        return TableSource(bronze.bronze(ranked).events), ranked.agg(unfit).collect()[0].unfit
-    seen = Observation()
-    bronze.bronze(bronze.ranked(lines).observe(seen, unfit)).events.write.parquet(str(place), compression="zstd")
-    return TableSource(spark.read.schema(RECORD).parquet(str(place))), int(seen.get["unfit"])
+        yield TableSource.of_store(spark, store), read_table(spark, store, "quarantine").count()
+        return
+    with passing_store(spark, found) as made:
+        yield TableSource(made.read("events"), made.read), made.quarantined

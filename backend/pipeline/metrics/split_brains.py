@@ -6,9 +6,10 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, StructType
 
+from quarterdeck.backend.pipeline.metrics.expressions import shaped
 from quarterdeck.backend.pipeline.metrics.spans import concurrent_sums, merge_adjacent
 from quarterdeck.backend.pipeline.metrics.table_source import TableSource
-from quarterdeck.backend.pipeline.tables.columns import schema, shaped
+from quarterdeck.backend.pipeline.tables.columns import schema
 
 SIDE = schema(
     """

@@ -10,9 +10,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from quarterdeck.backend.pipeline.metrics import availability, detection, split_brains, traffic, view_convergence
+from quarterdeck.backend.pipeline.metrics.expressions import shaped
 from quarterdeck.backend.pipeline.metrics.table_source import TableSource
 from quarterdeck.backend.pipeline.tables.columns import TableDefinition as Table
-from quarterdeck.backend.pipeline.tables.columns import schema, shaped
+from quarterdeck.backend.pipeline.tables.columns import schema
 
 _METRICS: tuple[Table[TableSource], ...] = (
     Table("detection", detection.DETECTION, detection.detection, "how long faults went unnoticed, and by whom"),

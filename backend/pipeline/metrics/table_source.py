@@ -9,7 +9,8 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from quarterdeck.backend.pipeline.metrics.spans import subtract
-from quarterdeck.backend.pipeline.tables.store import TABLES, read_table
+from quarterdeck.backend.pipeline.tables.on_spark import made_of
+from quarterdeck.backend.pipeline.tables.store import read_table
 
 
 class TableSource:
@@ -33,7 +34,7 @@ class TableSource:
         """Return one of `TABLES`."""
         if self._read is not None:
             return self._read(name)
-        return self.memoized(name, lambda: TABLES[name].make(self.events))
+        return self.memoized(name, lambda: made_of(self.events, name))
 
     def memoized(self, name: str, make: Callable[[], DataFrame]) -> DataFrame:
         """Return what `make` makes, and the same again for every later request for `name`."""

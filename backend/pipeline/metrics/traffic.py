@@ -10,9 +10,10 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from quarterdeck.backend.pipeline.metrics.expressions import of_kind, setting, setting_count, setting_us, shaped
 from quarterdeck.backend.pipeline.metrics.spans import concurrent_sums, merge_adjacent, subtract
 from quarterdeck.backend.pipeline.metrics.table_source import TableSource
-from quarterdeck.backend.pipeline.tables.columns import of_kind, schema, setting, setting_count, setting_us, shaped
+from quarterdeck.backend.pipeline.tables.columns import schema
 
 MIGRATION_RATES = schema(
     """

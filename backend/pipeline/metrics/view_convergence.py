@@ -7,9 +7,10 @@ from functools import reduce
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from quarterdeck.backend.pipeline.metrics.expressions import shaped
 from quarterdeck.backend.pipeline.metrics.spans import concurrent_sums, subtract
 from quarterdeck.backend.pipeline.metrics.table_source import TableSource
-from quarterdeck.backend.pipeline.tables.columns import schema, shaped
+from quarterdeck.backend.pipeline.tables.columns import schema
 
 BURST_US = 5_000
 """Events within so short a time are one disturbance: the links of a cut, for instance."""

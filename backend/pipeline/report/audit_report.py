@@ -13,12 +13,13 @@ from pyspark.sql import functions as F
 
 from quarterdeck.backend.pipeline.audit_lines import InputLines
 from quarterdeck.backend.pipeline.audit_result import AuditResult
+from quarterdeck.backend.pipeline.metrics.expressions import of_kind
 from quarterdeck.backend.pipeline.metrics.summary import metric_table, samples, summary
 from quarterdeck.backend.pipeline.metrics.table_source import TableSource
 from quarterdeck.backend.pipeline.report.builder import build_report
 from quarterdeck.backend.pipeline.report.rows import BINS_PER_DECADE, ReportLimits, ReportRows, Row
 from quarterdeck.backend.pipeline.schemas import RECORD
-from quarterdeck.backend.pipeline.tables.columns import CLUSTER_EVENT_KINDS, of_kind
+from quarterdeck.backend.pipeline.tables.columns import CLUSTER_EVENT_KINDS
 
 ROUNDING = 1e-9
 """Keeps 1000 microseconds at the beginning of a bin, whatever the logarithm makes of them."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from py4j.protocol import Py4JJavaError
@@ -102,6 +103,20 @@ class HadoopPath:
                 stream.write(bytearray(content))
             finally:
                 stream.close()
+
+    def fetch(self, copy: Path) -> None:
+        """Copy the file to this machine."""
+        with _failing_as_file(self._address):
+            self._system.copyToLocalFile(False, self._path, self._local(copy), True)
+
+    def put(self, file: Path) -> None:
+        """Make this a copy of a file of this machine, replacing an old one."""
+        with _failing_as_file(self._address):
+            self._system.copyFromLocalFile(False, True, self._local(file), self._path)
+
+    def _local(self, file: Path) -> Any:
+        java: Any = self._spark._jvm
+        return java.org.apache.hadoop.fs.Path(file.absolute().as_uri())
 
     def rename(self, target: HadoopPath) -> None:
         """Move the file or directory to `target`, replacing what is there."""

@@ -1,7 +1,7 @@
 """The stream: gives each finished file of a journal once to the live audit, until it is stopped.
 
 Spark has no part in that: to plan and run one batch of a Spark stream costs more than to judge the few hundred records that come
-between two polls, and a run has to be judged in one place anyway. Only the tables of `--out` are made on Spark.
+between two polls, and a run has to be judged in one place anyway.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from quarterdeck.backend.journal.files import FINDINGS_FILE, RUN_PREFIX, NoJournal
 from quarterdeck.backend.journal.recovery import lock_if_free
-from quarterdeck.backend.pipeline.spark.requirements import SparkUnreachable, needing_packages
+from quarterdeck.backend.pipeline.spark.requirements import needing_packages
 from quarterdeck.backend.pipeline.streaming.live_audit import JournalLine, LiveAudit
 from quarterdeck.backend.pipeline.streaming.stream_files import (
     CheckpointGarbled,
@@ -25,9 +25,6 @@ from quarterdeck.backend.pipeline.streaming.stream_files import (
     ProcessedFiles,
 )
 from quarterdeck.backend.pipeline.streaming.watermark import FINISHED
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 LOOK_MS = 250
 BYTES_AT_ONCE = 32 << 20
@@ -88,22 +85,20 @@ def stream(
     stop: threading.Event,
     on_change: Callable[[FindingsChange], None],
     on_message: Callable[[str], None],
-    ready: Callable[[], None] = lambda: None,
     once: bool = False,
     look_ms: int = LOOK_MS,
     out_dir: Path | None = None,
-    master: str = "",
 ) -> Streamed:
     """Audit the journal as it grows until `stop` is set, or with `once` all that there is now.
 
     `on_change` is called with each change as soon as it is in the file of findings, `on_message` with messages for the user.
-    With `out_dir` Spark keeps the journal's tables up to date there; `ready` is called once Spark has started, which takes over
-    Ctrl-C. Raises `StreamDied`, `StoreRefused`, `PipelineMissing`, OSError.
+    With `out_dir` the journal's tables are kept up to date there.
+
+    Raises `StreamDied`, `StoreRefused`, `PipelineMissing`, OSError.
     """
     locks = where.checkpoint / "lock", where.findings.with_name(f".{where.findings.name}.lock")
     with _only_one(locks[0]), _only_one(locks[1]), ExitStack() as stack:
-        mark_new = _keep_tables(stack, where, out_dir, master) if out_dir is not None else lambda: None
-        ready()
+        mark_new = _keep_tables(stack, where, out_dir) if out_dir is not None else lambda: None
         try:
             processed_files = ProcessedFiles(where.checkpoint)
         except CheckpointGarbled as problem:
@@ -125,14 +120,11 @@ def stream(
         return Streamed(audit.lines, audit.problems, audit.violations(), where.findings)
 
 
-def _keep_tables(stack: ExitStack, where: StreamPaths, out_dir: Path, master: str) -> Callable[[], None]:
+def _keep_tables(stack: ExitStack, where: StreamPaths, out_dir: Path) -> Callable[[], None]:
     """Keep tables up to date until the stack is closed. Return what to call when there are new files."""
     with needing_packages():
-        from quarterdeck.backend.pipeline.spark.session import spark_session
-    try:
-        tables = _LiveTables(stack.enter_context(spark_session(master)), where.run_directories, out_dir)
-    except SparkUnreachable as problem:
-        raise StreamDied(str(problem)) from problem
+        from quarterdeck.backend.pipeline.tables import store as _  # noqa: F401 - what is missing shows before the first file
+    tables = _LiveTables(where.run_directories, out_dir)
     stack.callback(tables.close)
     return tables.mark_new
 
@@ -143,8 +135,8 @@ class _LiveTables:
     It has a thread of its own, so that findings do not wait for tables.
     """
 
-    def __init__(self, spark: SparkSession, runs: Callable[[], Sequence[Path]], out_dir: Path) -> None:
-        self._spark, self._runs, self._out_dir = spark, runs, out_dir
+    def __init__(self, runs: Callable[[], Sequence[Path]], out_dir: Path) -> None:
+        self._runs, self._out_dir = runs, out_dir
         self._news, self._closing = threading.Event(), threading.Event()
         self._has_folded = False
         self._failure: Exception | None = None
@@ -181,7 +173,7 @@ class _LiveTables:
         if self._news.is_set() or (is_last and self._has_folded):
             self._news.clear()
             self._has_folded = True
-            update_store(self._spark, self._runs(), self._out_dir, is_last=is_last)
+            update_store(self._runs(), self._out_dir, is_last=is_last)
 
 
 class _FinishedFiles:

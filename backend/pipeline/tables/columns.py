@@ -1,4 +1,4 @@
-"""How the tables are declared: each column with a type and a meaning, which the reference repeats; and common expressions."""
+"""How the tables are declared: each column with a type and a meaning, which the reference repeats."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
     BooleanType,
@@ -18,9 +19,8 @@ from pyspark.sql.types import (
     StringType,
     StructField,
     StructType,
+    TimestampType,
 )
-
-from quarterdeck.backend.core.properties import DOCUMENTED, PROPERTIES, SCALES
 
 TYPES: dict[str, DataType] = {
     "string": StringType(),
@@ -28,6 +28,7 @@ TYPES: dict[str, DataType] = {
     "int": IntegerType(),
     "double": DoubleType(),
     "boolean": BooleanType(),
+    "timestamp": TimestampType(),
     "array<string>": ArrayType(StringType()),
 }
 
@@ -37,7 +38,7 @@ COMMON = {
     "member": "string label of the member",
     "seq": "bigint number of the event within its incarnation",
     "at": "bigint microseconds on the run's clock",
-    "utc": "bigint microseconds since 1970, UTC",
+    "utc": "timestamp the same by the wall clock",
 }
 """Columns that are declared by their name alone."""
 
@@ -78,39 +79,6 @@ def schema(text: str, **types: DataType) -> StructType:
     return StructType(fields)
 
 
-def shaped(table: DataFrame, wanted: StructType) -> DataFrame:
-    """Select just the columns of `wanted`, in its order and types."""
-    return table.select([F.col(field.name).cast(field.dataType).alias(field.name) for field in wanted.fields])
-
-
-def of_kind(*kinds: str) -> Column:
-    """Return whether an event is of one of these kinds."""
-    return F.col("event.kind").isin(*kinds)
-
-
-def aggregates(**columns: str) -> list[Column]:
-    """Return SQL expressions as columns of these names.
-
-    `expression @ kind` is aggregated over events of this kind only.
-    """
-    return [
-        F.expr(f"{text} FILTER (WHERE event.kind = '{kind}')" if kind else text).alias(name)
-        for name, expression in columns.items()
-        for text, _, kind in (expression.partition(" @ "),)
-    ]
-
-
-def setting(settings: str, name: str) -> Column:
-    """Return the text of property `name` in the map `settings`, or the documented default; null where they are unknown."""
-    return F.when(F.col(settings).isNotNull(), F.coalesce(F.col(settings)[name], F.lit(str(DOCUMENTED[name]))))
-
-
-def setting_us(settings: str, name: str) -> Column:
-    """Return a duration in microseconds; null where the settings are unknown."""
-    scale = SCALES[PROPERTIES[name][1].unit]
-    return F.round(setting(settings, name).cast("double") * scale).cast("long")
-
-
-def setting_count(settings: str, name: str) -> Column:
-    """Return a number; null where the settings are unknown."""
-    return setting(settings, name).cast("long")
+def arrow_schema(columns: StructType) -> pa.Schema:
+    """Return these columns as Arrow has them; times are those of UTC."""
+    return to_arrow_schema(columns, timezone="UTC")

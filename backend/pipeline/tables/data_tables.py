@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from collections import defaultdict
+from operator import itemgetter
+from typing import Any
 
-from quarterdeck.backend.pipeline.tables.columns import aggregates, of_kind, schema, shaped
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from quarterdeck.backend.pipeline.tables.columns import schema
+from quarterdeck.backend.pipeline.tables.run_events import JournalTable, Row, RunEvents
 
 TABLE_VERSIONS = schema(
     """
@@ -103,88 +108,103 @@ PLANNED = (
 )
 """The columns of a migration that its master announces as it begins."""
 
+MIGRATION_FIELDS = f"kind migration_id partition {' '.join(PLANNED)} chunks bytes took committed reason"
+CALLS = ("call-started", "call-finished")
+ANSWER = "partition found untouched took problem"
+CALL_FIELDS = f"kind call operation map key value {ANSWER}"
 
-def table_versions(events: DataFrame) -> DataFrame:
+
+def table_versions(events: RunEvents) -> pa.Table:
     """Make one row for each change of a member's partition table."""
-    rows = events.where(of_kind("table-changed")).selectExpr(
-        *("run", "uuid", "member", "seq", "at", "utc", "event.table_version AS version", "event.digest"),
-        *("event.partitions", "size(event.rows) AS changed", "event.cause", "event.author"),
-    )
-    return shaped(rows, TABLE_VERSIONS)
+    fields = "table_version digest partitions rows cause author"
+    table = events.columns(events.mask("table-changed"), "run uuid member seq at utc", fields)
+    changed = pc.list_value_length(table["rows"])
+    return table.append_column("changed", changed).append_column("version", table["table_version"])
 
 
-def migrations(events: DataFrame) -> DataFrame:
+def migrations(events: RunEvents) -> list[Row]:
     """Make one row for each migration of which at least one step is recorded."""
-    rows = (
-        events.where(of_kind(*MIGRATION_EVENT_KINDS))
-        .groupBy("run", F.col("event.migration_id").alias("migration_id"))
-        .agg(
-            *aggregates(
-                partition="first(event.partition)",
-                **{name: f"max(event.{name}) @ migration-started" for name in PLANNED},
-                master="max(member) @ migration-started",
-                started_at="min(at) @ migration-started",
-                copied_at="min(at) @ migration-copied",
-                committing_at="min(at) @ migration-committing",
-                finished_at="max(at) @ migration-finished",
-                chunks="max(event.chunks) @ migration-copied",
-                bytes="max(event.bytes) @ migration-copied",
-                copy_us="max(event.took) @ migration-copied",
-                # The first decision counts: later ones repeat it.
-                decision="min(struct(at, event.committed, event.reason, member)) @ migration-decided",
-                rejections="count_if(event.kind = 'migration-rejected')",
-            )
-        )
-        .selectExpr(
-            "*",
-            "decision.at AS decided_at",
-            "CASE WHEN decision.committed THEN 'committed' WHEN NOT decision.committed THEN 'rolled-back'"
-            " ELSE 'open' END AS outcome",
-            "CASE WHEN NOT decision.committed THEN decision.reason END AS reason",
-            "decision.member AS decided_by",
-        )
-    )
-    return shaped(rows, MIGRATIONS)
+    steps: dict[Any, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
+    of_migration = itemgetter("run", "migration_id")
+    for row in events.rows(MIGRATION_EVENT_KINDS, "run member at", MIGRATION_FIELDS):
+        steps[of_migration(row)][row["kind"].removeprefix("migration-")].append(row)
+    return [_migration(run, name, of_kind) for (run, name), of_kind in steps.items()]
 
 
-def writes(events: DataFrame) -> DataFrame:
+def _migration(run: str, migration_id: str, of_kind: dict[str, list[Row]]) -> Row:
+    def first(kind: str) -> Row:
+        return min(of_kind.get(kind, ()), key=itemgetter("at"), default={})
+
+    started, copied, decided = map(first, ("started", "copied", "decided"))  # later decisions repeat the first
+    committed = decided.get("committed")
+    return {
+        **{"run": run, "migration_id": migration_id, "partition": next(iter(of_kind.values()))[0]["partition"]},
+        **{name: started.get(name) for name in PLANNED},
+        **{"master": started.get("member"), "started_at": started.get("at"), "copied_at": copied.get("at")},
+        **{"committing_at": first("committing").get("at"), "decided_at": decided.get("at")},
+        "finished_at": max((row["at"] for row in of_kind.get("finished", ())), default=None),
+        **{"chunks": copied.get("chunks"), "bytes": copied.get("bytes"), "copy_us": copied.get("took")},
+        "outcome": {None: "open", True: "committed", False: "rolled-back"}[committed],
+        "reason": decided.get("reason") if committed is False else None,
+        **{"decided_by": decided.get("member"), "rejections": len(of_kind.get("rejected", ()))},
+    }
+
+
+def writes(events: RunEvents) -> list[Row]:
     """Make one row for each put or remove that a client reported."""
-    calls = _calls(events).where("operation <> 'get'")
-    outcome = (
-        "CASE WHEN finished_at IS NULL THEN 'open' WHEN problem = '' THEN 'acknowledged'"
-        " WHEN untouched THEN 'untouched' ELSE 'unknown' END"
-    )
-    value = "CASE WHEN operation = 'put' THEN put END"
-    return shaped(calls.selectExpr("*", f"{outcome} AS outcome", f"{value} AS value"), WRITES)
+    rows = []
+    for call in _calls(events):
+        if call["operation"] in ("put", "remove"):
+            failed = "untouched" if call["untouched"] else "unknown"
+            value = call["put"] if call["operation"] == "put" else None
+            rows.append(call | {"value": value, "outcome": _outcome(call, "acknowledged", failed)})
+    return rows
 
 
-def reads(events: DataFrame) -> DataFrame:
+def reads(events: RunEvents) -> list[Row]:
     """Make one row for each get that a client reported."""
-    calls = _calls(events).where("operation = 'get'")
-    outcome = "CASE WHEN finished_at IS NULL THEN 'open' WHEN problem = '' THEN 'answered' ELSE 'failed' END"
-    return shaped(calls.selectExpr("*", f"{outcome} AS outcome", "CASE WHEN found THEN answer END AS value"), READS)
+    return [
+        call | {"value": call["answer"] if call["found"] else None, "outcome": _outcome(call, "answered", "failed")}
+        for call in _calls(events)
+        if call["operation"] == "get"
+    ]
 
 
-def _calls(events: DataFrame) -> DataFrame:
+def _outcome(call: Row, done: str, failed: str) -> str:
+    if call["finished_at"] is None:
+        return "open"
+    return done if call["problem"] == "" else failed
+
+
+def _calls(events: RunEvents) -> list[Row]:
     """Return each call once: the request beside its answer."""
-    return (
-        events.where(of_kind("call-started", "call-finished"))
-        .groupBy("run", "uuid", F.col("event.call").alias("call"))
-        .agg(
-            *aggregates(
-                member="first(member)",
-                operation="first(event.operation, true)",
-                map="first(event.map, true)",
-                key="first(event.key, true)",
-                put="max(event.value) @ call-started",
-                partition="max(event.partition) @ call-finished",
-                answer="max(event.value) @ call-finished",
-                found="max(event.found) @ call-finished",
-                untouched="max(event.untouched) @ call-finished",
-                took="max(event.took) @ call-finished",
-                problem="max(event.problem) @ call-finished",
-                started_at="min(at) @ call-started",
-                finished_at="min(at) @ call-finished",
-            )
-        )
-    )
+    calls: dict[Any, Row] = {}
+    asked = events.rows(("call-started",), "run uuid member at", "call operation map key value")
+    answered = events.rows(("call-finished",), "run uuid member at", f"call operation map key {ANSWER} value")
+    nothing = dict.fromkeys(("put", "started_at", "finished_at", "answer", *ANSWER.split()))
+    for row in asked:
+        known = calls.setdefault((row["run"], row["uuid"], row["call"]), nothing | row)
+        if known["started_at"] is None:
+            known |= {"put": row["value"], "started_at": row["at"]}
+    for row in answered:
+        known = calls.setdefault((row["run"], row["uuid"], row["call"]), nothing | row)
+        if known["finished_at"] is None:
+            known |= {name: row[name] for name in ANSWER.split()} | {"answer": row["value"], "finished_at": row["at"]}
+    return list(calls.values())
+
+
+DATA_TABLES = (
+    JournalTable(
+        "table_versions",
+        TABLE_VERSIONS,
+        "kind table_version digest partitions rows cause author",
+        ("table-changed",),
+        table_versions,
+        "changes of partition tables",
+    ),
+    JournalTable(
+        "migrations", MIGRATIONS, MIGRATION_FIELDS, MIGRATION_EVENT_KINDS, migrations, "migrations, with their steps"
+    ),
+    JournalTable("writes", WRITES, CALL_FIELDS, CALLS, writes, "puts and removes that clients reported"),
+    JournalTable("reads", READS, CALL_FIELDS, CALLS, reads, "gets that clients reported"),
+)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, Window
-from pyspark.sql import functions as F
+from collections import defaultdict
+from collections.abc import Iterator
+from operator import itemgetter
 
-from quarterdeck.backend.pipeline.tables.columns import of_kind, schema, shaped
+from quarterdeck.backend.pipeline.tables.columns import schema
+from quarterdeck.backend.pipeline.tables.run_events import JournalTable, Row, RunEvents, followed
 
 FAULTS = schema(
     """
@@ -25,34 +27,43 @@ FAULTS = schema(
     """
 )
 
-HEALTHY = (
-    "event.blocked = '' AND event.delay = 0 AND event.loss = 0 AND event.duplicate = 0 AND size(event.dropped_kinds) = 0"
-    " AND coalesce(event.delay_up_to, 0) = 0 AND size(worse_kinds) = 0"
-)
+OF_MEMBERS = ("process-paused", "process-resumed", "process-killed")
+LINK = "blocked delay loss duplicate dropped_kinds"
+FIELDS = f"kind target source {LINK} delay_up_to of_kinds"
 
 
-def faults(events: DataFrame) -> DataFrame:
+def faults(events: RunEvents) -> list[Row]:
     """Make one row for each kill, pause and condition of a link."""
-    of_member = Window.partitionBy("run", "event.target").orderBy("at", "seq")
-    of_members = (
-        events.where(of_kind("process-paused", "process-resumed", "process-killed"))
-        .withColumn("next_at", F.lead("at").over(of_member))
-        .where(~of_kind("process-resumed"))
-        .withColumn("fault", F.when(of_kind("process-killed"), "kill").otherwise("pause"))
-        .selectExpr(
-            *("run", "fault", "event.target AS member", "at AS from_at", "if(fault = 'pause', next_at, NULL) AS to_at"),
-            *(f"NULL AS {name}" for name in ("source", "target", *FAULTS.names[7:])),
-        )
-    )
-    of_link = Window.partitionBy("run", "event.source", "event.target").orderBy("at", "seq")
-    of_links = (
-        events.where(of_kind("link-changed"))
-        .withColumn("to_at", F.lead("at").over(of_link))
-        .withColumn("worse_kinds", F.expr("coalesce(event.of_kinds.kind, array())"))
-        .where(f"NOT ({HEALTHY})")
-        .selectExpr(
-            *("run", "'link' AS fault", "NULL AS member", "event.source", "event.target", "at AS from_at", "to_at"),
-            *("event.blocked", "event.delay", "event.loss", "event.duplicate", "event.dropped_kinds", "worse_kinds"),
-        )
-    )
-    return shaped(of_members, FAULTS).unionByName(shaped(of_links, FAULTS))
+    return [*_of_members(events), *_of_links(events)]
+
+
+def _of_members(events: RunEvents) -> Iterator[Row]:
+    for row, following in _each_followed(events.rows(OF_MEMBERS, "run at seq", "kind target"), "target"):
+        if row["kind"] != "process-resumed":
+            fault = "kill" if row["kind"] == "process-killed" else "pause"
+            to_at = following["at"] if following is not None and fault == "pause" else None
+            yield {"run": row["run"], "fault": fault, "member": row["target"], "from_at": row["at"], "to_at": to_at}
+
+
+def _of_links(events: RunEvents) -> Iterator[Row]:
+    rows = events.rows(("link-changed",), "run at seq", f"source target {LINK} delay_up_to of_kinds")
+    for row, following in _each_followed(rows, "source", "target"):
+        worse = [condition["kind"] for condition in row["of_kinds"] or ()]
+        if worse or any(row[name] for name in (*LINK.split(), "delay_up_to")):
+            to_at = None if following is None else following["at"]
+            yield row | {"fault": "link", "from_at": row["at"], "to_at": to_at, "worse_kinds": worse}
+
+
+def _each_followed(rows: list[Row], *what: str) -> Iterator[tuple[Row, Row | None]]:
+    """Yield each row with the next one of the same run that is about the same."""
+    by_what = defaultdict(list)
+    of_one = itemgetter("run", *what)
+    for row in sorted(rows, key=itemgetter("at", "seq")):
+        by_what[of_one(row)].append(row)
+    for in_order in by_what.values():
+        yield from followed(in_order)
+
+
+FAULT_TABLE = JournalTable(
+    "faults", FAULTS, FIELDS, (*OF_MEMBERS, "link-changed"), faults, "what was done to the cluster from outside"
+)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from operator import itemgetter
+from typing import Any
 
-from quarterdeck.backend.journal.old_form import REPORTS, SUSPICION
-from quarterdeck.backend.pipeline.schemas import ENVELOPE, EVENT
-from quarterdeck.backend.pipeline.tables.columns import CLUSTER_EVENT_KINDS, aggregates, of_kind, schema, shaped
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from quarterdeck.backend.journal.old_form import suspicion_said
+from quarterdeck.backend.pipeline.schemas import EVENT
+from quarterdeck.backend.pipeline.tables.columns import CLUSTER_EVENT_KINDS, schema
+from quarterdeck.backend.pipeline.tables.run_events import JournalTable, Row, RunEvents, followed
 
 LIVES = schema(
     """
@@ -56,13 +62,13 @@ SUSPICIONS = schema(
     suspect_uuid string the incarnation that is suspected
     raised_seq bigint number of the event within the incarnation that suspects
     raised_at bigint microseconds on the run's clock
-    raised_utc bigint microseconds since 1970, UTC
+    raised_utc timestamp the same by the wall clock
     raised_reason string why
     raised_cause string the same in one word, see the event
     reporter string address of the member whose evidence it is; null for the observer's own
     cleared_seq bigint number of the event that ended it; null, as are the next three, where it never ended
     cleared_at bigint microseconds on the run's clock
-    cleared_utc bigint microseconds since 1970, UTC
+    cleared_utc timestamp the same by the wall clock
     cleared_reason string why it ended
     """
 )
@@ -109,161 +115,219 @@ MERGES = schema(
 """Split-brain Recovery Improvements."""
 
 
-def incarnations(events: DataFrame) -> DataFrame:
+OF_INCARNATION = itemgetter("run", "uuid")
+ENDS = {"member-stopped": "stopped", "member-merging": "merged", "join-failed": "join-failed"}
+
+
+def incarnations(events: RunEvents) -> list[Row]:
     """Make one row for each incarnation of a member; events of operators and the network belong to none."""
-    in_order = Window.partitionBy("run", "member").orderBy("started_at", "uuid")
-    recorded = _recorded_incarnations(events).withColumn("next_at", F.lead("started_at").over(in_order))
-    kills = events.where(of_kind("process-killed")).selectExpr(
-        "run AS kill_run", "event.target AS target", "at AS killed_at"
-    )
-    # A kill ends the incarnation that had the label at that moment, unless that one has recorded its own end.
-    killed = (
-        recorded.where("ending IS NULL")
-        .join(kills, F.expr("run = kill_run AND member = target"))
-        .where("killed_at >= last_at AND killed_at <= coalesce(next_at, killed_at)")
-        .groupBy("run", "uuid")
-        .agg(F.min("killed_at").alias("killed_at"))
-    )
-    whole = recorded.join(killed, ["run", "uuid"], "left").selectExpr(
-        "*",
-        "coalesce(ending.at, killed_at, if(next_at IS NOT NULL, last_at, NULL)) AS ended_at",
-        "CASE WHEN ending IS NOT NULL THEN ending.how WHEN killed_at IS NOT NULL THEN 'killed'"
-        " WHEN next_at IS NOT NULL THEN 'replaced' END AS end",
-        "ending.reason AS end_reason",
-    )
-    return shaped(whole, LIVES)
+    rows = _recorded_incarnations(events)
+    followers = defaultdict(list)
+    for row in rows:
+        followers[row["run"], row["member"]].append(row)
+    kills = defaultdict(list)
+    for kill in events.rows(("process-killed",), "run at", "target"):
+        kills[kill["run"], kill["target"]].append(kill["at"])
+    for label, of_label in followers.items():
+        of_label.sort(key=itemgetter("started_at", "uuid"))
+        for row, following in followed(of_label):
+            if row["end"] is None:
+                # A kill ends the incarnation that had the label at that moment, unless that one has recorded its own end.
+                until = None if following is None else following["started_at"]
+                killed = [at for at in kills[label] if row["last_at"] <= at <= (at if until is None else until)]
+                if killed:
+                    row["ended_at"], row["end"] = min(killed), "killed"
+                elif following is not None:
+                    row["ended_at"], row["end"] = row["last_at"], "replaced"
+    return rows
 
 
-def _recorded_incarnations(events: DataFrame) -> DataFrame:
+def _recorded_incarnations(events: RunEvents) -> list[Row]:
     """Return what the records of each incarnation say of it."""
-    endings = "map('member-stopped', 'stopped', 'member-merging', 'merged', 'join-failed', 'join-failed')"
-    grouped = (
-        events.where(~of_kind(*CLUSTER_EVENT_KINDS))
-        .groupBy("run", "uuid")
-        .agg(
-            *aggregates(
-                member="first(member)",
-                born="first(struct(event.address, event.lite, event.merged_from, event.settings)) @ member-started",
-                listed="first(get(filter(event.members, member -> member.uuid = uuid), 0), true) @ list-installed",
-                started_at="min(at)",
-                last_at="max(at)",
-                joined_at="min(at) @ list-installed",
-                ending=f"min(CASE WHEN map_contains_key({endings}, event.kind) THEN"
-                f" struct(at, {endings}[event.kind] AS how, event.reason AS reason) END)",
-                events="count(*)",
-            )
+    table = events.columns(pc.invert(events.mask(*CLUSTER_EVENT_KINDS)), "run uuid member at")
+    spans = table.group_by(["run", "uuid"], use_threads=False).aggregate(
+        [("member", "first"), ("at", "min"), ("at", "max"), ("at", "count")]
+    )
+    born = _first_of(events.rows(("member-started",), "run uuid at", "address lite merged_from settings"))
+    installed = _first_of(events.rows(("list-installed",), "run uuid at"))
+    listed = _own_entries(events, installed.keys() - born.keys())
+    ends = _first_of(events.rows(tuple(ENDS), "run uuid at", "kind reason"))
+    rows = []
+    for span in spans.to_pylist():
+        one = OF_INCARNATION(span)
+        start, end = born.get(one, {}), ends.get(one, {})
+        entry = listed.get(one, {})
+        rows.append(
+            {
+                **{"run": one[0], "uuid": one[1], "member": span["member_first"]},
+                **{name: start.get(name, entry.get(name)) for name in ("address", "lite")},
+                **{name: start.get(name) for name in ("merged_from", "settings")},
+                **{"started_at": span["at_min"], "last_at": span["at_max"], "events": span["at_count"]},
+                **{"joined_at": installed.get(one, {}).get("at"), "ended_at": end.get("at")},
+                **{"end": ENDS.get(end.get("kind", "")), "end_reason": end.get("reason")},
+            }
         )
-    )
-    return grouped.selectExpr(
-        "*",
-        "coalesce(born.address, listed.address) AS address",
-        "coalesce(born.lite, listed.lite) AS lite",
-        "born.merged_from AS merged_from",
-        "born.settings AS settings",
-    )
+    return rows
 
 
-def views(events: DataFrame) -> DataFrame:
+def _first_of(rows: Iterable[Row]) -> dict[Any, Row]:
+    """Return the earliest row of each incarnation."""
+    first: dict[Any, Row] = {}
+    for row in rows:
+        known = first.setdefault(OF_INCARNATION(row), row)
+        if row["at"] < known["at"]:
+            first[OF_INCARNATION(row)] = row
+    return first
+
+
+def _own_entries(events: RunEvents, wanted: set[tuple[str, str]]) -> dict[tuple[str, str], Row]:
+    """Return how these incarnations stand on their own lists: their beginning is missing."""
+    if not wanted:
+        return {}
+    uuids = pa.array(sorted({uuid for _, uuid in wanted}))
+    entries: dict[tuple[str, str], Row] = {}
+    for row in events.rows(("list-installed",), "run uuid", "members", among=uuids):
+        own = next((entry for entry in row["members"] if entry["uuid"] == row["uuid"]), None)
+        if own is not None:
+            entries.setdefault(OF_INCARNATION(row), own)
+    return entries
+
+
+def views(events: RunEvents) -> pa.Table:
     """Make one row for each member list that a member installed."""
-    columns = {
-        "cause": "coalesce(nullif(event.reason, ''), event.cause) AS cause"
-    }  # only lists from logs have a reason
-    return events.where(of_kind("list-installed")).selectExpr(
-        *(columns.get(name, name if name in ENVELOPE else f"event.{name} AS {name}") for name in VIEWS.names)
-    )
+    fields = "version lineage master members author cause reason"
+    table = events.columns(events.mask("list-installed"), "run member uuid seq at utc", fields)
+    # Only lists from logs have a reason.
+    has_reason = pc.fill_null(pc.not_equal(table["reason"], ""), False)
+    cause = pc.if_else(has_reason, table["reason"], table["cause"])
+    return table.set_column(table.column_names.index("cause"), "cause", cause)
 
 
-def suspicions(events: DataFrame) -> DataFrame:
+def suspicions(events: RunEvents) -> list[Row]:
     """Make one row for each suspicion from its raising to its clearing."""
-    of_one_suspect = Window.partitionBy("run", "uuid", "event.suspect", "event.suspect_uuid").orderBy("seq")
-    what = F.struct(F.col("event.kind").alias("kind"), "seq", "at", "utc", F.col("event.reason").alias("reason"))
-    raised = (
-        events.where(of_kind("suspicion-raised", "suspicion-cleared"))
-        .withColumn("next", F.lead(what).over(of_one_suspect))
-        .where(of_kind("suspicion-raised"))
-        .withColumn("cleared", F.expr("if(next.kind = 'suspicion-cleared', next, NULL)"))
-    )
-    table = raised.select(
-        *("run", "uuid", "member", "event.suspect", "event.suspect_uuid"),
-        *(F.col(name).alias(f"raised_{name}") for name in ("seq", "at", "utc")),
-        F.col("event.reason").alias("raised_reason"),
-        cause_of_suspicion().alias("raised_cause"),
-        reporter_of_suspicion().alias("reporter"),
-        *(F.col(f"cleared.{name}").alias(f"cleared_{name}") for name in ("seq", "at", "utc", "reason")),
-    )
-    return table.select(SUSPICIONS.names)
+    kinds = ("suspicion-raised", "suspicion-cleared")
+    fields = "kind suspect suspect_uuid reason cause reporter"
+    by_suspect = defaultdict(list)
+    for row in events.rows(kinds, "run uuid member seq at utc form", fields):
+        by_suspect[row["run"], row["uuid"], row["suspect"], row["suspect_uuid"]].append(row)
+    return [row for of_one in by_suspect.values() for row in _episodes(sorted(of_one, key=itemgetter("seq")))]
 
 
-def cause_of_suspicion() -> Column:
-    """Return the cause of a suspicion or a removal; records of form 1 have it only in their sentence."""
-    sentence = F.element_at(F.split("event.reason", REPORTS), -1)
-    described = (F.when(sentence.like(pattern.replace("*", "%")), F.lit(cause)) for pattern, cause in SUSPICION)
-    return F.coalesce("event.cause", *described, F.lit("unknown"))
+def _episodes(in_order: list[Row]) -> Iterator[Row]:
+    for row, following in followed(in_order):
+        if row["kind"] != "suspicion-raised":
+            continue
+        cleared = following if following is not None and following["kind"] == "suspicion-cleared" else {}
+        cause, reporter = suspicion_said(row["reason"] or "", row["form"])
+        yield {
+            **{name: row[name] for name in ("run", "uuid", "member", "suspect", "suspect_uuid")},
+            **{f"raised_{name}": row[name] for name in ("seq", "at", "utc", "reason")},
+            "raised_cause": row["cause"] or cause,
+            "reporter": row["reporter"] or reporter,
+            **{f"cleared_{name}": cleared.get(name) for name in ("seq", "at", "utc", "reason")},
+        }
 
 
-def reporter_of_suspicion() -> Column:
-    """Return the address of the member whose evidence it is; null where the observer found it itself."""
-    reporter = F.split("event.reason", REPORTS)[0]
-    is_reported = F.col("form").isNull() & F.col("event.reason").contains(REPORTS)
-    return F.coalesce("event.reporter", F.when(is_reported, reporter))
-
-
-def claims(events: DataFrame) -> DataFrame:
+def claims(events: RunEvents) -> list[Row]:
     """Make one row for each claim; answers and ends belong to the latest beginning of the same incarnation."""
-    in_order = Window.partitionBy("run", "uuid").orderBy("seq")
-    started = F.count(F.when(of_kind("claim-started"), 1)).over(in_order)
-    rows = (
-        events.where(of_kind("claim-started", "claim-answered", "claim-finished", "claim-abandoned"))
-        .withColumn("claim", started)
-        .where("claim > 0")
-        .groupBy("run", "uuid", "claim")
-        .agg(
-            *aggregates(
-                member="first(member)",
-                started_at="min(at) @ claim-started",
-                ended_at="min(if(event.kind IN ('claim-finished', 'claim-abandoned'), at, NULL))",
-                version="max(event.version) @ claim-started",
-                suspected="max(event.suspected) @ claim-started",
-                asked="max(event.asked) @ claim-started",
-                accepted="count_if(event.answer = 'accepted') @ claim-answered",
-                refused="count_if(event.answer = 'refused') @ claim-answered",
-                retried="count_if(event.answer = 'retry') @ claim-answered",
-                new_version="max(event.version) @ claim-finished",
-                lineage="max(event.lineage) @ claim-finished",
-                left_out="max(event.left_out) @ claim-finished",
-                reason="max(event.reason) @ claim-abandoned",
-            )
-        )
-    )
-    outcome = (
-        "CASE WHEN new_version IS NOT NULL THEN 'finished' WHEN ended_at IS NOT NULL THEN 'abandoned' ELSE 'open' END"
-    )
-    return shaped(rows.withColumn("outcome", F.expr(outcome)), CLAIMS)
+    kinds = ("claim-started", "claim-answered", "claim-finished", "claim-abandoned")
+    fields = "kind version suspected asked answer lineage left_out reason"
+    rows: list[Row] = []
+    last: dict[Any, Row] = {}
+    for event in sorted(events.rows(kinds, "run uuid member seq at", fields), key=itemgetter("seq")):
+        one, kind = OF_INCARNATION(event), event["kind"]
+        if kind == "claim-started":
+            number = last[one]["claim"] + 1 if one in last else 1
+            last[one] = {
+                **{name: event[name] for name in ("run", "uuid", "member", "version", "suspected", "asked")},
+                **{"claim": number, "started_at": event["at"], "outcome": "open"},
+                **dict.fromkeys(("accepted", "refused", "retried"), 0),
+            }
+            rows.append(last[one])
+        elif one not in last:
+            continue
+        elif kind == "claim-answered":
+            answer = "retried" if event["answer"] == "retry" else str(event["answer"])
+            last[one][answer] = last[one].get(answer, 0) + 1
+        else:
+            last[one].setdefault("ended_at", event["at"])
+            if kind == "claim-finished":
+                ended = {"new_version": event["version"], "lineage": event["lineage"], "left_out": event["left_out"]}
+                last[one] |= {"outcome": "finished", **ended}
+            else:
+                last[one]["reason"] = event["reason"]
+                if last[one]["outcome"] == "open":
+                    last[one]["outcome"] = "abandoned"
+    return rows
 
 
-def merges(events: DataFrame) -> DataFrame:
+def merges(events: RunEvents) -> list[Row]:
     """Make one row for each member that left its cluster to join another one.
 
     The old incarnation ends with the decision, the new one begins in the other cluster.
     """
-    in_order = Window.partitionBy("run", "uuid").orderBy("seq").rowsBetween(Window.unboundedPreceding, 0)
-    installed = F.when(of_kind("list-installed"), F.struct("event.lineage", "event.version"))
-    left = (
-        events.where(of_kind("list-installed", "member-merging"))
-        .withColumn("last", F.last(installed, ignorenulls=True).over(in_order))
-        .where(of_kind("member-merging"))
-        .selectExpr(
-            *("run", "uuid", "member", "event.next_uuid", "event.target", "at AS left_at"),
-            *("last.lineage AS from_lineage", "last.version AS from_version"),
+    left = events.rows(("member-merging",), "run uuid member seq at", "next_uuid target")
+    if not left:
+        return []
+    uuids = pa.array(sorted({uuid for row in left for uuid in (row["uuid"], row["next_uuid"])}))
+    lists = defaultdict(list)
+    for row in events.rows(("list-installed",), "run uuid seq at", "lineage version", among=uuids):
+        lists[OF_INCARNATION(row)].append(row)
+    rows = []
+    for row in left:
+        before = [one for one in lists[OF_INCARNATION(row)] if one["seq"] < row["seq"]]
+        last = max(before, key=itemgetter("seq"), default={})
+        first = min(lists[row["run"], row["next_uuid"]], key=itemgetter("seq"), default={})
+        rows.append(
+            {
+                **{name: row[name] for name in ("run", "uuid", "member", "next_uuid", "target")},
+                **{"left_at": row["at"], "joined_at": first.get("at")},
+                **{"from_lineage": last.get("lineage"), "from_version": last.get("version")},
+                **{"to_lineage": first.get("lineage"), "to_version": first.get("version")},
+            }
         )
-    )
-    first = F.struct("seq", "at", "event.lineage", "event.version")
-    joined = (
-        events.where(of_kind("list-installed"))
-        .groupBy("run", F.col("uuid").alias("next_uuid"))
-        .agg(F.min(first).alias("first"))
-    )
-    rows = left.join(joined, ["run", "next_uuid"], "left").selectExpr(
-        "*", "first.at AS joined_at", "first.lineage AS to_lineage", "first.version AS to_version"
-    )
-    return shaped(rows, MERGES)
+    return rows
+
+
+MEMBERSHIP_TABLES = (
+    JournalTable(
+        "lives",
+        LIVES,
+        "kind address lite merged_from settings members target reason",
+        (),
+        incarnations,
+        "the incarnations of members",
+    ),
+    JournalTable(
+        "views",
+        VIEWS,
+        "kind version lineage master members author cause reason",
+        ("list-installed",),
+        views,
+        "the lists that members installed",
+    ),
+    JournalTable(
+        "suspicions",
+        SUSPICIONS,
+        "kind suspect suspect_uuid reason cause reporter",
+        ("suspicion-raised", "suspicion-cleared"),
+        suspicions,
+        "who suspected whom, and for how long",
+    ),
+    JournalTable(
+        "claims",
+        CLAIMS,
+        "kind version suspected asked answer lineage left_out reason",
+        ("claim-started", "claim-answered", "claim-finished", "claim-abandoned"),
+        claims,
+        "mastership claims",
+    ),
+    JournalTable(
+        "merges",
+        MERGES,
+        "kind next_uuid target lineage version",
+        ("list-installed", "member-merging"),
+        merges,
+        "members that left their cluster for another one",
+    ),
+)

@@ -40,6 +40,7 @@ def make_tables(
     import msgspec
 
     from quarterdeck.backend.journal.files import NoJournal
+    from quarterdeck.backend.pipeline.audit_input import are_addresses
     from quarterdeck.backend.pipeline.commit import StoreRefused
     from quarterdeck.backend.pipeline.spark.requirements import needing_packages
 
@@ -48,8 +49,11 @@ def make_tables(
         with needing_packages():
             from quarterdeck.backend.pipeline.spark.session import spark_session
             from quarterdeck.backend.pipeline.tables.store import update_store
-        with spark_session(master, remote=remote) as spark:
-            folded = update_store(spark, paths, out)
+        if are_addresses(paths) or are_addresses([out]):
+            with spark_session(master, remote=remote) as spark:
+                folded = update_store(paths, out, spark)
+        else:
+            folded = update_store(paths, out)
     write_document(msgspec.to_builtins(folded), output)
     say(
         f"{len(folded.runs) or 'no'} runs brought up to date in {out}, of {folded.files_read} files that were not read before"

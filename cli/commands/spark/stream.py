@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quarterdeck.cli.commands.spark.campaign import MasterOption
 from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say
 
@@ -36,7 +35,7 @@ def stream(
         Path | None, typer.Option(metavar="DIR", help="Where the stream keeps its checkpoint; _stream beside the runs.")
     ] = None,
     trigger_ms: Annotated[int, typer.Option(min=100, metavar="MS", help="How often to look for new files.")] = 500,
-    master: MasterOption = "",
+    master: Annotated[str, typer.Option(metavar="URL", help="Not needed any more: no Spark takes part.")] = "",
     output: FormatOption = Format.JSONL,
 ) -> None:
     """Audit a journal as it grows, until Ctrl-C. What is found is printed and kept in findings.jsonl beside the runs.
@@ -45,6 +44,7 @@ def stream(
     After a restart it goes on where it was. Exits with 1 when `--once` leaves a violation in that file, with 4 when the stream
     dies.
     """
+    del master
     if output not in (Format.JSONL, Format.TABLE):
         raise CommandFailed(ExitCode.BAD_INPUT, f"-o {output}: a stream of records is printed as jsonl or table")
     from quarterdeck.backend.journal.files import NoJournal
@@ -66,11 +66,9 @@ def stream(
                 stop=stop,
                 on_change=lambda change: _print_change(change, output),
                 on_message=say,
-                ready=lambda: _end_by_signals(stop),
                 once=once,
                 look_ms=trigger_ms,
                 out_dir=out,
-                master=master,
             )
     bad = f", {done.problems} of them no records" if done.problems else ""
     say(f"{done.lines} lines read{bad}; {done.violations or 'no'} violations in {done.findings}")

@@ -34,6 +34,6 @@ def test_divided_runs_are_judged_as_undivided_ones(tmp_path: Path, spark: SparkS
         (f.rule, f.run, f.uuid, f.seq, f.detail, f.doubt) for f in one.findings
     ]
     assert {**far.counts, "files": 0} == {**one.counts, "files": 0}
-    update_store(spark, [root], tmp_path / "tables")
+    update_store([root], tmp_path / "tables")
     stored = audit([tmp_path / "tables"])
     assert audit([tmp_path / "tables"], spark=spark, undivided_bytes=FEW_BYTES) == stored

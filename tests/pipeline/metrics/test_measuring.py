@@ -21,7 +21,7 @@ LOGS = REPOSITORY / "tests/hazelcast/logs/data/split-and-merge"
 def test_journals_and_their_tables_measure_alike(spark: SparkSession, tmp_path: Path) -> None:
     root = write_records(tmp_path / "journal", golden_records()["freeze-seed-1"])
     (root / "loose.jsonl").write_bytes(b"torn\n")
-    update_store(spark, [root], tmp_path / "tables")
+    update_store([root], tmp_path / "tables")
     of_journal, of_tables = measure([root], "scenario"), measure([tmp_path / "tables"], "scenario")
     assert of_journal == of_tables
     assert of_journal.columns == tuple(SUMMARY.names)

@@ -160,7 +160,7 @@ def golden_store(spark: SparkSession) -> Path:
         folder = Path(tempfile.mkdtemp(prefix="quarterdeck-golden-"))
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
         records = [record for run in golden_records().values() for record in run]
-        update_store(spark, [write_records(folder / "journal", records)], folder / "tables")
+        update_store([write_records(folder / "journal", records)], folder / "tables")
         _STORES.append(folder / "tables")
     return _STORES[0]
 

@@ -18,7 +18,8 @@ from quarterdeck.backend.core.events import (
 )
 from quarterdeck.backend.core.partitions.events import MigrationDecided, MigrationStarted, TableChanged
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.pipeline.tables.store import TABLES, read_table
+from quarterdeck.backend.pipeline.tables.batches import TABLES
+from quarterdeck.backend.pipeline.tables.store import read_table
 from tests.pipeline.tables.golden_runs import HAND, events, golden_records, golden_store, plain
 
 

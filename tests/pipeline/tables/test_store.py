@@ -10,7 +10,7 @@ import msgspec
 import pyarrow.dataset
 import pyarrow.parquet
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.journal.files import NoJournal
@@ -21,10 +21,11 @@ from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.commit import StoreRefused
 from quarterdeck.backend.pipeline.judging.lines import TORN
 from quarterdeck.backend.pipeline.metrics.measuring import measure
-from quarterdeck.backend.pipeline.spark import tuning
-from quarterdeck.backend.pipeline.tables import bronze, store
-from quarterdeck.backend.pipeline.tables.bronze import NO_RUN
-from quarterdeck.backend.pipeline.tables.store import SCHEMAS, read_table, update_store
+from quarterdeck.backend.pipeline.tables import batches, fold
+from quarterdeck.backend.pipeline.tables.batches import SCHEMAS
+from quarterdeck.backend.pipeline.tables.run_events import NO_RUN
+from quarterdeck.backend.pipeline.tables.run_lines import RunLines
+from quarterdeck.backend.pipeline.tables.store import read_table, update_store
 from tests.pipeline.journal_builder import JournalBuilder, clean_story, line, write
 from tests.pipeline.rules.broken_journals import broken
 from tests.pipeline.rules.test_planted import write_run
@@ -35,15 +36,13 @@ REPOSITORY = Path(__file__).parents[3]
 
 def tables(place: Path) -> dict[str, list[bytes]]:
     """All tables as bags of rows, but for the name of the file, of which a line may have stood in several."""
-    by_run = pyarrow.dataset.partitioning(pyarrow.schema([("run", pyarrow.string())]), flavor="hive")
-    return {
-        name: canonical(pyarrow.dataset.dataset(place / name, partitioning=by_run).to_table().to_pylist(), "file")
-        for name in SCHEMAS
-    }
+    return {name: canonical(pyarrow.dataset.dataset(place / name).to_table().to_pylist(), "file") for name in SCHEMAS}
 
 
 def files(place: Path) -> dict[str, int]:
-    return {str(one.relative_to(place)): one.stat().st_mtime_ns for one in place.rglob("*.parquet")}
+    """Files with rows, and when they were written."""
+    found = [(name, one) for name in SCHEMAS for one in (place / name).iterdir() if one.stem != "empty"]
+    return {f"{name}/{one.name}": one.stat().st_mtime_ns for name, one in found}
 
 
 @pytest.mark.long
@@ -55,7 +54,7 @@ def test_late_files_are_folded_in_and_repeated_ones_change_nothing(spark: SparkS
     here, there, place = tmp_path / "here", tmp_path / "there", tmp_path / "tables"
     other = clean_story("00123")
     write(write_records(here, early), other)
-    first = update_store(spark, [here], place)
+    first = update_store([here], place)
     assert (first.files_read, first.runs, first.records) == (
         2,
         ("00123", "halves-seed-1"),
@@ -63,23 +62,18 @@ def test_late_files_are_folded_in_and_repeated_ones_change_nothing(spark: SparkS
     )
     assert {row.run for row in read_table(spark, place, "lives").collect()} == {"00123", "halves-seed-1"}
 
-    parts = sorted(one.parent.name for one in (place / "events").rglob("*.parquet"))
-    assert parts == ["run=00123", "run=halves-seed-1"]  # small runs are one file each
-
+    assert all(len([*(place / name).iterdir()]) == 1 for name in SCHEMAS)  # small runs share a file
     before = files(place)
-    again = update_store(spark, [here], place)
+    again = update_store([here], place)
     assert (again.files_read, again.files_known, again.runs) == (0, 2, ())
     assert files(place) == before
 
     contradiction = msgspec.structs.replace(early[0], at=early[0].at + 7)
     write_records(there, late, "other")
     (there / "loose.jsonl").write_bytes(line(contradiction) + b'{"torn')
-    folded = update_store(spark, [there], place)
+    folded = update_store([there], place)
     assert (folded.files_read, folded.runs, folded.records) == (2, ("halves-seed-1",), len(run))
-    assert {name: at for name, at in files(place).items() if "run=00123" in name} == {
-        name: at for name, at in before.items() if "run=00123" in name
-    }
-    update_store(spark, [here, there], tmp_path / "at once")
+    update_store([here, there], tmp_path / "at once")
     assert tables(place) == tables(tmp_path / "at once")
     reasons = {(row.run, row.reason.split(",")[0]) for row in read_table(spark, place, "quarantine").collect()}
     assert reasons == {
@@ -96,13 +90,13 @@ def test_a_contradiction_that_comes_a_day_later(spark: SparkSession, tmp_path: P
     earlier = msgspec.structs.replace(second, at=second.at - 500)
     here.write_bytes(line(first) + line(second))
     there.write_bytes(line(earlier) + line(first))
-    update_store(spark, [here], place)
-    folded = update_store(spark, [there], place)
+    update_store([here], place)
+    folded = update_store([there], place)
     assert (folded.records, folded.quarantined) == (2, 1)
     (kept,) = read_table(spark, place, "quarantine").collect()
     assert (kept.run, kept.file, kept.raw.encode()) == ("clean", str(here), line(second).strip())
     assert kept.reason == f"contradicts another event with the same identity, uuid {second.uuid} seq {second.seq}"
-    update_store(spark, [there, here], tmp_path / "at once")
+    update_store([there, here], tmp_path / "at once")
     assert tables(place) == tables(tmp_path / "at once")
 
 
@@ -112,8 +106,8 @@ def test_records_without_a_run_are_kept_under_a_name(spark: SparkSession, tmp_pa
     here, there, place = tmp_path / "here.jsonl", tmp_path / "there.jsonl", tmp_path / "tables"
     here.write_bytes(b"".join(map(line, nameless[:2])))
     there.write_bytes(b"".join(map(line, nameless[1:])))
-    update_store(spark, [here], place)
-    folded = update_store(spark, [there], place)
+    update_store([here], place)
+    folded = update_store([there], place)
     assert (folded.records, folded.quarantined, folded.runs) == (3, 0, (NO_RUN,))
     rows = read_table(spark, place, "events").collect()
     assert sorted(row.raw.encode() for row in rows) == sorted(line(one).strip() for one in nameless)
@@ -126,10 +120,12 @@ def test_records_without_a_run_are_kept_under_a_name(spark: SparkSession, tmp_pa
 def test_much_is_made_as_little_is(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = write_records(tmp_path / "journal", golden_records()["halves-seed-1"])
     (root / "loose.jsonl").write_bytes(b"torn\n")
-    update_store(spark, [root], tmp_path / "little")
+    update_store([root], tmp_path / "little")
     of_little = measure([root], "run")
-    monkeypatch.setattr(tuning, "SMALL_BYTES", 0)
-    update_store(spark, [root], tmp_path / "much")
+    monkeypatch.setattr(batches, "TARGET_BYTES", 0)
+    monkeypatch.setattr(batches, "EVENTS_AT_ONCE", 1)
+    monkeypatch.setattr(batches, "ROWS_A_GROUP", 7)
+    update_store([root], tmp_path / "much")
     assert tables(tmp_path / "much") == tables(tmp_path / "little")
     assert measure([root], "run") == of_little == measure([tmp_path / "much"], "run")
 
@@ -138,12 +134,12 @@ def test_much_is_made_as_little_is(spark: SparkSession, tmp_path: Path, monkeypa
 def test_what_was_wrong_in_a_file_is_forgotten_when_it_is_whole(spark: SparkSession, tmp_path: Path) -> None:
     loose, place, records = tmp_path / "loose.jsonl", tmp_path / "tables", clean_story("clean").records
     loose.write_bytes(line(records[0]) + line(records[1])[:-20])
-    folded = update_store(spark, [loose], place)
+    folded = update_store([loose], place)
     assert (folded.records, folded.quarantined) == (1, 1)
     loose.write_bytes(line(records[0]) + line(records[1]))
-    folded = update_store(spark, [loose], place)
+    folded = update_store([loose], place)
     assert (folded.runs, folded.records, folded.quarantined) == (("clean",), 2, 0)
-    assert not list((place / "quarantine").glob("run=*"))
+    assert read_table(spark, place, "quarantine").count() == 0
 
 
 @pytest.mark.long
@@ -158,7 +154,7 @@ def test_files_that_are_still_written(spark: SparkSession, tmp_path: Path) -> No
             pytest.skip("the file was finished too soon")
         with opened.open("ab") as file:
             file.write(b'{"run":"open","mem')  # what a reader sees of a line that is being written
-        update_store(spark, [root], place)
+        update_store([root], place)
     assert read_table(spark, place, "events").count() == 10
     assert read_table(spark, place, "quarantine").count() == 0
     assert {row.file for row in read_table(spark, place, "events").collect()} <= {
@@ -173,9 +169,9 @@ def test_a_bad_line_that_was_read_while_its_file_was_open_counts_once(spark: Spa
     for file in (opened, finished):
         file.parent.mkdir(parents=True)
     opened.write_bytes(b"no json\n" + line(clean_story("open").records[0]))
-    assert update_store(spark, [root], place).quarantined == 1
+    assert update_store([root], place).quarantined == 1
     opened.rename(finished)
-    folded = update_store(spark, [root], place)
+    folded = update_store([root], place)
     assert (folded.records, folded.quarantined) == (1, 1)
     assert [row.file for row in read_table(spark, place, "quarantine").collect()] == [str(finished)]
 
@@ -184,13 +180,12 @@ def test_a_bad_line_that_was_read_while_its_file_was_open_counts_once(spark: Spa
 def test_a_store_of_another_version(spark: SparkSession, tmp_path: Path) -> None:
     """An older store lacks a column and has one that is gone since. It can be read, and is made anew from its own lines."""
     root, place = write(tmp_path / "journal", clean_story("clean")), tmp_path / "tables"
-    update_store(spark, [root], place)
+    update_store([root], place)
     wanted = tables(place)
     for part in (place / "lives").rglob("*.parquet"):
         table = pyarrow.parquet.ParquetFile(part).read()
         older = table.drop_columns(["lite", "settings"]).append_column("gone", table.column("events"))
         pyarrow.parquet.write_table(older, part)
-        part.with_name(f".{part.name}.crc").unlink(missing_ok=True)
     manifest = commit.read_manifest(place)
     assert manifest is not None
     (place / commit.MANIFEST).write_bytes(msgspec.json.encode(msgspec.structs.replace(manifest, form="older")))
@@ -200,7 +195,7 @@ def test_a_store_of_another_version(spark: SparkSession, tmp_path: Path) -> None
     for one in (root / "run=clean").iterdir():
         one.unlink()
     write(tmp_path / "journal", clean_story("other"))
-    folded = update_store(spark, [root], place)
+    folded = update_store([root], place)
     assert folded.runs == ("clean", "other")
     assert {name: [row for row in rows if b'"run":"clean"' in row] for name, rows in tables(place).items()} == wanted
 
@@ -209,7 +204,7 @@ def test_a_store_of_another_version(spark: SparkSession, tmp_path: Path) -> None
 def test_a_driver_that_is_killed_in_the_middle_of_writing(spark: SparkSession, tmp_path: Path) -> None:
     story, place = clean_story("clean"), tmp_path / "tables"
     root = write(tmp_path / "journal", story)
-    update_store(spark, [root], place)
+    update_store([root], place)
     before = tables(place)
     more = JournalBuilder("clean", numbers=dict(story.numbers))
     more.records.clear()
@@ -219,23 +214,22 @@ def test_a_driver_that_is_killed_in_the_middle_of_writing(spark: SparkSession, t
     program = f"""
 import os, signal
 from pathlib import Path
-from quarterdeck.backend.pipeline.spark.session import start_session
-from quarterdeck.backend.pipeline.tables import store
-written, write = [], store._write
-def dying(table, path, wanted, **options):
-    write(table, path, wanted, **options)
-    written.append(path)
-    if len(written) == 5:
+from quarterdeck.backend.pipeline.tables import batches, store
+closed, close = [], batches._TableWriter.close
+def dying(writer):
+    close(writer)
+    closed.append(writer)
+    if len(closed) == 3:
         os.kill(os.getpid(), signal.SIGKILL)
-store._write = dying
-store.update_store(start_session("local[1]"), [Path({str(root)!r})], Path({str(place)!r}))
+batches._TableWriter.close = dying
+store.update_store([Path({str(root)!r})], Path({str(place)!r}))
 """
     done = subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, check=False)
     assert done.returncode == -signal.SIGKILL, done.stderr.decode()
     assert list(place.glob(f"{commit.BUILDING}*"))
     assert tables(place) == before  # whoever reads now finds what was there
 
-    folded = update_store(spark, [root], place)
+    folded = update_store([root], place)
     assert (folded.runs, folded.records) == (("clean",), len(story.records) + 1)
     assert not list(place.glob(f"{commit.BUILDING}*"))
     assert read_table(spark, place, "events").count() == len(story.records) + 1
@@ -243,22 +237,20 @@ store.update_store(start_session("local[1]"), [Path({str(root)!r})], Path({str(p
 
 def test_bad_paths_make_nothing(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(NoJournal, match="nowhere"):
-        update_store(spark, [tmp_path / "nowhere"], tmp_path / "tables")
+        update_store([tmp_path / "nowhere"], tmp_path / "tables")
     assert not (tmp_path / "tables").exists()
     with pytest.raises(StoreRefused, match="holds no tables"):
         read_table(spark, tmp_path, "views")
 
 
 @pytest.mark.long
-def test_a_failure_leaves_the_tables_as_they_were(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failure_leaves_the_tables_as_they_were(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr(store, "_write", fail)
+    monkeypatch.setattr(batches.BatchWriter, "close", fail)
     with pytest.raises(OSError, match="no space left"):
-        update_store(spark, [write(tmp_path / "journal", clean_story("clean"))], tmp_path / "tables")
+        update_store([write(tmp_path / "journal", clean_story("clean"))], tmp_path / "tables")
     assert not (tmp_path / "tables").exists()
 
 
@@ -272,7 +264,7 @@ def test_a_store_is_audited_as_the_journals_that_it_was_made_of(
     story = clean_story("clean")
     damaged = [*story.records, msgspec.structs.replace(story.records[0], at=story.records[0].at + 1)]
     (root / "loose.jsonl").write_bytes(b"".join(map(line, damaged)) + b"torn")
-    update_store(spark, [root], tmp_path / "tables")
+    update_store([root], tmp_path / "tables")
     expected = audit([root])
     here = audit([tmp_path / "tables"])
     monkeypatch.setattr(audit_module, "IN_PROCESS_BYTES", 0)
@@ -291,60 +283,46 @@ def write_part(root: Path, number: int, records: Sequence[Record]) -> None:
     (directory / f"world-{number:06d}.jsonl").write_bytes(b"".join(map(line, records)))
 
 
-def test_of_a_long_run_a_fold_reads_only_what_is_new(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_a_long_run_a_fold_reads_only_what_is_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A fold parses the lines of new files alone, and adds one file. Other tables follow when the run has grown by a quarter."""
-    parsed: list[int] = []
-    written: list[str] = []
-    parse, write_table = bronze.parse_lines, store._write
+    parsed: list[bytes] = []
+    add = RunLines.add
 
-    def counted(lines: DataFrame) -> DataFrame:
-        parsed.append(lines.count())
-        return parse(lines)
+    def noted(lines: RunLines, raw: bytes, file: str, run: str) -> None:
+        parsed.append(raw)
+        add(lines, raw, file, run)
 
-    def noted(table: DataFrame, path: Path, *rest: object, **options: bool) -> None:
-        written.append(path.name)
-        write_table(table, path, *rest, **options)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(bronze, "parse_lines", counted)
-    monkeypatch.setattr(store, "_write", noted)
+    monkeypatch.setattr(RunLines, "add", noted)
     records, root, place = golden_records()["halves-seed-1"], tmp_path / "journal", tmp_path / "tables"
     half, step = len(records) // 2, len(records) // 20
     write_part(root, 0, records[:half])
-    update_store(spark, [root], place, is_last=False)
-    assert (parsed, set(written)) == ([half], set(SCHEMAS))
+    update_store([root], place, is_last=False)
+    assert len(parsed) == half
     derived_after = []
-    for fold in range(1, 4):
+    for number in range(1, 4):
         before = files(place)
         parsed.clear()
-        written.clear()
-        begin = half + (fold - 1) * step
-        write_part(root, fold, records[begin - 3 : begin + step])  # three of them once more
-        folded = update_store(spark, [root], place, is_last=False)
+        begin = half + (number - 1) * step
+        write_part(root, number, records[begin - 3 : begin + step])  # three of them once more
+        folded = update_store([root], place, is_last=False)
         assert (folded.files_read, folded.records, folded.quarantined) == (1, begin + step, 0)
-        assert parsed == [step + 3]
-        if "lives" in written:
-            derived_after.append(fold)
+        assert len(parsed) == step + 3
+        after = files(place)
+        if {name: at for name, at in after.items() if name.startswith("lives")}.items() <= before.items():
+            assert before.items() <= after.items() and len(after) == len(before) + 1
         else:
-            assert set(written) == {"events", "quarantine"}
-            assert before.items() <= files(place).items() and len(files(place)) == len(before) + 1
+            derived_after.append(number)
+            assert {name: at for name, at in before.items() if name.startswith("events")}.items() <= after.items()
     assert derived_after == [3]  # 3/20 more than 1/2
 
 
-@pytest.mark.parametrize(
-    ("small_bytes", "folds"),
-    [
-        (tuning.SMALL_BYTES, 3),
-        pytest.param(tuning.SMALL_BYTES, 4, marks=pytest.mark.long),
-        pytest.param(0, 4, marks=pytest.mark.long),
-    ],
-)
+@pytest.mark.parametrize("folds", [3, 4])
+@pytest.mark.parametrize("most_small", [batches.MOST_SMALL, 1])
 def test_many_folds_make_the_tables_that_one_makes(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_bytes: int, folds: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_small: int, folds: int
 ) -> None:
-    """Also when lines come twice, and a contradiction and a broken line come in between; of little and of much."""
-    monkeypatch.setattr(tuning, "SMALL_BYTES", small_bytes)
+    """Also when lines come twice, and a contradiction and a broken line come in between; with their files put together or not."""
+    monkeypatch.setattr(fold, "MOST_SMALL", most_small)
     records, root, place = golden_records()["halves-seed-1"], tmp_path / "journal", tmp_path / "tables"
     half, step = len(records) // 2, len(records) // 20
     contradiction = msgspec.structs.replace(records[5], at=records[5].at - 1)
@@ -355,19 +333,48 @@ def test_many_folds_make_the_tables_that_one_makes(
         write_part(root, number, part)
         if number == 1:
             (root / "loose.jsonl").write_bytes(b"torn\n")
-        update_store(spark, [root], place, is_last=False)
-    update_store(spark, [root], place)
+        update_store([root], place, is_last=False)
+        if most_small == 1:
+            assert len(list((place / "events").iterdir())) == 1
+    update_store([root], place)
     manifest = commit.read_manifest(place)
     assert manifest is not None and not manifest.behind
-    assert update_store(spark, [root], place).runs == ()
-    update_store(spark, [root], tmp_path / "at once")
+    assert update_store([root], place).runs == ()
+    update_store([root], tmp_path / "at once")
     assert tables(place) == tables(tmp_path / "at once")
+    counts = {name: len(rows) for name, rows in tables(place).items()}
+    assert {name: sum(one.rows.get(name, 0) for one in manifest.batches.values()) for name in SCHEMAS} == counts
+
+
+def test_every_table_is_read_by_its_folder(tmp_path: Path) -> None:
+    """Also an empty one, and by each of the usual programs."""
+    update_store([write(tmp_path / "journal", clean_story("clean"))], tmp_path / "tables")
+    pandas, polars, duckdb = (pytest.importorskip(name) for name in ("pandas", "polars", "duckdb"))
+    for name, rows in tables(tmp_path / "tables").items():
+        folder = tmp_path / "tables" / name
+        assert len(pandas.read_parquet(folder)) == len(rows), name
+        assert polars.read_parquet(folder).height == len(rows), name
+        assert duckdb.sql(f"SELECT count(*) FROM '{folder}/*.parquet'").fetchall() == [(len(rows),)], name
+    utc = duckdb.sql(f"SELECT typeof(utc) FROM '{tmp_path}/tables/views/*.parquet' LIMIT 1").fetchall()
+    assert utc == [("TIMESTAMP WITH TIME ZONE",)]
+    assert not list((tmp_path / "tables").rglob("*.crc"))
+
+
+def test_parts_of_a_run_in_several_places_come_together(tmp_path: Path) -> None:
+    records, root = clean_story("split").records, tmp_path / "journal"
+    (root / "run=split").mkdir(parents=True)
+    (root / "one-000001.jsonl").write_bytes(b"".join(map(line, (*clean_story("other").records, *records[:7]))))
+    (root / "run=split" / "two-000001.jsonl").write_bytes(b"".join(map(line, records[7:])))
+    assert update_store([root], tmp_path / "tables").runs == ("other", "split")
+    write(tmp_path / "whole", clean_story("other"), clean_story("split"))
+    update_store([tmp_path / "whole"], tmp_path / "of whole")
+    assert tables(tmp_path / "tables") == tables(tmp_path / "of whole")
 
 
 def test_a_line_that_is_no_text_is_told_of_a_store_as_of_its_journal(spark: SparkSession, tmp_path: Path) -> None:
     journal = tmp_path / "journal"
     write(journal, clean_story("r"))
     (journal / "run=r" / "odd-000001.jsonl").write_bytes(b"\xff\xfe{}\n")
-    update_store(spark, [journal], tmp_path / "store")
+    update_store([journal], tmp_path / "store")
     (told,), (kept,) = audit([journal]).problems, audit([tmp_path / "store"]).problems
     assert (kept.line, kept.reason) == (told.line, told.reason) == ("\ufffd\ufffd{}", TORN)

@@ -13,7 +13,8 @@ from quarterdeck.backend.journal.files import NoJournal
 from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.commit import StoreRefused
 from quarterdeck.backend.pipeline.metrics.measuring import measure
-from quarterdeck.backend.pipeline.tables.store import SCHEMAS, read_table, update_store
+from quarterdeck.backend.pipeline.tables.batches import SCHEMAS
+from quarterdeck.backend.pipeline.tables.store import read_table, update_store
 from tests.pipeline.journal_builder import JournalBuilder, clean_story, line, write
 
 
@@ -29,7 +30,7 @@ def journal(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def here(spark: SparkSession, journal: Path) -> Path:
-    update_store(spark, [journal], journal.parent / "here")
+    update_store([journal], journal.parent / "here")
     return journal.parent / "here"
 
 
@@ -44,10 +45,10 @@ def assert_alike(spark: SparkSession, there: str, here: Path, *names: str) -> No
 
 def test_tables_at_an_address_are_those_on_this_machine(spark: SparkSession, journal: Path, here: Path) -> None:
     there = f"file://{journal.parent}/there"
-    made = update_store(spark, [f"file://{journal}"], there)
+    made = update_store([f"file://{journal}"], there, spark)
     assert (made.files_read, made.runs, made.quarantined) == (3, ("broken", "calm"), 1)
     assert_alike(spark, there, here, "events", "quarantine", "views")
-    again = update_store(spark, [f"file://{journal}"], there)
+    again = update_store([f"file://{journal}"], there, spark)
     assert (again.files_read, again.runs) == (0, ())
     assert not list((journal.parent / "there").glob(".building-*"))
 
@@ -59,8 +60,8 @@ def test_tables_at_an_address_grow(spark: SparkSession, tmp_path: Path) -> None:
     for part in range(2):
         more = [msgspec.structs.replace(one, seq=one.seq + 100 * part) for one in clean_story("calm").records]
         (root / "run=calm" / f"more-00000{part + 1}.jsonl").write_bytes(b"".join(map(line, more)))
-        near = update_store(spark, [root], here)
-        far = update_store(spark, [f"file://{root}"], there)
+        near = update_store([root], here)
+        far = update_store([f"file://{root}"], there, spark)
         assert far == near
         assert_alike(spark, there, here, *SCHEMAS)
 
@@ -98,9 +99,9 @@ def test_an_audit_writes_its_tables_at_an_address(spark: SparkSession, journal: 
 
 def test_what_is_no_place_for_tables_is_told(spark: SparkSession, journal: Path, here: Path, tmp_path: Path) -> None:
     with pytest.raises(NoJournal, match="holds tables"):
-        update_store(spark, [f"file://{here}"], tmp_path / "other")
+        update_store([f"file://{here}"], tmp_path / "other", spark)
     with pytest.raises(OSError, match="nowhere"):
-        update_store(spark, [journal], "nowhere://bucket/store")
+        update_store([journal], "nowhere://bucket/store", spark)
     (tmp_path / "file").touch()
     with pytest.raises(StoreRefused, match="not a directory"):
-        update_store(spark, [journal], f"file://{tmp_path}/file")
+        update_store([journal], f"file://{tmp_path}/file", spark)
