@@ -33,27 +33,13 @@ class LinkConditions:
 
     def apply(self, command: do.LinkCommand) -> tuple[LinkChanged, ...]:
         """Change the conditions as `command` says; the changes that this made, in a fixed order."""
-        match command:
-            case do.Heal():
-                return self._set(LinkChanged(source, target) for source, target in sorted(self.conditions))
-            case do.HealLink(sources, targets, only):
-                return self._set(self._healed(link, only) for link in _links(sources, targets, one_way=False))
-            case do.Partition(groups, mode):
-                return self._set(
-                    self._with(link, blocked=mode)
-                    for place, group in enumerate(groups)
-                    for other in groups[place + 1 :]
-                    for link in _links(group, other, one_way=False)
-                )
-            case do.DropMessages(sources, targets, kinds):
-                return self._set(
-                    self._with(link, dropped_kinds=tuple(sorted(kinds)))
-                    for link in _links(sources, targets, one_way=True)
-                )
+        if isinstance(command, do.Heal):
+            return self._set(LinkChanged(source, target) for source, target in sorted(self.conditions))
+        if isinstance(command, do.HealLink):
+            return self._set(self._healed(link, command.only) for link in links_of(command))
         changed = _CHANGED[type(command)](command)
-        kinds = getattr(command, "kinds", ())
-        links = _links(command.sources, command.targets, command.one_way)
-        return self._set(self._of_kinds(link, kinds, **changed) for link in links)
+        kinds = () if isinstance(command, do.DropMessages) else getattr(command, "kinds", ())
+        return self._set(self._of_kinds(link, kinds, **changed) for link in links_of(command))
 
     def hold(self, sources: Sequence[str], targets: Sequence[str], kinds: Sequence[str]) -> tuple[LinkChanged, ...]:
         """Messages of these kinds, or all, wait from now on; the changes that this made."""
@@ -100,10 +86,11 @@ class LinkConditions:
 
 
 _CHANGED: dict[type[do.LinkCommand], Callable[[Any], dict[str, Any]]] = {
-    do.CutLink: lambda command: {"blocked": command.mode},
+    **dict.fromkeys((do.Partition, do.CutLink), lambda command: {"blocked": command.mode}),
     do.DelayLink: lambda command: {"delay": command.delay_us, "delay_up_to": command.up_to_us},
     do.LoseOnLink: lambda command: {"loss": command.probability},
     do.DuplicateOnLink: lambda command: {"duplicate": command.probability},
+    do.DropMessages: lambda command: {"dropped_kinds": tuple(sorted(command.kinds))},
 }
 """What each command changes in the conditions of its links."""
 
@@ -153,6 +140,17 @@ def set_condition(conditions: dict[Link, LinkChanged], changed: LinkChanged) -> 
         conditions.pop((changed.source, changed.target), None)
     else:
         conditions[changed.source, changed.target] = changed
+
+
+def links_of(command: do.Partition | do.LinksCommand) -> Iterator[Link]:
+    """Yield the links that a command is about, each way on its own."""
+    if isinstance(command, do.Partition):
+        for place, group in enumerate(command.groups):
+            for other in command.groups[place + 1 :]:
+                yield from _links(group, other, one_way=False)
+    else:
+        one_way = getattr(command, "one_way", isinstance(command, do.DropMessages))
+        yield from _links(command.sources, command.targets, one_way)
 
 
 def _links(sources: Iterable[str], targets: Iterable[str], one_way: bool) -> Iterator[Link]:

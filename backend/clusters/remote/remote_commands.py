@@ -21,10 +21,10 @@ from quarterdeck.backend.core.commands.commands import (
     Command,
     CommandRefused,
     CutLink,
-    DropMessages,
     Heal,
     Partition,
 )
+from quarterdeck.backend.core.links import links_of
 
 
 class CommandTarget(NamedTuple):
@@ -109,11 +109,8 @@ def _parts(command: Command) -> Sequence[Any]:
 
 def _targets_by_source(part: Any) -> dict[str, list[str]]:
     """Where the links lead that begin at each member; the ways back too, when they are meant."""
-    links = [(source, target) for source in part.sources for target in part.targets if source != target]
-    if not getattr(part, "one_way", isinstance(part, DropMessages)):
-        links += [(target, source) for source, target in links]
     found: dict[str, list[str]] = {}
-    for source, target in dict.fromkeys(links):
+    for source, target in dict.fromkeys(links_of(part)):
         found.setdefault(source, []).append(target)
     return found
 
