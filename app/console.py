@@ -355,7 +355,7 @@ class Console(App[None]):
         keys = bindings_of(view, allowed=allowed_on(tab.session.cluster), configured=self._keys)
         bound = type(plain.__name__, (plain,), {"BINDINGS": [*plain.BINDINGS, *keys], "__module__": plain.__module__})
         made: ViewScreen = bound(tab.session, self)
-        made.fit(self.size.height)
+        made.fit(self.size)
         self._table_handlers.recall(made)
         made.date_by(utc=self.settings.clock == "utc")
         made.receive(tab.session.recent)

@@ -11,6 +11,7 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
+from textual.geometry import Size
 from textual.screen import Screen
 from textual.widget import Widget
 
@@ -296,9 +297,11 @@ class ViewScreen(Screen[None]):
         self.filter_by("")
         return True
 
-    def fit(self, height: int) -> None:
-        """Set the class for this height beforehand: otherwise everything is styled again when the screen learns its size."""
-        self.add_class("-tall" if height >= ROWS_FOR_VIEWS else "-short", update=False)
+    def fit(self, size: Size) -> None:
+        """Set the classes for this size beforehand: otherwise everything is styled again when the screen learns its size."""
+        across = self._get_breakpoint_classes(size.width, self.HORIZONTAL_BREAKPOINTS)
+        down = self._get_breakpoint_classes(size.height, self.VERTICAL_BREAKPOINTS)
+        self.add_class(*across, *down, update=False)
 
     def date_by(self, *, utc: bool) -> None:
         """Show times in UTC, or on the run's clock; for views that show events."""
