@@ -15,12 +15,13 @@ from quarterdeck.backend.journal.files import run_directory
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.pipeline.campaign.attempt import outcome_signature, record, run_name
 from quarterdeck.backend.pipeline.campaign.child_process import WALL_TIMES_CPU, OutOfTime
-from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun, scenario_of
+from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun, origin_of, scenario_of
 from quarterdeck.backend.pipeline.campaign.store import MADE_OF_FAILURES
 from quarterdeck.backend.pipeline.campaign.verdicts import FAILURES, VerdictRow
 from quarterdeck.backend.scenarios.format.scenario import Scenario
 from quarterdeck.backend.scenarios.format.writing import scenario_text
 from quarterdeck.backend.simulation.simulated_driver import simulate
+from quarterdeck.backend.simulation.swarm_testing.guided import Origin
 from quarterdeck.backend.simulation.swarm_testing.parallel_trials import shrunk_trial
 from quarterdeck.backend.simulation.swarm_testing.shrinking import shrink
 from quarterdeck.backend.simulation.swarm_testing.trial import run_trial
@@ -29,6 +30,9 @@ MAX_SIGNATURES = 50
 """How many kinds of failure are reported: a core with more of them is broken anyway."""
 SHRINKING_BUDGETS = 20
 """Making a failure small may take as long as so many runs: each attempt is one."""
+
+ENDLESS = ("timeout", "died")
+"""Verdicts of runs that would take along the process which runs them again."""
 
 MAX_SEEDS = 5
 """Seeds of one signature that are named, and whose journals are written."""
@@ -107,8 +111,9 @@ def _reproduction(campaign: Campaign, row: VerdictRow, scenario_file: str, small
         words = ["simulate", scenario_file, "--seed", str(row.seed)]
     else:
         fewest, most = campaign.sizes
-        seeds = ["--seeds", f"{row.seed}:{row.seed}", "--sizes", f"{fewest}:{most}"]
-        words = ["swarm", *seeds]
+        origin = origin_of(campaign, _planned_run(row)) if row.verdict not in ENDLESS else Origin(row.seed)
+        seeds = origin.text if origin.variations else f"{row.seed}:{row.seed}"
+        words = ["swarm", "--seeds", seeds, "--sizes", f"{fewest}:{most}"]
     return shlex.join(["quarterdeck", *words]) if words else ""
 
 
@@ -161,7 +166,7 @@ def _small_text(campaign: Campaign, row: VerdictRow) -> str:
         return ""
     last_line = "".join(row.error.strip().splitlines()[-1:])
     heading = f"# Under seed {row.seed}: {row.signature}: {last_line}\n"
-    if row.verdict in ("timeout", "died"):  # every attempt to make it smaller would end this process as well
+    if row.verdict in ENDLESS:  # every attempt to make it smaller would end this process as well
         return heading + scenario_text(scenario)
     if not campaign.scenario:
         trial = run_trial(scenario, row.seed, elide_heartbeats=not campaign.is_sweep)

@@ -12,7 +12,9 @@ from msgspec import Struct
 from quarterdeck.backend.core.properties import PropertyValue, Settings
 from quarterdeck.backend.scenarios.format.reading import read_scenario
 from quarterdeck.backend.scenarios.format.scenario import Scenario
-from quarterdeck.backend.simulation.swarm_testing.drawing import draw_scenario, members_drawn
+from quarterdeck.backend.simulation.swarm_testing.drawing import members_drawn
+from quarterdeck.backend.simulation.swarm_testing.guided import Origin
+from quarterdeck.backend.simulation.swarm_testing.parallel_trials import WALK, walk
 
 Variant = dict[str, PropertyValue]
 """Settings that replace those of the scenario."""
@@ -24,13 +26,15 @@ CPU_SECONDS = 240.0
 class Campaign(Struct, frozen=True):
     """What is done with every seed. `scenario` is the text of a scenario file; empty for the swarm, which draws its own.
 
-    `sizes` are the swarm's. With several `variants` each seed is run under each of them, and measured.
+    `sizes` are the swarm's. With several `variants` each seed is run under each of them, and measured. If it is `guided`, some
+    variations of what a seed draws are tried before, and the last of them, or the first that fails, is the run of the seed.
     """
 
     scenario: str = ""
     sizes: tuple[int, int] = (3, 20)
     variants: tuple[Variant, ...] = ({},)
     cpu_seconds: float = CPU_SECONDS
+    guided: bool = False
 
     @property
     def is_sweep(self) -> bool:
@@ -58,9 +62,14 @@ def scenario_of(campaign: Campaign, planned_run: PlannedRun) -> Scenario:
     if campaign.scenario:
         scenario = _read(campaign.scenario)
     else:
-        scenario = draw_scenario(planned_run.seed, campaign.sizes).scenario
+        scenario = origin_of(campaign, planned_run).scenario(campaign.sizes)
     variant = campaign.variants[planned_run.variant]
     return scenario.model_copy(update={"settings": {**scenario.settings, **variant}}) if variant else scenario
+
+
+def origin_of(campaign: Campaign, planned_run: PlannedRun) -> Origin:
+    """Return where the scenario of a swarm run comes from."""
+    return walk(planned_run.seed, campaign.sizes) if campaign.guided else Origin(planned_run.seed)
 
 
 @lru_cache(maxsize=1)
@@ -87,6 +96,6 @@ def expected_seconds(campaign: Campaign, planned_run: PlannedRun) -> float:
     """Estimate what a planned run will cost, without running it."""
     if campaign.scenario:
         return SCENARIO_SECONDS
-    times = ALL_HEARTBEATS if campaign.is_sweep else 1
+    times = (ALL_HEARTBEATS if campaign.is_sweep else 1) * (WALK + 1 if campaign.guided else 1)
     members = members_drawn(planned_run.seed, campaign.sizes)
     return times * (SWARM_SECONDS + PAIR_SECONDS * members**2)

@@ -90,25 +90,29 @@ class Corpus:
 class GuidedSearch:
     """Chooses what is run next. Its choices follow from `seeds` and from what the runs before have reached."""
 
-    def __init__(self, seeds: range) -> None:
+    def __init__(self, seeds: range, runs: int | None = None, generation: int = GENERATION) -> None:
+        """Choose as many runs as there are `seeds`, or so many `runs`: when no seed is left, all vary others."""
         self.corpus = Corpus()
         self.varied = 0
         """How many of the chosen runs vary others."""
         self._draws = Random(f"{seeds[0]}/swarm/guided")
         self._fresh = iter(seeds)
-        self._left, self._chosen = len(seeds), 0
+        self._left, self._chosen = len(seeds) if runs is None else runs, 0
+        self._generation = generation
 
     def generation(self) -> list[Origin]:
-        """Choose the next runs; none when as many as there are seeds were chosen."""
-        size = min(GENERATION, self._left)
+        """Choose the next runs; none when all were chosen."""
+        size = min(self._generation, self._left)
         self._left -= size
         return [self._next() for _ in range(size)]
 
     def _next(self) -> Origin:
         self._chosen += 1
         parent = None if self._draws.random() < FRESH_PROBABILITY else self.corpus.rare(self._draws)
-        if parent is None:
-            return Origin(next(self._fresh))
+        if parent is None and (seed := next(self._fresh, None)) is not None:
+            return Origin(seed)
+        parent = parent or self.corpus.rare(self._draws)
+        assert parent is not None, "no run has reached anything"
         self.varied += 1
         return Origin(parent.seed, (*parent.variations, self._chosen))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
-from functools import partial
+from functools import lru_cache, partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
@@ -15,10 +15,14 @@ from quarterdeck.backend.simulation.swarm_testing.guided import GuidedSearch, Or
 from quarterdeck.backend.simulation.swarm_testing.reached_rules import ReachedRules
 from quarterdeck.backend.simulation.swarm_testing.reached_states import WatchedRun
 from quarterdeck.backend.simulation.swarm_testing.shrinking import fails_alike, shrink, shrunk_text, with_ending
-from quarterdeck.backend.simulation.swarm_testing.trial import Trial, run_trial
+from quarterdeck.backend.simulation.swarm_testing.trial import FAILURES, Trial, run_trial
 
 CHUNK = 10
 """Seeds that a process is given at a time."""
+
+
+WALK = 8
+"""Runs of a search from one seed."""
 
 
 class SwarmRun(NamedTuple):
@@ -58,6 +62,18 @@ def swarm_run(origin: Origin, sizes: tuple[int, int], *, counts: bool = False, w
     with rules.counting() if rules else nullcontext():
         trial = run_trial(origin.scenario(sizes), origin.seed, rules, run_state=watched)
     return SwarmRun(origin, trial, frozenset(watched.reached if watched else ()), dict(rules.counts) if rules else {})
+
+
+@lru_cache(maxsize=1)
+def walk(seed: int, sizes: tuple[int, int]) -> Origin:
+    """Search from one seed alone: its run, and then variations. Return the first that fails, or the last."""
+    search = GuidedSearch(range(seed, seed + 1), runs=WALK, generation=1)
+    origin = Origin(seed)
+    for run in guided_runs(search, sizes, 1):
+        origin = run.origin
+        if run.trial.verdict in FAILURES:
+            break
+    return origin
 
 
 class _Processes(ProcessPoolExecutor):

@@ -83,6 +83,9 @@ def run(
     swarm: Annotated[
         bool, typer.Option("--swarm", help="Draw a scenario from every seed, as `quarterdeck swarm`.")
     ] = False,
+    guided: Annotated[
+        bool, typer.Option("--guided", help="With --swarm: vary what each seed draws, towards states that are rare.")
+    ] = False,
     members: Annotated[
         str | None,
         typer.Option(metavar="FEWEST-MOST", help="With --swarm: how many members a run may have; 3-20."),
@@ -108,7 +111,7 @@ def run(
     """
     require_one_spark(master, remote)
     numbers = _seeds(seeds)
-    campaign = _campaign(scenario, members, sweep or [], budget, swarm=swarm)
+    campaign = _campaign(scenario, members, sweep or [], budget, swarm=swarm, guided=guided)
     if "://" not in out:
         with failing_as(ExitCode.BAD_INPUT, OSError, about="--out"):
             Path(out).mkdir(parents=True, exist_ok=True)
@@ -121,7 +124,9 @@ def run(
 # What is to be run
 
 
-def _campaign(scenario: Path | None, members: str | None, sweep: list[str], budget: float, *, swarm: bool) -> Campaign:
+def _campaign(
+    scenario: Path | None, members: str | None, sweep: list[str], budget: float, *, swarm: bool, guided: bool
+) -> Campaign:
     """Return the campaign that the options describe.
 
     Raises:
@@ -135,6 +140,8 @@ def _campaign(scenario: Path | None, members: str | None, sweep: list[str], budg
         raise CommandFailed(ExitCode.BAD_INPUT, "--scenario: say what to run: either --scenario FILE or --swarm")
     if scenario is not None and members is not None:
         raise CommandFailed(ExitCode.BAD_INPUT, "--members: a scenario names its members; use --swarm")
+    if guided and (scenario is not None or sweep):
+        raise CommandFailed(ExitCode.BAD_INPUT, "--guided: varies what seeds draw; use --swarm, without --sweep")
     with failing_as(ExitCode.BAD_INPUT, BadProperty, about="--sweep"):
         variants = variants_of(_sweep(sweep))
     text = ""
@@ -142,7 +149,7 @@ def _campaign(scenario: Path | None, members: str | None, sweep: list[str], budg
         load(scenario)
         text = scenario.read_text(encoding="utf-8")
     sizes = _sizes(members or "3-20")
-    return Campaign(text, sizes=sizes, variants=variants, cpu_seconds=budget)
+    return Campaign(text, sizes=sizes, variants=variants, cpu_seconds=budget, guided=guided)
 
 
 def _seeds(text: str) -> range:

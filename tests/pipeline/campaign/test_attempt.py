@@ -21,10 +21,13 @@ from quarterdeck.backend.pipeline.campaign.plan import (
     PlannedRun,
     expected_seconds,
     in_order,
+    origin_of,
     scenario_of,
     variants_of,
 )
 from quarterdeck.backend.pipeline.campaign.verdicts import VerdictRow, digest
+from quarterdeck.backend.simulation.swarm_testing.guided import Origin
+from quarterdeck.backend.simulation.swarm_testing.parallel_trials import swarm_run
 from quarterdeck.backend.simulation.swarm_testing.trial import run_seed
 
 KILL = """
@@ -51,6 +54,15 @@ def test_a_row_says_what_the_trial_says() -> None:
     )
     assert (row.signature, row.error) == ("", "")
     assert row.cpu_seconds > 0
+
+
+def test_a_guided_run_is_the_last_of_a_walk_from_its_seed_and_can_be_repeated_alone() -> None:
+    guided = Campaign(sizes=(3, 3), guided=True)
+    origin = origin_of(guided, PlannedRun(0, 7))
+    assert origin.seed == 7 and origin.variations
+    row = attempt(guided, PlannedRun(0, 7))
+    assert (row.seed, row.fingerprint) == (7, swarm_run(origin, (3, 3)).trial.fingerprint)
+    assert origin_of(SWARM, PlannedRun(0, 7)) == Origin(7)
 
 
 def test_a_scenario_is_judged_by_its_expectations() -> None:

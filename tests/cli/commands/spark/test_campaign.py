@@ -24,6 +24,7 @@ HEARTBEAT = "hazelcast.max.no.heartbeat.seconds"
         ((*SEEDS, "--scenario", "x.yaml"), "x.yaml"),
         ((*SEEDS, "--swarm", "--members", "many"), "--members: 'many' is not a range; write two numbers, as in 3-20"),
         ((*SEEDS, "--swarm", "--members", "1-4"), "--members: 1:4 does not lie between 3 and 1000"),
+        ((*SEEDS, "--swarm", "--guided", "--sweep", f"{HEARTBEAT}=4,5"), "--guided: varies what seeds draw"),
         ((*SEEDS, "--swarm", "--sweep", "x"), "--sweep: 'x' is not a setting with values; write SETTING=A,B,C"),
         ((*SEEDS, "--swarm", "--sweep", f"{HEARTBEAT}=4,,5"), "write SETTING=A,B,C without gaps"),
         ((*SEEDS, "--swarm", "--sweep", f"{HEARTBEAT}=4,4"), f"--sweep: {HEARTBEAT} has a value twice"),
