@@ -70,10 +70,11 @@ Handler = Callable[[str], None]
 
 
 class Pointed(NamedTuple):
-    """An event chosen in another view. With `because`, its causes are shown."""
+    """An event chosen in another view, or the one that made a `member` what it is. With `because`, its causes are shown."""
 
-    record: Record
+    record: Record | None
     because: bool = False
+    member: str = ""
 
 
 class Refusal(Exception):

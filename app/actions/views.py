@@ -231,8 +231,15 @@ VIEWS: tuple[View, ...] = (
                 ),),
             ),
             Action(
-                "event-because", "because", "Show why the event under the cursor happened: its causes, link by link.",
-                "b", words=one_word("because", "nothing", "", "show why the event under the cursor happened"),
+                "event-because", "because",
+                "Show why the event under the cursor happened, or why the member under it is as it is: causes, link by link.",
+                "b", words=tuple(
+                    CommandWord(
+                        word, "optional member", f"{word} [MEMBER]",
+                        "show why a member is as it is, or why the event under the cursor happened",
+                    )
+                    for word in ("because", "why")
+                ),
                 views=("events", "overview"),
             ),
             Action(

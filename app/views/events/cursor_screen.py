@@ -71,7 +71,9 @@ class EventCursorScreen(ViewScreen):
     def _go_to_awaited(self) -> None:
         """Go to the awaited event, which may arrive a tick later."""
         awaited, self._awaited = self._awaited, None
-        if awaited is not None and not self._point_at(awaited.record):
+        if awaited is not None and awaited.record is None:
+            self.handlers["event-because"](f"because {awaited.member}")
+        elif awaited is not None and awaited.record is not None and not self._point_at(awaited.record):
             self._awaited = awaited
         elif awaited is not None and awaited.because:
             self.handlers["event-because"]("")

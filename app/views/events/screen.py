@@ -25,7 +25,7 @@ from quarterdeck.backend.picture.events.catalogue import kind_of, record_words
 from quarterdeck.backend.picture.explain.causes import causes
 from quarterdeck.backend.picture.explain.episodes.decisions import deciding_record
 from quarterdeck.backend.picture.explain.event_index import EventIndex
-from quarterdeck.backend.picture.explain.event_trace import Subject, event_trace, subjects_of
+from quarterdeck.backend.picture.explain.event_trace import Subject, event_trace, state_record, subjects_of
 from quarterdeck.backend.picture.explain.space_time import ZOOMS_US, SpaceTime
 from quarterdeck.backend.picture.replay.tape import ReorderBuffer
 from quarterdeck.backend.picture.text.formatting import duration_text, one_line
@@ -59,7 +59,7 @@ class EventsScreen(EventCursorScreen):
         self.handlers |= {
             "event-fields": lambda _: self._open_pointed(),
             "event-level": self._choose_level,
-            "event-because": lambda _: self._explain(),
+            "event-because": self._explain,
             "event-story": self._tell_story,
             "space-time": lambda _: self._toggle_diagram(),
             "event-jump": lambda _: self._jump(),
@@ -276,11 +276,21 @@ class EventsScreen(EventCursorScreen):
             self.app.push_screen(shown)
         return shown is not None
 
-    def _explain(self) -> None:
-        entry = self._entry()
-        record = self._pause_at_current()
-        if record is not None and isinstance(entry, EpisodeLine):
-            record = deciding_record(entry.episode)
+    def _explain(self, line: str) -> None:
+        """Explain what made the member named behind the word what it is, or the event under the cursor."""
+        member = line.partition(" ")[2]
+        if member:
+            self._check_member(member)
+            record = state_record(self._trail, member)
+            if record is None:
+                self.console.show_message(f"nothing is recorded of {one_line(member)}", error=True)
+            else:
+                self._point_at(record)
+        else:
+            entry = self._entry()
+            record = self._pause_at_current()
+            if record is not None and isinstance(entry, EpisodeLine):
+                record = deciding_record(entry.episode)
         if record is not None:
             self.pane.explain(record, causes(self._trail, record))
             self._pane_shown()
@@ -290,8 +300,8 @@ class EventsScreen(EventCursorScreen):
 
         Each time it is the story of the next subject that the event belongs to.
         """
-        if member and member not in self.session.cluster.labels:
-            raise Refusal(f"there is no member {member!r}")
+        if member:
+            self._check_member(member)
         record = None if member else self._pause_at_current()
         subjects = subjects_of(self._trail, record) if record is not None else ()
         if member:
@@ -304,6 +314,10 @@ class EventsScreen(EventCursorScreen):
         others = f"u: the {subjects[(self._subject_index + 1) % len(subjects)].kind}" if len(subjects) > 1 else ""
         self.pane.show_trace(event_trace(self._trail, subjects[self._subject_index]), others, record)
         self._pane_shown()
+
+    def _check_member(self, member: str) -> None:
+        if member not in self.session.cluster.labels:
+            raise Refusal(f"there is no member {member!r}")
 
     # The other actions
 

@@ -96,7 +96,7 @@ class OverviewScreen(ViewScreen):
         self.overview = Container(*(self.panes[name] for name in PANES), id="overview")
         self.handlers |= {
             "open-pane": lambda _: self._open(self._focused),
-            "event-because": lambda _: self._explain(),
+            "event-because": self._explain,
             "enlarge-pane": lambda _: self._enlarge(),
             "follow": lambda _: self.happened.tail.set_following(not self.happened.tail.following),
         }
@@ -237,8 +237,12 @@ class OverviewScreen(ViewScreen):
         else:
             self.console.goto(pane.view, member=pane.member or self.member_under_cursor)
 
-    def _explain(self) -> None:
-        """Explain the event under the cursor, or the last one."""
+    def _explain(self, line: str) -> None:
+        """Explain what made the named member, or the one under the cursor, what it is; in the tail, the event there."""
+        member = line.partition(" ")[2]
+        if member or (self._focused is not self.happened and (member := self.member_under_cursor)):
+            self.console.goto("events", event=Pointed(None, because=True, member=member))
+            return
         record = self.happened.latest
         if record is None:
             self.console.show_message("nothing has happened yet", error=True)

@@ -77,6 +77,28 @@ def event_trace(event_index: EventIndex, subject: Subject) -> EventTrace:
             return _claim(event_index, begun) if subject.kind == "claim" else _merge(event_index, begun)
 
 
+OWN_STATES = (
+    events.MemberStarted, events.ListInstalled, events.ClaimStarted, events.ClaimFinished, events.MemberMerging,
+    events.MemberStopped,
+)  # fmt: skip
+STATES_BY_OTHERS = (
+    events.SuspicionRaised, events.MemberRemoved, events.ProcessKilled, events.ProcessPaused, events.ProcessResumed,
+)  # fmt: skip
+
+
+def state_record(event_index: EventIndex, label: str) -> Record | None:
+    """Return what made a member what it is: the latest step of its own, or what others did to it or concluded about it."""
+    records = _member(event_index, label).records
+    return next(
+        (
+            record
+            for record in reversed(records)
+            if isinstance(record.event, OWN_STATES if record.member == label else STATES_BY_OTHERS)
+        ),
+        None,
+    )
+
+
 def _beginning(event_index: EventIndex, record: Record, story: str, depth: int = 4) -> Record | None:
     """Return the event with which `story` begins that `record` goes back to in a few steps, each of the same story."""
     row = ROWS[type(record.event)]

@@ -234,6 +234,7 @@ LINES: dict[str, tuple[str, Outcome]] = {
     "speed": ("speed 4", says("speed 4")),
     "fork": ("fork kill fez", says("only clusters of our own can be forked")),
     "because": ("because", opens("events")),
+    "why": ("why byzantium", opens("events")),
     "story": ("story fez", opens("events")),
     "space-time": ("space-time", opens("events")),
     "mark": ("mark suspects", opens("events")),

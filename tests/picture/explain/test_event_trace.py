@@ -8,8 +8,9 @@ from quarterdeck.backend.core import events
 from quarterdeck.backend.core.causes import RecordId
 from quarterdeck.backend.core.data.events import CallFinished
 from quarterdeck.backend.core.partitions import events as partition_events
+from quarterdeck.backend.picture.explain.causes import causes
 from quarterdeck.backend.picture.explain.event_index import identity
-from quarterdeck.backend.picture.explain.event_trace import Subject, event_trace, subjects_of
+from quarterdeck.backend.picture.explain.event_trace import Subject, event_trace, state_record, subjects_of
 from tests.picture.played_scenarios import SCENARIOS, event_index_of
 from tests.thoroughness import long_after
 
@@ -58,6 +59,16 @@ def test_a_member_in_its_own_words_and_in_those_of_others() -> None:
     members = {one.member for one in story.records}
     assert {"c1", "a1", "b1", "dev"} <= members
     assert any(isinstance(one.event, events.MemberRemoved) for one in story.records)
+
+
+def test_what_made_a_member_what_it_is() -> None:
+    event_index = event_index_of("master-crash")
+    records = {label: state_record(event_index, label) for label in ("athens", "byzantium", "cyrene")}
+    assert all(record is not None and isinstance(record.event, events.ListInstalled) for record in records.values())
+    found = records["cyrene"]
+    assert found is not None
+    assert causes(event_index, found)
+    assert state_record(event_index, "nowhere") is None
 
 
 def test_what_comes_from_outside_belongs_to_the_members_it_hits() -> None:
