@@ -36,6 +36,7 @@ def register(
     with using(spark):
         spark.dataSource.register(data_sources.JournalSource)
         spark.dataSource.register(data_sources.LogDataSource)
+        spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
         tables = _tables(spark, several, options) if several else {}
         for name, table in tables.items():
             table.createOrReplaceTempView(prefix + name)

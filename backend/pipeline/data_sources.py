@@ -1,12 +1,13 @@
 """Journals, and logs of members, as data sources of Spark: `spark.read.format("quarterdeck").load(path)` returns their records.
 
-Both have the columns of a record. One task reads one file of a journal, or the logs of one run: these need each other, because
+Both have the columns of a record. One task reads some files of a journal, or the logs of one run: these need each other, because
 one file identifies the member that another names, and shows by how much clocks differ.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import ClassVar
 import msgspec
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, EqualTo, Filter, In, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
@@ -25,10 +26,10 @@ from quarterdeck.backend.hazelcast.logs.reader import log_files, read_logs
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.journal.files import as_record, current_path, journal_files
 from quarterdeck.backend.journal.old_form import upgraded
-from quarterdeck.backend.pipeline.judging.spark_judge import contents
+from quarterdeck.backend.pipeline.judging.spark_judge import BYTES_A_TASK, contents
 from quarterdeck.backend.pipeline.schemas import RECORD
 from quarterdeck.backend.pipeline.spark.arrow import exit_with_task, rows_of
-from quarterdeck.backend.pipeline.tables.run_events import NO_RUN, record_columns
+from quarterdeck.backend.pipeline.tables.run_events import NO_RUN, ROWS_AT_ONCE, record_columns
 
 JOURNAL_FORMAT = "quarterdeck"
 LOG_FORMAT = "quarterdeck-logs"
@@ -108,7 +109,7 @@ class LogDataSource(JournalSource):
 
 
 class JournalReader(DataSourceReader):
-    """Reads journals, one file in each task. Raises `BadOption`."""
+    """Reads journals, several files in each task. Raises `BadOption`."""
 
     def __init__(self, options: dict[str, str]) -> None:
         self._paths = _paths_of(JOURNAL_FORMAT, options)
@@ -116,26 +117,51 @@ class JournalReader(DataSourceReader):
         if mode not in ("DROPMALFORMED", "FAILFAST"):
             raise BadOption(f"mode: {mode} is neither DROPMALFORMED nor FAILFAST")
         self._fails_fast = mode == "FAILFAST"
+        self._mentions: list[list[bytes]] = []
+        """A wanted line has one word of each."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - the name is Spark's
+        """Note which runs and kinds of events are wanted: other lines are left out before they are decoded."""
+        for wanted in filters:
+            match wanted:
+                case EqualTo(("run",) | ("event", "kind"), str(word)):
+                    self._mentions.append(_mentions([word]))
+                case In(("run",) | ("event", "kind"), words):
+                    self._mentions.append(_mentions(words))
+            yield wanted  # Spark still applies it: a line may only mention the word
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Return one partition for each file. Raises `NoJournal`."""
-        files = dict.fromkeys(file for path in self._paths for file in journal_files(path))
-        return [_Files([file]) for file in files]
+        """Return partitions of several files each, of about as many bytes. Raises `NoJournal`."""
+        partitions, size_bytes = list[list[Path]](), BYTES_A_TASK
+        for file in dict.fromkeys(file for path in self._paths for file in journal_files(path)):
+            if size_bytes >= BYTES_A_TASK:
+                partitions.append([])
+                size_bytes = 0
+            partitions[-1].append(file)
+            size_bytes += file.stat().st_size if file.exists() else 0  # a living writer may have finished it since
+        return [_Files(files) for files in partitions]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Read the records of the file, as they were written."""
+        """Read the records of the files, as they were written."""
         assert isinstance(partition, _Files)
-        return _batches(record for file in partition.files for record in self._records(file))
+        exit_with_task()
+        lines = (line for file in partition.files for line in self._lines(file))
+        while some := list(islice(lines, ROWS_AT_ONCE)):
+            yield from record_columns(some).to_batches()
 
-    def _records(self, listed: Path) -> Iterator[Record]:
+    def _lines(self, listed: Path) -> Iterator[bytes]:
+        """Yield the lines of a file that are records, those of form 1 with their causes."""
         file = current_path(listed)  # a living writer may have finished it since
         if file is None:
             return
         with file.open("rb") as lines:
             for number, line in enumerate(lines, start=1):
+                if not all(any(word in line for word in words) for words in self._mentions):
+                    continue
                 record = as_record(line)
                 if record is not None:
-                    yield upgraded(record)
+                    newer = upgraded(record)
+                    yield line if newer is record else msgspec.json.encode(newer)
                 elif self._fails_fast and line.endswith(b"\n"):
                     raise ValueError(f"{file}:{number}: this line is not a record")
 
@@ -171,6 +197,13 @@ def records_at(spark: SparkSession, addresses: Sequence[str]) -> DataFrame:
             yield from record_columns(lines).to_batches()
 
     return contents(spark, addresses).select("content").mapInArrow(read, RECORD)
+
+
+def _mentions(words: Iterable[str]) -> list[bytes]:
+    """Return what a line with one of these words contains; any line where a word may be written in several ways."""
+    wanted = list(words)
+    plain = all(re.fullmatch(r"[\w .:-]+", word, re.ASCII) for word in wanted)
+    return [f'"{word}"'.encode() for word in wanted] if plain else [b""]
 
 
 def _paths_of(name: str, options: dict[str, str]) -> list[Path]:
