@@ -1,4 +1,4 @@
-"""Which key does what in which view: the registry's keys, and the operator's own, checked for clashes."""
+"""Which key does what in which view, the registry's keys and the operator's own, checked for clashes; and the footer's hints."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from textual.keys import KEY_NAME_REPLACEMENTS, KEY_TO_UNICODE_NAME, format_key
 from quarterdeck.app.actions.action import Action, Allowed, ViewName
 from quarterdeck.app.actions.registry import ACTIONS, available_actions
 from quarterdeck.app.actions.views import VIEW_NAMES
+from quarterdeck.app.session import ConsoleSession
+from quarterdeck.backend.core.commands.catalogue import MemberCondition, commands_of_word
+from quarterdeck.backend.picture.fold.belief import MemberBelief
 
 ConfiguredKeys = Mapping[str, str]
 """By the id of the action: its keys as Textual names them, separated by commas; empty for none."""
@@ -252,3 +255,55 @@ def _character_name(character: str) -> str:
 def _is_character_name(name: str) -> bool:
     known = {KEY_NAME_REPLACEMENTS.get(known_name, known_name) for known_name in KEY_TO_UNICODE_NAME}
     return name in known | {_character_name(sign) for sign in string.punctuation}
+
+
+KEPT = ("prompt", "help", "back")
+"""Hints that are always shown at the right end: how to type, to get help, and to go back."""
+
+STOPPED = ("paused", "killed")
+"""The states into which a fault may put a member."""
+
+KEPT_AT_HOME = ("prompt", "help", "quit")
+"""The same on the first view, where there is nothing to go back to."""
+
+
+def works(action: Action, session: ConsoleSession, targets: Sequence[str]) -> bool:
+    """Return whether the action can do something to `session` now, with the cursor or the selection on `targets`."""
+    if action.needs_write and not session.live:
+        return False
+    if action.aims and not targets:
+        return False
+    if action.id == "heal":
+        return bool(session.picture.links)
+    if action.id == "fault-undo":
+        return bool(session.picture.links) or any(
+            condition.status in STOPPED for condition in session.picture.members.values()
+        )
+    conditions = {
+        condition.needs for word in action.words for condition in commands_of_word(word.word) if condition.needs
+    }
+    beliefs = session.picture.members
+    return (
+        not action.aims
+        or not conditions
+        or any(_meets(condition, beliefs, target) for condition in conditions for target in targets)
+    )
+
+
+def _meets(condition: MemberCondition, beliefs: Mapping[str, MemberBelief], label: str) -> bool:
+    """Return whether a member is in the state that a command needs. One without news may be in any."""
+    belief = beliefs.get(label)
+    if belief is None or not condition:
+        return True
+    paused = belief.status == "paused"
+    match condition:
+        case "down":
+            return not belief.running
+        case "up":
+            return belief.running
+        case "paused":
+            return paused
+        case "master":
+            return belief.running and belief.is_master
+        case "not paused":
+            return belief.running and not paused

@@ -19,8 +19,7 @@ from quarterdeck.app.actions.action import Action, ViewName, WordKind
 from quarterdeck.app.actions.registry import action_called
 from quarterdeck.app.actions.views import VIEW_OF, VIEWS
 from quarterdeck.app.console_interface import ConsoleInterface, Handler, Pointed
-from quarterdeck.app.footer import KEPT, KEPT_AT_HOME, works
-from quarterdeck.app.key_map import keys_for
+from quarterdeck.app.key_map import KEPT, KEPT_AT_HOME, keys_for, works
 from quarterdeck.app.screen.header import ConnectionSummary, header_parts
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
 from quarterdeck.app.session import ConsoleSession

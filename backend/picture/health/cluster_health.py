@@ -6,18 +6,17 @@ is not dead, and one that is on no list that is seen may be on one that is not.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.health.copy_counts import CopyCounts
+from quarterdeck.backend.picture.health.copy_counts import CopyCounts, most_copies
 from quarterdeck.backend.picture.health.data_loss import DataLoss, data_losses
-from quarterdeck.backend.picture.health.replica_safety import SEARCHED_TABLE, ReplicaSafety, replica_safety
-from quarterdeck.backend.picture.text.fact import Tone
+from quarterdeck.backend.picture.text.fact import NOT_TOLD, Tone
 from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, one_line
 
 LONGEST = 100
@@ -345,3 +344,62 @@ def _sentence(condition: Condition, parts: Sequence[str], since: str = "") -> st
         kept.pop()
     text = " · ".join((WORDS[condition] + since, *kept))
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+class ReplicaSafety(NamedTuple):
+    """Whether the replicas of all partitions are there and in step."""
+
+    safe: bool | None
+    """None where it is not known."""
+    copies: int | None
+    """How many copies of each partition there are; None where they differ, there is no table, or it is not known."""
+    text: str
+
+
+UNKNOWN_TABLE = ReplicaSafety(None, None, f"partition table {NOT_TOLD}")
+SEARCHED_TABLE = ReplicaSafety(None, None, "the latest partition table is being searched")
+NO_DATA = ReplicaSafety(True, None, "no data yet")
+
+
+def replica_safety(
+    picture: Picture, masters: Sequence[MemberBelief], members: Iterable[MemberBelief], counts: CopyCounts, now_s: int
+) -> ReplicaSafety:
+    """Judge the tables of `masters`, and what the `members` that follow them say of their backups; the worst counts."""
+    if not masters:
+        return UNKNOWN_TABLE
+    found = [_of_table(picture, master, counts, now_s) for master in masters]
+    worst = min(found, key=lambda safety: (safety.safe is not False, safety.safe is not None))
+    behind = sum(len(belief.out_of_step) for belief in members)
+    if worst.safe and behind:
+        return ReplicaSafety(False, worst.copies, f"{counted(behind, 'backup')} out of step")
+    return worst
+
+
+def _of_table(picture: Picture, master: MemberBelief, counts: CopyCounts, now_s: int) -> ReplicaSafety:
+    if master.leading.recovering is not None:
+        return SEARCHED_TABLE
+    if not master.tells("owners"):
+        return UNKNOWN_TABLE
+    table = master.table
+    if table is None:
+        return NO_DATA if master.seen_from_start else UNKNOWN_TABLE
+    count = counts.census(picture, master, table, now_s)
+    if not master.tells("backups"):
+        if count.lost and table.since_us > master.list_since_us:  # an older one is of an older list
+            return ReplicaSafety(False, None, f"{counted(count.lost, 'partition')} without an owner")
+        return ReplicaSafety(None, None, f"backups {NOT_TOLD}")
+    if count.lost:
+        return ReplicaSafety(False, None, f"{_have(count.lost)} no copy")
+    if count.single:
+        return ReplicaSafety(False, None, f"{_have(count.single)} one copy")
+    if count.fewer:
+        return ReplicaSafety(False, None, f"{_have(count.fewer)} fewer copies than they should")
+    able = most_copies(master)
+    copies = min(max((len(row) - 1 for row in table.rows.values()), default=0), able)
+    if copies == 1:
+        return ReplicaSafety(True, 1, "data in 1 copy, as there is no other member" if able == 1 else "data in 1 copy")
+    return ReplicaSafety(True, copies, f"data safe: {copies} copies")
+
+
+def _have(partitions: int) -> str:
+    return f"{counted(partitions, 'partition')} {'has' if partitions == 1 else 'have'}"

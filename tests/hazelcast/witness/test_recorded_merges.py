@@ -11,7 +11,7 @@ from quarterdeck.backend.hazelcast.wire.codec.frames import FrameLimits, Message
 from quarterdeck.backend.hazelcast.wire.messages import Authenticated, ConnectionReport, ErrorAnswer, Heard, Observation
 from quarterdeck.backend.hazelcast.wire.settings import WATCHED_METRICS
 from quarterdeck.backend.hazelcast.witness.cluster_witness import ClusterWitness, HeardEvent
-from quarterdeck.backend.picture.boards.removals import removals
+from quarterdeck.backend.picture.boards.operator_questions import removals
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.replay.landmarks import Landmarks
 from quarterdeck.backend.picture.replay.tape import Tape
