@@ -8,8 +8,6 @@ from collections.abc import Iterator
 
 import httpx
 
-NOBODY_LISTENS = "connection refused: nobody listens there"
-"""The host answers, and has no process at that port."""
 NOT_OURS = "something else listens there, no member of Quarterdeck"
 
 
@@ -23,7 +21,7 @@ def connection_failure_text(problem: BaseException) -> str:
             case socket.gaierror():
                 return "no such host"
             case ConnectionRefusedError():
-                return NOBODY_LISTENS
+                return "connection refused: nobody listens there"
             case ssl.SSLCertVerificationError():
                 return f"its certificate is not accepted: {cause.verify_message}; --ca-file names who signs it"
             case ssl.SSLError() if cause.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"):
@@ -35,6 +33,11 @@ def connection_failure_text(problem: BaseException) -> str:
     if isinstance(problem, httpx.RemoteProtocolError | httpx.ReadError):
         return "the connection ended without an answer, as where TLS is spoken; try https://"
     return str(problem) or type(problem).__name__
+
+
+def nobody_listens(problem: BaseException) -> bool:
+    """Return whether a request failed because the host has no process at that port."""
+    return any(isinstance(cause, ConnectionRefusedError) for cause in _causes(problem))
 
 
 def _causes(problem: BaseException | None) -> Iterator[BaseException]:

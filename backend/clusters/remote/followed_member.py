@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from quarterdeck.backend.clusters.connection_status import ConnectionStatus, Contact, ProcessFacts
 from quarterdeck.backend.clusters.remote.access import address_in
-from quarterdeck.backend.clusters.remote.connection_failures import NOBODY_LISTENS
 from quarterdeck.backend.clusters.remote.member_stream import MemberStream
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.member_api.beliefs import ThisMember
@@ -23,6 +22,8 @@ class FollowedMember:
     heard_us: int = 0
     why: str = ""
     refused: bool = False
+    is_gone: bool = False
+    """Nobody listens where it was."""
     incomplete: str = ""
     facts: ThisMember | None = None
     clock_ahead_us: int = 0
@@ -46,7 +47,7 @@ class FollowedMember:
             why=self.why,
             refused=self.refused,
             incomplete=self.incomplete,
-            is_gone=self.contact != "connected" and self.why.endswith(NOBODY_LISTENS),
+            is_gone=self.is_gone,
         )
 
     def process_facts(self, facts: ThisMember) -> ProcessFacts:

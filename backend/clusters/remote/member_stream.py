@@ -14,7 +14,7 @@ import msgspec
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
-from quarterdeck.backend.clusters.remote.connection_failures import connection_failure_text
+from quarterdeck.backend.clusters.remote.connection_failures import connection_failure_text, nobody_listens
 from quarterdeck.backend.clusters.remote.discovery import ProbedMember, probe_member
 from quarterdeck.backend.clusters.remote.member_client import MemberClient, RequestRefused, decoded
 from quarterdeck.backend.core.commands.commands import CommandRefused
@@ -79,8 +79,8 @@ class StreamObserver(Protocol):
     def connected(self, stream: MemberStream) -> None:
         """Note that the history is complete; the records that follow happen now."""
 
-    def lost(self, stream: MemberStream, state: ConnectionState, why: str) -> None:
-        """Note that the member is not reached. The stream tries again by itself."""
+    def lost(self, stream: MemberStream, state: ConnectionState, why: str, is_gone: bool = False) -> None:
+        """Note that the member is not reached; `is_gone`: nobody listens there. The stream tries again by itself."""
 
 
 class MemberStream:
@@ -118,7 +118,7 @@ class MemberStream:
                 pause = self._timings.after_refusal if refusal.status in REFUSED_STATUSES else 0.0
             except (CommandRefused, WebSocketException, OSError) as problem:  # TimeoutError is an OSError
                 state: ConnectionState = "silent" if isinstance(problem, TimeoutError) else "gone"
-                self._observer.lost(self, state, error_text(problem))
+                self._observer.lost(self, state, error_text(problem), nobody_listens(problem))
             await asyncio.sleep(pause or self._backoff.next())
 
     async def _once(self) -> bool:

@@ -345,11 +345,11 @@ class RemoteCluster:
             if followed.contact == "stale":
                 self._record_connection(followed, ConnectionChanged("connected"))
             followed.contact, followed.since_us, followed.why = "connected", _utc_us(), ""
-            followed.refused = False
+            followed.refused = followed.is_gone = False
         if not self.started.done():
             self.started.set_result(None)
 
-    def lost(self, stream: MemberStream, state: ConnectionState, why: str) -> None:
+    def lost(self, stream: MemberStream, state: ConnectionState, why: str, is_gone: bool = False) -> None:
         """Note that the member is not reached; the stream tries again."""
         followed = self._followed[stream.url]
         with self._lock:
@@ -357,7 +357,7 @@ class RemoteCluster:
             if followed.facts and followed.contact != "stale":
                 self._record_connection(followed, ConnectionChanged(state, why))
             followed.contact, followed.why = ("stale" if followed.facts else "connecting"), why
-            followed.refused = state == "refused"
+            followed.refused, followed.is_gone = state == "refused", is_gone
 
     def _record_connection(self, followed: FollowedMember, event: ConnectionChanged) -> None:
         """Record what this watcher has found out about a member, numbered as what a watcher records."""

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 import pytest
 
 from quarterdeck.backend.clusters.remote.access import MemberCredentials
+from quarterdeck.backend.clusters.remote.connection_failures import nobody_listens
 from quarterdeck.backend.clusters.remote.member_client import MemberClient
 from quarterdeck.backend.core.commands.commands import CommandRefused
 
@@ -40,16 +41,18 @@ def answering(answer: bytes) -> Iterator[int]:
         yield listening.getsockname()[1]
 
 
-def why(url: str) -> str:
-    async def ask() -> str:
+def failure(url: str) -> CommandRefused:
+    async def ask() -> CommandRefused:
         async with MemberClient(MemberCredentials(), answer_seconds=0.5) as client:
-            try:
+            with pytest.raises(CommandRefused) as refused:
                 await client.facts(url)
-            except CommandRefused as refusal:
-                return str(refusal)
-        return ""
+        return refused.value
 
     return asyncio.run(ask())
+
+
+def why(url: str) -> str:
+    return str(failure(url))
 
 
 @pytest.mark.parametrize(
@@ -66,11 +69,13 @@ def why(url: str) -> str:
 def test_who_answers_otherwise_is_named(answer: bytes, scheme: str, reason: str) -> None:
     with answering(answer) as port:
         url = f"{scheme}://127.0.0.1:{port}"
-        assert why(url) == f"{url}: {reason}"
+        refused = failure(url)
+    assert str(refused) == f"{url}: {reason}" and not nobody_listens(refused)
 
 
 def test_nobody_there_and_no_such_host() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
-    assert why(url) == f"{url}: connection refused: nobody listens there"
+    refused = failure(url)
+    assert str(refused) == f"{url}: connection refused: nobody listens there" and nobody_listens(refused)
     assert why("http://athens.invalid:5701") == "http://athens.invalid:5701: no such host"
