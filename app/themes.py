@@ -41,13 +41,6 @@ class ColourPalette:
     """Borders and scroll bars; no text stands on it."""
 
     @property
-    def grounds(self) -> dict[str, str]:
-        return {
-            "background": self.background, "surface": self.surface, "panel": self.panel, "cursor": self.cursor,
-            "cursor_blurred": self.cursor_blurred, "outlier": self.outlier,
-        }  # fmt: skip
-
-    @property
     def tones(self) -> dict[str, str]:
         return {
             "plain": self.plain, "faint": self.faint, "good": self.good, "strong": self.strong,

@@ -65,8 +65,9 @@ def test_every_tone_is_readable_on_every_ground(palette: ColourPalette) -> None:
     css = {**palette.theme().to_color_system().generate(), **palette.theme().variables}
     for tone, color in palette.tones.items():
         assert Color.parse(css[TONE_VARIABLES[tone]]) == Color.parse(color)
-        for ground, under in palette.grounds.items():
-            assert Color.parse(css[GROUND_VARIABLES[ground]]) == Color.parse(under)
+        for ground, variable in GROUND_VARIABLES.items():
+            under = getattr(palette, ground)
+            assert Color.parse(css[variable]) == Color.parse(under)
             ratio = contrast(color, under)
             assert ratio >= least_contrast(palette), f"{tone} on {ground}: {ratio:.2f}"
 

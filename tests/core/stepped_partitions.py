@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from quarterdeck.backend.core.commands.commands import ArrangePartitions, StopMember
@@ -13,7 +13,13 @@ from quarterdeck.backend.core.membership.messages import Heartbeat
 from quarterdeck.backend.core.partitions.migration.migration import MigrationEvent
 from quarterdeck.backend.core.partitions.migration.migration_planner import plan_migrations
 from quarterdeck.backend.core.partitions.state import MasterRole, Partitions
-from quarterdeck.backend.core.partitions.table.partition_table import PartitionTable, Replica, VersionedRow, index_of
+from quarterdeck.backend.core.partitions.table.partition_table import (
+    PartitionTable,
+    Replica,
+    VersionedRow,
+    empty_table,
+    index_of,
+)
 from quarterdeck.backend.core.partitions.table.table_publishing import change, publish
 from quarterdeck.backend.core.properties import SECOND_US
 from tests.core.member_state import state_of
@@ -308,3 +314,11 @@ class SteppedPartitions(SteppedCluster):
             if self.ghosts[name].open or self.ghosts[name].staged:
                 found.append(f"{name}: open {self.ghosts[name].open}, staged {self.ghosts[name].staged}")
         return found
+
+
+def table_of(rows: Iterable[VersionedRow], partitions: int, width: int) -> PartitionTable:
+    """The table that has these rows."""
+    table = empty_table(partitions, width)
+    for row in rows:
+        table.put(row)
+    return table

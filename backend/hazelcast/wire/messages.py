@@ -75,11 +75,6 @@ class PartitionsView(Struct, frozen=True):
     owners: tuple[int, ...]
     """By partition: the owner's place among `holders`, or -1 if none was reported."""
 
-    def owner_of(self, partition: int) -> str | None:
-        """Return the uuid of the owner of `partition`, or None."""
-        place = self.owners[partition] if 0 <= partition < len(self.owners) else -1
-        return None if place < 0 else self.holders[place]
-
 
 class MigrationState(Struct, frozen=True):
     """How far the migrations are that the master has planned together."""

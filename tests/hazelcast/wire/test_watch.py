@@ -237,7 +237,9 @@ async def test_the_table_of_the_first_member_is_told_as_it_stands() -> None:
     async with watching(settings_for(member)) as watched:
         await watched.until(lambda: any(isinstance(one, PartitionsView) for one in watched.messages(member.address)))
         (view,) = [one for one in watched.messages(member.address) if isinstance(one, PartitionsView)]
-        assert [view.owner_of(partition) for partition in (0, 5, 6, -1)] == [member.uuid, member.uuid, None, None]
+        places = dict(enumerate(view.owners))
+        owned = [places.get(partition, -1) for partition in (0, 5, 6, -1)]
+        assert [None if place < 0 else view.holders[place] for place in owned] == [member.uuid, member.uuid, None, None]
     await member.stop()
 
 

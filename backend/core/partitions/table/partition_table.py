@@ -137,11 +137,3 @@ def row_digest(row: VersionedRow) -> int:
 def empty_table(partitions: int, width: int) -> PartitionTable:
     """Return a table without any holder, at version 0."""
     return PartitionTable(width, [(None,) * width] * partitions, [0] * partitions)
-
-
-def table_of(rows: Iterable[VersionedRow], partitions: int, width: int) -> PartitionTable:
-    """Return the table that has these rows."""
-    table = empty_table(partitions, width)
-    for row in rows:
-        table.put(row)
-    return table

@@ -10,9 +10,9 @@ from quarterdeck.backend.core.partitions.table.partition_table import (
     empty_table,
     index_of,
     packed,
-    table_of,
     unpacked,
 )
+from tests.core.stepped_partitions import table_of
 
 PARTITIONS, WIDTH = 6, 3
 LIVES = [Replica(make_address("10.0.0.1", port), f"life {port}") for port in range(5701, 5706)]

@@ -7,10 +7,10 @@ from msgspec import structs
 from quarterdeck.backend.core.membership.messages import MembersUpdate
 from quarterdeck.backend.core.partitions.events import CompletedEvicted, TableChanged
 from quarterdeck.backend.core.partitions.messages import MigrationChunk, MigrationCommit, TableAck, TableUpdate
-from quarterdeck.backend.core.partitions.table.partition_table import VersionedRow, table_of
+from quarterdeck.backend.core.partitions.table.partition_table import VersionedRow
 from quarterdeck.backend.core.partitions.table.table_publishing import change, publish
 from tests.core.member_state import state_of
-from tests.core.stepped_partitions import SteppedPartitions
+from tests.core.stepped_partitions import SteppedPartitions, table_of
 
 # A is master and holds nothing.
 
