@@ -15,11 +15,13 @@ from quarterdeck.backend.pipeline.audit_input import AuditInput
 from quarterdeck.backend.pipeline.log_tables import read_product_logs
 from quarterdeck.backend.pipeline.rules import Finding
 from quarterdeck.backend.pipeline.schemas import RECORD, columns_of
-from quarterdeck.backend.pipeline.spark.tuning import persisted, tuned
+from quarterdeck.backend.pipeline.spark.tuning import conf_set, persisted, tuned
 from quarterdeck.backend.pipeline.tables.on_spark import made_of, passing_store
 from quarterdeck.backend.pipeline.tables.store import read_table
 
 FORMAT = "2"
+AS_TIMESTAMP = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
+"""Otherwise Spark writes times in a form that few other programs know."""
 
 
 class InputLines(NamedTuple):
@@ -64,5 +66,6 @@ def write_tables(tables: Mapping[str, DataFrame], out_dir: commit.Place, writer:
     """Replace the tables of an earlier audit, all of them or none. Raises `StoreRefused`."""
     with commit.open_for_build(out_dir, tuple(tables), writer) as building:
         for name, table in tables.items():
-            table.write.parquet(str(building / name))
+            with conf_set(table.sparkSession, AS_TIMESTAMP):
+                table.write.parquet(str(building / name))
         commit.commit(out_dir, building, commit.TableManifest(FORMAT, {}, writer), dict.fromkeys(tables, ()))
