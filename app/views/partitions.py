@@ -31,7 +31,7 @@ from quarterdeck.backend.picture.replicas.replica_text import (
 )
 from quarterdeck.backend.picture.text.fact import NOT_TOLD, Fact
 from quarterdeck.backend.picture.text.formatting import one_line
-from quarterdeck.backend.picture.what_if.loss import incarnations_left, loss_facts, loss_of
+from quarterdeck.backend.picture.what_if.blast_radius import incarnations_left, loss_facts, loss_of
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.replica_map import HUES, ReplicaMapView
 from quarterdeck.widgets.status_line import StatusLine

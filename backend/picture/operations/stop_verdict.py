@@ -16,7 +16,7 @@ from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.health.cluster_health import ClusterHealth
 from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, one_line
-from quarterdeck.backend.picture.what_if.loss import loss_of
+from quarterdeck.backend.picture.what_if.blast_radius import loss_of
 
 QUIET_US = 30 * SECOND_US
 """Members of Hazelcast compare their backups so often: for so long owners must not have changed, and no backup be missing."""

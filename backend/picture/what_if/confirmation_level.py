@@ -8,7 +8,7 @@ from typing import Literal
 from quarterdeck.backend.core.commands.catalogue import description_of, members_ended
 from quarterdeck.backend.core.commands.commands import Command, CutLink, Partition
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.what_if.loss import incarnations_by_table, incarnations_left
+from quarterdeck.backend.picture.what_if.blast_radius import incarnations_by_table, incarnations_left
 
 ConfirmationLevel = Literal["none", "confirm", "type-name"]
 

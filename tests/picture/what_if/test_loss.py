@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quarterdeck.backend.core.events import ProcessKilled
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.what_if.loss import loss_facts, loss_of
+from quarterdeck.backend.picture.what_if.blast_radius import loss_facts, loss_of
 from tests.app.fakes.fake_cluster import FakeCluster
 
 FOUR = ("n1", "n2", "n3", "n4")
