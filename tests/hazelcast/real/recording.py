@@ -21,6 +21,7 @@ from quarterdeck.backend.hazelcast.wire.messages import ClusterMetadata, SystemP
 FOLDERS = re.compile(rb"(>)/[^<]*/")
 
 FOLDER = Path(__file__).parent.parent / "wire" / "recordings"
+RECORDED_VERSIONS = ("4.2.8", "5.3.8", "5.5.0")
 
 
 class Piece(msgspec.Struct, frozen=True):

@@ -28,8 +28,7 @@ from quarterdeck.backend.hazelcast.wire.messages import (
 )
 from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
 from quarterdeck.backend.hazelcast.witness.member_metrics import member_measured, member_metrics
-from tests.hazelcast.real.real_cluster import VERSIONS
-from tests.hazelcast.real.recording import read_recording
+from tests.hazelcast.real.recording import RECORDED_VERSIONS, read_recording
 from tests.hazelcast.wire.replayed_member import ReplayedMember
 from tests.hazelcast.wire.watching import QUICK, in_a_loop, watching
 
@@ -57,13 +56,13 @@ def told(version: str, address: Address | None = None) -> Iterator[Message]:
             yield from (decode_message(frames)[1] for frames in messages)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", RECORDED_VERSIONS)
 def test_every_message_is_understood_but_those_that_later_versions_add(version: str) -> None:
     unknown = {message.type for message in told(version) if isinstance(message, UnknownMessage)}
     assert unknown == (NOT_UNDERSTOOD if version == "5.5.0" else set())
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", RECORDED_VERSIONS)
 def test_each_member_tells_its_own_lists_through_kill_split_and_merge(version: str) -> None:
     for address in ADDRESSES:
         views = [message for message in told(version, address) if isinstance(message, MembersView)]
@@ -86,7 +85,7 @@ def test_each_member_tells_its_own_lists_through_kill_split_and_merge(version: s
     assert all(view == last[0] for view in last)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", RECORDED_VERSIONS)
 def test_merging_members_are_not_ready_and_come_back_as_others(version: str) -> None:
     errors = [message for message in told(version) if isinstance(message, ErrorAnswer)]
     assert any(error.not_ready for error in errors)
@@ -100,7 +99,7 @@ def test_merging_members_are_not_ready_and_come_back_as_others(version: str) -> 
     assert len(clusters) == 1, "both halves keep the cluster's uuid"
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", RECORDED_VERSIONS)
 def test_tables_migrations_state_configuration_and_metrics_are_told(version: str) -> None:
     tables = [[one for one in told(version, address) if isinstance(one, PartitionsView)][-1] for address in ADDRESSES]
     assert len({tuple(map(table.owner_of, range(31))) for table in tables}) == 1
@@ -121,7 +120,7 @@ def test_tables_migrations_state_configuration_and_metrics_are_told(version: str
     assert all(one.heartbeat_age is None or one.heartbeat_age < 2_000_000 for one in measured), "sent every second"
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", RECORDED_VERSIONS)
 @in_a_loop
 async def test_a_watch_hears_what_the_members_said(version: str) -> None:
     """Over sockets: members that are none play the recorded bytes."""

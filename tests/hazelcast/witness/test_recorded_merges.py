@@ -15,8 +15,7 @@ from quarterdeck.backend.picture.boards.operator_questions import removals
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.replay.landmarks import Landmarks
 from quarterdeck.backend.picture.replay.tape import Tape
-from tests.hazelcast.real.real_cluster import VERSIONS
-from tests.hazelcast.real.recording import read_recording
+from tests.hazelcast.real.recording import RECORDED_VERSIONS, read_recording
 
 WAKE_US = 200_000
 
@@ -67,7 +66,7 @@ class Recorded:
         ]
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", RECORDED_VERSIONS)
 def test_merges_are_merges_and_a_restart_is_a_start(version: str) -> None:
     records = Recorded(version).records
     starts = [record for record in records if isinstance(record.event, MemberStarted)]

@@ -18,8 +18,7 @@ from quarterdeck.backend.hazelcast.wire.messages import (
     Observation,
 )
 from quarterdeck.backend.hazelcast.witness.cluster_witness import ClusterWitness
-from tests.hazelcast.real.real_cluster import VERSIONS
-from tests.hazelcast.real.recording import read_recording
+from tests.hazelcast.real.recording import RECORDED_VERSIONS, read_recording
 
 
 def heard(version: str) -> Iterator[Observation]:
@@ -49,7 +48,7 @@ def _report(at_us: int, address: Address, state: ConnectionState) -> Observation
     return ConnectionReport(at_us, address, state, "", at_us)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", RECORDED_VERSIONS)
 def test_a_kill_a_lone_member_and_a_split_are_observed_as_they_were(version: str) -> None:
     witness, observers, seqs = ClusterWitness(), RecordObservers("r"), dict[str, int]()
     for observation in heard(version):
