@@ -102,7 +102,7 @@ def test_merging_members_are_not_ready_and_come_back_as_others(version: str) -> 
 @pytest.mark.parametrize("version", RECORDED_VERSIONS)
 def test_tables_migrations_state_configuration_and_metrics_are_told(version: str) -> None:
     tables = [[one for one in told(version, address) if isinstance(one, PartitionsView)][-1] for address in ADDRESSES]
-    assert len({tuple(map(table.owner_of, range(31))) for table in tables}) == 1
+    assert len({tuple(table.holders[owner] for owner in table.owners) for table in tables}) == 1
     assert all(len(table.owners) == 31 and len(table.holders) == 4 for table in tables)
     migrations = [one for one in told(version) if isinstance(one, ReplicaMigrationEvent)]
     assert migrations
