@@ -4,7 +4,7 @@ from datetime import UTC
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from quarterdeck.backend.hazelcast.logs.lines import file_splits, message_assembly
@@ -57,7 +57,11 @@ def everything(file: Path, split_bytes: int) -> tuple[list[tuple[object, ...]], 
     return sorted(found, key=str), sum(one.lines for one in counted)
 
 
+CUT_OBJECT = [b"{", b"2026-11-21 12:27:00,403 [ INFO] [main] [c.h.i.c.ClusterService]: [10.77.0.4]:5701 [dev] [5.3.8] "]
+
+
 @settings(max_examples=examples(300))
+@example(lines=CUT_OBJECT, split_bytes=1, reach=20, ending=b"\n")
 @given(
     lines=LINES, split_bytes=st.integers(1, 400), reach=st.integers(20, 400), ending=st.sampled_from([b"\n", b"\r\n"])
 )

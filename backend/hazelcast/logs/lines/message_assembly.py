@@ -93,7 +93,8 @@ class _PrintedJson:
     """A JSON object over many lines, as people print it."""
 
     offset: int
-    number: int
+    numbers: list[int]
+    """Of the lines: those before the part of the file that is read have none of their own."""
     lines: list[str]
 
 
@@ -128,16 +129,17 @@ class MessageAssembler:
         printed = self._json
         if line.strip() in JSON_OPENS:
             yield from self._not_json()
-            self._json = _PrintedJson(offset, number, [line])
+            self._json = _PrintedJson(offset, [number], [line])
             return
         if printed is None:
             yield from self._line(offset, number, line, 1)
             return
+        printed.numbers.append(number)
         printed.lines.append(line)
         if is_end_of_object(line, printed.lines[0]):
             self._json = None
             whole = " ".join(part.strip() for part in printed.lines)
-            yield from self._line(printed.offset, printed.number, whole.lstrip("[, "), len(printed.lines))
+            yield from self._line(printed.offset, printed.numbers[0], whole.lstrip("[, "), len(printed.lines))
         elif offset - printed.offset > MAX_JSON_BYTES:
             yield from self._not_json()
 
@@ -146,8 +148,7 @@ class MessageAssembler:
         printed, self._json = self._json, None
         if printed is not None:
             offset = printed.offset
-            for place, line in enumerate(printed.lines):
-                number = printed.number + place if printed.number >= 0 else -1
+            for number, line in zip(printed.numbers, printed.lines, strict=True):
                 yield from self._line(offset, number, line, 1)
                 offset += len(line.encode())
 
