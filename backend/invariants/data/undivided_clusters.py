@@ -135,8 +135,11 @@ class UndividedClusters:
             self._join(record.uuid, event)
 
     def _lose(self, record: Record, event: PartitionLost) -> None:
+        """Note a loss for all members of the cluster: the master that records it may leave."""
         if event.lost_backups >= ALL_LOST:
-            self._lost[record.uuid].add(event.partition)
+            view = self._tables.incarnations.by_uuid[record.uuid].view
+            for uuid in {record.uuid, *(member.uuid for member in (view.members if view is not None else ()))}:
+                self._lost[uuid].add(event.partition)
             self._lost_anywhere.add(event.partition)
 
     def _brought(self, record: Record, event: EntriesMerged) -> None:

@@ -84,6 +84,12 @@ def test_a_run_whose_first_proofs_prove_nothing_is_judged_all_the_same(seed: int
     assert run_seed(seed).verdict == "ok"
 
 
+def test_a_loss_that_a_master_recorded_counts_when_it_has_left() -> None:
+    """A guided search found this run: a judge asked those who had followed that master for what was lost."""
+    origin = Origin.of("3300065+227+349+496+510")
+    assert origin is not None and swarm_run(origin, (3, 20)).trial.verdict == "ok"
+
+
 def test_counting_ends_with_an_error() -> None:
     rules = {kind: dict(by_doing) for kind, by_doing in MESSAGE_RULES.items()}
     with pytest.raises(KeyError), ReachedRules().counting():
