@@ -246,7 +246,7 @@ class JournalWriter:
             )
             self._number += 1
             try:
-                descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND, 0o644)
+                descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND, 0o600)
             except FileExistsError:  # a writer of the same name in another process took this number
                 continue
             if lock_if_free(descriptor) and is_same_file(descriptor, path):
@@ -325,7 +325,7 @@ def _lock_name(root: Path, run: str, writer: str) -> int:
     """Return the open file whose lock stands for the name. Raises `JournalInUse`."""
     path = _lock_path(root, run, writer)
     while True:
-        descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o644)
+        descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
         if not lock_if_free(descriptor):
             os.close(descriptor)
             raise JournalInUse(f"a process that runs writes the records of {writer} in run {run} into {root} already")

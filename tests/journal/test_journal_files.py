@@ -47,6 +47,14 @@ def test_what_is_appended_is_read_back(tmp_path: Path) -> None:
     assert not list((tmp_path / OPEN_DIRECTORY).iterdir())
 
 
+def test_only_its_user_reads_a_journal(tmp_path: Path) -> None:
+    with JournalWriter(tmp_path, "r1", "console") as journal:
+        journal.append(record(1))
+        journal.flush()
+        assert {path.stat().st_mode & 0o777 for path in tmp_path.rglob("*") if path.is_file()} == {0o600}
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.rglob("*") if path.is_file()} == {0o600}
+
+
 def test_flushed_records_can_be_read_while_the_file_is_open(tmp_path: Path) -> None:
     with JournalWriter(tmp_path, "r1", "console") as journal:
         journal.append(record(1))

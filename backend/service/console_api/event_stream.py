@@ -26,12 +26,14 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.member_api.answers import Gap, Hello
-from quarterdeck.backend.service.http.access import require
+from quarterdeck.backend.service.http.access import access_of, require
 from quarterdeck.backend.service.http.face import Face, utc_now_us
 from quarterdeck.backend.service.http.responses import Denied, failure
 
 POLL_SECONDS = 0.05
 """How often the member's records are read while there are clients."""
+REVOKED_SECONDS = 1.0
+"""How often the credentials of an open stream are checked; their files are read every 2 s at most."""
 MOST_RECORDS = 500
 MOST_BYTES = 256 * 1024
 """The size of a batch, unless a single record is longer."""
@@ -246,7 +248,11 @@ def event_stream(face: Face) -> WebSocketRoute:
             await websocket.accept()
             hello = Hello(face.label, face.uuid, face.run, utc_now_us() - face.now_us())
             await websocket.send_text(msgspec.json.encode(hello).decode())
-            await _until_first_ends(_send_events(websocket, feed, stream_position), _until_disconnected(websocket))
+            await _until_first_ends(
+                _send_events(websocket, feed, stream_position),
+                _until_disconnected(websocket),
+                _until_revoked(face, websocket),
+            )
         except WebSocketDisconnect:
             pass
         finally:
@@ -280,6 +286,16 @@ async def _until_disconnected(websocket: WebSocket) -> None:
     message = await websocket.receive()
     if message["type"] != "websocket.disconnect":
         await websocket.close(WS_1008_POLICY_VIOLATION, "this stream only sends")
+
+
+async def _until_revoked(face: Face, websocket: WebSocket) -> None:
+    """Return when the credentials that opened the stream are no longer accepted."""
+    access = access_of(face, websocket)
+    while True:
+        await asyncio.sleep(REVOKED_SECONDS)
+        if not access.still_known(websocket):
+            break
+    await websocket.close(WS_1008_POLICY_VIOLATION, "the user of this stream is no longer accepted")
 
 
 async def _until_first_ends(*coroutines: Coroutine[Any, Any, None]) -> None:

@@ -72,15 +72,20 @@ class GuessPace:
         self._next_us: OrderedDict[Hashable, int] = OrderedDict()
         """When the next turn of each delayed client is."""
 
-    def turn_us(self, client: Hashable, now_us: int) -> int:
-        """Take the next turn. Return how long to wait for it."""
+    def wait_us(self, client: Hashable, now_us: int) -> int:
+        """Return how long a guess would wait for its turn."""
         if not self._wrong.wait_us(client, now_us):
             return 0
-        turn_us = max(now_us + self._apart_us, self._next_us.pop(client, 0))
-        self._next_us[client] = turn_us + self._apart_us
+        return max(self._apart_us, self._next_us.get(client, 0) - now_us)
+
+    def reserve(self, client: Hashable, now_us: int, wait_us: int) -> None:
+        """Take the turn after `wait_us`. A guess that is refused takes none, so refusals delay nothing."""
+        if not self._wrong.wait_us(client, now_us):
+            return
+        self._next_us[client] = now_us + wait_us + self._apart_us
+        self._next_us.move_to_end(client)
         if len(self._next_us) > KEYS_KEPT:
             self._next_us.popitem(last=False)
-        return turn_us - now_us
 
     def wrong(self, client: Hashable, now_us: int) -> None:
         """Record a wrong guess."""
@@ -158,6 +163,11 @@ class AccessPolicy:
             raise _unidentified("unauthenticated")
         return Caller(remote_of(connection), user.role, user.name, user.groups)
 
+    def still_known(self, connection: HTTPConnection) -> bool:
+        """Return whether the credentials of a connection that was let in are right now."""
+        header = connection.headers.get("authorization", "")
+        return not self.users or _user_of(header, self.users) is not None
+
     async def by_password(self, connection: HTTPConnection, password: str) -> Caller:
         """Return the caller by the password in the body of an operators' path. Raises `Denied`."""
         user = await self._look_up(connection, "", password, lambda: _user_with(password, self.users))
@@ -176,10 +186,12 @@ class AccessPolicy:
         proof = (host, _digest(shown))
         if proof not in self._proven:
             now_us = self._face.now_us()
-            wait_us = max(self._pace.turn_us((host, name), now_us), self._pace_in_all.turn_us(host, now_us))
+            wait_us = max(self._pace.wait_us((host, name), now_us), self._pace_in_all.wait_us(host, now_us))
             if wait_us > LONGEST_WAIT_US:
                 retry = {"Retry-After": str(LONGEST_WAIT_US // SECOND_US)}
                 raise Denied(429, "too many wrong credentials come from this address", "try again later", headers=retry)
+            self._pace.reserve((host, name), now_us, wait_us)
+            self._pace_in_all.reserve(host, now_us, wait_us)
             await asyncio.sleep(wait_us / SECOND_US)
         user = look()
         if user is None:

@@ -106,7 +106,8 @@ class _GuardedRequest:
         self._receive = receive
         self._send = send
         self._length = headers.get("content-length")
-        self._complete = self._length in (None, "0") and "transfer-encoding" not in headers
+        self._chunked = "transfer-encoding" in headers
+        self._complete = self._length in (None, "0") and not self._chunked
         self._taken = 0
         self._deadline = asyncio.get_running_loop().time() + limits.body_seconds
         self._answering = False
@@ -164,6 +165,12 @@ class _GuardedRequest:
     def _check_head(self, scope: Scope) -> None:
         if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > self._limits.target_bytes:
             raise Denied(414, "the path is too long", f"the most is {self._limits.target_bytes} bytes")
+        if (
+            self._length is not None and self._chunked
+        ):  # a proxy may see another end of it, and another request behind it
+            hint = "leave out one of them"
+            closing = {"Connection": "close"}
+            raise Denied(400, "Content-Length and Transfer-Encoding contradict each other", hint, headers=closing)
         if self._length is not None and (not self._length.isdecimal() or len(self._length) > 18):
             raise Denied(400, "Content-Length is not a number", "write how many bytes the body has")
         if self._length is not None and int(self._length) > self._limits.body_bytes:

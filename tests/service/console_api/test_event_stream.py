@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,8 +15,10 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from quarterdeck.backend.core.events import ProcessPaused
 from quarterdeck.backend.service.configuration.process_configuration import User
+from quarterdeck.backend.service.console_api import event_stream
 from quarterdeck.backend.service.console_api.event_stream import MOST_CLIENTS
 from quarterdeck.backend.service.console_api.routes import console_routes
+from quarterdeck.backend.service.http import credentials
 from quarterdeck.backend.service.http.websocket_protocol import SharedDeflate, deflated
 from tests.service.single_member import SingleMemberFace, served
 from tests.waiting import LIMIT_SECONDS
@@ -55,6 +58,26 @@ def test_hello_then_everything_then_what_happens() -> None:
             assert first["type"] == "records" and first["records"][0]["event"]["kind"] == "member-started"
             noted = face.note(ProcessPaused("n1"))
             assert (await said(connection))["records"] == msgspec.to_builtins([noted])
+
+    with_server(face, story)
+
+
+def test_a_stream_ends_with_the_secret_of_its_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_stream, "REVOKED_SECONDS", 0.05)
+    monkeypatch.setattr(credentials, "LOOK_SECONDS", 0.05)
+    secret = tmp_path / "token"
+    secret.write_text("abc")
+    face = SingleMemberFace(users=(User("rhea", "read", token="abc", by_token=True, secret_file=secret),))
+
+    async def story(url: str) -> None:
+        async with connect(url, additional_headers={"Authorization": "Bearer abc"}) as connection:
+            assert (await said(connection))["type"] == "hello"
+            assert (await said(connection))["type"] == "records"
+            secret.unlink()
+            async with asyncio.timeout(5):
+                with pytest.raises(websockets.ConnectionClosed, match="no longer accepted"):
+                    while True:
+                        await said(connection)
 
     with_server(face, story)
 

@@ -16,9 +16,13 @@ from hypothesis import strategies as st
 from starlette.requests import HTTPConnection
 
 from quarterdeck.backend.service.configuration.process_configuration import Security, User
+from quarterdeck.backend.service.http import access
 from quarterdeck.backend.service.http.access import (
     FREE_GUESSES,
+    GUESSES_APART_US,
+    LONGEST_WAIT_US,
     REFUSALS_RECORDED,
+    AccessPolicy,
     AttemptCounter,
     GuessPace,
     _user_of,
@@ -27,6 +31,7 @@ from quarterdeck.backend.service.http.access import (
 from quarterdeck.backend.service.http.credentials import LOOK_SECONDS, Credentials
 from quarterdeck.backend.service.http.responses import Denied
 from tests.service.served_members import Client, ServedMembers, configured, one_member
+from tests.service.single_member import SingleMemberFace
 
 STATE = "/hazelcast/rest/management/cluster/state"
 LEVEL = "/hazelcast/rest/log-level"
@@ -135,11 +140,41 @@ def test_right_credentials_pass_while_many_guess_at_their_name() -> None:
 def test_who_would_wait_too_long_is_told_to_come_again() -> None:
     pace = GuessPace(free=2, apart_us=10)
     for _ in range(2):
-        assert pace.turn_us("a", 1) == 0
+        assert pace.wait_us("a", 1) == 0
         pace.wrong("a", 1)
-    assert [pace.turn_us("a", 1) for _ in range(3)] == [10, 20, 30]
-    assert pace.turn_us("b", 1) == 0
-    assert pace.turn_us("a", 61_000_001) == 0, "the window is over"
+    assert [pace.wait_us("a", 1) for _ in range(3)] == [10, 10, 10], "who does not wait takes no turn"
+    pace.reserve("a", 1, 10)
+    assert pace.wait_us("a", 1) == 20
+    assert pace.wait_us("b", 1) == 0
+    assert pace.wait_us("a", 61_000_001) == 0, "the window is over"
+
+
+def test_a_burst_of_refused_guesses_delays_no_later_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    face = SingleMemberFace(users=USERS)
+    policy = AccessPolicy(face)
+    waits: list[float] = []
+
+    async def waited(seconds: float) -> None:
+        waits.append(seconds)
+
+    async def ask(password: str) -> int:
+        header = b"Basic " + base64.b64encode(f"rhea:{password}".encode())
+        client = {"client": ("192.0.2.1", 1), "headers": [(b"authorization", header)]}
+        try:
+            await policy.identified(HTTPConnection({"type": "http", "method": "GET", "path": "/", **client}))
+        except Denied as denied:
+            return denied.status_code
+        return 200
+
+    async def story() -> None:
+        monkeypatch.setattr(access.asyncio, "sleep", waited)
+        answers = [await ask(f"guess {number}") for number in range(1_000)]
+        assert answers.count(401) == FREE_GUESSES + LONGEST_WAIT_US // GUESSES_APART_US
+        assert answers[-1] == 429
+        face.pass_seconds(1)
+        assert (await ask("see"), waits[-1] * 1_000_000 <= LONGEST_WAIT_US) == (200, True)
+
+    asyncio.run(story())
 
 
 def test_refusals_are_recorded_but_not_without_end() -> None:

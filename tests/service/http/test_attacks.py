@@ -349,6 +349,15 @@ def test_what_is_no_http_is_refused_in_the_form_of_all_refusals(member: Attacked
     assert 400 <= status < 500
 
 
+@pytest.mark.parametrize("path", ["/hazelcast/health", RESET, "/quarterdeck/v1/member"])
+def test_a_request_with_two_lengths_is_refused_and_closed(member: AttackedMember, path: str) -> None:
+    """What stands behind it is no second request: a proxy may have seen another end."""
+    two = request("POST", path, "Content-Length: 5", "Transfer-Encoding: chunked") + b"0\r\n\r\n"
+    answer = member.say(two + request("GET", "/hazelcast/health"))
+    assert (failure_of(answer)[0], answer.count(b"HTTP/1.1 ")) == (400, 1)
+    assert b"connection: close" in answer.lower()
+
+
 def test_a_broken_body_of_a_request_that_wants_no_body_back(
     member: AttackedMember, caplog: pytest.LogCaptureFixture
 ) -> None:
