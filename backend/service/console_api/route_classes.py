@@ -180,9 +180,9 @@ async def _on_http(request: Request, problem: Exception) -> Response:
 
 
 def _methods_at(request: Request) -> set[str]:
-    """Return the methods of the path. Several routes share a path; of two paths that fit, the first one counts."""
-    fitting = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
-    return {method for route in fitting if route.path == fitting[0].path for method in getattr(route, "methods", ())}
+    """Return the methods of the path, of all routes that fit: a key may be called like another path of its map."""
+    fitting = (route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE)
+    return {method for route in fitting for method in getattr(route, "methods", ())}
 
 
 async def _on_bad_input(_: Request, problem: Exception) -> Response:

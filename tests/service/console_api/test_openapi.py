@@ -123,7 +123,8 @@ def test_the_whole_interface_keeps_its_contract(description: str, tmp_path: Path
         ("/faults", "DELETE, GET, OPTIONS, POST"),
         ("/member", "GET, OPTIONS"),
         ("/maps/m/k", "DELETE, GET, OPTIONS, PUT"),
-        ("/maps/m/size", "GET, OPTIONS"),
+        ("/maps/m/size", "DELETE, GET, OPTIONS, PUT"),
+        ("/maps/m/entries", "DELETE, GET, OPTIONS, POST, PUT"),
     ],
 )
 def test_a_path_says_all_that_can_be_done_there(path: str, methods: str) -> None:
