@@ -137,7 +137,8 @@ class UndividedClusters:
     def _lose(self, record: Record, event: PartitionLost) -> None:
         """Note a loss for all members of the cluster: the master that records it may leave."""
         if event.lost_backups >= ALL_LOST:
-            view = self._tables.incarnations.by_uuid[record.uuid].view
+            teller = self._tables.incarnations.by_uuid.get(record.uuid)  # None where records begin later
+            view = teller.view if teller is not None else None
             for uuid in {record.uuid, *(member.uuid for member in (view.members if view is not None else ()))}:
                 self._lost[uuid].add(event.partition)
             self._lost_anywhere.add(event.partition)

@@ -247,6 +247,8 @@ def test_a_stranger_learns_cuts_asks_why_heals_and_leaves_by_what_the_screen_say
         press("\x1b")
         see("D a three-minute lesson")
         press("D")
+        see("▸ cluster-states")
+        press("j")
         see("▸ explicit-suspicion")
         press("j")
         see("▸ first-cluster")

@@ -172,7 +172,7 @@ async def test_an_operator_is_not_kept_waiting_by_a_member_that_is_asked_too_muc
         member.silent = True
         asking = [asyncio.create_task(watched.watch.ask(member.address, GetMemberConfig())) for _ in range(300)]
         answers = await asyncio.gather(*asking, return_exceptions=True)  # ends when the connection is given up
-        assert {type(answer) for answer in answers} == {NoAnswer}
+        assert all(isinstance(answer, NoAnswer) for answer in answers)
     await member.stop()
 
 

@@ -7,6 +7,7 @@ import socket
 
 from quarterdeck.app.console import Console
 from quarterdeck.backend.core.address import port_of
+from quarterdeck.backend.core.commands.commands import StartMember
 from quarterdeck.backend.live.cluster.live_cluster import LiveCluster
 from quarterdeck.backend.live.cluster.local_cluster import LocalCluster
 from tests.app.fakes.screen_text import until_shown
@@ -23,11 +24,11 @@ def test_the_console_tells_which_member_could_not_start() -> None:
     class Robbed(LocalCluster):
         """Somebody takes the port of n2 before it starts."""
 
-        async def _start(self, label: str) -> None:
-            if label == "n2":
-                robber.bind(("127.0.0.1", port_of(self.addresses[label])))
+        async def _start(self, command: StartMember) -> None:
+            if command.member == "n2":
+                robber.bind(("127.0.0.1", port_of(self.addresses["n2"])))
                 robber.listen()
-            await super()._start(label)
+            await super()._start(command)
 
     with socket.socket() as robber:
         robber.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
