@@ -19,6 +19,10 @@ FROM_ABOVE = {
     "SECURITY.md": "security.md",
     "LICENSE": "license.txt",
 }
+LIGHT = ROOT / "build" / "light-pictures"
+"""The pictures of views in the light theme, which `make docs` draws before it builds the site."""
+
+PICTURE = re.compile(r"(?P<link>!\[[^]]*\]\([./]*screenshots/views/(?P<name>[\w-]+))\.svg\)")
 ORDER = ["Index", "Readme", "Console", "Operators", "Trainers", "Engineers", "Spark", "Reference", "Contributors"]
 
 
@@ -29,14 +33,22 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         for other, its_place in FROM_ABOVE.items():
             text = text.replace(f"]({other})", f"]({its_place})")
         files.append(File.generated(config, place, content=text))
+    for picture in sorted(LIGHT.glob("views/*.svg")):
+        files.append(File.generated(config, f"screenshots/views/{picture.stem}-light.svg", abs_src_path=str(picture)))
     return files
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Let links to what stands above `docs` lead to its page."""
+    """Let links to what stands above `docs` lead to its page, and show the picture of the reader's theme."""
     for name, place in FROM_ABOVE.items():
         markdown = re.sub(rf"\]\((?:\.\./)((?:\.\./)*){re.escape(name)}", rf"](\g<1>{place}", markdown)
-    return markdown
+    return PICTURE.sub(_in_both_themes, markdown)
+
+
+def _in_both_themes(picture: re.Match[str]) -> str:
+    if not (LIGHT / "views" / f"{picture['name']}.svg").exists():
+        return picture[0]
+    return f"{picture['link']}.svg#only-dark){picture['link']}-light.svg#only-light)"
 
 
 def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> Navigation:

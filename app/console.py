@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import cached_property, partial
@@ -40,7 +41,7 @@ from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.tabs import HOME, Tab, Tabs, leave
 from quarterdeck.app.terminal import driver_for
-from quarterdeck.app.themes import THEMES, NoSuchTheme, theme_called
+from quarterdeck.app.themes import ANSI, THEMES, NoSuchTheme, theme_called
 from quarterdeck.app.views.overview.screen import OverviewScreen
 from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.core.commands.commands import Command
@@ -87,11 +88,12 @@ class Console(App[None]):
         console ends. The caller closes `cluster` after `run` has returned; `close_owned` closes those that were opened here.
         """
         self.settings = settings or ConsoleSettings()
-        # Set at once, because NO_COLOR depends on it: it makes our colours grey, and leaves the terminal's as they are.
-        super().__init__(ansi_color=theme_called(self.settings.theme).ansi or None)
+        # With NO_COLOR, Textual makes colours grey. Only from the terminal's own it leaves all colours out.
+        theme_name = ANSI.name if "NO_COLOR" in os.environ else self.settings.theme
+        super().__init__(ansi_color=theme_called(theme_name).ansi or None)
         for theme in THEMES.values():
             self.register_theme(theme)
-        self.theme = self.settings.theme
+        self.theme = theme_name
         self._early_messages: list[str] = []
         """Problems from before there was a screen."""
         self._state = ConsoleState(state_file, self._report_problem)
@@ -212,6 +214,11 @@ class Console(App[None]):
 
     def show_message(self, text: str, *, error: bool = False) -> None:
         self.top.show_message(text, error=error)
+
+    def withdraw_message(self, text: str) -> None:
+        for view in (view for tab in self._tabs for view in tab.views.values()):
+            if any(part.text == text for part in view.message.parts):
+                view.message.show(())
 
     def request(self, action_id: str, commands: Sequence[Command]) -> None:
         """Do `commands`; if they are dangerous, ask first."""
@@ -401,8 +408,10 @@ class Console(App[None]):
             theme = theme_called(name)
         except NoSuchTheme as problem:
             raise Refusal(str(problem)) from problem
-        if self.no_color and theme.ansi != self.native_ansi_color:
-            raise Refusal(f"with NO_COLOR, restart the console for this: quarterdeck console --theme {name}")
+        if self.no_color and not theme.ansi:
+            raise Refusal(
+                f"NO_COLOR is set, so there are no colours to choose: env -u NO_COLOR quarterdeck console --theme {name}"
+            )
         self.ansi_color = theme.ansi or None
         self.theme = theme.name
 
@@ -416,7 +425,8 @@ class Console(App[None]):
     def _help(self) -> None:
         from quarterdeck.app.help_screen import HelpScreen
 
-        self.push_screen(HelpScreen(self.top.view, allowed=self.allowed, configured_keys=self._keys))
+        top = self.top
+        self.push_screen(HelpScreen(top.view, top.runbooks(), allowed=self.allowed, configured_keys=self._keys))
 
     def _go_back(self) -> None:
         if self.has_way_back:

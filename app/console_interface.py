@@ -105,6 +105,9 @@ class ConsoleInterface(Protocol):
     def show_message(self, text: str, *, error: bool = False) -> None:
         """Show one line above the footer, until the next."""
 
+    def withdraw_message(self, text: str) -> None:
+        """Clear a message wherever it still stands: its view may be out of sight by now, or belong to another cluster."""
+
     def request(self, action_id: str, commands: Sequence[Command]) -> None:
         """Do `commands` to the current cluster, after asking if the action is destructive, and report how they end."""
 

@@ -115,8 +115,7 @@ class ConsoleState:
     ) -> None:
         now = self._read() if self._file is not None else self._memory
         self._memory = _Memory(
-            views=views(now.views) if views else now.views,
-            history=history(now.history) if history else now.history,
+            views=views(now.views) if views else now.views, history=history(now.history) if history else now.history
         )
         if self._file is not None:
             try:

@@ -1,8 +1,8 @@
-"""Every key and command, read from the registry and so always true; and the meaning of the glyphs."""
+"""Runbooks of what is wrong now; every key and command, read from the registry and so always true; and what glyphs mean."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 from rich.console import Group, RenderableType
@@ -18,6 +18,7 @@ from quarterdeck.app.actions.action import Allowed, ViewName
 from quarterdeck.app.actions.registry import available_actions
 from quarterdeck.app.actions.views import VIEW_NAMES
 from quarterdeck.app.key_map import FIXED_GROUP, FIXED_KEYS, display_of, keys_of
+from quarterdeck.app.runbooks import runbook_of
 from quarterdeck.backend.picture.boards.belief_matrix import BELIEF_CELLS, DISSENT_GLYPH
 from quarterdeck.backend.picture.boards.member_board import STATE_GLYPHS
 from quarterdeck.backend.picture.boards.migration_board import GLYPHS as MIGRATION_GLYPHS
@@ -72,9 +73,12 @@ class HelpScreen(ModalScreen[None]):
         Binding("G", "scroll('scroll_end')", show=False),
     ]
 
-    def __init__(self, view: ViewName, *, allowed: Allowed, configured_keys: Mapping[str, str]) -> None:
-        """Create the screen. `configured_keys` are those that replace the registry's."""
+    def __init__(
+        self, view: ViewName, runbooks: Sequence[str] = (), *, allowed: Allowed, configured_keys: Mapping[str, str]
+    ) -> None:
+        """Create the screen. `runbooks` come first; `configured_keys` are those that replace the registry's."""
         super().__init__()
+        self._runbooks = runbooks
         self._view, self._allowed, self._configured = view, allowed, configured_keys
 
     def compose(self) -> ComposeResult:
@@ -141,7 +145,9 @@ class HelpScreen(ModalScreen[None]):
             text.update(beside)
 
     def _sections(self) -> Iterable[HelpSection]:
-        """Yield what can be done in this view, everywhere, and in the other views; then words and glyphs."""
+        """Yield what helps now, what can be done in this view, everywhere, and in the other views; then words and glyphs."""
+        for name in self._runbooks:
+            yield HelpSection(f"Runbook: {name}", runbook_of(name))
         known = keys_of(self._view, allowed=self._allowed, configured=self._configured)
         shown = {action.id: action for action in known.values()}
         ordered = sorted(shown.values(), key=lambda action: not action.views)

@@ -6,13 +6,14 @@ import difflib
 import string
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import NamedTuple
 
 from textual.binding import Binding
 from textual.keys import KEY_NAME_REPLACEMENTS, KEY_TO_UNICODE_NAME, format_key
 
 from quarterdeck.app.actions.action import Action, Allowed, ViewName
-from quarterdeck.app.actions.registry import ACTIONS, available_actions
+from quarterdeck.app.actions.registry import ACTIONS, action_called, available_actions
 from quarterdeck.app.actions.views import VIEW_NAMES
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.core.commands.catalogue import MemberCondition, commands_of_word
@@ -276,18 +277,23 @@ def works(action: Action, session: ConsoleSession, targets: Sequence[str]) -> bo
     if action.id == "heal":
         return bool(session.picture.links)
     if action.id == "fault-undo":
-        return bool(session.picture.links) or any(
-            condition.status in STOPPED for condition in session.picture.members.values()
-        )
-    conditions = {
-        condition.needs for word in action.words for condition in commands_of_word(word.word) if condition.needs
-    }
+        if session.picture.links or (session.traffic is not None and not session.traffic.over):
+            return True
+        return any(belief.status in STOPPED or belief.join_list_edition for belief in session.picture.members.values())
+    conditions = _conditions_of(action.id)
     beliefs = session.picture.members
     return (
         not action.aims
         or not conditions
         or any(_meets(condition, beliefs, target) for condition in conditions for target in targets)
     )
+
+
+@cache
+def _conditions_of(action_id: str) -> frozenset[MemberCondition]:
+    """Return what members have to be for the commands of an action."""
+    words = action_called(action_id).words
+    return frozenset(command.needs for word in words for command in commands_of_word(word.word) if command.needs)
 
 
 def _meets(condition: MemberCondition, beliefs: Mapping[str, MemberBelief], label: str) -> bool:

@@ -33,7 +33,7 @@ RECENT = 10_000
 """Records that a screen begins with when it is opened late."""
 
 JUDGED_ALWAYS = 50
-"""With more members the health of the cluster is judged once a second at most."""
+"""With more members the health of the cluster is judged, and members are put in order, once a second at most."""
 
 FOLLOWED_ALWAYS = 30
 """In a cluster of more members a detail is updated once a second at most."""
@@ -57,12 +57,7 @@ class ConsoleSession:
     """Follows one cluster. Screens ask it again each time they paint."""
 
     def __init__(
-        self,
-        cluster: Cluster,
-        starting: Future[None] | None = None,
-        *,
-        owned: bool = False,
-        past: Tape | None = None,
+        self, cluster: Cluster, starting: Future[None] | None = None, *, owned: bool = False, past: Tape | None = None
     ) -> None:
         """Follow `cluster`. `starting` is done when it has started its members. An `owned` cluster is closed with its session.
 
@@ -86,6 +81,7 @@ class ConsoleSession:
         self._past: _PastEpisodes | None = None
         self._judge = HealthJudge()
         self._judged: tuple[object, ClusterHealth] | None = None
+        self._ordered: tuple[object, tuple[str, ...]] | None = None
         self.traffic: Traffic | None = None
         """The last load that was started here."""
         self.load_ended: Traffic | None = None
@@ -134,7 +130,13 @@ class ConsoleSession:
     @property
     def labels(self) -> tuple[str, ...]:
         """Labels of all members by age, the order of all tables."""
-        return members_by_age(self.picture, self.cluster.labels)
+        picture, labels = self.picture, tuple(self.cluster.labels)
+        if len(labels) <= JUDGED_ALWAYS:
+            return members_by_age(picture, labels)
+        subject = (self.epoch, self.now_us() // SECOND_US, len(picture.members), labels)
+        if self._ordered is None or self._ordered[0] != subject:
+            self._ordered = subject, members_by_age(picture, labels)
+        return self._ordered[1]
 
     @property
     def live(self) -> bool:

@@ -119,7 +119,7 @@ PALETTES = (
         plain="#ffffff", faint="#d4d4d4", good="#6dff9b", strong="#9ad4ff", warning="#ffd83d", bad="#ffb3ad",
         edge="#9ad4ff",
     ),
-    # For eyes that do not tell red from green: good is blue, what is not good goes from ochre to a bright yellow.
+    # For eyes that do not distinguish red from green: good is blue, what is not good goes from ochre to a bright yellow.
     ColourPalette(
         "deuteranopia", dark=True,
         background="#101418", surface="#161c22", panel="#1d252c", cursor="#2d3742", cursor_blurred="#262d34",

@@ -8,6 +8,8 @@ from enum import IntEnum
 
 from typer import TyperException
 
+from quarterdeck.backend.core.causes import several_lines
+
 
 class ExitCode(IntEnum):
     DONE = 0
@@ -25,7 +27,7 @@ class CommandFailed(TyperException):
     """Ends the command with `code`, after one line on stderr."""
 
     def __init__(self, code: ExitCode, message: str) -> None:
-        super().__init__(message)
+        super().__init__(several_lines(message))
         self.exit_code = int(code)
 
 
@@ -34,7 +36,7 @@ def failing_as(code: ExitCode, *problems: type[Exception], about: str = "") -> I
     """Turn `problems` raised inside into `CommandFailed`. `about` goes before the message."""
     try:
         yield
-    except BrokenPipeError:  # nobody reads stdout any more: not a failure, and seen to in `cli.main.run`
+    except BrokenPipeError:  # stdout is not read any more: not a failure, and seen to in `cli.main.run`
         raise
     except problems as problem:
         message = in_one_line(problem)

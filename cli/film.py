@@ -1,18 +1,19 @@
 """A demo as a film: the console's own screens, one after the other, in one SVG that moves by itself and needs no net.
 
-The demo is played in simulated time, whose clock goes on only here. A screen is taken whenever there is something new to tell.
+The demo is played in simulated time, whose clock goes on only here. A screen is taken whenever there is something new to show.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from textual.pilot import Pilot
 
 from quarterdeck.app.console import Console
 from quarterdeck.app.console_state import ConsoleSettings
-from quarterdeck.app.output.export import without_fonts
+from quarterdeck.app.export import without_fonts
 from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCluster
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.explain.episodes.sentences import sentence_of
@@ -34,22 +35,42 @@ MOST_SCREENS = 24
 VIEW_BOX = re.compile(r'<svg[^>]*viewBox="([^"]+)"')
 
 
+class Moment(NamedTuple):
+    """A screen at `at_seconds` of the demo's own time, after these keys of the console."""
+
+    at_seconds: float
+    keys: tuple[str, ...] = ()
+
+
 async def film_of(
-    scenario: Scenario, name: str, seed: int, seconds: float, *, size: tuple[int, int] = SIZE, theme: str = "dark"
+    scenario: Scenario,
+    name: str,
+    seed: int,
+    seconds: float,
+    *,
+    moments: Sequence[Moment] = (),
+    size: tuple[int, int] = SIZE,
+    theme: str = "dark",
 ) -> str:
-    """Return the first `seconds` of the demo's own time, as an SVG."""
+    """Return the first `seconds` of the demo's own time, as an SVG: these moments, or all that show something new."""
+    waiting = sorted(moments)
     now_us = 0
     cluster = SimulatedCluster(scenario, seed, name=name, clock_us=lambda: now_us)
     console = Console(cluster, settings=ConsoleSettings(theme=theme))
     screens: list[str] = []
-    told: list[str] = []
+    shown: list[str] = []
     try:
         async with console.run_test(size=size) as pilot:
             while now_us <= seconds * SECOND_US and len(screens) < MOST_SCREENS:
                 await _shown(pilot, cluster, now_us)
-                tells = [sentence_of(one).text for one in console.session.episodes.all]
-                if tells != told:
-                    told = tells
+                lines = [sentence_of(episode).text for episode in console.session.episodes.all]
+                if lines != shown and not moments:
+                    shown = lines
+                    screens.append(without_fonts(console.export_screenshot()))
+                while waiting and waiting[0].at_seconds * SECOND_US <= now_us:
+                    for key in waiting.pop(0).keys:
+                        await pilot.press(key)
+                        await _shown(pilot, cluster, now_us)
                     screens.append(without_fonts(console.export_screenshot()))
                 now_us += STEP_US
     finally:

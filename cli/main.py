@@ -30,7 +30,7 @@ MODULES = {
     "demo": "demo",
     "member": "member",
     "config": "settings",
-    "map": "map.operations",
+    "map": "map.backup",
     "journal": "journal",
     "record": "record",
     "export": "export.command",
@@ -39,7 +39,7 @@ MODULES = {
     "plan": "plan",
     "keys": "settings",
     "paths": "settings",
-    "web": "web.command",
+    "web": "web",
 }
 """The module of each command, in the order of help. It has a function of the command's name, or a `group` of commands."""
 
@@ -121,7 +121,7 @@ def run() -> NoReturn:
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(ExitCode.INTERRUPTED)
     except BrokenPipeError:
-        # Whoever reads has read enough. What is still buffered must not complain at exit.
+        # The reader has read enough. What is still buffered must not complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(ExitCode.DONE)
     finally:

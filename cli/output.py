@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import itertools
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -11,6 +12,8 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
+
+from quarterdeck.backend.core.causes import several_lines
 
 TABLE_CHUNK_ROWS = 1000
 """A table is aligned in pieces of this many rows, so that a long listing starts at once and is never held whole."""
@@ -31,15 +34,18 @@ class Format(StrEnum):
 
 FormatOption = Annotated[Format, typer.Option("-o", "--output", help="Format of what is printed on stdout.")]
 ResultFormatOption = Annotated[
-    Format | None,
-    typer.Option("-o", "--output", help="Format of the result on stdout: json, or none on a terminal."),
+    Format | None, typer.Option("-o", "--output", help="Format of the result on stdout: json, or none on a terminal.")
 ]
 
 
+UNSEEN = re.compile("[\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+"""Characters that steer a terminal, and that JSON lets stand as they are. They are written as escapes, which mean the same."""
+
+
 def say(text: str) -> None:
-    """Narrate: one line for people, on stderr, if anybody is there to read it."""
+    """Narrate: one line for people, on stderr, if that is open."""
     with suppress(OSError):
-        print(text, file=sys.stderr, flush=True)
+        print(several_lines(text), file=sys.stderr, flush=True)
 
 
 def write_document(document: Mapping[str, object], output: Format) -> None:
@@ -92,7 +98,8 @@ def _json(value: object, *, indent: bool = False) -> str:
     import msgspec
 
     encoded = msgspec.json.encode(value)
-    return (msgspec.json.format(encoded, indent=2) if indent else encoded).decode()
+    text = (msgspec.json.format(encoded, indent=2) if indent else encoded).decode()
+    return UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _write_yaml(value: object) -> None:
@@ -143,7 +150,7 @@ def _cell(value: Any) -> str:
             return value
         case int() | float():
             return str(value)
-        case list() | tuple() if all(isinstance(one, str) for one in value):
+        case list() | tuple() if all(isinstance(part, str) for part in value):
             return " ".join(value)
         case _:
             return _json(value)

@@ -104,10 +104,10 @@ def audit(
 ) -> AuditResult:
     """Check journals, or logs of members, against the rules of the protocol; `rules`: only these.
 
-    A path is a folder, a file, or an address such as ``s3a://…``. Up to 128 MB are judged in this process; for more, and for
-    addresses, Spark is started, unless the session `spark` is given, which then does all the work. Raises `NoJournal` or
-    `NoLogs` when there is nothing to judge, `PipelineMissing` when Spark or Java is needed and not here, `SparkUnreachable` when
-    Spark breaks off, and ValueError for an unknown rule.
+    A path is a folder, a file, or an address such as ``s3a://…``. Up to 640 MB (of logs 128 MB) are judged on this machine; for
+    more, and for addresses, Spark is started, unless the session `spark` is given, which then does all the work. Raises
+    `NoJournal` or `NoLogs` when there is nothing to judge, `PipelineMissing` when Spark or Java is needed and not here,
+    `SparkUnreachable` when Spark breaks off, and ValueError for an unknown rule.
     """
     several = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     return _audit([path if isinstance(path, str) else Path(path) for path in several], spark=spark, rules=tuple(rules))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quarterdeck.backend.pipeline.audit_input import are_addresses, kind_of
 from quarterdeck.backend.pipeline.commit import read_manifest
-from quarterdeck.backend.pipeline.spark.requirements import needing_packages
+from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, needing_packages
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -27,11 +30,13 @@ def register(
     `paths` are journals, logs of members, or one store that ``quarterdeck pipeline tables`` made; journals and stores may be at
     addresses such as ``s3a://bucket/journals``. The views are `events`, which
     has every record once, and all tables that are made of it, under these names after `prefix`; `options` are the format's.
-    Raises `NoJournal` or `NoLogs` when there is nothing to read, and `PipelineMissing`.
+    Raises `NoJournal` or `NoLogs` when there is nothing to read, and `PipelineMissing`, also where the session's workers run a
+    Python without this package.
     """
     with needing_packages():
         from quarterdeck.backend.pipeline import data_sources
         from quarterdeck.backend.pipeline.spark.session import using
+    _check_workers(spark)
     several = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     with using(spark):
         spark.dataSource.register(data_sources.JournalSource)
@@ -43,11 +48,27 @@ def register(
     return tuple(prefix + name for name in tables)
 
 
+def _check_workers(spark: SparkSession) -> None:
+    """Refuse a session of this machine whose workers run a Python that lacks the package; others are sent it."""
+    context = getattr(spark, "_sc", None)  # a session of Spark Connect has none
+    if context is None or not str(context.master).startswith("local"):
+        return
+    python = shutil.which(context.pythonExec)
+    if python == sys.executable:
+        return
+    imports = [python or "", "-c", "import quarterdeck, msgspec, pyarrow"]
+    if python is None or subprocess.run(imports, capture_output=True, check=False).returncode:
+        raise PipelineMissing(
+            f"Spark's workers run {python or context.pythonExec}, which cannot import quarterdeck: "
+            f"set PYSPARK_PYTHON={sys.executable} before Spark starts"
+        )
+
+
 def _tables(spark: SparkSession, paths: list[FilePath], options: dict[str, str]) -> dict[str, DataFrame]:
     from pyspark.sql import functions as F
 
+    from quarterdeck.backend.pipeline.data_sources import made_of
     from quarterdeck.backend.pipeline.tables.batches import TABLES
-    from quarterdeck.backend.pipeline.tables.on_spark import made_of
     from quarterdeck.backend.pipeline.tables.store import read_table
 
     store = _store_at(spark, paths)

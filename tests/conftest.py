@@ -32,6 +32,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput") and not config.option.collectonly:
         config.pluginmanager.register(Leftovers(config.rootpath))
         config.pluginmanager.register(CpuBudget())
+    if getattr(config.option, "maxworkerrestart", "no xdist") is None:
+        # A run whose worker has died ends at once: with another worker in its place it may wait for ever after the last test.
+        config.option.maxworkerrestart = "0"
 
 
 @pytest.hookimpl(wrapper=True)

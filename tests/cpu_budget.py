@@ -1,25 +1,34 @@
 """The CPU that all quick tests may take together: a suite that grows past it fails, and says by how much.
 
 Only a run of everything is judged, and only on a machine that has nothing else to do: beside other work every process takes more
-CPU for the same. A slower machine has more time: a loop of known length shows how slow it is.
+CPU for the same. A slower machine has more time: how slow it is shows what Python takes to read a fixed text, again and again
+while the tests run. Afterwards would be too late: a virtual machine whose neighbours are busy is quick again when nothing runs.
 """
 
 from __future__ import annotations
 
+import ast
+import gc
 import os
 import resource
+import statistics
 import time
 
 import pytest
 
 BUDGET_SECONDS = 360
-"""CPU of user and system for the whole quick suite, of all its processes, on the machine of `LOOP_SECONDS`."""
+"""CPU of user and system for the whole quick suite, of all its processes, on the machine of `YARDSTICK_SECONDS`."""
 
 TOLERANCE = 1.2
 
-LOOP_COUNT = 5_000_000
-LOOP_SECONDS = 0.1
-"""What `LOOP_COUNT` additions take where the budget was measured."""
+YARDSTICK = (
+    "found = {name: [one.value for one in row if one.name != name] for name, row in rows.items() if row}\n" * 1_000
+)
+YARDSTICK_SECONDS = 0.0362
+"""The CPU that it takes to parse this text beside the tests, where the budget was measured."""
+
+LOOK_SECONDS = 4.0
+"""How often the yardstick is laid on."""
 
 GREATEST_LOAD = 4.5
 """The load of a quarter of an hour that the tests alone make is less."""
@@ -31,12 +40,21 @@ FEWEST_TESTS = 5_000
 class CpuBudget:
     """A plugin of pytest for the process that shares the tests out: the others are its children, and have ended by then."""
 
+    def __init__(self) -> None:
+        self._yardsticks: list[float] = []
+        self._next_look = 0.0
+
+    def pytest_runtest_logfinish(self) -> None:
+        if time.monotonic() >= self._next_look:
+            self._yardsticks.append(yardstick_seconds())
+            self._next_look = time.monotonic() + LOOK_SECONDS
+
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if session.config.option.markexpr != "not long" or session.testscollected < FEWEST_TESTS:
             return
         used = cpu_seconds()
-        slowness = max(loop_seconds() / LOOP_SECONDS, 1.0)
+        slowness = max(statistics.fmean(self._yardsticks) / YARDSTICK_SECONDS, 1.0)
         allowed = BUDGET_SECONDS * TOLERANCE * slowness
         reporter: pytest.TerminalReporter = session.config.pluginmanager.getplugin("terminalreporter")
         reporter.write_line("")
@@ -53,14 +71,11 @@ def cpu_seconds() -> float:
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
-def loop_seconds() -> float:
-    """Return the CPU that a loop of known length takes here, the quickest of three times."""
-    return min(_timed_loop() for _ in range(3))
-
-
-def _timed_loop() -> float:
+def yardstick_seconds() -> float:
+    """Return the CPU that Python takes now to parse the text of known length."""
+    gc.disable()  # it would look at all reports of the tests so far
     began = time.process_time()
-    total = 0
-    for number in range(LOOP_COUNT):
-        total += number
-    return time.process_time() - began
+    ast.parse(YARDSTICK)
+    used = time.process_time() - began
+    gc.enable()
+    return used

@@ -1,6 +1,6 @@
 """Paint what is dirty, and nothing between: the compositor of screens on which some rows far apart change all the time.
 
-That of Textual renders each widget within the bounding box of all dirty regions, and drops what nobody asked for: half of what a
+That of Textual renders each widget within the bounding box of all dirty regions, and drops what was not asked for: half of what a
 console under load costs. `tests/widgets/test_dirty_rows.py` fails as soon as a newer Textual does no such thing.
 """
 

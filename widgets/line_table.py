@@ -32,10 +32,14 @@ SELECTION_MARK = "■"
 
 
 class Column(NamedTuple):
-    """A column's title and its width in cells, including the gap behind it."""
+    """A column's title and its width in cells, including the gap behind it.
+
+    A `whole` column stays out of sight where it would be cut: half a figure misleads.
+    """
 
     title: str
     width: int
+    whole: bool = False
 
 
 class TableCell(NamedTuple):
@@ -104,6 +108,13 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
         def __init__(self, sender: LineTable) -> None:
             super().__init__()
             self.sender = sender
+
+    class TitleClicked(Message):
+        """The operator clicked on the title of a column, the one at `place` of all."""
+
+        def __init__(self, sender: LineTable, place: int) -> None:
+            super().__init__()
+            self.sender, self.place = sender, place
 
     def __init__(self, model: TableModel, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -204,7 +215,9 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
 
     def on_click(self, event: events.Click) -> None:
         place = event.y + self.scroll_offset.y - 1
-        if event.y >= 1 and place < len(self._keys):
+        if event.y == 0 and (column := self._column_at(event.x)) is not None:
+            self.post_message(self.TitleClicked(self, column))
+        elif event.y >= 1 and place < len(self._keys):
             self._move_cursor(place)
 
     def action_move(self, rows: int) -> None:
@@ -300,6 +313,17 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
         if 1 <= y < region.height:
             self.refresh(Region(0, y, region.width, 1))
 
+    def _column_at(self, x: int) -> int | None:
+        """Return the place of the column that is painted at `x`; None beside all of them."""
+        first, last, hidden = self._columns_in_sight()
+        fixed, end = self._model.fixed_columns, MARKER_WIDTH
+        places: list[int] = [*range(fixed), *range(first, last)]
+        for place in places:
+            end += self._columns[place].width - (hidden if place == first and place >= fixed else 0)
+            if x < end:
+                return place
+        return None
+
     def _columns_in_sight(self) -> tuple[int, int, int]:
         """Return the first and last scrolling column in sight, and how many cells of the first are scrolled away."""
         if self._sight is None:
@@ -312,7 +336,10 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
                 first += 1
             last, filled = first, -hidden
             while last < len(self._columns) and filled < room:
-                filled += self._columns[last].width
+                column = self._columns[last]
+                filled += column.width
+                if column.whole and filled - 1 > room and last > first:
+                    break
                 last += 1
             self._sight = first, last, hidden
         return self._sight

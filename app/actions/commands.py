@@ -40,6 +40,12 @@ MEMBER_ACTIONS = (
         "pause", "resume",
     ),
     Action(
+        "may-stop", "may it stop?", "Show whether the member under the cursor may be stopped now, and why not.",
+        "Z", "Z", "Members",
+        one_word("may-stop", "optional member", "[MEMBER]", "show whether a member may be stopped now, and why not"),
+        aims=True, shown=False,
+    ),
+    Action(
         "detail", "look", "Show all that is known of the member under the cursor; so does enter.",
         "i,enter", "i", "Members", one_word("look", "member", "MEMBER", "show all that is known of a member"), aims=True,
     ),
@@ -56,8 +62,13 @@ LINK_ACTIONS = (
     ),
     _on_cluster("heal", "Heal every link.", "Network", "heal", aims=False),
     Action(
-        "fault-undo", "undo", "Undo the latest fault; in the network view, the one under the cursor of the list of faults.",
-        "U", "U", "Faults", one_word("undo", "text", "[NUMBER]", "undo a fault; the latest has number 1"),
+        "fault-undo", "undo",
+        "Undo the latest fault, load or edit of a join list; in the network view, the fault under the cursor of the list.",
+        "U", "U", "Faults",
+        one_word(
+            "undo", "text", "[NUMBER]",
+            "undo a fault, the latest has number 1; without a number what was done last, loads and join lists, too",
+        ),
         needs=frozenset({"heal", "heal-link", "resume", "start"}), needs_write=True,
     ),
 )  # fmt: skip

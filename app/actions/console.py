@@ -57,7 +57,7 @@ CONSOLE_ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "sort", "sort", "Sort the table by its next column.",
-        "O", "O", "View", one_word("sort", "column", "[COLUMN [desc]]", "sort by a column; none: the original order"),
+        "O", "O", "View", one_word("sort", "column", "[COLUMN [desc]]", "sort by a column; none: by the next one"),
         shown=False,
     ),
     Action("reverse", "reverse", "Reverse the order of the rows.", "R", "R", "View", shown=False),
@@ -86,8 +86,8 @@ CONSOLE_ACTIONS: tuple[Action, ...] = (
     ),
     Action("prompt", "command", "Type a command.", "colon", ":", "Console"),
     Action(
-        "help", "keys", "Show every key and command.",
-        "question_mark", "?", "Console", one_word("help", "nothing", "", "show every key and command"),
+        "help", "keys", "Show what to do about what is wrong now, and every key and command.",
+        "question_mark", "?", "Console",
     ),
     Action(
         "cli", "as CLI", "Show the command line that does what was done last, or shows what is in sight.",

@@ -190,7 +190,7 @@ VIEWS: tuple[View, ...] = (
     ),
     View(
         "join-lists", "7", "Show where members look for others, and why clusters do not merge.",
-        "join_lists.screen:JoinListsScreen", short="join", cli="cluster why", points_at_members=True,
+        "join_lists:JoinListsScreen", short="join", cli="cluster why", points_at_members=True,
         actions=(
             Action(
                 "unblock", "unblock",
@@ -244,7 +244,7 @@ VIEWS: tuple[View, ...] = (
             ),
             Action(
                 "event-story", "story",
-                "Show the story of the claim, merge, migration or member that the event belongs to; again: the next of them.",
+                "Show the story of the migration, episode or member that the event belongs to; again: the next of them.",
                 "u",
                 words=one_word(
                     "story", "optional member", "[MEMBER]",

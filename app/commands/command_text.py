@@ -199,7 +199,7 @@ def as_prompt_line(line: str) -> str:
         literals = group.split()[:-1]
         if words[: len(literals)] == literals and len(words) > len(literals):
             return " ".join(words[len(literals) :])
-    return next((found for one in CATALOGUE if (found := _as_prompt_line(one, words, options))), line)
+    return next((found for command in CATALOGUE if (found := _as_prompt_line(command, words, options))), line)
 
 
 def _divided(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:

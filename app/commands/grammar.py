@@ -17,11 +17,7 @@ from quarterdeck.app.actions.registry import command_words
 from quarterdeck.app.commands.command_text import NO_KINDS
 from quarterdeck.backend.core.address import SEPARATORS, BadJoinList, parse_join_list
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
-from quarterdeck.backend.core.commands.catalogue import (
-    ArgumentKind,
-    CommandDescription,
-    commands_of_word,
-)
+from quarterdeck.backend.core.commands.catalogue import ArgumentKind, CommandDescription, commands_of_word
 from quarterdeck.backend.core.commands.commands import Command, LinkFault
 from quarterdeck.backend.core.events import EVENT_KINDS
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
@@ -65,7 +61,7 @@ def parse_line(line: str, labels: Sequence[str], *, allowed: Allowed, selected: 
     meanings = commands_of_word(word)
     if not meanings:
         return ConsoleRequest(action.id, word, _rest_of_request(called, rest, labels))
-    description = next((one for one in meanings if bool(one.arguments) == bool(rest)), meanings[0])
+    description = next((command for command in meanings if bool(command.arguments) == bool(rest)), meanings[0])
     line_reader = _LineReader(description, labels, called.usage, selected)
     return description.make(line_reader.values(rest))
 
@@ -239,7 +235,7 @@ class _LineReader:
         """Read members by their labels; everything else has to be an address."""
         entries = tuple(word for word in SEPARATORS.split(rest) if word)
         if not entries:
-            raise BadLine(f"which addresses? an empty join list finds nobody; write {self._usage}")
+            raise BadLine(f"which addresses? an empty join list leads to no member; write {self._usage}")
         labels = self._labels
         for entry in entries:
             if ":" not in entry and entry not in labels and difflib.get_close_matches(entry, labels, n=1):

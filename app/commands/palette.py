@@ -15,6 +15,8 @@ from quarterdeck.app.console_interface import ActionRunner
 
 LINES_OF_A_HIT = 2
 """The title of an action, and its meaning."""
+NAMED, MEANT = 1_000.0, 500.0
+"""What it counts that the words looked for stand in the names of an action, or in its meaning; else letters in order count."""
 
 
 class ConsolePalette(CommandPalette):
@@ -47,14 +49,15 @@ class ActionsProvider(Provider):
 
     async def discover(self) -> Hits:
         for action in self._actions():
-            yield DiscoveryHit(action.title, self._run(action), help=action.meaning)
+            yield DiscoveryHit(title_of(action), self._run(action), help=action.meaning)
 
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)
         for action in self._actions():
-            score = max(matcher.match(action.title), matcher.match(action.meaning))
+            title = title_of(action)
+            score = score_of(action, query, matcher.match(title))
             if score > 0:
-                yield Hit(score, matcher.highlight(action.title), self._run(action), help=action.meaning)
+                yield Hit(score, matcher.highlight(title), self._run(action), help=action.meaning)
 
     @property
     def _console(self) -> ActionRunner:
@@ -67,3 +70,18 @@ class ActionsProvider(Provider):
     def _run(self, action: Action) -> Callable[[], None]:
         console = self._console
         return lambda: console.action_act(action.id)
+
+
+def title_of(action: Action) -> str:
+    """Return what an action is called in the palette; the second one of a pair of keys has no title of its own."""
+    return action.title or action.id.replace("-", " ")
+
+
+def score_of(action: Action, query: str, letters: float) -> float:
+    """Return how well an action fits what is looked for: by a name, by its meaning, or by the `letters` of its title."""
+    wanted, title = query.strip().lower(), title_of(action).lower()
+    if wanted in title:
+        return NAMED * (1 + len(wanted) / len(title) + title.startswith(wanted))
+    if any(wanted in name.lower() for name in (action.id, *(word.word for word in action.words))):
+        return NAMED
+    return MEANT if wanted in action.meaning.lower() else letters

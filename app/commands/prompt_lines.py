@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from typing import get_args
 
-from quarterdeck.app.actions.action import WordKind, allowed_on
+from quarterdeck.app.actions.action import Allowed, WordKind, allowed_on
 from quarterdeck.app.actions.registry import action_called, command_words
-from quarterdeck.app.commands.command_text import as_prompt_line
-from quarterdeck.app.commands.completion import candidates, complete_line
-from quarterdeck.app.commands.grammar import BadLine, ConsoleRequest, parse_line
-from quarterdeck.app.console_interface import ConsoleInterface, Suggestions
+from quarterdeck.app.commands.command_text import NO_KINDS, as_prompt_line
+from quarterdeck.app.commands.grammar import LISTS, BadLine, ConsoleRequest, parse_line
+from quarterdeck.app.console_interface import ConsoleInterface, Suggestion, Suggestions
 from quarterdeck.app.console_state import ConsoleSettings
 from quarterdeck.app.session import ConsoleSession
-from quarterdeck.backend.core.commands.commands import Command, CutLink, Heal, HealLink, Partition
+from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
+from quarterdeck.backend.core.commands.catalogue import Argument, commands_of_word
+from quarterdeck.backend.core.commands.commands import Command, CutLink, Heal, HealLink, LinkFault, Partition
+from quarterdeck.backend.core.events import EVENT_KINDS
+from quarterdeck.backend.core.messages import MESSAGE_KINDS
+from quarterdeck.backend.core.properties import FIXED_AT_START, PROPERTIES
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.formatting import counted, one_line
 
@@ -117,3 +123,113 @@ def effect(picture: Picture, command: Command) -> str:
         case HealLink():
             return "would heal one link"
     return blast_radius(picture, [command]) or one_line(f"would do: {describe(command)}")
+
+
+WORD_KINDS: tuple[WordKind, ...] = ("choice", "column", "theme", "cluster", "demo")
+"""Kinds of words that are followed by one of some names, which may contain blanks."""
+
+
+def candidates(
+    beginning: str,
+    labels: Sequence[str],
+    *,
+    allowed: Allowed,
+    words: Mapping[WordKind, Sequence[str]] | None = None,
+    aliases: Mapping[str, str] | None = None,
+) -> list[Suggestion]:
+    """Return the lines that `beginning` may become, the likeliest first; nothing if that is unknown.
+
+    `words` has the names that may follow a word of their kind, besides members: columns, themes, clusters, demos. A name is
+    found by its beginning, by a part of it, or by some of its letters in their order.
+    """
+    known = command_words(allowed)
+    word, space, rest = beginning.partition(" ")
+    if not space:
+        own = {name: (name, f"your word for: {line}") for name, line in (aliases or {}).items()}
+        texts = own | {name: (called.usage, called.meaning) for name, (_, called) in known.items()}
+        return [Suggestion(name, *texts[name]) for name in best(word, tuple(texts))]
+    if word not in known:
+        return []
+    called = known[word][1]
+    if called.takes in WORD_KINDS:
+        follow = called.choices if called.takes == "choice" else (words or {}).get(called.takes, ())
+        return [Suggestion(f"{word} {name}", name) for name in best(rest, follow)]
+    arguments = max((command.typed for command in commands_of_word(word)), key=len, default=())
+    dividers = " ,|" if arguments and any(argument.kind in LISTS for argument in arguments) else " "
+    start = max(beginning.rfind(divider) for divider in dividers) + 1
+    last, before = beginning[start:], beginning[len(word) + 1 : start]
+    named = re.split(r"[ ,|]+", before.strip(" ,|")) if before.strip(" ,|") else []
+    follow = _candidates(arguments, len(named), labels) if arguments else _of_request(called.takes, named, labels)
+    found = best(last, [name for name in follow if name not in named])
+    return [Suggestion(beginning[:start] + name, name) for name in found]
+
+
+def complete_line(
+    beginning: str,
+    labels: Sequence[str],
+    *,
+    allowed: Allowed,
+    words: Mapping[WordKind, Sequence[str]] | None = None,
+    aliases: Mapping[str, str] | None = None,
+) -> str | None:
+    """Return the line that `beginning` most likely becomes, with its last word completed. Return None if that is unknown."""
+    word, space, rest = beginning.partition(" ")
+    groups = any(argument.kind == "groups" for description in commands_of_word(word) for argument in description.typed)
+    if not (word if not space else rest or not groups):
+        return None
+    found = candidates(beginning, labels, allowed=allowed, words=words, aliases=aliases)
+    if not found or (
+        space and not rest and (called := command_words(allowed).get(word)) and called[1].takes in WORD_KINDS
+    ):
+        return None
+    return found[0].line
+
+
+def best(typed: str, names: Sequence[str]) -> list[str]:
+    """Return the names that `typed` may mean, without itself: by beginning, by a part, by letters in their order."""
+    if not typed:
+        return list(names)
+    wanted = typed.casefold()
+    folded = [(name, name.casefold()) for name in names if name != typed]
+    begin = [name for name, text in folded if text.startswith(wanted)]
+    hold = [name for name, text in folded if wanted in text and not text.startswith(wanted)]
+    letters = re.compile(".*".join(map(re.escape, wanted)))
+    apart = [name for name, text in folded if wanted not in text and letters.match(text)]
+    return [*begin, *hold, *apart]
+
+
+def _of_request(takes: WordKind, named: Sequence[str], labels: Sequence[str]) -> Sequence[str]:
+    """Return what may follow a word of the console's own, after the words `named`."""
+    return labels if not named and takes not in ("text", "file", "nothing") else ()
+
+
+def _candidates(arguments: Sequence[Argument], place: int, labels: Sequence[str]) -> Sequence[str]:
+    """Return what may stand at `place` after a word that takes these arguments."""
+    if place >= len(arguments) and arguments[-1].kind not in LISTS:
+        return ()
+    argument = arguments[min(place, len(arguments) - 1)]
+    found = _of_argument(argument, labels, listed=place >= len(arguments))
+    if argument.optional and place + 1 < len(arguments):
+        return (*_candidates(arguments, place + 1, labels), *found)
+    return found
+
+
+def _of_argument(argument: Argument, labels: Sequence[str], *, listed: bool) -> Sequence[str]:
+    """Return what may stand for an argument; `listed`: others of its kind stand there already."""
+    match argument:
+        case Argument(kind="member" | "other member" | "members" | "groups" | "join list"):
+            return labels
+        case Argument(kind="cluster state"):
+            return CLUSTER_STATES
+        case Argument(kind="properties"):
+            return tuple(f"{name}=" for name in PROPERTIES if name not in FIXED_AT_START)
+        case Argument(kind="event kind"):
+            return tuple(EVENT_KINDS)
+        case Argument(kind="message kinds"):
+            return tuple(MESSAGE_KINDS) if listed or argument.optional else (NO_KINDS, *MESSAGE_KINDS)
+        case Argument(kind="link faults"):
+            return get_args(LinkFault)
+        case Argument(kind="flag") as flag:
+            return (flag.key,)
+        case _:
+            return ()

@@ -33,6 +33,7 @@ class MemberHandlers:
             "stop-all": lambda _: self._stop_all(),
             "pause": lambda _: self._pause_or_resume(),
             "detail": self._open_detail,
+            "may-stop": self._judge_stop,
             "cut": lambda _: self._cut_from_the_rest(),
             "link": lambda _: self._cut_one_link(),
             "worsen": lambda _: self._type_worse_link(),
@@ -75,6 +76,14 @@ class MemberHandlers:
     def _open_detail(self, member: str) -> None:
         """Open the detail of the named member, or of the one under the cursor, whatever is selected."""
         self._console.goto("member", member=member or self._view().member_under_cursor or self._targets()[0])
+
+    def _judge_stop(self, member: str) -> None:
+        from quarterdeck.backend.picture.operations.stop_verdict import may_stop
+
+        session = self._view().session
+        label = member or self._view().member_under_cursor or self._targets()[0]
+        verdict = may_stop(session.picture, session.health, label, session.now_us())
+        self._console.show_message(verdict.sentence(label))
 
     def _pause_or_resume(self) -> None:
         beliefs = self._view().session.picture.members
@@ -126,14 +135,25 @@ class MemberHandlers:
 
 
 def undo(console: ConsoleInterface, session: ConsoleSession, text: str) -> None:
-    """Undo the latest fault, or the one with the number in `text`."""
+    """Undo the fault with the number in `text`; without one what is latest of faults, loads and edits of join lists."""
+    from quarterdeck.backend.picture.merging.join_list_edit import edit_in_force
     from quarterdeck.backend.picture.network.faults import FaultLedger, NothingToUndo, undo_commands
 
     faults = FaultLedger.of(session.picture, session.recent, session.cluster.labels).faults()
-    try:
-        console.request("fault-undo", undo_commands(faults, text))
-    except NothingToUndo as problem:
-        console.show_message(str(problem), error=True)
+    edit, load = edit_in_force(session.recent, session.picture.label_of), session.traffic
+    fault_us = (faults[0].since_us or 0) if faults else -1
+    edit_us = edit.at_us if edit is not None else -1
+    load_us = load.began_us if load is not None and not load.over else -1
+    if not text and load_us > max(fault_us, edit_us):
+        change_load(console, session, "off")
+        console.show_message("the load ends")
+    elif not text and edit is not None and edit_us > fault_us:
+        console.request("fault-undo", [edit.undo])
+    else:
+        try:
+            console.request("fault-undo", undo_commands(faults, text))
+        except NothingToUndo as problem:
+            console.show_message(str(problem), error=True)
 
 
 def change_load(console: ConsoleInterface, session: ConsoleSession, text: str) -> None:

@@ -11,8 +11,16 @@ from textual.app import App
 from quarterdeck.app.actions.registry import action_called
 from quarterdeck.app.commands.command_text import connect_options, line_of_action, line_of_load, lines_of
 from quarterdeck.app.console_interface import ConsoleInterface, Handler, Refusal
-from quarterdeck.app.output.command_lines_screen import CommandLinesScreen
-from quarterdeck.app.output.export import BadExport, as_json, as_text, copy, export_rows, export_screen, target_of
+from quarterdeck.app.export import (
+    BadExport,
+    CommandLinesScreen,
+    as_json,
+    as_text,
+    copy,
+    export_rows,
+    export_screen,
+    target_of,
+)
 from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.picture.text.formatting import counted

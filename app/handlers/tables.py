@@ -31,14 +31,14 @@ class TableHandlers:
         sort_filter = self._view().sort_filter
         if sort_filter is None:
             raise Refusal("there is no table to sort here")
-        column, _, order = text.partition(" ") if not text.endswith(" desc") else (text[:-5], "", "desc")
+        column = text.removesuffix(" desc")
         titles = ("", *(title for title in sort_filter.titles if title not in sort_filter.table_settings.hidden))
         if text and column not in titles:
             raise Refusal(f"there is no column {column!r}; there are {', '.join(titles[1:])}")
         if not text:
             now = sort_filter.table_settings.sort
             column = titles[(titles.index(now) + 1) % len(titles)] if now in titles else ""
-        sort_filter.change_settings(sort=column, reverse=order == "desc")
+        sort_filter.change_settings(sort=column, reverse=text.endswith(" desc"))
         self._show_and_keep()
         self._console.show_message(f"sorted by {column}" if column else "in the original order")
 

@@ -22,6 +22,8 @@ from quarterdeck.backend.picture.replay.playhead import BadSpeed, next_speed, pr
 from quarterdeck.backend.picture.replay.timeline import seconds_text
 from quarterdeck.backend.picture.text.formatting import one_line
 
+ASKED = "a copy is being made: each member reports what it knows …"
+
 SETTLING_SECONDS = 0.4
 """How long after a snapshot the records of that moment may still be on their way to the console."""
 
@@ -34,7 +36,7 @@ class Copies:
 
     def open_copy(self, session: ConsoleSession, cluster: SnapshotSource, command: Command | None) -> None:
         """Open a copy of `cluster` as it is now, and do `command` in it. The console does not wait for the members."""
-        self._console.show_message("the members are asked what they know …")
+        self._console.show_message(ASKED)
         asked = cluster.snapshot()
         asked.add_done_callback(lambda done: self._console.call_later(self._copied, session, command, done) and None)
 
@@ -42,6 +44,7 @@ class Copies:
         try:
             snapshot = done.result()
         except (CommandRefused, CancelledError) as refusal:
+            self._console.withdraw_message(ASKED)
             self._console.show_message(f"no copy: {refusal}", error=True)
             return
         self._console.set_timer(SETTLING_SECONDS, partial(self._open, session, command, snapshot))
@@ -49,7 +52,7 @@ class Copies:
     def _open(self, session: ConsoleSession, command: Command | None, snapshot: ClusterSnapshot) -> None:
         copy = CopiedCluster(snapshot, name=f"{snapshot.name}-copy-{snapshot.at_us / SECOND_US:.1f}s")
         starting = copy.execute(command) if command is not None else None
-        self._console.show_message("")  # on the view of the original the question is over
+        self._console.withdraw_message(ASKED)
         self._console.open_tab(OpenedCluster(copy, starting), copy.name, past=session.tape.copy_to(snapshot.at_us))
         _, *notes = copy.notes()
         self._console.show_message(one_line("; ".join(["esc goes back to the real one", *notes])))

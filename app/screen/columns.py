@@ -9,12 +9,15 @@ from typing import Generic, Protocol, TypeVar
 
 from rich.cells import cell_len
 
-from quarterdeck.backend.picture.text.fact import NOT_TOLD
+from quarterdeck.backend.picture.text.fact import NOT_REPORTED
 from quarterdeck.widgets.line_table import Column, TableCell, TableModel
 
 Row = TypeVar("Row")
 
 NUMBER = re.compile(r"(\d+)")
+
+WIDEST_FACT = 24
+"""A column that is no wider has a name, a figure or a state, which is shown whole or not at all; a wider one has a sentence."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +120,8 @@ class BoardModel(Generic[Row]):
         )
 
     def _lay_out(self) -> None:
-        self.columns = tuple(Column(column.title, self._widths[column.title]) for column in self._declared)
+        widths = [(column.title, self._widths[column.title]) for column in self._declared]
+        self.columns = tuple(Column(title, width, width <= WIDEST_FACT) for title, width in widths)
 
 
 class MatrixModel(BoardModel[Row]):
@@ -166,9 +170,9 @@ class MatrixModel(BoardModel[Row]):
         self.columns += tuple(self._members.values())
 
 
-def told_text(count: int | None, *, zero: str = "0") -> str:
-    """Return a count as a cell; None means that it is not told."""
-    return NOT_TOLD if count is None else str(count) if count else zero
+def known_text(count: int | None, *, zero: str = "0") -> str:
+    """Return a count as a cell; None means that it is not known."""
+    return NOT_REPORTED if count is None else str(count) if count else zero
 
 
 def text_rank(text: str) -> object:

@@ -87,7 +87,7 @@ class ConnectionSummary:
         return {} if self._remote is None else self._remote.connection_status()
 
 
-SOURCE_NAMES = {"logs": "logs", "client-protocol": "what clients are told"}
+SOURCE_NAMES = {"logs": "logs", "client-protocol": "what members report to clients"}
 
 
 def header_parts(
@@ -101,6 +101,7 @@ def header_parts(
     kind = _kind(session)
     copied = session.cluster.source == "copy"
     load = session.traffic
+    *environment, right = connections.badges(live=session.live)
     return [
         *([kind] if copied else []),
         TableCell(moment_text(session), "warning"),
@@ -108,13 +109,14 @@ def header_parts(
         TableCell(health.sentence, health.tone),
         TableCell(f"✕ {counted(broken, 'violation')}" if broken else "", "bad"),
         TableCell(_journal_text(session), "bad"),
+        *environment,
+        TableCell(f"members {running}/{len(cluster.labels)}"),  # several masters are named in the sentence
+        *([TableCell(f"master {masters[0] if masters else 'none'}")] if len(masters) < 2 else []),
         TableCell(one_line(cluster.name), "strong"),
-        *connections.badges(live=session.live),
+        right,
         *([] if copied else [kind]),
         *([TableCell(f"› {view}", "faint")] if view != VIEW_NAMES[0] else []),
         *connections.problems(),
-        TableCell(f"members {running}/{len(cluster.labels)}"),  # several masters are named in the sentence
-        *([TableCell(f"master {masters[0] if masters else 'none'}")] if len(masters) < 2 else []),
         TableCell(load.text if load is not None and not load.over and session.live else "", "warning"),
         TableCell(progress_text(picture)),
     ]

@@ -49,6 +49,12 @@ class SortFilterModel:
         text = self.table_settings.filter
         return f"/{text}  {len(self.keys)} of {len(self.inner.keys)}" if text else ""
 
+    def order_after_click(self, place: int) -> str:
+        """Return the order wanted by a click on the title of the column at this place, as it is typed after `sort`."""
+        title = [column.title for column in self.inner.columns if column.title not in self.table_settings.hidden][place]
+        now = self.table_settings
+        return f"{title} desc" if title and title == now.sort and not now.reverse else title
+
     def change_settings(self, **changes: str | bool | tuple[str, ...]) -> None:
         """Change the settings; `LineTable.show` makes it visible."""
         self.table_settings = replace(self.table_settings, **changes)  # type: ignore[arg-type]

@@ -49,7 +49,7 @@ class RowDetail(FactSheet):
         """For which row, when and at which news it was updated last."""
         self._asked: tuple[Hashable, Callable[[], Sequence[Fact]]] = None, tuple
 
-    def tell(self, row: Hashable, facts: Callable[[], Sequence[Fact]]) -> None:
+    def show_facts(self, row: Hashable, facts: Callable[[], Sequence[Fact]]) -> None:
         """Show the `facts` of this row; none for None."""
         self._asked = row, facts
         if not self.display or not self.size.width:
@@ -65,7 +65,7 @@ class RowDetail(FactSheet):
     def on_resize(self) -> None:
         super().on_resize()
         self._about = None
-        self.tell(*self._asked)
+        self.show_facts(*self._asked)
 
 
 ACT = re.compile(r"app\.act\('([a-z-]+)'\)")
@@ -82,13 +82,6 @@ REST_SECONDS = 0.3
 
 MESSAGE_SECONDS = 60.0
 """How long a message stays."""
-ROOMY_ROWS = 20
-"""A screen of fewer rows has no room for suggestions."""
-
-NEW_US = 60 * SECOND_US
-CALM_US = 5 * SECOND_US
-"""How long a run is new, and after how long without an event it is calm."""
-
 COLUMNS_FOR_DETAIL = 150
 """The width from which the detail of a row stands beside the tables."""
 
@@ -148,6 +141,8 @@ class ViewScreen(Screen[None]):
         self._painted_second = -1
         self._message_since = 0.0
         self._moved_at = 0.0
+        self.bound_actions: set[str] = set()
+        """The ids of all actions that have a key here."""
         self._hints: tuple[tuple[str, Hint], ...] = ()
         """What may be hinted at, by the id of the action: all keys that are bound."""
 
@@ -220,6 +215,11 @@ class ViewScreen(Screen[None]):
             *(fact for fact in facts if not fact.verbatim),
         )
 
+    def runbooks(self) -> Sequence[str]:
+        """Return whose runbooks help begins with: that of the condition in the first line, unless all is well."""
+        condition = self.session.health.condition
+        return () if condition in ("healthy", "changing") else (condition,)
+
     def filter_by(self, text: str) -> None:
         """Show only what contains `text`."""
         sort_filter, table = self.sort_filter, self.table
@@ -244,21 +244,6 @@ class ViewScreen(Screen[None]):
             return []
         return [sort_filter.row(key) for key in table.chosen]
 
-    def _quiet_line(self) -> Sequence[TableCell]:
-        """Return what to try, on the first view of a new or calm cluster. Small screens have no room for it."""
-        session = self.session
-        now_us = session.now_us()
-        if (
-            self.size.height < ROOMY_ROWS
-            or self.console.has_way_back
-            or not session.live
-            or NEW_US < now_us < session.tape.end_us + CALM_US
-        ):
-            return ()
-        tries = [("demos", "D a three-minute lesson"), ("cut", "space marks, c cuts"), ("help", "? all keys")]
-        bound = {name for name, _ in self._hints}
-        return [TableCell(" · ".join(text for name, text in tries if name in bound), "faint")]
-
     def holds_back(self, action: Action) -> str:
         """Return why `action` is not done now, in a sentence; empty if it is."""
         return ""
@@ -281,6 +266,14 @@ class ViewScreen(Screen[None]):
         """Clear the selection, after an action that was for it."""
         for table in self._tables:
             table.select_none()
+
+    @on(LineTable.TitleClicked)
+    async def _sort_by_title(self, event: LineTable.TitleClicked) -> None:
+        """Sort by the column, and in the opposite order if it is sorted by already."""
+        event.sender.focus()
+        if event.sender is self.table and self.sort_filter is not None:
+            line = self.sort_filter.order_after_click(event.place)
+            await self.run_action(f"app.act('sort', {line!r})")
 
     @on(LineTable.Selected)
     def _count_selected(self) -> None:
@@ -407,19 +400,22 @@ class ViewScreen(Screen[None]):
     def _say_below(self) -> None:
         self._show_hints()
         self._say_detail()
-        parts = self.sentence() or self._quiet_line()
+        parts = self.sentence()
         self.below.show(parts)
         show_if(self.below, bool(parts))
 
     def _say_detail(self) -> None:
         if self.detailed and self.at_rest:
-            self.row_detail.tell(self.row_pointed(), self.row_facts)
+            self.row_detail.show_facts(self.row_pointed(), self.row_facts)
 
     def _find_hints(self) -> None:
         """Find each action that is bound here, with its keys."""
         found: dict[str, Hint] = {}
+        self.bound_actions.clear()
         for _, binding, enabled, _ in self.active_bindings.values():
             called = ACT.fullmatch(binding.action)
+            if called:
+                self.bound_actions.add(called[1])
             if binding.show and enabled and called and called[1] not in found:
                 found[called[1]] = Hint(self.app.get_key_display(binding), binding.description, binding.key)
         self._hints = tuple(found.items())

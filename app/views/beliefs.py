@@ -31,7 +31,7 @@ from quarterdeck.backend.picture.boards.belief_matrix import (
 from quarterdeck.backend.picture.boards.member_detail import member_detail
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import Fact
-from quarterdeck.backend.picture.text.formatting import one_line, told_apart
+from quarterdeck.backend.picture.text.formatting import distinguishable, one_line
 from quarterdeck.widgets.fact_sheet import FactSheet
 from quarterdeck.widgets.line_table import MARKER_WIDTH, Column, LineTable, TableCell
 from quarterdeck.widgets.status_line import StatusLine
@@ -61,6 +61,8 @@ NAME_OVER_GLYPH = (3, 10)
 """The least and the greatest width of a name above a column that has room for glyphs only."""
 LONGEST_NAME = 22
 """Longer labels are cut in columns; the fixed columns have to leave room for the rest."""
+MOST_ALIKE = 20
+"""With more rows that say the same, one stands for all of them in the overview."""
 FACTS_WIDTH = 34
 """The usual width of what an observer reports of itself."""
 
@@ -143,6 +145,29 @@ class BeliefMatrixModel(MatrixModel[BeliefRow]):
             self.widen("observer", map(one_line, keys), LONGEST_NAME)
         self._widen_facts()
 
+    def lead_with(self, observers: frozenset[str]) -> None:
+        """Show the rows of these observers before all others: not all rows are in sight.
+
+        In a large cluster those who agree with most, and suspect no member, share one row below them.
+        """
+        first = [key for key in self.keys if key in observers]
+        rest = [key for key in self.keys if key not in observers]
+        alike = self._agreeing() if len(rest) > MOST_ALIKE else ()
+        if alike:
+            self.widen("observer", [agreed_text(one_line(alike[0]), len(alike))], LONGEST_NAME)
+            merged = frozenset(alike)
+            rest = [alike[0], *(key for key in rest if key not in merged)]
+        self.show_rows((*first, *rest), lambda key: self._observer(key, len(alike) if key in alike[:1] else 0))
+
+    def _agreeing(self) -> tuple[str, ...]:
+        """Return who holds the list that most hold, and suspects no member."""
+        members, holders = self._picture.members, frozenset(self.summary.lists[0].held_by)
+        return tuple(
+            key
+            for key in self.keys
+            if key in holders and key not in self._marks and members[key].running and not members[key].suspicions
+        )
+
     def fit(self, width: int) -> None:
         """Leave out words and the column of masters if the width is too small for them."""
         glyphs_only = MARKER_WIDTH + FACTS_WIDTH + len(self.keys) * SUSPECTED_WIDTH > width
@@ -164,8 +189,10 @@ class BeliefMatrixModel(MatrixModel[BeliefRow]):
         columns = (*COLUMNS, TABLE_COLUMN) if self._with_tables else COLUMNS
         self.declare(column for column in columns if column.title not in WITH_WORDS_ONLY or not self._glyphs_only)
 
-    def _observer(self, key: str) -> BeliefRow:
+    def _observer(self, key: str, agreeing: int = 0) -> BeliefRow:
         facts, mark = observer_facts(self._picture, key), self._marks.get(key, "")
+        if agreeing:
+            facts = replace(facts, label=agreed_text(facts.label, agreeing))
         if mark and key not in self._picture.members:
             facts = replace(facts, list_version="")
         elif mark:  # how long it is not reached says that it is not
@@ -178,7 +205,7 @@ class BeliefMatrixModel(MatrixModel[BeliefRow]):
 
     def _titles(self, labels: Sequence[str]) -> Sequence[str]:
         names = [one_line(label) for label in labels]
-        return told_apart(names, self._name_width if self._glyphs_only else LONGEST_NAME)
+        return distinguishable(names, self._name_width if self._glyphs_only else LONGEST_NAME)
 
     def _member_column(self, title: str, label: str) -> Column:
         if self._glyphs_only:
@@ -203,6 +230,11 @@ class BeliefMatrixModel(MatrixModel[BeliefRow]):
                 self._declare()
             if not self._glyphs_only:
                 self.widen("table", [f"{DISSENT_GLYPH} t{max(tables)}"])
+
+
+def agreed_text(label: str, observers: int) -> str:
+    """Return the name of a row for all who agree: actions on it are for the member that it names."""
+    return f"{label} +{observers - 1} agree"
 
 
 def longest_name(labels: Sequence[str], room: int) -> int:

@@ -32,7 +32,7 @@ from quarterdeck.widgets.fact_sheet import FactSheet
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.status_line import StatusLine
 
-TITLE_WIDTH = 51
+TITLE_WIDTH = 40
 CHAPTER_WIDTH = 27
 NAMES = demo_names()
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface
-from quarterdeck.app.screen.columns import BoardModel, ColumnOf, told_text
+from quarterdeck.app.screen.columns import BoardModel, ColumnOf, known_text
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
 from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
@@ -25,7 +25,7 @@ from quarterdeck.backend.picture.boards.member_board import (
 )
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.fact import NOT_TOLD
+from quarterdeck.backend.picture.text.fact import NOT_REPORTED
 from quarterdeck.backend.picture.text.formatting import one_line
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.status_line import StatusLine
@@ -99,8 +99,8 @@ COLUMNS: tuple[ColumnOf[MemberBoardRow], ...] = (
         SUSPECTED_SOON,
         lambda row: row.left_us,
     ),
-    ColumnOf("owned", lambda row: told_text(row.member.owned, zero="")),
-    ColumnOf("backups", lambda row: told_text(row.member.backups, zero="")),
+    ColumnOf("owned", lambda row: known_text(row.member.owned, zero="")),
+    ColumnOf("backups", lambda row: known_text(row.member.backups, zero="")),
     ColumnOf("up", lambda row: row.member.age, "faint", "119 min", lambda row: row.up_rank),
     ColumnOf("order", lambda row: str(row.member.order or "")),
     ColumnOf("kind", lambda row: row.member.kind),
@@ -138,9 +138,9 @@ class MemberModel(BoardModel[MemberBoardRow]):
             ),
         )
         self.widen("state", marks.values())
-        if picture.nobody_tells("backups") is not None:
+        if picture.without("backups") is not None:
             for title in ("owned", "backups"):
-                self.widen(title, [NOT_TOLD])
+                self.widen(title, [NOT_REPORTED])
         self.widen("address", (belief.address for belief in picture.members.values()), LONGEST_ADDRESS)
         masters = (belief for belief in picture.members.values() if belief.is_master)
         self.widen("zone", {member.zone for belief in masters for member in belief.members}, LONGEST_ZONE)

@@ -22,7 +22,7 @@ from quarterdeck.backend.picture.boards.migration_board import (
     MigrationRow,
     migration_board,
 )
-from quarterdeck.backend.picture.text.fact import NOT_TOLD, Fact
+from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact
 from quarterdeck.backend.picture.text.formatting import counted, one_line
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.status_line import StatusLine
@@ -114,8 +114,8 @@ class MigrationsScreen(ViewScreen):
         board = migration_board(picture, self.session.now_us())
         history = picture.history
         ended = f"{history.done_count} done, {history.failed_count} failed, {history.lost_count} lost in this run"
-        if not history.done_count and picture.nobody_tells("migration-ends") is not None:
-            ended = f"{history.lost_count} lost in this run; how many are done and failed is {NOT_TOLD}"
+        if not history.done_count and picture.without("migration-ends") is not None:
+            ended = f"{history.lost_count} lost in this run; how many are done and failed is {NOT_REPORTED}"
         self.title_line.show([TableCell("migrations", "strong"), TableCell(ended, "faint")])
         self._show_heads(self._rounds() or board.heads)
         self._model.update(board)
@@ -134,8 +134,8 @@ class MigrationsScreen(ViewScreen):
         return [TableCell(row.sentence if row is not None else self._silence(), "faint")]
 
     def _silence(self) -> str:
-        unknown = self.session.picture.nobody_tells("migration-ends")
-        return "nothing has migrated yet" if unknown is None else f"single migrations are {NOT_TOLD}"
+        unknown = self.session.picture.without("migration-ends")
+        return "nothing has migrated yet" if unknown is None else f"single migrations are {NOT_REPORTED}"
 
     def _rounds(self) -> tuple[Head, ...]:
         """Return the rounds that logs report, the latest first, up to the moment shown. Single migrations are not logged."""
@@ -147,7 +147,7 @@ class MigrationsScreen(ViewScreen):
             Head(one_line(round_text(migration_round, now_us)), "plain")
             for migration_round in reversed(begun[-ROUNDS_SHOWN:])
         ]
-        count = f"{counted(len(begun), 'round')} of migrations in the logs; single migrations are {NOT_TOLD}"
+        count = f"{counted(len(begun), 'round')} of migrations in the logs; single migrations are {NOT_REPORTED}"
         return (Head(count, "faint"), *rounds)
 
     def _show_heads(self, heads: tuple[Head, ...]) -> None:

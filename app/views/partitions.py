@@ -9,7 +9,7 @@ from rich.style import Style
 from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface, Refusal
-from quarterdeck.app.screen.columns import BoardModel, ColumnOf, told_text
+from quarterdeck.app.screen.columns import BoardModel, ColumnOf, known_text
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
 from quarterdeck.app.screen.view_screen import ViewScreen, show_if
 from quarterdeck.app.session import ConsoleSession
@@ -29,7 +29,7 @@ from quarterdeck.backend.picture.replicas.replica_text import (
     map_facts,
     partition_sentence,
 )
-from quarterdeck.backend.picture.text.fact import NOT_TOLD, Fact
+from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact
 from quarterdeck.backend.picture.text.formatting import one_line
 from quarterdeck.backend.picture.what_if.blast_radius import incarnations_left, loss_facts, loss_of
 from quarterdeck.widgets.line_table import LineTable, TableCell
@@ -42,8 +42,8 @@ LONGEST_NAME = 22
 COLUMNS: tuple[ColumnOf[HolderRow], ...] = (
     ColumnOf("", lambda row: row.letter, lambda row: f"hue{row.hue % HUES}", 1),
     ColumnOf("member", lambda row: row.name, rank=lambda row: row.hue),
-    ColumnOf("owned", lambda row: told_text(row.owned), "plain"),
-    ColumnOf("backups", lambda row: told_text(row.backups), "plain"),
+    ColumnOf("owned", lambda row: known_text(row.owned), "plain"),
+    ColumnOf("backups", lambda row: known_text(row.backups), "plain"),
     ColumnOf(
         "table",
         lambda row: row.table,
@@ -70,13 +70,12 @@ class HoldersModel(BoardModel[HolderRow]):
         """Show the members of `picture` by the table that the map shows."""
         places = {label: place for place, label in enumerate(picture.members)}
         self.show_rows(
-            holders(picture, self._map),
-            lambda key: holder_row(picture, self._map, key, places[key], now_us),
+            holders(picture, self._map), lambda key: holder_row(picture, self._map, key, places[key], now_us)
         )
         self.widen("", ["A" * self._map.letter_width])
-        if picture.nobody_tells("backups") is not None:
+        if picture.without("backups") is not None:
             for title in ("owned", "backups"):
-                self.widen(title, [NOT_TOLD])
+                self.widen(title, [NOT_REPORTED])
         self.widen("member", self.keys, LONGEST_NAME)
 
 
@@ -116,6 +115,8 @@ class PartitionsScreen(ViewScreen):
     PartitionsScreen #map-census, PartitionsScreen .loss { height: 1; }
     PartitionsScreen #map { height: 1fr; min-height: 4; scrollbar-size: 1 1; }
     PartitionsScreen #holders { height: auto; max-height: 35%; min-height: 3; scrollbar-size: 1 1; }
+    PartitionsScreen.-no-partitions #map { height: 0; min-height: 0; }
+    PartitionsScreen.-no-partitions #holders { height: 1fr; max-height: 100%; }
     """
 
     def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
@@ -176,6 +177,7 @@ class PartitionsScreen(ViewScreen):
             if self._census.counting:
                 self.set_timer(COUNTING_PAUSE_SECONDS, self.paint)
         self._find()
+        self.set_class(not self._map.partitions, "-no-partitions")
         self.map.show(self._found)
         facts = [*heat, *map_facts(picture, self._map, now_us)]
         self.title_line.show([TableCell(fact.text, fact.tone) for fact in facts])

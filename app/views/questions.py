@@ -9,7 +9,12 @@ from textual.widget import Widget
 from quarterdeck.app.console_interface import ConsoleInterface
 from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
-from quarterdeck.backend.clusters.observed_story import story_facts, story_of
+from quarterdeck.backend.clusters.observed_story import (
+    OBSERVATIONS_NOTED,
+    latest_observations,
+    story_facts,
+    story_of,
+)
 from quarterdeck.backend.picture.boards.operator_questions import operator_questions
 from quarterdeck.backend.picture.text.fact import Fact, fact_rows
 from quarterdeck.widgets.fact_sheet import FactSheet
@@ -45,6 +50,12 @@ class QuestionsScreen(ViewScreen):
             *(story_facts(story, now_us) if story is not None else ()),
         )
         self.sheet.show(self._facts)
+
+    def runbooks(self) -> Sequence[str]:
+        """Return those of what was observed, too."""
+        story = story_of(self.session.cluster)
+        seen = latest_observations(story, self.session.now_us()) if story is not None else ()
+        return tuple(dict.fromkeys((*super().runbooks(), *(observed.kind for observed in seen[:OBSERVATIONS_NOTED]))))
 
     def rows(self) -> Iterable[Mapping[str, str]]:
         return fact_rows(self._facts, "question", "answer")

@@ -57,16 +57,16 @@ class SuspicionModel(MatrixModel[SuspicionBoardRow]):
         super().__init__(COLUMNS, self._suspicions_of, rank_of=self._age_rank)
         self._picture = Picture()
         self._now_us = 0
-        self.summary: SuspicionSummary = summarize_suspicions(self._picture, everybody=True)
+        self.summary: SuspicionSummary = summarize_suspicions(self._picture, all_members=True)
 
     def show_at(self, picture: Picture, now_us: int) -> None:
         """Show the cells of `picture` at `now_us`; rows and columns stay."""
         self._picture, self._now_us = picture, now_us
         self.show_rows(self.summary.observers, self._row_of_observer)
 
-    def update(self, picture: Picture, now_us: int, *, everybody: bool) -> None:
-        """Count the suspicions again; with `everybody`, members without any are shown too."""
-        former, self.summary = self.summary, summarize_suspicions(picture, everybody=everybody)
+    def update(self, picture: Picture, now_us: int, *, all_members: bool) -> None:
+        """Count the suspicions again; with `all_members`, members without any are shown too."""
+        former, self.summary = self.summary, summarize_suspicions(picture, all_members=all_members)
         self.show_at(picture, now_us)
         self.widen("observer", map(one_line, self.keys), LONGEST_NAME)
         if self.summary.suspects != former.suspects:
@@ -125,15 +125,15 @@ class SuspicionsScreen(ViewScreen):
 
     def paint(self) -> None:
         picture, now_us = self.session.picture, self.session.now_us()
-        everybody = self._everybody if self._everybody is not None else len(picture.members) <= MOST_WHOLE
-        moment = (everybody, picture.at, len(picture.members), self.session.epoch)
+        all_members = self._everybody if self._everybody is not None else len(picture.members) <= MOST_WHOLE
+        moment = (all_members, picture.at, len(picture.members), self.session.epoch)
         if moment != self._counted:
             self._counted = moment
-            self._model.update(picture, now_us, everybody=everybody)
+            self._model.update(picture, now_us, all_members=all_members)
         else:
             self._model.show_at(picture, now_us)
         summary = self._model.summary
-        hidden = "" if everybody or not picture.members else "(only those with suspicions; z shows all)"
+        hidden = "" if all_members or not picture.members else "(only those with suspicions; z shows all)"
         self.title_line.show(
             [
                 TableCell("suspicions", "strong"),

@@ -9,7 +9,7 @@ from textual.message import Message
 from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface
-from quarterdeck.app.events.lines import facts_of
+from quarterdeck.app.event_lines import facts_of
 from quarterdeck.app.handlers.time import TimeHandlers, violation_moments
 from quarterdeck.app.screen.columns import BoardModel, ColumnOf
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
@@ -17,7 +17,8 @@ from quarterdeck.app.screen.view_screen import COLUMNS_BESIDE_PICTURES, ViewScre
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.clusters.observed_story import story_landmarks, story_of
 from quarterdeck.backend.clusters.time_control import StatusNotes, TimeControl
-from quarterdeck.backend.core.events import MemberStarted, Record
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.events import MemberStarted
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.events.catalogue import describe_event, tone_of
 from quarterdeck.backend.picture.replay.landmarks import LEGEND, OBSERVED_LEGEND, Landmark, Landmarks

@@ -20,7 +20,7 @@ from quarterdeck.backend.picture.boards.data_board import (
     rate_text,
 )
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.fact import NOT_TOLD
+from quarterdeck.backend.picture.text.fact import NOT_REPORTED
 from quarterdeck.backend.picture.text.formatting import bytes_text
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.status_line import StatusLine
@@ -77,9 +77,9 @@ class TrafficModel(BoardModel[DataRow]):
         self.show_rows(tuple(rows), rows.__getitem__)
         self.widen("name", (row.name for row in rows.values()), LONGEST_NAME)
         self.widen("at", (row.owner for row in rows.values()), LONGEST_NAME)
-        if any(row.missing == NOT_TOLD for row in rows.values()):
+        if any(row.missing == NOT_REPORTED for row in rows.values()):
             for title in ("keys", "bytes", "reads/s", "writes/s"):
-                self.widen(title, [NOT_TOLD])
+                self.widen(title, [NOT_REPORTED])
 
 
 class TrafficScreen(ViewScreen):

@@ -18,12 +18,12 @@ Source = Literal["live", "simulated", "recorded", "remote", "hazelcast", "copy"]
 """Members of Hazelcast are watched from outside. A `copy` is a simulated cluster that goes on from the members of another one."""
 
 SNAPSHOTS = "snapshots"
-"""Stands among what a cluster lacks when its members do not tell all that they know, so that no copy goes on from there."""
+"""Stands among what a cluster lacks when its members do not report all that they know, so that no copy goes on from there."""
 
-NOT_REMOTE = frozenset(one.tag for one in CATALOGUE if one.http is None and one.operation is None)
+NOT_REMOTE = frozenset(command.tag for command in CATALOGUE if command.http is None and command.operation is None)
 """What no member does that is asked over HTTP."""
 
-ONLY_HAZELCAST = frozenset(one.tag for one in CATALOGUE if one.hazelcast_only)
+ONLY_HAZELCAST = frozenset(command.tag for command in CATALOGUE if command.hazelcast_only)
 """What members of ours do not do."""
 
 

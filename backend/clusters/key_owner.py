@@ -1,4 +1,4 @@
-"""Which member owns a key of a map: `:owner MAP KEY` and `cluster owner MAP KEY`, by the hash of whoever keeps the data."""
+"""Which member owns a key of a map: `:owner MAP KEY` and `cluster owner MAP KEY`, by the hash of the product."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class KeyOwner(NamedTuple):
     master: str
     partition: int
     owner: str | None
-    """Its label; None: nobody."""
+    """Its label; None: no member."""
 
 
 def key_owner(picture: Picture, text: str, *, hazelcast: bool) -> str:
@@ -61,14 +61,14 @@ def map_key(name: str, key: str, key_type: str = "string") -> MapKey:
     Raises:
         ValueError: They name none.
     """
-    known = next((one for one in KEY_TYPES if one == key_type), None)
+    known = next((kind for kind in KEY_TYPES if kind == key_type), None)
     if known is None:
         raise ValueError(f"there is no type {key_type!r}; write one of {', '.join(KEY_TYPES)}")
     return MapKey(name, key, known)
 
 
 def key_owners(picture: Picture, wanted: MapKey, *, hazelcast: bool) -> Iterator[KeyOwner]:
-    """Who owns the key, as each master has it that tells a table. Raises `BadKey`."""
+    """Who owns the key, as each master that has a table reports it. Raises `BadKey`."""
     for label in picture.masters():
         table = picture.members[label].table
         if table is None or not table.partitions:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.hazelcast.logs.observations.observation import lasted
+from quarterdeck.backend.hazelcast.logs.observations.observation import Observation, lasted
 from quarterdeck.backend.hazelcast.logs.observations.partitions import MigrationRound
 from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
 from quarterdeck.backend.picture.replay.landmarks import Landmark
@@ -32,12 +32,17 @@ def story_of(cluster: object) -> LogStory | None:
     return cluster.story if isinstance(cluster, ClusterWithStory) else None
 
 
+def latest_observations(story: LogStory, now_us: int) -> list[Observation]:
+    """Return what was observed up to now, the latest first."""
+    return sorted((seen for seen in story.observations if seen.start_us <= now_us), key=lambda seen: -seen.start_us)
+
+
 def story_facts(story: LogStory, now_us: int) -> Iterator[Fact]:
     """Answer what was observed up to now, the latest first; what goes on is followed by what helps."""
     heading = "what was observed"
-    begun = sorted((seen for seen in story.observations if seen.start_us <= now_us), key=lambda seen: -seen.start_us)
+    begun = latest_observations(story, now_us)
     if not begun:
-        yield Fact(heading, "nothing that an operator should know besides", "faint")
+        yield Fact(heading, "nothing out of the ordinary", "faint")
     for place, seen in enumerate(begun[:OBSERVATIONS_NOTED]):
         goes_on = seen.is_open or seen.end_us > now_us
         tone: Tone = "faint" if not goes_on else "bad" if seen.kind in _BAD else "warning"
@@ -69,10 +74,10 @@ def story_landmarks(story: LogStory) -> list[Landmark]:
 def story_notes(story: LogStory) -> list[str]:
     """How much is observed, and the first of it."""
     seen = story.observations
-    told = [
+    lines = [
         f"{one.headline} ({Path(one.evidence[0].file).name}:{one.evidence[0].line})" for one in seen if one.evidence
     ]
-    return [f"{counted(len(seen), 'observation')} in the logs", *told[:OBSERVATIONS_NOTED]] if seen else []
+    return [f"{counted(len(seen), 'observation')} in the logs", *lines[:OBSERVATIONS_NOTED]] if seen else []
 
 
 def round_text(one: MigrationRound, now_us: int | None = None) -> str:

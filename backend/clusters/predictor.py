@@ -1,4 +1,4 @@
-"""Predictions for whoever must not wait for them: computed in a thread, and given up when another one is wanted."""
+"""Predictions for a caller that must not wait for them: computed in a thread, and given up when another one is wanted."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from quarterdeck.backend.simulation.prediction.founding import Foundation, NotFo
 from quarterdeck.backend.simulation.prediction.future import Superseded, predictions
 
 SNAPSHOT_SECONDS = 10.0
-"""How long is waited for the members to tell what they know."""
+"""How long is waited for the members to report what they know."""
 
 
 class Predictor:
-    """Predicts what comes of commands, one plan at a time. All but the computing is done in the thread of whoever asks."""
+    """Predicts what comes of commands, one plan at a time. All but the computing is done in the thread of the caller."""
 
     def __init__(self) -> None:
         self._wanted: object = None
@@ -31,7 +31,7 @@ class Predictor:
 
     @property
     def prediction(self) -> FaultPrediction | None:
-        """As much as is known so far; it may be told more exactly at the next look."""
+        """As much as is known so far; it may be known more exactly at the next look."""
         return self._found
 
     @property
@@ -42,7 +42,7 @@ class Predictor:
     def ask(self, cluster: Cluster, picture: Picture, commands: Sequence[Command], *, live: bool) -> None:
         """Predict what comes of `commands`, and nothing else any more.
 
-        The members themselves are run forward where they tell what they know now; else, and when the moment that is shown is not
+        The members themselves are run forward where they report what they know now; else, and when the moment shown is not
         the present one (`live`), clusters like those of the `picture`.
         """
         wanted = self._wanted = object()
@@ -63,11 +63,7 @@ class Predictor:
             self._thread.join()
 
     def _predict(
-        self,
-        wanted: object,
-        asked: Future[ClusterSnapshot] | None,
-        foundation: Foundation,
-        commands: Sequence[Command],
+        self, wanted: object, asked: Future[ClusterSnapshot] | None, foundation: Foundation, commands: Sequence[Command]
     ) -> None:
         try:
             for found in self._predictions(wanted, asked, foundation, commands):
@@ -85,11 +81,7 @@ class Predictor:
             self._problem = problem
 
     def _predictions(
-        self,
-        wanted: object,
-        asked: Future[ClusterSnapshot] | None,
-        foundation: Foundation,
-        commands: Sequence[Command],
+        self, wanted: object, asked: Future[ClusterSnapshot] | None, foundation: Foundation, commands: Sequence[Command]
     ) -> Iterator[FaultPrediction]:
         snapshot, why = None, ""
         if asked is not None:

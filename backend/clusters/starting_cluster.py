@@ -1,4 +1,4 @@
-"""A cluster on this machine that is made beside whoever shows it: the console is on the screen before its members are read."""
+"""A cluster on this machine that is made beside the console: that is on the screen before its members are read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 
 
 class StartingCluster:
-    """Its members are made and started when somebody looks at it first, in a thread of its own.
+    """Its members are made and started when it is looked at first, in a thread of its own.
 
     `started` is done when they have been started; it fails with what the making failed with. What is asked before waits.
     """
@@ -36,7 +36,7 @@ class StartingCluster:
         self._make = make
         self._executor = ThreadPoolExecutor(1, f"starting {name}")
         self._made: Future[LiveCluster] | None = None
-        """Once somebody has looked."""
+        """Once it was looked at."""
 
     @property
     def journal_path(self) -> Path | None:

@@ -1,6 +1,6 @@
-"""Traffic on a map of a running cluster, as much as somebody wants, so that there is something to move and to lose.
+"""Traffic on a map of a running cluster, as much as is wanted, so that there is something to move and to lose.
 
-The operations are those of a workload in a scenario (`backend.scenarios.workload`), drawn from a seed. Whoever makes
+The operations are those of a workload in a scenario (`backend.scenarios.workload`), drawn from a seed. The caller that makes
 the traffic calls `step` every now and then: what is due is asked for then, the puts of one member together. What a cluster does
 not answer in time is not piled up: so many operations may be open, and the rest is left out and counted.
 """
@@ -41,6 +41,7 @@ class Traffic:
 
     def __init__(self, cluster: Cluster, load: LoadAction, now_us: int, *, seed: int = 1) -> None:
         self._cluster, self.load = cluster, load
+        self.began_us = now_us
         self._workloads = Workloads(seed)
         self._workloads.begin(load, now_us)
         self._until_us = now_us + load.lasting_us

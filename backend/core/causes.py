@@ -1,7 +1,7 @@
 """Why members do things: for each kind of event a closed set of causes, on which code may branch.
 
 The sentence beside a cause is for people, and nothing looks at its words. ``unknown`` stands in events that were recorded before
-there were causes, and in those read from the logs of other programs, where these do not tell it.
+there were causes, and in those read from the logs of other programs, where these do not give it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from quarterdeck.backend.core.address import Address
 
 
 class RecordId(Struct, frozen=True):
-    """What tells a record from every other one: an incarnation, and the place in its numbering."""
+    """What distinguishes a record from every other one: an incarnation, and the place in its numbering."""
 
     uuid: str
     seq: int
@@ -23,7 +23,7 @@ class RecordId(Struct, frozen=True):
 StopCause = Literal["asked", "could-not-join", "unknown"]
 
 ListCause = Literal["formed", "join", "joined", "removal", "mastership claim", "published", "unknown"]
-"""``join``: the master let somebody in; ``joined``: this member was let in; ``published``: its master sent the list."""
+"""``join``: the master let a member in; ``joined``: this member was let in; ``published``: its master sent the list."""
 
 ListRejectionCause = Literal["not-its-master", "without-this-member", "unknown"]
 
@@ -33,19 +33,19 @@ MasterCause = Literal["forms-cluster", "named", "merges", "suspects-older", "cla
 UnreachableCause = Literal[
     "no-answer", "unresolvable", "other-cluster", "no-member", "rejected", "rejected-by-cluster", "itself",
 ]  # fmt: skip
-"""Why the transport does not reach an address: nobody is there, or the connection is lost; its host has no address; a member
-of a cluster of another name is there; whoever is there is no member, as far as it shows; the member there and this one do
+"""Why the transport does not reach an address: no process is there, or the connection is lost; its host has no address; a member
+of a cluster of another name is there; the program there is no member, as far as it shows; the member there and this one do
 not accept one another, for a secret, a certificate or TLS; the same, and it says that it is in a cluster; it is the member's
 own address under another name."""
 
 REFUSALS: tuple[UnreachableCause, ...] = ("no-member", "rejected", "rejected-by-cluster")
-"""Those that may be told of one address by turns, the one that says least first."""
+"""Those that may be reported of one address by turns, the one that says least first."""
 
 RefusalCause = Literal[
     "secret", "certificate", "tls", "other-cluster", "other-version", "itself", "no-member", "too-slow", "too-many",
     "unknown",
 ]  # fmt: skip
-"""Why a member refuses somebody on its port: no proof of the secret of the cluster; no certificate that it accepts; TLS on one
+"""Why a member refuses a peer on its port: no proof of the secret of the cluster; no certificate that it accepts; TLS on one
 side only, or none agreed on; a cluster of another name; another version of the protocol; this member's own address; nothing that
 members say; nothing in time; too many at a time that had not said who they are."""
 
@@ -64,7 +64,7 @@ SeparationCause = Literal[
     "heartbeat-for-earlier-incarnation", "heartbeat-of-stranger", "complaint", "master-asked", "confirmed-as-master",
     "confirmation-of-stranger", "foreign-list", "foreign-join-answer", "leads-another-cluster", "unknown",
 ]  # fmt: skip
-"""Why a member tells another one to suspect it."""
+"""Why a member asks another one to suspect it."""
 
 SEPARATION_TEXT: dict[SeparationCause, str] = {
     "heartbeat-for-earlier-incarnation": "its heartbeat was for an earlier life of this member",
@@ -85,7 +85,7 @@ SeparationAnswer = Literal["heeded", "moved-on", "not-listed", "unknown"]
 ClaimEndCause = Literal["stopping", "merging", "unknown"]
 
 StateCause = Literal["decided", "list", "joined", "claim-answer", "merge-died", "unknown"]
-"""Why a member holds the cluster to be in another state: who told it so, or that the merge died for which it was frozen."""
+"""Why a member holds the cluster to be in another state: who said so, or that the merge died for which it was frozen."""
 
 StateRefusalCause = Literal[
     "no-master", "not-in-time", "master-refused", "changing-already", "merging", "is-so-already", "member-refused",
@@ -129,3 +129,23 @@ class HeldSuspicion(NamedTuple):
 
     address: Address
     evidence: Evidence
+
+
+# Sentences quote what others have sent. Control characters in it steer terminals and begin new lines of a log; marks of writing
+# direction make a line read otherwise than it is.
+
+STAND_IN = "\N{REPLACEMENT CHARACTER}"
+
+
+def one_line(text: str) -> str:
+    """`text` with every unprintable character replaced: line ends, escapes, marks of reading direction."""
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() else STAND_IN for letter in text)
+
+
+def several_lines(text: str) -> str:
+    """Return the same for text that may have several lines, and tabs."""
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() or letter in "\n\t" else STAND_IN for letter in text)

@@ -1,4 +1,4 @@
-"""A whole cluster at one moment, as far as its members told: what a simulated copy of it begins from."""
+"""A whole cluster at one moment, as far as its members reported: what a simulated copy of it begins from."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class InFlight(Struct, frozen=True):
 
 
 class CapturedMember(Struct, frozen=True):
-    """What a running member tells of itself: all of it, at one moment."""
+    """What a running member reports of itself: all of it, at one moment."""
 
     state: bytes
     """What `MemberMachine.snapshot` gave."""
@@ -31,10 +31,10 @@ class CapturedMember(Struct, frozen=True):
 
 
 class MemberReport(Struct, frozen=True):
-    """What a member that runs elsewhere tells of itself, to whoever may change it."""
+    """What a member that runs elsewhere reports of itself, to a client that may change it."""
 
     configuration: MemberConfiguration
-    told: CapturedMember
+    captured: CapturedMember
     utc_us: int
     """UTC by its machine's clock at that moment."""
     links: tuple[LinkChanged, ...] = ()
@@ -42,7 +42,7 @@ class MemberReport(Struct, frozen=True):
 
 
 class MemberSnapshot(Struct, frozen=True):
-    """A member that runs, and what it told of itself."""
+    """A member that runs, and what it reported of itself."""
 
     configuration: MemberConfiguration
     state: bytes
@@ -54,12 +54,12 @@ class MemberSnapshot(Struct, frozen=True):
     """How many processes of this member were started so far."""
 
 
-class UntoldMember(Struct, frozen=True):
-    """A member that runs, as far as is known, and has told nothing of itself: a copy takes it for silent."""
+class SilentMember(Struct, frozen=True):
+    """A member that runs, as far as is known, and has reported nothing of itself: a copy takes it for silent."""
 
     configuration: MemberConfiguration
     why: str
-    """Why nothing was told, in words: such as "it is paused"."""
+    """Why nothing was reported, in words: such as "it is paused"."""
 
 
 class ClusterSnapshot(Struct, frozen=True):
@@ -69,7 +69,7 @@ class ClusterSnapshot(Struct, frozen=True):
     at_us: int
     utc_us: int
     members: tuple[MemberSnapshot, ...]
-    untold: tuple[UntoldMember, ...] = ()
+    untold: tuple[SilentMember, ...] = ()
     down: tuple[MemberConfiguration, ...] = ()
     """Members that do not run, and may be started."""
     links: tuple[LinkChanged, ...] = ()
@@ -79,5 +79,5 @@ class ClusterSnapshot(Struct, frozen=True):
     @property
     def configurations(self) -> tuple[MemberConfiguration, ...]:
         """Of all members that may ever run."""
-        told = (member.configuration for member in self.members)
-        return (*told, *(one.configuration for one in self.untold), *self.down)
+        captured = (member.configuration for member in self.members)
+        return (*captured, *(silent.configuration for silent in self.untold), *self.down)

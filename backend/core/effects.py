@@ -85,7 +85,7 @@ class MemberProcess(Protocol):
         """Write `record` down."""
 
     def answer(self, call: int, answer: Answer) -> None:
-        """Give the answer to whoever waits for this call."""
+        """Give the answer to the client that waits for this call."""
 
     def disconnect(self, incarnations: Incarnations | None) -> None:
         """Close the connections with these incarnations, or all when None, once everything before is sent."""

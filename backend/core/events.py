@@ -1,7 +1,7 @@
 """Everything that happens, as events: a journal contains nothing else, and all that a console knows comes from them.
 
 A `Record` is the envelope: whose event it is, its place in the gap-free numbering of that incarnation, and when it happened. The
-event itself is one of the classes below or of those that the chapters declare, told apart by its ``kind``.
+event itself is one of the classes below or of those that the chapters declare, distinguished by its ``kind``.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from msgspec import Struct
 
 from quarterdeck.backend.core import causes
 from quarterdeck.backend.core.data.events import DataEvent
-from quarterdeck.backend.core.link_condition import LinkChanged as LinkChanged
-from quarterdeck.backend.core.membership.events import *  # noqa: F403 — readers find the events of members here too
+from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.membership.events import MembershipEvent
 from quarterdeck.backend.core.partitions.events import PartitionEvent
 from quarterdeck.backend.core.witnessed.events import WitnessEvent
@@ -40,7 +39,10 @@ class ProcessResumed(Struct, frozen=True, tag_field="kind", tag="process-resumed
 
 
 class OperatorAsked(Struct, frozen=True, tag_field="kind", tag="operator-asked"):
-    """An operator asked a member for something that changes it or reveals more than usual: who, what, and whether it was done."""
+    """An operator asked a member of Hazelcast for something that changes it: who, what, and whether it was done.
+
+    Members of ours keep an audit log instead; they recorded this before they did.
+    """
 
     command: str
     role: str

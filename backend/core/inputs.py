@@ -1,6 +1,6 @@
-"""What a member can be told: every input of `backend.core.member.MemberMachine.step`.
+"""What a member can receive: every input of `backend.core.member.MemberMachine.step`.
 
-What an operator wants of a member is told in the operator's own words: those commands are inputs as they are.
+What an operator wants of a member comes in the operator's own words: those commands are inputs as they are.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Tick(Struct, frozen=True, gc=False):
 
 
 class Call(Struct, frozen=True, gc=False):
-    """A client asks for an operation on a map. `Answered` with the same number tells how it ended, maybe much later.
+    """A client asks for an operation on a map. `Answered` with the same number says how it ended, maybe much later.
 
     A call that is `watched`, if it is for one key, is recorded as well.
     """
@@ -55,7 +55,7 @@ class HeartbeatsElided(Struct, frozen=True, gc=False):
 
 
 class PeersHeardSince(Struct, frozen=True, gc=False):
-    """Every member of the list was heard of at `since_us` or later, whatever this member was told.
+    """Every member of the list was heard of at `since_us` or later, whatever this member received.
 
     Only for a driver that does not deliver all heartbeats, and for failure detectors with a deadline.
     """

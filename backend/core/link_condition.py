@@ -1,4 +1,4 @@
-"""The condition of a link, as an event tells it: what the link does to all messages, and besides to those of single kinds."""
+"""The condition of a link, as an event records it: what the link does to all messages, and besides to those of single kinds."""
 
 from __future__ import annotations
 

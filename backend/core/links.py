@@ -124,7 +124,7 @@ def conditions_by_kind(link: LinkChanged) -> tuple[KindCondition, ...]:
 
 def conditions_for(link: LinkChanged, kind: str) -> tuple[KindCondition, ...]:
     """Return what of that concerns a message of this kind; first what concerns all."""
-    return tuple(one for one in conditions_by_kind(link) if one.kind in ("", kind))
+    return tuple(condition for condition in conditions_by_kind(link) if condition.kind in ("", kind))
 
 
 def delay_us(condition: KindCondition, randomness: Randomness) -> int:

@@ -24,7 +24,6 @@ from quarterdeck.backend.core.data.handlers import (
 from quarterdeck.backend.core.data.map_service import MapService
 from quarterdeck.backend.core.data.state import MemberState
 from quarterdeck.backend.core.effects import Effect
-from quarterdeck.backend.core.events import SettingsChanged
 from quarterdeck.backend.core.inputs import (
     Call,
     HeartbeatsElided,
@@ -36,7 +35,7 @@ from quarterdeck.backend.core.inputs import (
     Tick,
 )
 from quarterdeck.backend.core.membership import cluster_state, mastership_claim
-from quarterdeck.backend.core.membership.events import MemberStarted, MemberStopped
+from quarterdeck.backend.core.membership.events import MemberStarted, MemberStopped, SettingsChanged
 from quarterdeck.backend.core.membership.facts import EvidenceFound
 from quarterdeck.backend.core.membership.failure_detection import connection_loss, heartbeats
 from quarterdeck.backend.core.membership.handlers import (
@@ -118,7 +117,7 @@ class MemberMachine:
         return self.timers.earliest
 
     def inspect(self) -> MemberState:
-        """Return what this member knows and believes: only `step` changes it. Whoever keeps a part of it keeps a copy."""
+        """Return what this member knows and believes: only `step` changes it. A caller that keeps a part of it keeps a copy."""
         return self._state
 
     def snapshot(self) -> bytes:
@@ -200,7 +199,7 @@ def conclude(state: MemberState, now: int) -> Sequence[Effect]:
 
 
 def _leave(state: MemberState, now: int) -> None:
-    """Say goodbye to everybody and end this incarnation for good."""
+    """Say goodbye to all peers and end this incarnation for good."""
     on_incarnation_end(state, now, "the member stops", for_good=True)
     mastership_claim.abandon(state, now, "stopping", "asked to stop")
     state.send_all(tuple(state.peers), Leave(state.uuid, state.partitions.cluster_stops))

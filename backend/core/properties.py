@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, fields, replace
 from math import inf, isfinite
 from typing import Any, Literal
 
+from quarterdeck.backend.core.map_limits import map_limits
+
 SECOND_US = 1_000_000
 MILLISECOND_US = 1_000
 
@@ -221,8 +223,22 @@ class Settings:
         choices=("put-if-absent", "pass-through", "latest-update", "latest-access", "higher-hits", "discard"),
     )
     """What becomes of an entry after a merge when both clusters have it."""
+    map_limits: str = _property("quarterdeck.map.limits", "", "text")
+    """How much a member may own of a map, by its name: `cache* max-size=10000 eviction-policy=LRU; * max-bytes=500000000`."""
+    member_most_entries: int = _count("quarterdeck.member.max.entries", 0, at_least=0)
+    """A member that holds so many entries, those that it keeps as a backup included, refuses new ones; 0 never refuses."""
+    member_most_bytes: int = _count("quarterdeck.member.max.bytes", 1_073_741_824, at_least=0)
+    """The same for bytes of memory: keys, values, and about 320 for each entry; 0 never refuses."""
     measure_interval_us: int = _seconds("quarterdeck.data.measure.interval.seconds", 2, at_least=0)
-    """How often a member tells what it stores and what was asked of it, where that has changed; 0 never tells."""
+    """How often a member reports what it stores and what was asked of it, where that has changed; 0: never."""
+    journal_retention_us: int = _seconds("quarterdeck.journal.retention.seconds", 2_592_000, at_least=0)
+    """How long a member keeps the files of its journal; 0: for ever. 30 days by default."""
+    journal_retention_bytes: int = _count("quarterdeck.journal.retention.bytes", 1_073_741_824, at_least=0)
+    """How much a member's journal may hold before its oldest files go; 0 sets no limit."""
+    audit_log_retention_us: int = _seconds("quarterdeck.audit.log.retention.seconds", 31_536_000, at_least=0)
+    """How long a member keeps the files of its audit log; 0: for ever. A year by default."""
+    audit_log_retention_bytes: int = _count("quarterdeck.audit.log.retention.bytes", 134_217_728, at_least=0)
+    """How much a member's audit log may hold before its oldest files go; 0 sets no limit."""
     helpful_answers: bool = _property("quarterdeck.split.brain.answers.enabled", True, "yes or no")
     """Members help the master of another cluster: a slave names its own master, a master that is to merge asks back."""
 
@@ -283,6 +299,10 @@ class Settings:
             patterns = group_patterns(self.custom_groups)
         except ValueError as problem:
             raise BadProperty("quarterdeck.partition.groups", str(problem)) from problem
+        try:
+            map_limits(self.map_limits)
+        except ValueError as problem:
+            raise BadProperty("quarterdeck.map.limits", str(problem)) from problem
         if self.partition_groups == "custom" and not patterns:
             raise BadProperty(
                 "quarterdeck.partition.groups",
@@ -304,7 +324,7 @@ class Settings:
 
 
 PROPERTIES: dict[str, tuple[str, Property]] = {
-    one.metadata["property"].name: (one.name, one.metadata["property"]) for one in fields(Settings)
+    field.metadata["property"].name: (field.name, field.metadata["property"]) for field in fields(Settings)
 }
 """Property name to (field of `Settings`, how it is written)."""
 

@@ -1,6 +1,6 @@
 """A member's whole state at one moment, to be kept, compared and gone on with.
 
-The model checker lives on this: it goes back to states it has been in, and knows when two ways lead to the same one.
+The model checker needs this: it goes back to states it has been in, and knows when two ways lead to the same one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ KEPT = tuple(field.name for field in fields(MemberState) if field.compare)
 """All that is state: not the context."""
 
 HISTORY = frozenset({"record_count", "measurements", "written_us"})
-"""What tells how a member came to where it is, and decides about nothing that it does."""
+"""What shows how a member came to where it is, and decides about nothing that it does."""
 
 
 class BadSnapshot(ValueError):
@@ -34,7 +34,7 @@ class BadSnapshot(ValueError):
 
 
 def freeze(state: MemberState) -> bytes:
-    """Everything that `state` has between two steps, as MessagePack. It holds nothing but data, so anybody's can be thawed."""
+    """Everything that `state` has between two steps, as MessagePack. It holds only data, so that of any member can be thawed."""
     return _ENCODER.encode(_Kept(*[getattr(state, name) for name in KEPT]))
 
 
@@ -134,7 +134,7 @@ SPECIAL: dict[Any, Plain] = {
 
 def _one_of(kinds: Sequence[Any]) -> Plain:
     """One of several types, or None."""
-    by_kind = {get_origin(one) or one: _plain(one) for one in kinds}
+    by_kind = {get_origin(kind) or kind: _plain(kind) for kind in kinds}
     if all(plain is _unchanged for plain in by_kind.values()):
         return _unchanged
     others = [plain for kind, plain in by_kind.items() if kind is not NoneType]
@@ -151,17 +151,17 @@ def _mapping(key: Plain, value: Plain) -> Plain:
 
 
 def _set(element: Plain) -> Plain:
-    return lambda elements, now: tuple(sorted([element(one, now) for one in elements], key=repr))
+    return lambda elements, now: tuple(sorted([element(part, now) for part in elements], key=repr))
 
 
 def _sequence(element: Plain) -> Plain:
     if element is _unchanged:
         return _unchanged
-    return lambda elements, now: tuple([element(one, now) for one in elements])
+    return lambda elements, now: tuple([element(part, now) for part in elements])
 
 
 def _tuple(places: tuple[Plain, ...]) -> Plain:
-    if all(one is _unchanged for one in places):
+    if all(place is _unchanged for place in places):
         return _unchanged
     return lambda value, now: tuple([place(one, now) for place, one in zip(places, value, strict=True)])
 

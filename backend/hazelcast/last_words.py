@@ -17,13 +17,13 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
-from quarterdeck.backend.core.events import (
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.events import (
     ListInstalled,
     MemberMerging,
     MemberRemoved,
     MemberStarted,
     MemberStopped,
-    Record,
     SuspicionRaised,
 )
 from quarterdeck.backend.core.properties import SECOND_US
@@ -86,9 +86,10 @@ class LastWords:
                 if "client-protocol" in sources:
                     self._is_followed.add(record.uuid)
             case ConnectionChanged(state=state):
+                was_connected = self.is_connected(member)
                 self._connections[member] = state
-                if state != "connected":
-                    return
+                if state != "connected" and not (was_connected and state in ("gone", "merging")):
+                    return  # a connection that closes shows that the member was there; one that is silent does not
             case MemberStarted(merged_from=""):
                 self._end_others(member, record.uuid)
                 self._lists.pop(member, None)

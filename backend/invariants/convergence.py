@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
-from quarterdeck.backend.core.events import (
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.events import (
     ListInstalled,
     MemberMerging,
     MemberStarted,
     MemberStopped,
-    Record,
     SuspicionCleared,
     SuspicionRaised,
 )
@@ -60,17 +60,17 @@ class Convergence(Invariant):
         if not alive or (why := self._why_not(alive)) == "":
             return
         latest = max(alive, key=_listed_at)
-        shown = latest.view_record or max((self._known[one.uuid] for one in alive), key=_when)
+        shown = latest.view_record or max((self._known[incarnation.uuid] for incarnation in alive), key=_when)
         bound_us = self._bound_us if self._bound_us is not None else documented_bound_us(len(alive))
         # Before the first record nothing is known: that time does not count as undisturbed.
         yield PendingObligation(Violation(self.name, why, (shown,)), self._begins_us or 0, tuple(alive), bound_us)
 
     def _why_not(self, alive: Sequence[IncarnationHistory]) -> str:
         """Return the first thing that is not as it should be; empty when all is."""
-        for one in alive:
-            if one.view is None:
-                return f"{one.label} belongs to no cluster"
-        views = [one.view for one in alive if one.view is not None]
+        for incarnation in alive:
+            if incarnation.view is None:
+                return f"{incarnation.label} belongs to no cluster"
+        views = [known.view for known in alive if known.view is not None]
         lists = {(view.lineage, view.version, view.master) for view in views}
         if len(lists) > 1:
             return f"{len(lists)} different lists among {len(alive)} members"
@@ -86,7 +86,7 @@ class Convergence(Invariant):
         return self._why_no_even_table(alive)
 
     def _why_no_even_table(self, alive: Sequence[IncarnationHistory]) -> str:
-        held = [self._tables.by_incarnation.get(one.uuid) for one in alive]
+        held = [self._tables.by_incarnation.get(incarnation.uuid) for incarnation in alive]
         tables = {(table.version, table.digest) if table is not None else None for table in held}
         if len(tables) > 1:
             return f"{len(tables)} different tables among {len(alive)} members"
@@ -139,10 +139,7 @@ def convergence_terms_us(settings: Settings, members: int) -> dict[str, int]:
     if settings.failure_detector == "phi-accrual":
         detection *= PHI_TIMEOUTS
     joining = (
-        2
-        * round_us(
-            settings
-        )  # a round of asking that began before the end of the faults, and one that reaches everybody
+        2 * round_us(settings)  # a round of asking that began before the end of the faults, and one that reaches all
         + REQUESTS_BEFORE_NEW_SEARCH * SECOND_US  # requests to a master that is none any more
         + settings.stale_join_prevention_us
     )
@@ -157,15 +154,15 @@ def convergence_terms_us(settings: Settings, members: int) -> dict[str, int]:
         "detection": detection,
         # A slave that its master does not know any more gives up following it; so does a master without confirmations.
         "confirmation": settings.max_no_master_confirmation_us + settings.master_confirmation_interval_us,
-        # A claim that waits for somebody who is silent, and the one after it that leaves the silent out.
+        # A claim that waits for a silent member, and the one after it that leaves the silent out.
         "claims": 2 * settings.mastership_claim_timeout_us,
         # The master collects reports of broken links before it decides who stays.
         "partial disconnection": detection + settings.disconnection_heartbeats * settings.heartbeat_interval_us,
         # Who belongs to no cluster finds one.
         "joining": joining,
-        # A lock on the state of the cluster that nobody lifts runs out, and then the operator's change passes.
+        # A lock on the state of the cluster that is not lifted runs out, and then the operator's change passes.
         "state": 2 * settings.state_lease_us,
-        # The last list is published again to whoever missed it.
+        # The last list is published again to the members that missed it.
         "publishing": settings.list_publish_interval_us,
         # Masters look for one another for the first time.
         "first search": settings.merge_first_run_delay_us,
@@ -182,7 +179,7 @@ def table_bound_us(settings: Settings) -> int:
         "migrations": 2 * settings.migration_timeout_us + MOST_PAUSES * FAILURE_PAUSE_US,
         # A member that wants to leave is drained, or goes when it has waited long enough.
         "draining": settings.graceful_shutdown_us,
-        # Tables are compared, and so are replicas; whoever lags gets the whole.
+        # Tables are compared, and so are replicas; a member that lags gets the whole.
         "repairs": 2 * (settings.table_send_interval_us + settings.backup_sync_interval_us),
         # What was under way when the members changed ends.
         "calls": settings.call_timeout_us,

@@ -9,14 +9,16 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import permutations
 from typing import Any
 
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, ProcessResumed, Record
+from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.links import set_condition
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.identity import Member
 
 
 class IncarnationHistory:
-    """What the records show of one uuid: where it lives, what it believes and believed just before, whom it suspects."""
+    """What the records show of one uuid: its address, what it believes and believed just before, whom it suspects."""
 
     __slots__ = (
         *("address", "before", "before_record", "ended", "label", "merge_target", "merged_from", "paused", "reached"),
@@ -28,22 +30,22 @@ class IncarnationHistory:
         self.uuid = uuid
         self.address: Address | None = None
         """None until a record says it."""
-        self.started: events.Record | None = None
+        self.started: Record | None = None
         self.settings: Mapping[str, str] = {}
-        """Its properties that are not the documented defaults, as far as it told them."""
+        """Its properties that are not the documented defaults, as far as it recorded them."""
         self.merged_from = ""
         self.merge_target = ""
         """Whose cluster it goes to, once its last event has been that it merges: the incarnation that led there then."""
         self.ended = False
         self.paused = False
         self.view: events.ListInstalled | None = None
-        self.view_record: events.Record | None = None
+        self.view_record: Record | None = None
         self.before: events.ListInstalled | None = None
         """The list before `view`."""
-        self.before_record: events.Record | None = None
+        self.before_record: Record | None = None
         self.reached: dict[str, int] = {}
         """The latest version it installed of each lineage."""
-        self.suspected: dict[str, events.Record] = {}
+        self.suspected: dict[str, Record] = {}
         """The incarnations that it suspects, and since which record."""
 
     def is_author_of(self, event: events.ListInstalled) -> bool:
@@ -68,11 +70,11 @@ class RunIncarnations:
         """When something was last done to the cluster: a process or a link was changed, an incarnation began or ended.
 
         0 before the first of these, also where the records begin much later: what is owed is owed since one of them at the
-        earliest, so that nobody waits for it longer than they go."""
-        self._conditions: dict[tuple[str, str], events.LinkChanged] = {}
-        self._blocked_since: dict[tuple[str, str], events.Record] = {}
+        earliest, so that no wait is longer than they go."""
+        self._conditions: dict[tuple[str, str], LinkChanged] = {}
+        self._blocked_since: dict[tuple[str, str], Record] = {}
 
-    def rules(self) -> Mapping[type, Callable[[events.Record, Any], None]]:
+    def rules(self) -> Mapping[type, Callable[[Record, Any], None]]:
         return {
             events.ListInstalled: self._install,
             events.SuspicionRaised: self._suspect,
@@ -80,17 +82,17 @@ class RunIncarnations:
             events.MemberStarted: self._start,
             events.MemberStopped: self._stop,
             events.MemberMerging: self._merge,
-            events.ProcessKilled: self._kill,
-            events.ProcessPaused: self._pause,
-            events.ProcessResumed: self._resume,
-            events.LinkChanged: self._change_link,
+            ProcessKilled: self._kill,
+            ProcessPaused: self._pause,
+            ProcessResumed: self._resume,
+            LinkChanged: self._change_link,
         }
 
-    def of(self, record: events.Record) -> IncarnationHistory:
+    def of(self, record: Record) -> IncarnationHistory:
         """Return the incarnation of this record; an unknown one is as it was born, and stays unknown."""
         return self.by_uuid.get(record.uuid) or IncarnationHistory(record.member, record.uuid)
 
-    def _begun(self, record: events.Record) -> IncarnationHistory:
+    def _begun(self, record: Record) -> IncarnationHistory:
         """Return the incarnation of this record; one that was never seen to start begins with it."""
         incarnation = self.by_uuid.get(record.uuid)
         if incarnation is None:
@@ -102,7 +104,7 @@ class RunIncarnations:
         """Return whether any link from or to the member is disturbed."""
         return any(one.label in link for link in self._conditions)
 
-    def blocked_since(self, one: IncarnationHistory, other: IncarnationHistory) -> events.Record | None:
+    def blocked_since(self, one: IncarnationHistory, other: IncarnationHistory) -> Record | None:
         """Return the record that blocked the link between two incarnations, in either direction, or None while it is open."""
         there = self._blocked_since.get((one.label, other.label))
         back = self._blocked_since.get((other.label, one.label))
@@ -119,7 +121,7 @@ class RunIncarnations:
                 return f"the link from {one.label} to {other.label} is disturbed"
         return ""
 
-    def _install(self, record: events.Record, event: events.ListInstalled) -> None:
+    def _install(self, record: Record, event: events.ListInstalled) -> None:
         incarnation = self._begun(record)
         if incarnation.address is None:
             here = next((member.address for member in event.members if member.uuid == record.uuid), None)
@@ -133,13 +135,13 @@ class RunIncarnations:
             listed = {member.uuid for member in event.members}
             incarnation.suspected = {uuid: since for uuid, since in incarnation.suspected.items() if uuid in listed}
 
-    def _suspect(self, record: events.Record, event: events.SuspicionRaised) -> None:
+    def _suspect(self, record: Record, event: events.SuspicionRaised) -> None:
         self._begun(record).suspected[event.suspect_uuid] = record
 
-    def _trust(self, record: events.Record, event: events.SuspicionCleared) -> None:
+    def _trust(self, record: Record, event: events.SuspicionCleared) -> None:
         self._begun(record).suspected.pop(event.suspect_uuid, None)
 
-    def _start(self, record: events.Record, event: events.MemberStarted) -> None:
+    def _start(self, record: Record, event: events.MemberStarted) -> None:
         incarnation = self._begun(record)
         if (
             incarnation.started is None
@@ -149,33 +151,33 @@ class RunIncarnations:
             self.by_address[event.address] = incarnation
         self.disturbed_us = record.at
 
-    def _stop(self, record: events.Record, event: events.MemberStopped) -> None:
+    def _stop(self, record: Record, event: events.MemberStopped) -> None:
         self._begun(record).ended = True
         self.disturbed_us = record.at
 
-    def _merge(self, record: events.Record, event: events.MemberMerging) -> None:
+    def _merge(self, record: Record, event: events.MemberMerging) -> None:
         incarnation = self._begun(record)
         incarnation.ended = True
         if winner := self.by_address.get(event.target):
             incarnation.merge_target = winner.uuid
         self.disturbed_us = record.at
 
-    def _kill(self, record: events.Record, event: events.ProcessKilled) -> None:
+    def _kill(self, record: Record, event: ProcessKilled) -> None:
         self.disturbed_us = record.at
         if incarnation := self.by_label.get(event.target):
             incarnation.ended = True
 
-    def _pause(self, record: events.Record, event: events.ProcessPaused) -> None:
+    def _pause(self, record: Record, event: ProcessPaused) -> None:
         self.disturbed_us = record.at
         if incarnation := self.by_label.get(event.target):
             incarnation.paused = True
 
-    def _resume(self, record: events.Record, event: events.ProcessResumed) -> None:
+    def _resume(self, record: Record, event: ProcessResumed) -> None:
         self.disturbed_us = record.at
         if incarnation := self.by_label.get(event.target):
             incarnation.paused = False
 
-    def _change_link(self, record: events.Record, event: events.LinkChanged) -> None:
+    def _change_link(self, record: Record, event: LinkChanged) -> None:
         self.disturbed_us = record.at
         link = (event.source, event.target)
         set_condition(self._conditions, event)

@@ -36,7 +36,7 @@ class PendingObligation:
     since_us: int
     parties: tuple[IncarnationHistory, ...]
     bound_us: int | None = None
-    """How long it may be owed, where the invariant knows that better than whoever asks. The sentence then tells it."""
+    """How long it may be owed, where the invariant knows that better than the caller. The sentence then says it."""
 
 
 Key = Literal["run", "incarnation", "lineage", "entry"]

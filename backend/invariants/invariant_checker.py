@@ -34,7 +34,7 @@ from quarterdeck.backend.invariants.mastership import (
     OldestLeads,
 )
 from quarterdeck.backend.invariants.membership_changes import (
-    AdmissionTold,
+    AdmissionRecorded,
     IncarnationOrder,
     NoJoinsWhileClosed,
     RemovalReason,
@@ -57,7 +57,7 @@ from quarterdeck.backend.invariants.table_invariants import (
 class Conclusion(Struct, frozen=True):
     """The verdict at the end of a run.
 
-    `violations` are all that were found, online and at the end. `open` tells what is owed still and cannot be judged,
+    `violations` are all that were found, online and at the end. `open` says what is owed still and cannot be judged,
     because a fault was on or the time was too short.
     """
 
@@ -93,7 +93,7 @@ class InvariantChecker:
         self.operations = Linearizability(self.tables, losses, clusters)
         of_data = self.writes, self.operations
         every = (*membership_invariants(self._incarnations), *partition_invariants(self.tables), *of_data)
-        self.invariants: tuple[Invariant, ...] = tuple(one for one in every if names is None or one.name in names)
+        self.invariants: tuple[Invariant, ...] = tuple(rule for rule in every if names is None or rule.name in names)
         if names is not None and Convergence.name in names:
             self.invariants += (Convergence(self.tables, convergence_us),)
         self.violations: list[Violation] = []
@@ -185,7 +185,7 @@ def membership_invariants(incarnations: RunIncarnations) -> tuple[Invariant, ...
         MergedVersion(incarnations),
         RemovalReason(incarnations),
         IncarnationOrder(incarnations),
-        AdmissionTold(incarnations),
+        AdmissionRecorded(incarnations),
         NoJoinsWhileClosed(incarnations),
         FullyConnected(incarnations),
         NoFlapping(incarnations),
@@ -211,6 +211,10 @@ def partition_invariants(tables: PartitionTables) -> tuple[Invariant, ...]:
     )
 
 
+BEGINS_LATE = "begins with record"
+"""In what is said of an incarnation whose first records are missing."""
+
+
 class Numbering(Invariant):
     """The records of an incarnation count from 1 without gaps, and its time never goes back."""
 
@@ -229,7 +233,7 @@ class Numbering(Invariant):
         if latest is None:
             if record.seq == 1:
                 return None
-            return Violation(self.name, f"{record.member} begins with record {record.seq}, not 1", (record,))
+            return Violation(self.name, f"{record.member} {BEGINS_LATE} {record.seq}, not 1", (record,))
         if record.seq == latest.seq + 1 and record.at >= latest.at:
             return None
         if record.seq != latest.seq + 1:

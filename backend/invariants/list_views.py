@@ -6,7 +6,8 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import ListInstalled, Record
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.events import ListInstalled
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.invariants.incarnations import IncarnationHistory, RunIncarnations
 from quarterdeck.backend.invariants.invariant import Invariant, PendingObligation, Rule, Violation
@@ -48,7 +49,7 @@ class VersionMonotone(ListInvariant):
         self._incarnations = incarnations
 
     def observe(self, record: Record, event: ListInstalled) -> Violation | None:
-        incarnation = self._incarnations.by_uuid[record.uuid]
+        incarnation = self._incarnations.of(record)
         if (
             incarnation.before is None
             or incarnation.before_record is None
@@ -112,10 +113,10 @@ class OneMaster(ListInvariant):
 
 
 class ViewOrder(ListInvariant):
-    """Two views installed in one order by one life are never installed in the other order by another (M1).
+    """Two views installed in one order by one incarnation are never installed in the other order by another (M1).
 
     Within a lineage versions settle the order, so only incarnations that went from one lineage to another can contradict each
-    other. Their journeys are compared only when somebody went the opposite way before.
+    other. Their journeys are compared only when another one went the opposite way before.
     """
 
     name = "view order"
@@ -155,7 +156,7 @@ class ViewOrder(ListInvariant):
 
 
 class AgeOrder(ListInvariant):
-    """From one list of a life to its next, those on both keep their order, and within a lineage newcomers stand at the end (M7).
+    """From one list of an incarnation to its next, those on both keep order, and newcomers of a lineage stand at its end (M7).
 
     A joiner that was removed before it heard that it is in may be let in again under the same uuid. It is a newcomer then:
     its join version is greater than the list before.
@@ -174,7 +175,7 @@ class AgeOrder(ListInvariant):
         """Steps from view to view already found in order, with their contents: all members take the same ones."""
 
     def observe(self, record: Record, event: ListInstalled) -> Violation | None:
-        incarnation = self._incarnations.by_uuid[record.uuid]
+        incarnation = self._incarnations.of(record)
         was, witness = incarnation.before, incarnation.before_record
         if was is None or witness is None:
             return None
@@ -194,7 +195,7 @@ class AgeOrder(ListInvariant):
 
 
 class OneAuthor(ListInvariant):
-    """Only the master of a lineage changes its list (M5, M8): each comes from the master it names, one life for a lineage."""
+    """Only the master of a lineage changes its list (M5, M8): each comes from the master it names, one for a lineage."""
 
     name = "one author"
     divided_by = "lineage"
@@ -230,15 +231,15 @@ def _in_place(was: ListInstalled, now: ListInstalled) -> bool:
 def _in_order(was: ListInstalled, now: ListInstalled) -> bool:
     """Whether those who are on both by one and the same admission stand in one order."""
     on_both = set(was.members) & set(now.members)
-    before, after = ([member for member in one.members if member in on_both] for one in (was, now))
+    before, after = ([member for member in installed.members if member in on_both] for installed in (was, now))
     return before == after
 
 
 class ViewAgreement(Invariant):
-    """If one life installs a list, then each other life on it installs that one or a later one of its lineage.
+    """If one incarnation installs a list, then each other one on it installs that one or a later one of its lineage.
 
     It is excused when a later list of the first does not hold it, or when either of the two ends or merges. As whole lists
-    heal whoever missed some, only the present list of each incarnation is owed; so nothing has to be done while the run goes on.
+    heal the member that missed some, only the present list of each incarnation is owed; so nothing is to be done meanwhile.
     """
 
     name = "view agreement"

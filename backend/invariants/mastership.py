@@ -9,14 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import (
-    ClaimAbandoned,
-    ClaimAnswered,
-    ClaimFinished,
-    ClaimStarted,
-    ListInstalled,
-    Record,
-)
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.invariants.incarnations import RunIncarnations
 from quarterdeck.backend.invariants.invariant import Invariant, Rule, Violation
@@ -31,7 +25,7 @@ class _Claim:
     latest_version: int
     latest: tuple[Member, ...] | None
     """The newest list among the claimant's own and those answered; None when it is not known from the records."""
-    answers: dict[Address, tuple[ClaimAnswered, Record]] = field(default_factory=dict)
+    answers: dict[Address, tuple[events.ClaimAnswered, Record]] = field(default_factory=dict)
 
 
 class _OpenClaims:
@@ -41,11 +35,11 @@ class _OpenClaims:
         self._incarnations = incarnations
         self._claims: dict[str, _Claim] = {}
 
-    def start(self, record: Record, event: ClaimStarted) -> None:
+    def start(self, record: Record, event: events.ClaimStarted) -> None:
         view = self._incarnations.of(record).view
         self._claims[record.uuid] = _Claim(record, event.version, view.members if view else None)
 
-    def answer(self, record: Record, event: ClaimAnswered) -> None:
+    def answer(self, record: Record, event: events.ClaimAnswered) -> None:
         claim = self._claims.get(record.uuid)
         if claim is None:
             return
@@ -72,22 +66,22 @@ class ClaimSoundness(Invariant):
     def __init__(self, incarnations: RunIncarnations) -> None:
         self._incarnations = incarnations
         self._claims = _OpenClaims(incarnations)
-        self._finished: dict[str, tuple[ClaimFinished, Record]] = {}
+        self._finished: dict[str, tuple[events.ClaimFinished, Record]] = {}
         """By claimant, until the list is installed."""
 
     def rules(self) -> Mapping[type, Rule]:
         return {
-            ClaimStarted: self._claims.start,
-            ClaimAnswered: self._claims.answer,
-            ClaimAbandoned: self._abandon,
-            ClaimFinished: self._finish,
-            ListInstalled: self._install,
+            events.ClaimStarted: self._claims.start,
+            events.ClaimAnswered: self._claims.answer,
+            events.ClaimAbandoned: self._abandon,
+            events.ClaimFinished: self._finish,
+            events.ListInstalled: self._install,
         }
 
-    def _abandon(self, record: Record, event: ClaimAbandoned) -> None:
+    def _abandon(self, record: Record, event: events.ClaimAbandoned) -> None:
         self._claims.end(record)
 
-    def _finish(self, record: Record, event: ClaimFinished) -> Violation | None:
+    def _finish(self, record: Record, event: events.ClaimFinished) -> Violation | None:
         self._finished[record.uuid] = event, record
         claim = self._claims.end(record)
         if claim is None:
@@ -126,14 +120,14 @@ class ClaimSoundness(Invariant):
         listed = any(member.address == address for member in claim.latest)
         return not listed or not incarnations.isdisjoint(claimant.suspected)
 
-    def _install(self, record: Record, event: ListInstalled) -> Violation | None:
+    def _install(self, record: Record, event: events.ListInstalled) -> Violation | None:
         if event.cause != BY_CLAIM:
             return None
         finished, witness = self._finished.pop(record.uuid, (None, record))
         if finished is None:
             return self._unsound(f"{record.member} installed a list by a claim that it has not finished", record)
         addresses = tuple(member.address for member in event.members)
-        promised = (self._incarnations.by_uuid[record.uuid].address, *finished.accepted)
+        promised = (self._incarnations.of(record).address, *finished.accepted)
         if addresses != promised or (event.version, event.lineage) != (finished.version, finished.lineage):
             return self._unsound(
                 f"the list that {record.member} installed is not the one of its claim", witness, record
@@ -159,16 +153,16 @@ class ClaimCompleteness(Invariant):
 
     def rules(self) -> Mapping[type, Rule]:
         return {
-            ClaimStarted: self._claims.start,
-            ClaimAnswered: self._claims.answer,
-            ClaimAbandoned: self._abandon,
-            ClaimFinished: self._finish,
+            events.ClaimStarted: self._claims.start,
+            events.ClaimAnswered: self._claims.answer,
+            events.ClaimAbandoned: self._abandon,
+            events.ClaimFinished: self._finish,
         }
 
-    def _abandon(self, record: Record, event: ClaimAbandoned) -> None:
+    def _abandon(self, record: Record, event: events.ClaimAbandoned) -> None:
         self._claims.end(record)
 
-    def _finish(self, record: Record, event: ClaimFinished) -> Violation | None:
+    def _finish(self, record: Record, event: events.ClaimFinished) -> Violation | None:
         claim = self._claims.end(record)
         if claim is None or claim.latest is None:
             return None
@@ -195,9 +189,9 @@ class OldestLeads(Invariant):
         self._incarnations = incarnations
 
     def rules(self) -> Mapping[type, Rule]:
-        return {ClaimStarted: self._start, ListInstalled: self._install}
+        return {events.ClaimStarted: self._start, events.ListInstalled: self._install}
 
-    def _start(self, record: Record, event: ClaimStarted) -> Violation | None:
+    def _start(self, record: Record, event: events.ClaimStarted) -> Violation | None:
         incarnation = self._incarnations.of(record)
         trusted = [member.address for member in incarnation.older() if member.uuid not in incarnation.suspected]
         if not trusted:
@@ -206,8 +200,8 @@ class OldestLeads(Invariant):
         text = f"{record.member} claims mastership without suspecting {', '.join(trusted)}, older than itself"
         return Violation(self.name, text, witnesses)
 
-    def _install(self, record: Record, event: ListInstalled) -> Violation | None:
-        incarnation = self._incarnations.by_uuid[record.uuid]
+    def _install(self, record: Record, event: events.ListInstalled) -> Violation | None:
+        incarnation = self._incarnations.of(record)
         if not incarnation.is_author_of(event) or event.cause == BY_CLAIM:
             return None
         before, witness = incarnation.before, incarnation.before_record
@@ -228,20 +222,20 @@ class LineageChange(Invariant):
 
     def __init__(self, incarnations: RunIncarnations) -> None:
         self._incarnations = incarnations
-        self._claims: dict[str, tuple[ClaimFinished, Record]] = {}
+        self._claims: dict[str, tuple[events.ClaimFinished, Record]] = {}
         """By the lineage that they founded."""
 
     def rules(self) -> Mapping[type, Rule]:
-        return {ClaimFinished: self._finish, ListInstalled: self._install}
+        return {events.ClaimFinished: self._finish, events.ListInstalled: self._install}
 
-    def _finish(self, record: Record, event: ClaimFinished) -> Violation | None:
+    def _finish(self, record: Record, event: events.ClaimFinished) -> Violation | None:
         _, witness = self._claims.setdefault(event.lineage, (event, record))
         if witness is record:
             return None
         return Violation(self.name, f"{event.lineage} was founded by two claims", (witness, record))
 
-    def _install(self, record: Record, event: ListInstalled) -> Violation | None:
-        incarnation = self._incarnations.by_uuid[record.uuid]
+    def _install(self, record: Record, event: events.ListInstalled) -> Violation | None:
+        incarnation = self._incarnations.of(record)
         before, witness = incarnation.before, incarnation.before_record
         if before is None or witness is None or before.lineage == event.lineage:
             return None
@@ -268,10 +262,10 @@ class MergedVersion(Invariant):
         self._incarnations = incarnations
 
     def rules(self) -> Mapping[type, Rule]:
-        return {ListInstalled: self._install}
+        return {events.ListInstalled: self._install}
 
-    def _install(self, record: Record, event: ListInstalled) -> Violation | None:
-        incarnation = self._incarnations.by_uuid[record.uuid]
+    def _install(self, record: Record, event: events.ListInstalled) -> Violation | None:
+        incarnation = self._incarnations.of(record)
         if incarnation.before is not None or not incarnation.merged_from or not event.members:
             return None
         old = self._incarnations.by_uuid.get(incarnation.merged_from)

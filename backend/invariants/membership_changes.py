@@ -9,42 +9,43 @@ from collections.abc import Iterator, Mapping
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import allows_joins
-from quarterdeck.backend.core.events import ClusterStateChanged, ListInstalled, MemberAdmitted, MemberRemoved, Record
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.events import ClusterStateChanged, ListInstalled, MemberAdmitted, MemberRemoved
 from quarterdeck.backend.invariants.incarnations import IncarnationHistory, RunIncarnations
 from quarterdeck.backend.invariants.invariant import Invariant, PendingObligation, Rule, Violation
 
 
 class RemovalReason(Invariant):
-    """A master that leaves a member off its next list has told that it removes it, and whom it removes it leaves off."""
+    """A master that leaves a member off its next list has recorded that it removes it, and whom it removes it leaves off."""
 
     name = "removal"
 
     def __init__(self, incarnations: RunIncarnations) -> None:
         self._incarnations = incarnations
-        self._told: dict[str, dict[str, Record]] = {}
+        self._recorded: dict[str, dict[str, Record]] = {}
         """By master, the incarnations that its next list must not hold."""
 
     def rules(self) -> Mapping[type, Rule]:
         return {MemberRemoved: self._remove, ListInstalled: self._install}
 
     def _remove(self, record: Record, event: MemberRemoved) -> None:
-        self._told.setdefault(record.uuid, {})[event.removed_uuid] = record
+        self._recorded.setdefault(record.uuid, {})[event.removed_uuid] = record
 
     def _install(self, record: Record, event: ListInstalled) -> Violation | None:
-        incarnation = self._incarnations.by_uuid[record.uuid]
+        incarnation = self._incarnations.of(record)
         if not incarnation.is_author_of(event):
             return None
-        told = self._told.pop(record.uuid, {})
+        recorded = self._recorded.pop(record.uuid, {})
         for member in event.members:
-            if member.uuid in told:
+            if member.uuid in recorded:
                 text = f"{record.member} removed {member.address} and keeps it in v{event.version}"
-                return Violation(self.name, text, (told[member.uuid], record))
+                return Violation(self.name, text, (recorded[member.uuid], record))
         before, witness = incarnation.before, incarnation.before_record
         if before is None or witness is None or before.lineage != event.lineage:
             return None
         present = {member.uuid for member in event.members}
         for member in before.members:
-            if member.uuid not in present and member.uuid not in told:
+            if member.uuid not in present and member.uuid not in recorded:
                 text = f"{record.member} left {member.address} off v{event.version} without a word"
                 return Violation(self.name, text, (witness, record))
         return None
@@ -67,7 +68,7 @@ class IncarnationOrder(Invariant):
         return {ListInstalled: self._install}
 
     def _install(self, record: Record, event: ListInstalled) -> Violation | None:
-        if not self._incarnations.by_uuid[record.uuid].is_author_of(event):
+        if not self._incarnations.of(record).is_author_of(event):
             return None
         for member in event.members:
             incarnation = self._incarnations.by_uuid.get(member.uuid)
@@ -82,8 +83,8 @@ class IncarnationOrder(Invariant):
         return None
 
 
-class AdmissionTold(Invariant):
-    """Whoever a master puts on its list is told to be admitted, once, or is removed again."""
+class AdmissionRecorded(Invariant):
+    """A member that a master puts on its list is recorded as admitted, once, or is removed again."""
 
     name = "admission"
 
@@ -103,7 +104,7 @@ class AdmissionTold(Invariant):
                 yield PendingObligation(Violation(self.name, text, (record,)), record.at, (master,))
 
     def _install(self, record: Record, event: ListInstalled) -> None:
-        incarnation = self._incarnations.by_uuid[record.uuid]
+        incarnation = self._incarnations.of(record)
         for uuid, address in _newcomers(incarnation, event):
             self._owed[record.uuid, uuid] = record, address
 
@@ -118,7 +119,7 @@ class AdmissionTold(Invariant):
 
 
 class NoJoinsWhileClosed(Invariant):
-    """While the cluster is FROZEN or PASSIVE its master takes in nobody who was no member before (Hazelcast: missing members)."""
+    """While the cluster is FROZEN or PASSIVE its master takes in no one who was no member before (Hazelcast: missing members)."""
 
     name = "no newcomers"
 
@@ -141,7 +142,7 @@ class NoJoinsWhileClosed(Invariant):
         if record.uuid not in self._closed:
             return None
         witness, known = self._closed[record.uuid]
-        incarnation = self._incarnations.by_uuid[record.uuid]
+        incarnation = self._incarnations.of(record)
         for _, address in _newcomers(incarnation, event):
             if address not in known:
                 text = f"{record.member} took in {address} while the cluster lets no newcomers in"
@@ -152,7 +153,7 @@ class NoJoinsWhileClosed(Invariant):
 
 
 def _newcomers(incarnation: IncarnationHistory, event: ListInstalled) -> Iterator[tuple[str, Address]]:
-    """Uuid and address of whom the master `incarnation` takes in with its next list; nobody on lists that it did not make."""
+    """Uuid and address of whom the master `incarnation` takes in with its next list; none on lists that it did not make."""
     before = incarnation.before
     if before is None or not incarnation.is_author_of(event) or before.lineage != event.lineage:
         return

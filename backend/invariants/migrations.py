@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from quarterdeck.backend.core.cluster_profile import allows_migrations
-from quarterdeck.backend.core.events import ClusterStateChanged, Record
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.events import ClusterStateChanged
 from quarterdeck.backend.core.partitions.events import (
     CompletedEvicted,
     MigrationAccepted,
@@ -20,7 +21,7 @@ from quarterdeck.backend.invariants.partition_tables import PartitionTables
 
 
 class OneDecision(Invariant):
-    """A migration is committed for everybody or for nobody, masters and participants, and no master decides it twice.
+    """A migration is committed for all or for none, masters and participants, and no master decides it twice.
 
     What a destination did that is gone does not count: the others decided without it (Avoid Data Loss on Migration, 2.1). Two
     halves of a split decide for themselves, so nothing is said once the members were divided.
@@ -80,7 +81,7 @@ class CommitOrder(Invariant):
         """By migration, the incarnation of the destination that has committed it."""
         self._at_master: set[str] = set()
         self._recovering: set[str] = set()
-        """The incarnations that search for the latest table: they finish their own part before they tell how it ended."""
+        """The incarnations that search for the latest table: they finish their own part before they record how it ended."""
 
     def rules(self) -> Mapping[type, Rule]:
         return {
@@ -101,7 +102,7 @@ class CommitOrder(Invariant):
         self._recovering.discard(record.uuid)
         listed = {member.uuid for member in view.members} if view else set()
         self._at_master.update(one for one, destination in self._at_destination.items() if destination in listed)
-        return next(filter(None, (self._master_commits(record, one) for one in event.committed_ids)), None)
+        return next(filter(None, (self._master_commits(record, name) for name in event.committed_ids)), None)
 
     def _master_commits(self, record: Record, migration_id: str) -> Violation | None:
         self._at_master.add(migration_id)

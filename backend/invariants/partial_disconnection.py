@@ -9,17 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import (
-    DisconnectionReported,
-    DisconnectionResolved,
-    LinkChanged,
-    ListInstalled,
-    MemberRemoved,
-    ProcessKilled,
-    ProcessPaused,
-    ProcessResumed,
-    Record,
-)
+from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, ProcessResumed, Record
+from quarterdeck.backend.core.link_condition import LinkChanged
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.invariants.incarnations import IncarnationHistory, RunIncarnations
 from quarterdeck.backend.invariants.invariant import Invariant, Rule, Violation
@@ -43,35 +35,35 @@ class FullyConnected(Invariant):
 
     def __init__(self, incarnations: RunIncarnations) -> None:
         self._incarnations = incarnations
-        self._reports: dict[str, dict[Address, DisconnectionReported]] = {}
+        self._reports: dict[str, dict[Address, events.DisconnectionReported]] = {}
         """By master and reporter."""
-        self._told: dict[str, dict[Address, Record]] = {}
+        self._recorded: dict[str, dict[Address, Record]] = {}
 
     def rules(self) -> Mapping[type, Rule]:
         return {
-            DisconnectionReported: self._report,
-            MemberRemoved: self._remove,
-            DisconnectionResolved: self._resolve,
+            events.DisconnectionReported: self._report,
+            events.MemberRemoved: self._remove,
+            events.DisconnectionResolved: self._resolve,
         }
 
-    def _report(self, record: Record, event: DisconnectionReported) -> None:
+    def _report(self, record: Record, event: events.DisconnectionReported) -> None:
         self._reports.setdefault(record.uuid, {})[event.reporter] = event
-        self._told.setdefault(record.uuid, {})[event.reporter] = record
+        self._recorded.setdefault(record.uuid, {})[event.reporter] = record
 
-    def _remove(self, record: Record, event: MemberRemoved) -> None:
+    def _remove(self, record: Record, event: events.MemberRemoved) -> None:
         reports = self._reports.get(record.uuid)
         if reports:
             reports.pop(event.address, None)
             for reporter, report in reports.items():
                 left = tuple(address for address in report.suspects if address != event.address)
-                reports[reporter] = DisconnectionReported(reporter, left)
+                reports[reporter] = events.DisconnectionReported(reporter, left)
 
-    def _resolve(self, record: Record, event: DisconnectionResolved) -> Violation | None:
-        reports, told = self._reports.pop(record.uuid, {}), self._told.pop(record.uuid, {})
+    def _resolve(self, record: Record, event: events.DisconnectionResolved) -> Violation | None:
+        reports, recorded = self._reports.pop(record.uuid, {}), self._recorded.pop(record.uuid, {})
         view = self._incarnations.of(record).view
         members = view.members if view else ()
         places = {member.address: place for place, member in enumerate(members)}
-        # A conflict that names the master, who is the first, or somebody who is gone, does not count.
+        # A conflict that names the master, who is the first, or a member that is gone, does not count.
         conflicts = {
             frozenset((reporter, suspect))
             for reporter, report in reports.items()
@@ -81,7 +73,7 @@ class FullyConnected(Invariant):
         text = _flaw(event, members, conflicts)
         if text is None:
             return None
-        return Violation(self.name, f"{record.member} {text}", (*told.values(), record))
+        return Violation(self.name, f"{record.member} {text}", (*recorded.values(), record))
 
 
 class NoFlapping(Invariant):
@@ -104,8 +96,8 @@ class NoFlapping(Invariant):
 
     def rules(self) -> Mapping[type, Rule]:
         return {
-            DisconnectionResolved: self._resolve,
-            ListInstalled: self._install,
+            events.DisconnectionResolved: self._resolve,
+            events.ListInstalled: self._install,
             LinkChanged: self._touch_link,
             ProcessKilled: self._touch,
             ProcessPaused: self._touch,
@@ -119,7 +111,7 @@ class NoFlapping(Invariant):
     def _touch(self, record: Record, event: ProcessKilled | ProcessPaused | ProcessResumed) -> None:
         self._sound.pop(event.target, None)
 
-    def _resolve(self, record: Record, event: DisconnectionResolved) -> Violation | None:
+    def _resolve(self, record: Record, event: events.DisconnectionResolved) -> Violation | None:
         self._removed.setdefault(record.uuid, {}).update(dict.fromkeys(event.remove, record))
         for address in event.remove:
             member = self._incarnations.by_address.get(address)
@@ -133,7 +125,7 @@ class NoFlapping(Invariant):
                 return Violation(self.name, text, tuple(removals))
         return None
 
-    def _install(self, record: Record, event: ListInstalled) -> Violation | None:
+    def _install(self, record: Record, event: events.ListInstalled) -> Violation | None:
         removed = self._removed.get(record.uuid)
         if not removed:
             return None
@@ -164,7 +156,7 @@ class NoFlapping(Invariant):
         return None
 
 
-def _flaw(event: DisconnectionResolved, members: Sequence[Member], conflicts: set[Conflict]) -> str | None:
+def _flaw(event: events.DisconnectionResolved, members: Sequence[Member], conflicts: set[Conflict]) -> str | None:
     """Return what is wrong with a decision, in words."""
     if sorted((*event.keep, *event.remove)) != sorted(member.address for member in members):
         return "decided about others than its members"

@@ -11,15 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from quarterdeck.backend.core.data.events import EntriesMerged
-from quarterdeck.backend.core.events import ListInstalled, MemberMerging, MemberStopped, ProcessKilled, Record
+from quarterdeck.backend.core.events import ProcessKilled, Record
+from quarterdeck.backend.core.membership.events import ListInstalled, MemberMerging, MemberStopped
+from quarterdeck.backend.core.partitions import events as partition_events
 from quarterdeck.backend.core.partitions.arrangement.member_groups import GroupedMember, grouped
-from quarterdeck.backend.core.partitions.events import (
-    MigrationDecided,
-    MigrationsCancelled,
-    MigrationsPlanned,
-    MigrationStarted,
-    TableChanged,
-)
 from quarterdeck.backend.invariants.incarnations import IncarnationHistory, RunIncarnations
 from quarterdeck.backend.picture.fold.belief import Unsafety
 
@@ -70,9 +65,9 @@ class MasterMigrations:
     def __init__(self) -> None:
         self.planned: dict[int, int] = {}
         """By partition, how many migrations are in the queue and not begun."""
-        self.running: dict[int, tuple[Record, MigrationStarted]] = {}
+        self.running: dict[int, tuple[Record, partition_events.MigrationStarted]] = {}
         """By partition, the migration that is begun and not decided."""
-        self.latest: dict[int, tuple[Record, MigrationStarted]] = {}
+        self.latest: dict[int, tuple[Record, partition_events.MigrationStarted]] = {}
         """By partition, the migration that was begun last."""
 
 
@@ -100,11 +95,11 @@ class PartitionTables:
 
     def rules(self) -> Mapping[type, Callable[[Record, Any], None]]:
         return {
-            TableChanged: self._change,
-            MigrationsPlanned: self._plan,
-            MigrationsCancelled: self._cancel,
-            MigrationStarted: self._start,
-            MigrationDecided: self._decide,
+            partition_events.TableChanged: self._change,
+            partition_events.MigrationsPlanned: self._plan,
+            partition_events.MigrationsCancelled: self._cancel,
+            partition_events.MigrationStarted: self._start,
+            partition_events.MigrationDecided: self._decide,
             ListInstalled: self._install,
             EntriesMerged: self._brought,
             MemberStopped: self._stop,
@@ -114,7 +109,7 @@ class PartitionTables:
 
     @property
     def in_use(self) -> bool:
-        """Whether anybody ever had a table."""
+        """Whether any member ever had a table."""
         return bool(self.by_incarnation)
 
     def greatest_version(self, uuids: Iterable[str]) -> int:
@@ -167,7 +162,7 @@ class PartitionTables:
         alike = len({len(members) for members in groups.values()}) <= 1
         compared = list(groups.values())
         if alike or not within_groups:
-            compared = [[one for members in groups.values() for one in members]]
+            compared = [[uuid for members in groups.values() for uuid in members]]
         width = min(len(next(iter(table.rows.values())).holders), len(groups))
         worst = Imbalance(0, 0, len(groups) - width)
         for index in range(width):
@@ -185,7 +180,7 @@ class PartitionTables:
 
     def is_without_table(self) -> bool:
         """Return whether one master leads and no living member has a table: data was never used, or not since all began anew."""
-        return self.one_master() is not None and all(one.uuid not in self.by_incarnation for one in self.alive())
+        return self.one_master() is not None and all(member.uuid not in self.by_incarnation for member in self.alive())
 
     def is_gone(self, uuid: str) -> bool:
         return uuid in self._gone
@@ -232,7 +227,7 @@ class PartitionTables:
         return ""
 
     def _masters(self) -> list[IncarnationHistory]:
-        return [one for one in self.alive() if one.view is not None and one.view.master == one.address]
+        return [member for member in self.alive() if member.view is not None and member.view.master == member.address]
 
     def grouped(self, master: IncarnationHistory) -> list[GroupedMember]:
         """Return the members that may hold data, each with its group: no group has two replicas of a partition.
@@ -246,13 +241,13 @@ class PartitionTables:
         except ValueError:
             return []
 
-    # What the records tell
+    # What the records show
 
     def _notice(self) -> None:
         for look in self.before_change:
             look()
 
-    def _change(self, record: Record, event: TableChanged) -> None:
+    def _change(self, record: Record, event: partition_events.TableChanged) -> None:
         table = self.by_incarnation.get(record.uuid)
         if table is None:
             table = self.by_incarnation[record.uuid] = IncarnationTable()
@@ -262,8 +257,8 @@ class PartitionTables:
             table.before[partition] = table.rows.get(partition)
             table.rows[partition] = row
             newest = self.newest.get(partition)
-            # Whoever arranges anew has not heard of an arrangement before, and nobody is left who has.
-            # Whoever repairs may come to a version that died with the master who published it to nobody.
+            # A master that arranges anew has not heard of an arrangement before, and no member is left that has.
+            # A master that repairs may come to a version that died with a master before it was published.
             is_anew = event.cause == "arranged" or (event.cause == "repaired" and newest and newest.version == version)
             if newest is None or newest.version < version or is_anew:
                 self.newest[partition] = row
@@ -271,16 +266,16 @@ class PartitionTables:
         table.partitions, table.record = event.partitions, record
         self._look_whether_one()
 
-    def _plan(self, record: Record, event: MigrationsPlanned) -> None:
+    def _plan(self, record: Record, event: partition_events.MigrationsPlanned) -> None:
         self._notice()
         migrations = self.migrations_by_master.setdefault(record.uuid, MasterMigrations())
-        migrations.planned = dict(Counter(one.partition for one in event.planned if one.destination is not None))
+        migrations.planned = dict(Counter(move.partition for move in event.planned if move.destination is not None))
         self._look_whether_one()
 
-    def _cancel(self, record: Record, event: MigrationsCancelled) -> None:
+    def _cancel(self, record: Record, event: partition_events.MigrationsCancelled) -> None:
         self.migrations_by_master.setdefault(record.uuid, MasterMigrations()).planned.clear()
 
-    def _start(self, record: Record, event: MigrationStarted) -> None:
+    def _start(self, record: Record, event: partition_events.MigrationStarted) -> None:
         self._notice()
         migrations = self.migrations_by_master.setdefault(record.uuid, MasterMigrations())
         migrations.running[event.partition] = migrations.latest[event.partition] = record, event
@@ -288,14 +283,14 @@ class PartitionTables:
         if left > 0:
             migrations.planned[event.partition] = left
 
-    def _decide(self, record: Record, event: MigrationDecided) -> None:
+    def _decide(self, record: Record, event: partition_events.MigrationDecided) -> None:
         migrations = self.migrations_by_master.setdefault(record.uuid, MasterMigrations())
         migrations.running.pop(event.partition, None)
         self._look_whether_one()
 
     def _install(self, record: Record, event: ListInstalled) -> None:
         self._notice()
-        incarnation = self.incarnations.by_uuid[record.uuid]
+        incarnation = self.incarnations.of(record)
         before = incarnation.before
         if before is None:
             self._roots.setdefault(event.lineage, event.lineage)
@@ -308,7 +303,7 @@ class PartitionTables:
         elif before is not None:
             here = {member.uuid for member in event.members}
             for member in before.members:
-                if member.uuid not in here and self._lives_on(member.uuid):
+                if member.uuid not in here and self._goes_on(member.uuid):
                     self._divide(f"{record.member} left {self.label(member.uuid)} off its list, which lived on")
             if before.lineage != event.lineage and incarnation.is_author_of(event):
                 self._look_for_unknown(record, event, here)
@@ -330,7 +325,7 @@ class PartitionTables:
         if not self.division or self.bringing:
             return
         alive = {incarnation.uuid: incarnation for incarnation in self.alive()}
-        view = next((one.view for one in alive.values()), None)
+        view = next((member.view for member in alive.values()), None)
         if view is None or {member.uuid for member in view.members} != alive.keys():
             return
         version = view.lineage, view.version
@@ -345,7 +340,7 @@ class PartitionTables:
         for look in self.reunited:
             look()
 
-    def _lives_on(self, uuid: str) -> bool:
+    def _goes_on(self, uuid: str) -> bool:
         incarnation = self.incarnations.by_uuid.get(uuid)
         return incarnation is not None and not incarnation.ended
 

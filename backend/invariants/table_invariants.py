@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import ListInstalled, MasterChanged, Record
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.events import ListInstalled, MasterChanged
 from quarterdeck.backend.core.partitions.events import DrainStarted, MigrationsPlanned, TableChanged, TableRecovered
 from quarterdeck.backend.core.partitions.migration.migration import FAILURE_INCREMENT, SUCCESS_INCREMENT
 from quarterdeck.backend.invariants.incarnations import IncarnationHistory
@@ -81,7 +82,7 @@ class TableContent(Invariant):
         if known == row:
             witnesses.append(record)
             return None
-        witness = next((one for one in witnesses if not self._tables.incarnations.of(one).ended), None)
+        witness = next((uuid for uuid in witnesses if not self._tables.incarnations.of(uuid).ended), None)
         if witness is None:
             self._seen[key] = row, [record]
             return None
@@ -251,7 +252,7 @@ class LatestTable(Invariant):
             follower = self._tables.incarnations.by_uuid.get(member.uuid)
             view = follower.view if follower is not None else None
             if view is not None and (
-                view.lineage not in master.reached or all(one.uuid != record.uuid for one in view.members)
+                view.lineage not in master.reached or all(member.uuid != record.uuid for member in view.members)
             ):
                 continue
             theirs = self._tables.by_incarnation.get(member.uuid)
@@ -299,7 +300,7 @@ class GroupReplicas(Invariant):
         if any(word != "other-table" for word, _ in self._tables.unsafety()):
             return None
         for partition, row in table.rows.items():
-            staying = (one for one in row.holders if one is not None and one not in self._leaving)
+            staying = (holder for holder in row.holders if holder is not None and holder not in self._leaving)
             of_holders = Counter(groups.get(holder, holder) for holder in staying)
             group, count = of_holders.most_common(1)[0] if of_holders else ("", 0)
             if count > 1:

@@ -3,6 +3,7 @@
 A journal root holds one directory for each run with its finished files, and `_open` for the files still being written::
 
     root/run=<run>/<writer>-<number>.jsonl
+    root/run=<run>/<writer>-<first number>.<last number>.jsonl    several of these, merged
     root/_open/<writer>-<number>.jsonl.open
 
 A finished file never changes again: streaming readers look at each file once.
@@ -11,7 +12,9 @@ A finished file never changes again: streaming readers look at each file once.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -20,10 +23,13 @@ from quarterdeck.backend.core.events import Record
 OPEN_DIRECTORY = "_open"
 OPEN_SUFFIX = ".jsonl.open"
 SEALED_SUFFIX = ".jsonl"
+RETIRED_SUFFIX = ".retired"
+"""Of the note beside a writer's files that says what of them was removed for good."""
 RUN_PREFIX = "run="
 FINDINGS_FILE = "findings.jsonl"
 """What an audit that follows a journal keeps beside it; it is no part of the journal."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_NUMBERED = re.compile(r"(.+)-(\d{6,})(?:\.(\d{6,}))?\.jsonl")
 _RECORD = msgspec.json.Decoder(Record)
 
 
@@ -56,7 +62,48 @@ def run_directory(root: Path, run: str) -> Path:
 def sealed_files(directory: Path) -> list[Path]:
     """Return the finished files directly inside `directory`, in the order in which each writer wrote them."""
     files = (path for path in directory.glob(f"*{SEALED_SUFFIX}") if path.name != FINDINGS_FILE)
-    return sorted(path for path in files if path.is_file())
+    return without_merged(sorted(path for path in files if path.is_file()))
+
+
+class FileNumbers(NamedTuple):
+    """Which of a writer's files a finished file holds; the writer is empty for a file of another name."""
+
+    writer: str = ""
+    first: int = 0
+    last: int = 0
+
+    @property
+    def is_merged(self) -> bool:
+        """Whether it holds several."""
+        return self.last > self.first
+
+    def holds(self, other: FileNumbers) -> bool:
+        """Return whether all that `other` holds is here, too."""
+        return self.writer == other.writer and self.first <= other.first and other.last <= self.last
+
+
+def numbers_of(name: str) -> FileNumbers:
+    """Return what the name of a finished file says."""
+    found = _NUMBERED.fullmatch(name)
+    return FileNumbers(found[1], int(found[2]), int(found[3] or found[2])) if found else FileNumbers()
+
+
+def merged_name(writer: str, first: int, last: int) -> str:
+    """Return the name of the file that holds those with these numbers; it stands where the first of them stood."""
+    return f"{file_stem(writer, first)}.{last:06d}{SEALED_SUFFIX}"
+
+
+def writer_files(directory: Path, writer: str) -> list[Path]:
+    """Return the finished files of one writer in the order of writing; of those that begin alike, the merged one first."""
+    found = [path for path in directory.iterdir() if numbers_of(path.name).writer == writer]
+    return sorted(found, key=lambda path: (numbers_of(path.name).first, -numbers_of(path.name).last))
+
+
+def without_merged(paths: Sequence[Path]) -> list[Path]:
+    """Leave out the files of a directory whose records stand in a merged file beside them as well."""
+    numbered = [(path, numbers_of(path.name)) for path in paths]
+    merged = [numbers for _, numbers in numbered if numbers.is_merged]
+    return [path for path, numbers in numbered if not any(one != numbers and one.holds(numbers) for one in merged)]
 
 
 def open_files(directory: Path) -> list[Path]:
@@ -71,7 +118,7 @@ def sealed_name(open_name: str) -> str:
 
 def next_number(root: Path, run: str, writer: str) -> int:
     """Return one more than the highest number that `writer` has used in this run or has open."""
-    pattern = re.compile(re.escape(writer) + r"-(\d+)\.jsonl(\.open)?")
+    pattern = re.compile(re.escape(writer) + r"-(?:\d+\.)?(\d+)\.jsonl(\.open)?")
     directories = (root / OPEN_DIRECTORY, run_directory(root, run))
     matches = (pattern.fullmatch(path.name) for directory in directories for path in directory.glob("*"))
     return 1 + max((int(match[1]) for match in matches if match), default=0)
@@ -124,9 +171,16 @@ def journal_files(path: Path) -> list[Path]:
 
 
 def current_path(path: Path) -> Path | None:
-    """Return where the file listed as `path` is now, or None when it is gone: an open file may have been finished since."""
+    """Return where the records of the file listed as `path` are now, or None when they are gone.
+
+    An open file may have been finished since, and a finished one merged with others.
+    """
     if path.exists():
         return path
+    numbers = numbers_of(path.name)
+    if numbers.writer and path.parent.is_dir():
+        merged = (one for one in writer_files(path.parent, numbers.writer) if numbers_of(one.name).holds(numbers))
+        return next(merged, None)
     if path.name.endswith(OPEN_SUFFIX):
         root = path.parent.parent if path.parent.name == OPEN_DIRECTORY else path.parent
         return next(iter(sorted(root.glob(f"{RUN_PREFIX}*/{sealed_name(path.name)}"))), None)

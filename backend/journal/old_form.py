@@ -12,10 +12,10 @@ from typing import Any
 
 from msgspec import structs
 
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import SEPARATION_TEXT
 from quarterdeck.backend.core.events import FORM, Event, Record
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.partitions.events import MigrationsCancelled, MigrationsPlanned
 from quarterdeck.backend.core.properties import SECOND_US
 

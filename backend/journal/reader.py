@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from quarterdeck.backend.core.events import CLUSTER_EVENTS, Record
-from quarterdeck.backend.journal.files import RUN_PREFIX, current_path, journal_files
+from quarterdeck.backend.journal.files import RUN_PREFIX, current_path, journal_files, numbers_of
 from quarterdeck.backend.journal.old_form import upgraded
 
 _DECODER = msgspec.json.Decoder(Record)
@@ -68,11 +68,16 @@ def read_files(files: Iterable[Path], problems: list[JournalProblem]) -> Iterato
 
     Those of an older form come as they would have been recorded now.
     """
+    merged = set[Path]()
     for listed in files:
         file = current_path(listed)
         if file is None:
             problems.append(JournalProblem(listed, 0, "the file is gone"))
             continue
+        if file != listed and numbers_of(file.name).is_merged:
+            if file in merged:
+                continue
+            merged.add(file)
         with file.open("rb") as lines:
             for number, line in enumerate(lines, start=1):
                 try:

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import threading
 import time
 from collections.abc import Callable
+from math import inf
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -25,6 +25,8 @@ from msgspec import Struct
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.journal import files
 from quarterdeck.backend.journal.recovery import Recovered, is_same_file, lock_if_free, recover_open_files, seal
+from quarterdeck.backend.journal.retention import UNLIMITED, Retention
+from quarterdeck.backend.journal.upkeep import keep_up
 
 WRITE_DELAY_SECONDS = 0.02
 """How long a line may wait in memory."""
@@ -38,6 +40,8 @@ MOST_KEPT_RECORDS = 10_000
 """So many records wait for such a disk at most."""
 ROTATE_SECONDS = 1.0
 ROTATE_BYTES = 8 * 1024 * 1024
+UPKEEP_SECONDS = 60.0
+"""How often finished files are merged and retired; also after so many bytes as a file may have."""
 
 
 _LOG = logging.getLogger(__name__)
@@ -65,11 +69,11 @@ class JournalCondition(Struct, frozen=True):
 class JournalWriter:
     """Appends the records of one run under `root`; `writer` names this process among the writers of the run.
 
-    A file is finished after `rotate_seconds`. With `most_bytes`, the oldest finished files are removed when all of them hold
-    more. Files that dead processes left open under `root` are finished first; `recovered` says what became of them.
-    `on_change` is called, in the background thread, when writing begins to fail and when it continues. Raises `NoJournal` for
-    a name that cannot be a file name, OSError when the directories cannot be made, and `JournalInUse` when the writer is to
-    be `alone` under its name and is not.
+    A file is finished after `rotate_seconds`. Finished files are merged, and removed when `retention` says so. Files that dead
+    processes left open under `root` are finished first; `recovered` says what became of them. `on_change` is called, in the
+    background thread, when writing begins to fail and when it continues. Raises `NoJournal` for a name that cannot be a file
+    name, OSError when the directories cannot be made, and `JournalInUse` when the writer is to be `alone` under its name and
+    is not.
     """
 
     recovered: tuple[Recovered, ...]
@@ -82,10 +86,13 @@ class JournalWriter:
         *,
         alone: bool = False,
         rotate_seconds: float = ROTATE_SECONDS,
-        most_bytes: int | None = None,
+        retention: Retention = UNLIMITED,
     ) -> None:
         self.on_change: Callable[[JournalCondition], None] | None = None
-        self._rotate_seconds, self._most_bytes = rotate_seconds, most_bytes
+        self.retention: Callable[[], Retention] = lambda: retention
+        """What is kept; may be replaced."""
+        self._rotate_seconds = rotate_seconds
+        self._upkeep_due_s, self._unkept_bytes = 0.0, 0
         self._root, self._run, self._writer = root, files.checked_name("run", run), files.checked_name("writer", writer)
         self._make_directories()
         self._name_lock = _lock_name(root, run, writer) if alone else None
@@ -164,6 +171,7 @@ class JournalWriter:
         except OSError as failure:
             raise JournalFailed(f"{self._path}: {failure}") from failure
         finally:
+            self._keep_up()
             self._close_file()
             if self._name_lock is not None:
                 self._lock_path.unlink(missing_ok=True)
@@ -185,7 +193,7 @@ class JournalWriter:
                 if self._failure is not None:
                     self._changed.wait_for(lambda: self._closing, RETRY_SECONDS)
                 elif not self._waiting and not self._closing:
-                    self._changed.wait(self._seconds_to_rotation())
+                    self._changed.wait(min(self._seconds_to_rotation(), UPKEEP_SECONDS))
                 if self._waiting and not self._closing and self._failure is None:
                     self._changed.wait_for(
                         lambda: self._closing or len(self._waiting) >= WRITE_RECORDS, WRITE_DELAY_SECONDS
@@ -200,11 +208,20 @@ class JournalWriter:
                 self._fail(failure)
             else:
                 self._go_on()
+            if time.monotonic() >= self._upkeep_due_s or self._unkept_bytes >= ROTATE_BYTES:
+                self._keep_up()
 
-    def _seconds_to_rotation(self) -> float | None:
-        """Return the seconds until the file is finished; None while no file is open."""
+    def _keep_up(self) -> None:
+        self._upkeep_due_s, self._unkept_bytes = time.monotonic() + UPKEEP_SECONDS, 0
+        try:
+            keep_up(self.directory, self._writer, self.retention(), time.time())
+        except OSError as problem:  # what is recorded is written all the same
+            _LOG.warning("the files of the journal of run %s are not merged or retired now: %s", self._run, problem)
+
+    def _seconds_to_rotation(self) -> float:
+        """Return the seconds until the file is finished; infinite while no file is open."""
         if self._descriptor is None:
-            return None
+            return inf
         return max(0.0, self._opened_at + self._rotate_seconds - time.monotonic())
 
     def _write_waiting(self) -> None:
@@ -259,25 +276,12 @@ class JournalWriter:
             if self._descriptor is not None:
                 try:
                     seal(self._descriptor, self._path, files.run_directory(self._root, self._run))
-                    self._forget_oldest()
+                    self._unkept_bytes += self._size
                 except FileNotFoundError:  # the file was removed: what was in it is gone
                     os.close(self._descriptor)
                     self._descriptor = None
                     raise
         self._close_file()
-
-    def _forget_oldest(self) -> None:
-        """Remove the oldest finished files of this writer while all of them together hold more than may be kept."""
-        if self._most_bytes is None:
-            return
-        named = re.compile(re.escape(self._writer) + r"-\d+\.jsonl")
-        finished = sorted(file for file in self.directory.iterdir() if named.fullmatch(file.name))
-        total = sum(file.stat().st_size for file in finished)
-        for file in finished[:-1]:
-            if total <= self._most_bytes:
-                return
-            total -= file.stat().st_size
-            file.unlink(missing_ok=True)
 
     def _make_directories(self) -> None:
         (self._root / files.OPEN_DIRECTORY).mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,7 @@ ROOT = "/quarterdeck/v1"
 
 
 class Done(Struct, frozen=True, tag_field="status", tag="success"):
-    """It was done, or has begun; how it ends is told by events."""
+    """It was done, or has begun; events report how it ends."""
 
     message: str
 
@@ -37,10 +37,42 @@ class JoinList(Struct, frozen=True):
     addresses: Annotated[tuple[Address, ...], Meta(examples=[["127.0.0.1:5701", "127.0.0.1:5702"]])]
 
 
+class AcceptedSecrets(Struct, frozen=True):
+    """The secrets of the cluster by which a member knows others, as fingerprints."""
+
+    used: Annotated[str, Meta(description="That with which it introduces itself.", examples=["3f2a90c41b7d"])]
+    accepted: Annotated[tuple[str, ...], Meta(description="One, or two while the secret turns.")]
+
+
 class StateIs(Struct, frozen=True):
     """The state of the cluster as a member holds it to be."""
 
     state: ClusterState
+
+
+class PartitionHead(Struct, frozen=True):
+    """The first line of what is exported of a partition: where it comes from, and how many lines follow."""
+
+    partition: int
+    partitions: Annotated[int, Meta(description="How many there are.")]
+    owner: Address
+    uuid: str
+    utc_us: Annotated[int, Meta(description="The moment at which the entries were so, since 1970.")]
+    entries: int
+
+
+class ExportedEntry(Struct, frozen=True, omit_defaults=True):
+    """One entry of a map, with its value as text or, if it is no UTF-8, in base64. Times are UTC since 1970."""
+
+    map: str
+    key: str
+    version: int
+    created_us: int
+    updated_us: int
+    accessed_us: int
+    hits: int
+    value: str | None = None
+    value_base64: str | None = None
 
 
 class Snapshot(Struct, frozen=True):

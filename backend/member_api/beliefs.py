@@ -10,11 +10,14 @@ from msgspec import Meta, Struct
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import ClusterState
+from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.picture.fold.belief import (
     BackupBehind,
     MemberBelief,
+    Obstacle,
     Resolved,
     Status,
+    Suspected,
     VerdictOn,
     WaitsForLinks,
 )
@@ -28,18 +31,8 @@ NodeState = Literal["STARTING", "ACTIVE", "PASSIVE", "SHUT_DOWN"]
 """How far a member's process is, in the operators' words."""
 
 
-class MemberEntry(Struct, frozen=True):
-    """One entry of the member list, which is in order of age."""
-
-    address: Address
-    uuid: str
-    lite: bool
-    zone: str
-    join_version: int
-
-
 class ThisMember(Struct, frozen=True):
-    """This member: who it is, whom it follows, and what it was told to be."""
+    """This member: who it is, whom it follows, and how it is configured."""
 
     label: str
     address: Address
@@ -56,7 +49,7 @@ class ThisMember(Struct, frozen=True):
     is_master: bool
     list_version: Annotated[int, Meta(description="0 before the first list.")]
     lineage: str
-    members: tuple[MemberEntry, ...]
+    members: tuple[Member, ...]
     join_list: tuple[Address, ...]
     remembered: Annotated[
         tuple[Address, ...],
@@ -68,7 +61,7 @@ class ThisMember(Struct, frozen=True):
     read_only: bool
 
 
-class MemberRow(MemberEntry, frozen=True):
+class MemberRow(Member, frozen=True, kw_only=True):
     """One entry of the member list, with what this member holds of it."""
 
     this: bool
@@ -85,15 +78,6 @@ class Members(Struct, frozen=True):
     lineage: str
     master: Address | None
     members: tuple[MemberRow, ...]
-
-
-class Suspected(Struct, frozen=True):
-    """A member that this one suspects."""
-
-    suspect: Address
-    uuid: Annotated[str, Meta(description="The incarnation that is suspected; empty when it is on no list.")]
-    reason: str
-    since_us: int
 
 
 class HeldBack(Struct, frozen=True):
@@ -116,13 +100,6 @@ class Suspicions(Struct, frozen=True):
     suspicions: tuple[Suspected, ...]
     reports: tuple[Report, ...]
     held_back: tuple[HeldBack, ...]
-
-
-class Obstacle(Struct, frozen=True):
-    """Why this master is not merging: with the cluster of `remote`, or with any when that is null."""
-
-    remote: Address | None
-    reason: str
 
 
 class TableSummary(Struct, frozen=True):
@@ -151,7 +128,7 @@ class Belief(Struct, frozen=True):
     list_version: int
     lineage: str
     list_since_us: int
-    members: tuple[MemberEntry, ...]
+    members: tuple[Member, ...]
     cluster_state: ClusterState
     operating: Annotated[bool, Meta(description="Whether it sees enough members to serve clients.")]
     needed: int
@@ -185,19 +162,11 @@ class WhyNotMerging(Struct, frozen=True):
 
 def suspicions_of(belief: MemberBelief) -> Suspicions:
     """Return the members that a member suspects, what was reported to it, and those it holds back."""
-    uuids = {member.address: member.uuid for member in belief.members}
     return Suspicions(
-        suspicions=tuple(
-            Suspected(address, uuids.get(address, ""), *suspicion) for address, suspicion in belief.suspicions.items()
-        ),
+        suspicions=tuple(belief.suspicions.values()),
         reports=tuple(starmap(Report, belief.reports.items())),
         held_back=tuple(starmap(HeldBack, belief.held_back.items())),
     )
-
-
-def obstacles_of(belief: MemberBelief) -> tuple[Obstacle, ...]:
-    """Return why a master is not merging, with each cluster that it met."""
-    return tuple(Obstacle(remote, obstacle.reason) for remote, obstacle in belief.obstacles.items())
 
 
 def remembered_by(belief: MemberBelief) -> tuple[Address, ...]:
@@ -212,7 +181,7 @@ def why_not_merging_of(belief: MemberBelief) -> WhyNotMerging:
         master=belief.master,
         is_master=belief.leads,
         merging=belief.merging,
-        obstacles=obstacles_of(belief),
+        obstacles=tuple(belief.obstacles.values()),
         verdicts=tuple(belief.verdicts.values()),
         delay=belief.delay,
         held_back=suspicions_of(belief).held_back,

@@ -7,8 +7,8 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.partitions.events import Holder
-from quarterdeck.backend.core.partitions.migration.migration import Endpoint, Kind
+from quarterdeck.backend.core.partitions.events import Holder, MigrationAccepted, PlannedMigration
+from quarterdeck.backend.core.partitions.migration.migration import Kind
 from quarterdeck.backend.picture.fold.migrations import Phase, Recovery
 
 
@@ -26,17 +26,6 @@ class Table(Struct, frozen=True):
     holders: tuple[Holder, ...]
     rows: tuple[tuple[int, ...], ...]
     next: int | None
-
-
-class Planned(Struct, frozen=True):
-    """A migration that has not begun."""
-
-    partition: int
-    type: Kind
-    source: Address | None
-    destination: Address | None
-    replica_index: int
-    unavoidable: bool
 
 
 class Migration(Struct, frozen=True):
@@ -71,16 +60,6 @@ class Finished(Migration, frozen=True):
     took_us: int
 
 
-class TakingPart(Struct, frozen=True):
-    """A migration that this member takes part in, and whose end it does not know."""
-
-    migration_id: str
-    partition: int
-    endpoint: Endpoint
-    current_replica_index: int
-    new_replica_index: int
-
-
 class LostPartition(Struct, frozen=True):
     """A partition that lost all its replicas, and when."""
 
@@ -110,8 +89,10 @@ class Migrations(Struct, frozen=True):
     done: int
     failed: int
     lost: int
-    planned: tuple[Planned, ...]
+    planned: tuple[PlannedMigration, ...]
     running: tuple[Running, ...]
-    taking_part: tuple[TakingPart, ...]
+    taking_part: Annotated[
+        tuple[MigrationAccepted, ...], Meta(description="Those that it takes part in, and whose end it does not know.")
+    ]
     ended: Annotated[tuple[Finished, ...], Meta(description="The latest first.")]
     lost_partitions: tuple[LostPartition, ...]

@@ -1,7 +1,7 @@
 """The audit: journals or members' logs in, findings out; also tables as Parquet, if wanted.
 
-Each run is judged in one pass by the simulator's own checkers: small input in this process, large input by the same code in
-Spark's tasks. Importing this file imports no Spark.
+Each run is judged in one pass by the simulator's own checkers: small input in processes of this machine, large input by the same
+code in Spark's tasks. Importing this file imports no Spark.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 
@@ -23,33 +23,42 @@ from quarterdeck.backend.pipeline.audit_result import AuditResult, NotJudged, Qu
 from quarterdeck.backend.pipeline.judging.group_judge import judge_group
 from quarterdeck.backend.pipeline.judging.lines import MAX_QUARANTINED
 from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion, RunVerdict
+from quarterdeck.backend.pipeline.judging.tasks import carry_out_here
 from quarterdeck.backend.pipeline.judging.whole_judge import WholeVerdict, judge_log_records, judge_whole, whole_verdict
-from quarterdeck.backend.pipeline.rules import Finding, by_weight, holds_for_incomplete_journals, linked, wanted_rules
+from quarterdeck.backend.pipeline.rules import (
+    Finding,
+    by_weight,
+    holds_for_incomplete_journals,
+    holds_without_beginning,
+    linked,
+    wanted_rules,
+)
 from quarterdeck.backend.pipeline.spark.requirements import needing_packages
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from quarterdeck.backend.pipeline.audit_lines import InputLines
+    from quarterdeck.backend.pipeline.run_reader import RunReader
 
 MAX_FINDINGS = 100_000
 UNDIVIDED_BYTES = 2 << 30
 """On Spark, a larger run is divided among several tasks."""
 
-IN_PROCESS_BYTES = 128 << 20
-"""Up to this size one core judges a journal sooner than many cores do on Spark, which has to start first."""
+IN_PROCESS_BYTES = 640 << 20
+"""Up to this size processes of this machine judge a journal sooner than Spark does, which has to start first."""
 
-THROUGHPUT_CONF = {"spark.driver.memory": "4g"}
-"""For a session of our own that writes tables: several sorts at a time need room, however much is on disk."""
+LOGS_IN_PROCESS_BYTES = 128 << 20
+"""The same for members' logs, which one process reads."""
 
 TABLES = ("views", "suspicions", "findings")
 WRITER = "audit"
 NOT_IN_WITNESSED_RUNS = (
     "these members keep no journal: a witness from outside may begin in the middle, and does not hear everything"
 )
+RETIRED_RUNS = "the beginning of these runs was retired, and these rules need all of a run:"
 NOT_IN_LOGS = "members' logs may begin in the middle, and do not contain faults, tables and calls"
 
-Then = Callable[[AuditResult, "InputLines"], None]
+Then = Callable[[AuditResult, "RunReader"], None]
 
 
 class OutputRefused(ValueError):
@@ -78,9 +87,9 @@ def audit(
     `rules`: only these. `bound_us`: how long members may take to agree once nothing disturbs them. `log_options`: what the logs
     themselves do not contain. `undivided_bytes`: Spark divides a larger run of a journal among several tasks. With `out_dir`,
     which may be an address too, the tables `views`, `suspicions` and `findings` are written there as Parquet;
-    they replace those of an earlier audit, all of them or none. `then` is called with the result and the lines that were
-    judged, while Spark has them. Spark is started for either of these, for large input, and where a `master` or a `remote` is
-    named; a given session `spark` does all the work instead.
+    they replace those of an earlier audit, all of them or none. `then` is called with the result and what reads the runs again.
+    Spark is started for addresses, for large input, and where a `master` or a `remote` is named; a given session `spark` does all
+    the work instead.
 
     Raises `NoJournal`, `NoLogs`, `UnknownRule`, `OutputRefused`, `StoreRefused`, `PipelineMissing`, `JavaMissing` or
     `SparkUnreachable` before anything is changed, and OSError for what cannot be read or written.
@@ -89,14 +98,15 @@ def audit(
     if out_dir is not None and not is_out_far:
         _check_output(Path(out_dir))
     wanted = wanted_rules(rules)
-    wants_tables = out_dir is not None or then is not None
     with tempfile.TemporaryDirectory(prefix="quarterdeck-audit-") as staging, ExitStack() as stack:
         if spark is not None:
             from quarterdeck.backend.pipeline.spark import session
 
             stack.enter_context(session.using(spark))
+        if is_far or is_out_far:
+            spark = spark or stack.enter_context(_session(master, remote))
         if is_far:
-            spark = spark or stack.enter_context(_session(master, remote, for_tables=wants_tables))
+            assert spark is not None
             from quarterdeck.backend.pipeline.far_input import resolve_far_input
 
             found = resolve_far_input(spark, list(map(str, paths)), source)
@@ -108,41 +118,44 @@ def audit(
             _check_output(place_of(spark, out_dir))
         judged = frozenset(filter(holds_for_incomplete_journals, wanted)) if found.kind == "logs" else wanted
         question = AuditQuestion(tuple(sorted(judged)), bound_us)
-        is_large = found.size_bytes > IN_PROCESS_BYTES
-        if spark is None and (wants_tables or master or remote or is_large):
-            spark = stack.enter_context(_session(master, remote, for_tables=wants_tables and is_large))
+        is_large = found.size_bytes > (LOGS_IN_PROCESS_BYTES if found.kind == "logs" else IN_PROCESS_BYTES)
+        if spark is None and (master or remote or is_large):
+            spark = stack.enter_context(_session(master, remote))
         verdict = _verdict(found, question, spark, log_options, undivided_bytes)
         if found.kind == "logs" and not verdict.runs:
             where, count = ", ".join(map(str, found.paths)), verdict.counts["lines"]
             raise NoLogs(f"{where}: none of {count} lines is understood as what a member of a Hazelcast cluster logs")
         findings = by_weight(
-            [linked(finding, found.replayable_path(run.run)) for run in verdict.runs for finding in run.findings]
+            [
+                linked(finding, found.replayable_path(run.run))
+                for run in verdict.runs
+                for finding in run.findings
+                if run.run not in found.retired or holds_without_beginning(finding)
+            ]
         )
         result = _result(found, verdict, findings, wanted, judged)
-        if spark is not None and wants_tables:
-            from quarterdeck.backend.pipeline import audit_lines
-            from quarterdeck.backend.pipeline.tables.store import place_of
-
-            lines = stack.enter_context(audit_lines.reading(spark, found, log_options))
+        if out_dir is not None or then is not None:
+            with needing_packages():
+                from quarterdeck.backend.pipeline import audit_tables
+                from quarterdeck.backend.pipeline.run_reader import RunReader
+                from quarterdeck.backend.pipeline.tables.store import place_of
+            reader = RunReader(found, spark, log_options)
             if out_dir is not None:
                 try:
-                    tables = audit_lines.make_tables(lines.events, findings)
-                    audit_lines.write_tables(tables, place_of(spark, out_dir), WRITER)
+                    tables = audit_tables.make_tables(reader, findings)
+                    audit_tables.write_tables(tables, place_of(spark, out_dir), WRITER)
                 except commit.StoreRefused as refused:
                     raise OutputRefused(str(refused)) from refused
             if then is not None:
-                then(result, lines)
+                then(result, reader)
     return result
 
 
 @contextmanager
-def _session(master: str, remote: str, *, for_tables: bool) -> Iterator[SparkSession]:
-    """Start a session. Large tables are sorted in Java, which needs memory and speed; a verdict asks little of it."""
+def _session(master: str, remote: str) -> Iterator[SparkSession]:
     with needing_packages():
         from quarterdeck.backend.pipeline.spark import session
-    conf = THROUGHPUT_CONF if for_tables else {}
-    profile: Literal["throughput", "interactive"] = "throughput" if for_tables else "interactive"
-    with session.spark_session(master, remote=remote, profile=profile, conf=conf) as spark:
+    with session.spark_session(master, remote=remote) as spark:
         yield spark
 
 
@@ -169,11 +182,19 @@ def _result(
         judged -= others
         if others:
             not_judged.append(NotJudged(tuple(sorted(others)), NOT_IN_WITNESSED_RUNS))
+    if found.retired:
+        retired = sorted(rule for rule in wanted if not holds_for_incomplete_journals(rule))
+        if retired:
+            not_judged.append(NotJudged(tuple(retired), f"{RETIRED_RUNS} {', '.join(found.retired)}"))
     counts = {"files": len(found.files), **verdict.counts}
     if len(findings) > MAX_FINDINGS:
         counts["findings"] = len(findings)
     # That members keep no journal themselves is said once for all runs.
-    lacking = {run.run: run.lacks for run in verdict.runs if run.lacks and not run.is_witnessed}
+    lacking = dict(found.retired) | {
+        run.run: run.lacks
+        for run in verdict.runs
+        if run.lacks and not run.is_witnessed and run.run not in found.retired
+    }
     return AuditResult(
         findings=tuple(findings[:MAX_FINDINGS]),
         counts=counts,
@@ -201,9 +222,8 @@ def _verdict(
         return _judge_logs_on_spark(found, question, spark, log_options)
     if spark is None:
         with needing_packages():  # a store is read with pyarrow
-            judged = judge_whole(
-                found.groups(), lambda groups: ((n, judge_group(group, question)) for n, group in enumerate(groups))
-            )
+            work = partial(carry_out_here, work=lambda group, read: judge_group(group, question, read))
+            judged = judge_whole(found.groups(), work)
     else:
         from quarterdeck.backend.pipeline.judging.spark_division import judge_groups_on_spark
 
@@ -265,7 +285,7 @@ def _judge_logs_on_spark(
 ) -> WholeVerdict:
     from pyspark.sql import functions as F
 
-    from quarterdeck.backend.pipeline.judging.spark_judge import judge_logs_on_spark
+    from quarterdeck.backend.pipeline.judging.spark_tasks import judge_logs_on_spark
     from quarterdeck.backend.pipeline.log_tables import read_product_logs
     from quarterdeck.backend.pipeline.spark.tuning import tuned
 

@@ -11,6 +11,7 @@ import shutil
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Literal
@@ -21,6 +22,7 @@ from quarterdeck.backend.hazelcast.logs.lines.file_splits import end_of_last_lin
 from quarterdeck.backend.hazelcast.logs.reader import log_files, may_be_log
 from quarterdeck.backend.journal.files import (
     OPEN_SUFFIX,
+    RETIRED_SUFFIX,
     RUN_PREFIX,
     SEALED_SUFFIX,
     NoJournal,
@@ -29,6 +31,7 @@ from quarterdeck.backend.journal.files import (
     run_of_file,
     sealed_name,
 )
+from quarterdeck.backend.journal.upkeep import retired_of
 from quarterdeck.backend.pipeline import commit
 
 Kind = Literal["journal", "logs", "store"]
@@ -123,6 +126,23 @@ class AuditInput:
         if self.kind != "journal" or self.is_far:
             return None
         return self.run_directories.get(run) or self._loose_runs.get(run) or Path(self.paths[0])
+
+    @cached_property
+    def retired(self) -> Mapping[str, str]:
+        """By run, what of its beginning was removed by its writers, in words."""
+        found = {}
+        for run, directory in self.run_directories.items():
+            notes = [
+                (note.name.removesuffix(RETIRED_SUFFIX), retired_of(note))
+                for note in sorted(directory.glob(f"*{RETIRED_SUFFIX}"))
+            ]
+            if notes:
+                names = ", ".join(writer for writer, _ in notes)
+                until_s = max(note.until_utc_s for _, note in notes)
+                until = datetime.fromtimestamp(until_s, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+                count = sum(note.files for _, note in notes)
+                found[run] = f"its beginning was retired: {count} files of {names}, the last of {until}"
+        return found
 
     def without(self, known: Mapping[str, Stamp]) -> AuditInput:
         """Leave out the finished files that are `known`, by place, with the stamps that they have now."""

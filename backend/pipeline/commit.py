@@ -157,6 +157,14 @@ def write_whole(folder: Place, name: str, content: bytes) -> None:
     _rename(draft, folder / name)
 
 
+def put(file: Path, place: Place) -> None:
+    """Copy a file of this machine to a place. Raises OSError."""
+    if isinstance(place, Path):
+        shutil.copyfile(file, place)
+    else:
+        place.put(file)
+
+
 def remove(place: Place) -> None:
     """Remove a file, or a directory with its content, if it exists."""
     if not isinstance(place, Path):

@@ -8,17 +8,28 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from io import BytesIO
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import msgspec
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceReader, EqualTo, Filter, In, InputPartition
+from pyspark.sql import functions as F
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    EqualTo,
+    Filter,
+    In,
+    InputPartition,
+)
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.hazelcast.logs.log_set import LogSet
@@ -26,10 +37,13 @@ from quarterdeck.backend.hazelcast.logs.reader import log_files, read_logs
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.journal.files import as_record, current_path, journal_files
 from quarterdeck.backend.journal.old_form import upgraded
-from quarterdeck.backend.pipeline.judging.spark_judge import BYTES_A_TASK, contents
+from quarterdeck.backend.pipeline.growth import GrowingJournals, Offset, Piece, pieces_between
+from quarterdeck.backend.pipeline.judging.spark_tasks import contents
+from quarterdeck.backend.pipeline.judging.tasks import BYTES_A_TASK
 from quarterdeck.backend.pipeline.schemas import RECORD
-from quarterdeck.backend.pipeline.spark.arrow import exit_with_task, rows_of
-from quarterdeck.backend.pipeline.tables.run_events import NO_RUN, ROWS_AT_ONCE, record_columns
+from quarterdeck.backend.pipeline.spark.arrow import batches_of, exit_with_task, rows_of
+from quarterdeck.backend.pipeline.tables.batches import TABLES
+from quarterdeck.backend.pipeline.tables.run_events import NO_RUN, ROWS_AT_ONCE, RunEvents, record_columns
 
 JOURNAL_FORMAT = "quarterdeck"
 LOG_FORMAT = "quarterdeck-logs"
@@ -51,8 +65,28 @@ SCHEMA = StructType(
     [StructField(field.name, field.dataType, metadata={"comment": MEANINGS[field.name]}) for field in RECORD.fields]
 )
 
+HEAD = StructType(
+    [
+        *(field for field in SCHEMA.fields if field.name not in ("because", "event")),
+        StructField("kind", StringType(), metadata={"comment": "the kind of the event"}),
+    ]
+)
+"""The columns that are read without the fields of events."""
+
+BLOCKS = StructType(
+    [
+        StructField("run", StringType(), metadata={"comment": "the run"}),
+        StructField("file", StringType(), metadata={"comment": "the finished file, or what the open one will be"}),
+        StructField("start", LongType(), metadata={"comment": "where the lines begin in the file, in bytes"}),
+        StructField("lines", BinaryType(), metadata={"comment": "whole lines of the file"}),
+    ]
+)
+"""What a stream reads with the option `rows` as ``blocks``: lines as they stand in a file, many in a row."""
+
 _ARROW = to_arrow_schema(RECORD)
 _BATCH = 1024
+BLOCK_BYTES = 1 << 20
+File = TypeVar("File", Path, Piece)
 _PATHS = ("path", "paths")
 """The options in which Spark passes the argument of `load`."""
 
@@ -72,13 +106,14 @@ class JournalSource(DataSource):
     """The records of journals: folders of runs, folders of one run, or single files. Open files are read to their end so far.
 
     Option `mode`: with ``DROPMALFORMED``, the default, lines that are no records are left out; ``FAILFAST`` fails at one, but for
-    an unfinished last line.
+    an unfinished last line. `readStream` reads what writers add, soon after they do; there, option `rows` with ``blocks`` reads
+    lines as they are, many in a row, with the columns of `BLOCKS`. Option `columns`: only these of `HEAD`, for less CPU.
     """
 
     NAME: ClassVar[str] = JOURNAL_FORMAT
 
     def __init__(self, options: dict[str, str]) -> None:
-        exit_with_task()  # planning, too, is done by workers of Spark's
+        exit_with_task()
         super().__init__(options)
 
     @classmethod
@@ -87,12 +122,23 @@ class JournalSource(DataSource):
         return cls.NAME
 
     def schema(self) -> StructType:
-        """Return the columns of a record, each with its meaning as a comment."""
-        return SCHEMA
+        """Return the columns of a record, each with its meaning as a comment. Raises `BadOption`."""
+        names = [name.strip() for name in self.options.get("columns", "").split(",") if name.strip()]
+        unknown = next((name for name in names if name not in HEAD.names), None)
+        if unknown is not None:
+            readable = ", ".join(HEAD.names)
+            raise BadOption(f"columns: there is no {unknown!r} that is read by itself; there are: {readable}")
+        if self.options.get("rows") == "blocks":
+            return BLOCKS
+        return StructType([HEAD[name] for name in names]) if names else SCHEMA
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return what finds the files and reads them."""
-        return JournalReader(dict(self.options))
+        return JournalReader(dict(self.options), schema)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - the name is Spark's
+        """Return what finds new lines and reads them."""
+        return JournalStreamReader(dict(self.options), schema)
 
 
 class LogDataSource(JournalSource):
@@ -103,6 +149,10 @@ class LogDataSource(JournalSource):
 
     NAME: ClassVar[str] = LOG_FORMAT
 
+    def schema(self) -> StructType:
+        """Return the columns of a record, each with its meaning as a comment."""
+        return SCHEMA
+
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return what finds the logs and reads them."""
         return LogReader(dict(self.options))
@@ -111,12 +161,10 @@ class LogDataSource(JournalSource):
 class JournalReader(DataSourceReader):
     """Reads journals, several files in each task. Raises `BadOption`."""
 
-    def __init__(self, options: dict[str, str]) -> None:
+    def __init__(self, options: dict[str, str], schema: StructType = SCHEMA) -> None:
         self._paths = _paths_of(JOURNAL_FORMAT, options)
-        mode = _options(JOURNAL_FORMAT, options, ("mode",)).get("mode", "DROPMALFORMED").upper()
-        if mode not in ("DROPMALFORMED", "FAILFAST"):
-            raise BadOption(f"mode: {mode} is neither DROPMALFORMED nor FAILFAST")
-        self._fails_fast = mode == "FAILFAST"
+        self._schema = schema
+        self._fails_fast = _fails_fast(_options(JOURNAL_FORMAT, options, ("mode", "columns")))
         self._mentions: list[list[bytes]] = []
         """A wanted line has one word of each."""
 
@@ -124,46 +172,88 @@ class JournalReader(DataSourceReader):
         """Note which runs and kinds of events are wanted: other lines are left out before they are decoded."""
         for wanted in filters:
             match wanted:
-                case EqualTo(("run",) | ("event", "kind"), str(word)):
+                case EqualTo(("run",) | ("kind",) | ("event", "kind"), str(word)):
                     self._mentions.append(_mentions([word]))
-                case In(("run",) | ("event", "kind"), words):
+                case In(("run",) | ("kind",) | ("event", "kind"), words):
                     self._mentions.append(_mentions(words))
             yield wanted  # Spark still applies it: a line may only mention the word
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return partitions of several files each, of about as many bytes. Raises `NoJournal`."""
-        partitions, size_bytes = list[list[Path]](), BYTES_A_TASK
-        for file in dict.fromkeys(file for path in self._paths for file in journal_files(path)):
-            if size_bytes >= BYTES_A_TASK:
-                partitions.append([])
-                size_bytes = 0
-            partitions[-1].append(file)
-            size_bytes += file.stat().st_size if file.exists() else 0  # a living writer may have finished it since
-        return [_Files(files) for files in partitions]
+        files = dict.fromkeys(file for path in self._paths for file in journal_files(path))
+        # A living writer may have finished a file since it was listed.
+        return [_Files(some) for some in _tasks(files, lambda file: file.stat().st_size if file.exists() else 0)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the records of the files, as they were written."""
         assert isinstance(partition, _Files)
         exit_with_task()
-        lines = (line for file in partition.files for line in self._lines(file))
-        while some := list(islice(lines, ROWS_AT_ONCE)):
-            yield from record_columns(some).to_batches()
+        found = (one for file in partition.files for one in self._records(file))
+        return _record_batches(found, self._schema)
 
-    def _lines(self, listed: Path) -> Iterator[bytes]:
-        """Yield the lines of a file that are records, those of form 1 with their causes."""
+    def _records(self, listed: Path) -> Iterator[tuple[Record, bytes]]:
+        """Yield the lines of a file that are records."""
         file = current_path(listed)  # a living writer may have finished it since
         if file is None:
             return
         with file.open("rb") as lines:
-            for number, line in enumerate(lines, start=1):
-                if not all(any(word in line for word in words) for words in self._mentions):
-                    continue
-                record = as_record(line)
-                if record is not None:
-                    newer = upgraded(record)
-                    yield line if newer is record else msgspec.json.encode(newer)
-                elif self._fails_fast and line.endswith(b"\n"):
-                    raise ValueError(f"{file}:{number}: this line is not a record")
+            wanted = (line for line in enumerate(lines, start=1) if self._is_wanted(line[1]))
+            yield from _records(wanted, str(file), self._fails_fast)
+
+    def _is_wanted(self, line: bytes) -> bool:
+        return all(any(word in line for word in words) for words in self._mentions)
+
+
+class _Pieces(InputPartition):
+    """The pieces of files that one task reads."""
+
+    def __init__(self, pieces: Sequence[Piece]) -> None:
+        self.pieces = tuple(pieces)
+
+
+class JournalStreamReader(DataSourceStreamReader):
+    """Reads what is added to journals, by file and byte. Raises `BadOption` and `NoJournal`."""
+
+    def __init__(self, options: dict[str, str], schema: StructType = SCHEMA) -> None:
+        self._journals = GrowingJournals(_paths_of(JOURNAL_FORMAT, options))
+        self._schema = schema
+        given = _options(JOURNAL_FORMAT, options, ("mode", "rows", "columns"))
+        self._fails_fast = _fails_fast(given)
+        rows = given.get("rows", "records")
+        if rows not in ("records", "blocks"):
+            raise BadOption(f"rows: {rows} is neither records nor blocks")
+        self._reads_blocks = rows == "blocks"
+
+    def initialOffset(self) -> Offset:  # noqa: N802 - the name is Spark's
+        """Begin with everything that is there."""
+        return {}
+
+    def latestOffset(self) -> Offset:  # type: ignore[override]  # noqa: N802 - the name, and the signature of Spark 4.1
+        """Return how far the journals have grown."""
+        return self._journals.offset()
+
+    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
+        """Return partitions of several pieces each, of about as many bytes."""
+        return [_Pieces(pieces) for pieces in _tasks(pieces_between(start, end), Piece.size_bytes)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read the pieces; of a file that was removed nothing, unless that is to fail."""
+        assert isinstance(partition, _Pieces)
+        exit_with_task()
+        for piece in partition.pieces:
+            try:
+                content = piece.read()
+            except FileNotFoundError:
+                if self._fails_fast:
+                    raise
+                continue
+            if self._reads_blocks:
+                blocks = _blocks(content, piece.start)
+                yield from batches_of(((piece.run, str(piece.file), *block) for block in blocks), BLOCKS, size=1)
+                continue
+            where = f"{piece.file}, byte {piece.start}" if piece.start else str(piece.file)
+            found = _records(enumerate(BytesIO(content), start=1), where, self._fails_fast)
+            yield from _record_batches(found, self._schema)
 
 
 class LogReader(DataSourceReader):
@@ -187,6 +277,21 @@ class LogReader(DataSourceReader):
         return _batches(read_logs(partition.files, self._options).records)
 
 
+def made_of(events: DataFrame, name: str) -> DataFrame:
+    """Make one of `TABLES` of events, each of which occurs once. One task has all of a run that the table needs."""
+    table = TABLES[name]
+
+    def make(of_run: pa.Table) -> pa.Table:
+        exit_with_task()
+        return table.arrow(RunEvents(of_run))
+
+    if table.kinds:
+        events = events.where(F.col("event.kind").isin(*table.kinds))
+    event = F.struct(*(F.col(f"event.{name}").alias(name) for name in table.fields.split()))
+    rows = events.select(*RECORD.names[:6], "form", event.alias("event"))
+    return rows.groupBy("run").applyInArrow(make, table.schema)
+
+
 def records_at(spark: SparkSession, addresses: Sequence[str]) -> DataFrame:
     """Return the records in the files at these addresses, each as often as it stands there."""
 
@@ -197,6 +302,64 @@ def records_at(spark: SparkSession, addresses: Sequence[str]) -> DataFrame:
             yield from record_columns(lines).to_batches()
 
     return contents(spark, addresses).select("content").mapInArrow(read, RECORD)
+
+
+def _tasks(files: Iterable[File], size_bytes: Callable[[File], int]) -> list[list[File]]:
+    """Divide files, or pieces of them, among tasks of about the same size, in their order."""
+    tasks, held_bytes = list[list[File]](), BYTES_A_TASK
+    for file in files:
+        if held_bytes >= BYTES_A_TASK:
+            tasks.append([])
+            held_bytes = 0
+        tasks[-1].append(file)
+        held_bytes += size_bytes(file)
+    return tasks
+
+
+def _records(lines: Iterable[tuple[int, bytes]], where: str, fails_fast: bool) -> Iterator[tuple[Record, bytes]]:
+    """Yield the lines that are records. Raises ValueError at others if it `fails_fast`."""
+    for number, line in lines:
+        record = as_record(line)
+        if record is not None:
+            yield record, line
+        elif fails_fast and line.endswith(b"\n"):
+            raise ValueError(f"{where}:{number}: this line is not a record")
+
+
+_VALUES: dict[str, Callable[[Record], Any]] = {
+    "run": lambda record: record.run or NO_RUN,
+    "kind": lambda record: type(record.event).__struct_config__.tag,
+}
+"""How columns are made of a record that are not its fields as they are."""
+
+
+def _record_batches(found: Iterator[tuple[Record, bytes]], schema: StructType) -> Iterator[pa.RecordBatch]:
+    """Yield records in the columns of `schema`, whole ones of form 1 with their causes."""
+    if "event" not in schema.names:
+        values = [_VALUES.get(name, attrgetter(name)) for name in schema.names]
+        rows = (tuple(value(record) for value in values) for record, _ in found)
+        yield from batches_of(rows, schema, ROWS_AT_ONCE)
+        return
+    newest = ((upgraded(record), record, line) for record, line in found)
+    lines = (line if newer is record else msgspec.json.encode(newer) for newer, record, line in newest)
+    while some := list(islice(lines, ROWS_AT_ONCE)):
+        yield from record_columns(some).to_batches()
+
+
+def _blocks(content: bytes, start: int) -> Iterator[tuple[int, bytes]]:
+    """Divide lines into blocks, each with its place in the file."""
+    begin = 0
+    while begin < len(content):
+        end = content.find(b"\n", begin + BLOCK_BYTES) + 1 or len(content)
+        yield start + begin, content[begin:end]
+        begin = end
+
+
+def _fails_fast(options: dict[str, str]) -> bool:
+    mode = options.get("mode", "DROPMALFORMED").upper()
+    if mode not in ("DROPMALFORMED", "FAILFAST"):
+        raise BadOption(f"mode: {mode} is neither DROPMALFORMED nor FAILFAST")
+    return mode == "FAILFAST"
 
 
 def _mentions(words: Iterable[str]) -> list[bytes]:

@@ -17,7 +17,7 @@ from quarterdeck.backend.hazelcast.logs.reader import may_be_log
 from quarterdeck.backend.journal.files import FINDINGS_FILE, RUN_PREFIX, SEALED_SUFFIX, NoJournal, as_record
 from quarterdeck.backend.pipeline.audit_input import AuditInput, InputFile, Source
 from quarterdeck.backend.pipeline.judging.group_judge import PARQUET
-from quarterdeck.backend.pipeline.judging.spark_judge import contents
+from quarterdeck.backend.pipeline.judging.spark_tasks import contents
 from quarterdeck.backend.pipeline.spark.hadoop_path import literal
 
 LINES_SAMPLED = 10

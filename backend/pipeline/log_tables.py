@@ -12,7 +12,7 @@ All executors must be able to read the files under the same path. Spark itself r
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
@@ -40,7 +40,8 @@ from quarterdeck.backend.hazelcast.logs.split_parser import (
     SplitSummary,
     parse_split,
 )
-from quarterdeck.backend.pipeline.judging.spark_judge import contents
+from quarterdeck.backend.pipeline.judging.spark_tasks import RESULTS, contents, result_batches, results_of
+from quarterdeck.backend.pipeline.judging.tasks import ResultT
 from quarterdeck.backend.pipeline.schemas import RECORD, columns_of
 from quarterdeck.backend.pipeline.spark.arrow import MapInArrow, batches_of, rows_of
 from quarterdeck.backend.pipeline.spark.tuning import FEW_FILES_A_BATCH, conf_set
@@ -121,6 +122,25 @@ def read_product_logs(
     ]
     coverage = spark.createDataFrame(counts, COVERAGE)
     return ProductLogs(records, quarantined.unionByName(ambiguous), coverage, stories, parsed)
+
+
+def work_on_stories(stories: DataFrame, work: Callable[[list[bytes]], ResultT]) -> Iterator[ResultT]:
+    """Do `work` in tasks with the records of each run in `stories`, as lines of a journal; yield the results."""
+
+    def carry_out(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return result_batches(enumerate(map(work, _lines_of_runs(batches))))
+
+    return (result for _, result in results_of(stories.mapInArrow(carry_out, RESULTS).collect()))
+
+
+def _lines_of_runs(batches: Iterator[pa.RecordBatch]) -> Iterator[list[bytes]]:
+    lines: list[bytes] = []
+    for what, encoded in rows_of(batches, "what", "json"):
+        if what == Record.__name__:
+            lines.append(encoded.encode())
+        else:  # the end of a run
+            yield lines
+            lines = []
 
 
 def _is_a(kind: type) -> Column:

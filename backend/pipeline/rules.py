@@ -14,7 +14,7 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.invariants import PROVEN_BY_WITNESSES, InvariantChecker, RunIncarnations, Violation
 from quarterdeck.backend.invariants.convergence import Convergence
-from quarterdeck.backend.invariants.invariant_checker import Numbering
+from quarterdeck.backend.invariants.invariant_checker import BEGINS_LATE, Numbering
 from quarterdeck.backend.invariants.partition_tables import PartitionTables
 
 _CONVERGENCE = Convergence(PartitionTables(RunIncarnations()))
@@ -44,6 +44,11 @@ def wanted_rules(names: Collection[str]) -> frozenset[str]:
 def holds_for_incomplete_journals(name: str) -> bool:
     """Return whether a finding of the rule holds although a part of the journal is missing."""
     return name in PROVEN_BY_WITNESSES
+
+
+def holds_without_beginning(finding: Finding) -> bool:
+    """Return whether a finding holds although the beginning of the run was removed."""
+    return holds_for_incomplete_journals(finding.rule) and BEGINS_LATE not in finding.detail
 
 
 class Witness(Struct, frozen=True):

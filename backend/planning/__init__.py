@@ -1,1 +1,1 @@
-"""Decisions of a master, computed from JSON that somebody hands in. No cluster is asked."""
+"""Decisions of a master, computed from JSON that is handed in. No cluster is asked."""

@@ -18,7 +18,7 @@ from quarterdeck.backend.core.membership.split_brain.merge_decision import (
     decide_merge,
     passed_before,
 )
-from quarterdeck.backend.planning.strict_input import StrictModel, Whole, check_each_once, read_input
+from quarterdeck.backend.planning.strict_input import WHOLE, StrictModel, check_each_once, read_input
 
 NOT_MASTER = "not-master"
 NOT_MASTER_PASSED = "both are masters of their clusters"
@@ -53,7 +53,7 @@ class MergeSide(StrictModel):
     members: Annotated[
         tuple[Annotated[MergeMember, BeforeValidator(_short_form)], ...], AfterValidator(_without_repeats)
     ]
-    data_member_count: Whole | None = Field(default=None, ge=0)
+    data_member_count: Annotated[int, Field(ge=0), WHOLE] | None = None
     """Wins over counting `members`."""
     is_master: bool = True
     joined: bool = True

@@ -27,7 +27,7 @@ Replica = Name | None
 
 
 class PlannedRows(StrictModel):
-    """The replicas of one partition, by replica index: a member's name, or null for nobody."""
+    """The replicas of one partition, by replica index: a member's name, or null for none."""
 
     current: tuple[Replica, ...]
     target: tuple[Replica, ...]
@@ -96,4 +96,4 @@ def _remedy(error: ErrorDetails, *, inside: bool) -> str:
             return 'write a list, as in ["A", null]'
         case "string_too_short":
             return "write null where nobody is"
-    return "write the name of a member, or null for nobody" if inside else f"write {EXAMPLE}, or a list of such rows"
+    return "write the name of a member, or null for none" if inside else f"write {EXAMPLE}, or a list of such rows"

@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 
 from quarterdeck.backend.core.partitions.arrangement.arrangement import arrange
 from quarterdeck.backend.documents.validation import did_you_mean
-from quarterdeck.backend.planning.strict_input import Name, StrictModel, Whole, check_each_once, read_input, shortened
+from quarterdeck.backend.planning.strict_input import WHOLE, Name, StrictModel, check_each_once, read_input, shortened
 
 EXAMPLE = '{"partitions": 271, "backups": 1, "members": [{"name": "A"}, …], "table": null}'
 
@@ -43,8 +43,8 @@ def _without_repeated_names(names: tuple[str, ...]) -> tuple[str, ...]:
 class Rebalance(StrictModel):
     """The problem: so many partitions for these members, and who holds them now."""
 
-    partitions: Whole = Field(default=271, ge=1, le=100_000)
-    backups: Whole = Field(default=1, ge=0, le=6)
+    partitions: Annotated[int, Field(ge=1, le=100_000), WHOLE] = 271
+    backups: Annotated[int, Field(ge=0, le=6), WHOLE] = 1
     members: Annotated[tuple[RebalanceMember, ...], Field(min_length=1), AfterValidator(_without_repeats)]
     leaving: Annotated[tuple[Name, ...], AfterValidator(_without_repeated_names)] = ()
     """Those of the members that stop gracefully: they get nothing, and what they hold is moved away."""

@@ -57,7 +57,8 @@ def _whole(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-Whole = Annotated[int, BeforeValidator(_whole)]
+WHOLE = BeforeValidator(_whole)
+"""Goes behind the bounds of a number, so that schemas show them."""
 
 
 def check_each_once(names: Iterable[str]) -> None:

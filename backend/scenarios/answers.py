@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from quarterdeck.backend.core.events import MemberMerging, MemberStarted, MergeStarted, Record
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.events import MemberMerging, MemberStarted, MergeStarted
 from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
 from quarterdeck.backend.invariants.invariant_checker import InvariantChecker
 from quarterdeck.backend.picture.fold.picture import Picture

@@ -35,13 +35,13 @@ def _missing(
         yield from _row_missing(picture, tables, partition, labels)
     if expect.safe is not None:
         found = dict(why_not_safe(picture, tables)) if tables.in_use else NO_TABLE
-        told = "; ".join(found.values())
+        reasons = "; ".join(found.values())
         if expect.safe is True and found:
-            yield f"the data is not safe: {told}"
+            yield f"the data is not safe: {reasons}"
         elif expect.safe is not True and not found:
             yield "all data is safe"
         elif isinstance(expect.safe, str) and expect.safe not in found:
-            yield f"the data is not safe for another reason: {told}; expected {expect.safe}"
+            yield f"the data is not safe for another reason: {reasons}; expected {expect.safe}"
     if expect.balanced is not None:
         problem = why_not_balanced(tables)
         if expect.balanced and problem:
@@ -119,7 +119,7 @@ def _row_missing(
         while wanted and wanted[-1] is None:
             wanted.pop()
         if holders != wanted:
-            names = ", ".join(one or "-" for one in wanted)
+            names = ", ".join(name or "-" for name in wanted)
             yield f"{label} has partition {partition} held by {tables.names(row.holders)}; expected {names}"
 
 

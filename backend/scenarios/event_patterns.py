@@ -28,7 +28,7 @@ EventPattern = dict[str, Any]
 def _as_patterns(value: object) -> object:
     """One pattern may stand without a list, and a kind alone is a pattern."""
     written = value if isinstance(value, list | tuple) else [value]
-    return [{"kind": one} if isinstance(one, str) else one for one in written]
+    return [{"kind": kind} if isinstance(kind, str) else kind for kind in written]
 
 
 Written = Annotated[str, Field(json_schema_extra={"enum": sorted(EVENT_KINDS)})] | EventPattern

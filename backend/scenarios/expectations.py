@@ -29,7 +29,7 @@ def evaluate(expect: Expect, picture: Picture, records: Sequence[Record], refusa
 
 
 def running(picture: Picture) -> dict[str, MemberBelief]:
-    """Return the members whose process lives and moves, by label: the paused, the stopped and the killed are left out."""
+    """Return the members whose process runs, by label: the paused, the stopped and the killed are left out."""
     return {label: belief for label, belief in picture.members.items() if belief.status in ("joining", "member")}
 
 
@@ -68,7 +68,7 @@ def _missing(expect: Expect, picture: Picture, records: Sequence[Record]) -> Ite
         if belief is None or set(actual) != set(suspects):
             yield f"{label} suspects {_names(actual)}; expected {_names(suspects)}"
     for label, belief in running(picture).items():
-        left = [one for one in list_labels(picture, belief) if one in expect.removed]
+        left = [label for label in list_labels(picture, belief) if label in expect.removed]
         if left and label not in expect.removed:
             yield f"{label} still has {_names(left)} on its list; expected removed"
     yield from events_missing(expect.event, picture, records, expect.since_text)

@@ -49,7 +49,7 @@ class Outcome(Struct, frozen=True):
     virtual_seconds: float
     events: int
     messages: int | None
-    """Sent by all members, whether they arrived or not; None for a live run, in which nobody counts them."""
+    """Sent by all members, whether they arrived or not; None for a live run, in which they are not counted."""
     fingerprint: str
     """Equal for equal seeds; empty for a live run, which nothing can repeat."""
     source: Literal["simulated", "live"]

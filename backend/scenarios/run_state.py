@@ -10,19 +10,9 @@ from quarterdeck.backend.core.operations import Get
 from quarterdeck.backend.invariants import InvariantChecker
 from quarterdeck.backend.picture.fold.picture import MemberBelief, Picture
 from quarterdeck.backend.scenarios.answers import OpenQuestion, RightAnswer, opened_question
-from quarterdeck.backend.scenarios.data_expectations import (
-    data_missing,
-    why_not_balanced,
-    why_not_safe,
-    writes_missing,
-)
+from quarterdeck.backend.scenarios.data_expectations import data_missing, why_not_balanced, why_not_safe, writes_missing
 from quarterdeck.backend.scenarios.event_patterns import forbidden_event
-from quarterdeck.backend.scenarios.expectations import (
-    evaluate,
-    list_labels,
-    running,
-    suspect_labels,
-)
+from quarterdeck.backend.scenarios.expectations import evaluate, list_labels, running, suspect_labels
 from quarterdeck.backend.scenarios.format.scenario import Expect, ScenarioQuestion
 from quarterdeck.backend.scenarios.outcome import MemberOutcome
 
@@ -63,7 +53,7 @@ class RunState:
         return belief is not None and belief.status == "member"
 
     def is_running(self, label: str) -> bool:
-        """Whether its process lives, frozen or not."""
+        """Whether its process exists, frozen or not."""
         belief = self.picture.members.get(label)
         return belief is not None and belief.status not in ("stopped", "killed")
 

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from quarterdeck.backend.service.console_api.routes import console_paths, console_routes
+from quarterdeck.backend.service.http.audited_requests import AuditedRequests
 from quarterdeck.backend.service.http.face import Face
 from quarterdeck.backend.service.http.request_guard import RequestGuard, RequestLimits
 from quarterdeck.backend.service.http.responses import Denied, failure, no_such_path, on_crash, wrong_method
@@ -63,7 +64,7 @@ def application(face: Face, limits: RequestLimits | None = None) -> ASGIApp:
     guarded = RequestGuard(
         _for_browsers(app, face.configuration.security.allowed_origins), face, limits or RequestLimits()
     )
-    return TimedRequests(guarded, face.meters)
+    return TimedRequests(AuditedRequests(guarded, face), face.meters)
 
 
 def _for_browsers(app: ASGIApp, origins: tuple[str, ...]) -> ASGIApp:

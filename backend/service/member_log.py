@@ -12,12 +12,13 @@ from typing import Any, Literal, TextIO
 
 import msgspec
 
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address, bracketed
-from quarterdeck.backend.core.events import ListInstalled, Record
+from quarterdeck.backend.core.causes import one_line, several_lines
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership import events
+from quarterdeck.backend.core.membership.events import ListInstalled
 from quarterdeck.backend.core.membership.views.member_list import MemberList, member_list_text
 from quarterdeck.backend.picture.events.catalogue import ROWS, describe_event
-from quarterdeck.backend.picture.text.formatting import one_line
 
 LEVEL_LOGGER = "quarterdeck"
 LOGGER = logging.getLogger("quarterdeck.member")
@@ -69,6 +70,9 @@ class ProductFormatter(logging.Formatter):
         member = f"{bracketed(address)} [{one_line(cluster)}] [{software_version()}]".replace("%", "%%")
         super().__init__(f"%(asctime)s %(levelname)-7s {member} %(message)s")
 
+    def format(self, record: logging.LogRecord) -> str:
+        return several_lines(super().format(record))
+
 
 class JsonFormatter(logging.Formatter):
     """Formats one object a line: ts (UTC), level, logger, member, cluster, version, message; also event, and exception."""
@@ -83,7 +87,7 @@ class JsonFormatter(logging.Formatter):
             "level": record.levelname,
             "logger": record.name,
             **self._always,
-            "message": record.getMessage().strip(),
+            "message": several_lines(record.getMessage().strip()),
         }
         if event := getattr(record, "event", None):
             line["event"] = event

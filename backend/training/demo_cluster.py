@@ -1,4 +1,4 @@
-"""Clusters with a lesson on them: they are like any other, and whoever drains them lets the lesson go on."""
+"""Clusters with a lesson on them: they are like any other, and draining them lets the lesson go on."""
 
 from __future__ import annotations
 
@@ -59,5 +59,5 @@ class SimulatedDemo(SimulatedCluster):
         return records
 
     def notes(self) -> Sequence[str]:
-        """How its time goes. What the scenario says and asks is the tutor's to tell."""
+        """How its time goes. What the scenario says and asks is the tutor's to show."""
         return super().notes()[:1]

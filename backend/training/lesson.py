@@ -27,7 +27,7 @@ class LessonCluster(Protocol):
 
 
 class Lesson:
-    """Drives a tutor on a cluster. It never waits, and belongs to one thread; whoever has the records hands them in."""
+    """Drives a tutor on a cluster. It never waits, and belongs to one thread; its caller hands the records in."""
 
     def __init__(self, tutor: Tutor, cluster: LessonCluster, starting: Future[None] | None = None) -> None:
         """Prepare a lesson.
@@ -45,7 +45,7 @@ class Lesson:
     def advance(self, records: Iterable[Record] = ()) -> None:
         """Take in `records`, and go on as far as that and the time allow. Call it often."""
         tutor, now_us = self.tutor, self._cluster.now_us()
-        tutor.take(records)
+        tutor.receive(records)
         if tutor.phase == "starting" and self._has_started(now_us):
             self._carry_out(tutor.begin(now_us))
         while self._ended:

@@ -31,7 +31,7 @@ class DemoSummary(NamedTuple):
     predictions: tuple[TraineePrediction, ...]
     expectation_results: tuple[ExpectationResult, ...]
     refusals: int
-    """Actions that the cluster refused though nobody expected that."""
+    """Actions that the cluster refused though that was not expected."""
     lasted_us: int
     finished: bool
 

@@ -1,7 +1,7 @@
 """Running a scenario on a live cluster, headless: real members, real sockets, real time.
 
 The interpreter of the steps, the expectations and the invariants are those of the simulator; only the stage differs,
-and that everything is told as it happens.
+and that everything is shown as it happens.
 """
 
 from __future__ import annotations
@@ -103,14 +103,7 @@ def run_on(cluster: DemoTarget, scenario: Scenario, narrate: Narrate) -> Outcome
     narrate(scenario.title)
     steps = Interpreter(scenario, stage, run_state, Narrator(run_state, narrate)).play()
     stage.advance(0)
-    return conclude(
-        steps,
-        run_state,
-        now_us=stage.now_us(),
-        events=run_state.records,
-        fingerprint="",
-        source="live",
-    )
+    return conclude(steps, run_state, now_us=stage.now_us(), events=run_state.records, fingerprint="", source="live")
 
 
 class LiveStage:
@@ -172,17 +165,17 @@ def _when(record: Record) -> int:
 
 
 class Narrator:
-    """Tells the steps as they happen, and after each that is not only words what every member believes."""
+    """Narrates the steps as they happen, and after each that is not only words what every member believes."""
 
     def __init__(self, run_state: RunState, narrate: Narrate) -> None:
         self._run_state = run_state
         self._narrate = narrate
-        self._violations_told = 0
+        self._violations_shown = 0
         self._questions: list[tuple[OpenQuestion, int]] = []
         """And how many expectations have to be over before each can be answered."""
 
     def begins(self, number: int, step: ScenarioStep) -> None:
-        """Tell what a step is about to do."""
+        """Say what a step is about to do."""
         if step.say is not None:
             self._narrate(without_emphasis(step.say).rstrip())
         elif step.ask is not None:
@@ -195,15 +188,15 @@ class Narrator:
             self._narrate(f"[{number}] expect {step.expect.text()}")
 
     def ends(self, number: int, step: ScenarioStep, outcome: StepOutcome | None) -> None:
-        """Tell how a step ended, and what every member believes then."""
+        """Say how a step ended, and what every member believes then."""
         if outcome is not None:
             verdict = "met" if outcome.met else f"NOT MET: {outcome.missing}"
             self._narrate(f"[{number}] {verdict} at {outcome.at_seconds:.1f} s")
             if step.expect is not None:
                 self._answer()
-        for violation in self._run_state.invariant_checker.violations[self._violations_told :]:
+        for violation in self._run_state.invariant_checker.violations[self._violations_shown :]:
             self._narrate(f"VIOLATION of {violation.invariant}: {violation.text}")
-        self._violations_told = len(self._run_state.invariant_checker.violations)
+        self._violations_shown = len(self._run_state.invariant_checker.violations)
         if not step.is_silent:  # words change no beliefs
             for line in belief_lines(self._run_state):
                 self._narrate(line)

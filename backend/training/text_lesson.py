@@ -22,7 +22,7 @@ class Trainee(Protocol):
         """Show one line of text."""
 
     def answer(self) -> str:
-        """To a question; empty when there is no answer, or nobody any more."""
+        """To a question; empty when there is no answer, or no trainee any more."""
 
     def pause(self, what_follows: str) -> str:
         """Come back when it may go on; only whether the answer is `LEAVE` matters."""
@@ -48,8 +48,8 @@ class _TextLesson:
         self._pass_time, self._trainee, self._lines = pass_time, trainee, lines
         self._say = trainee.print_line
         self._printed = 0
-        self._told_missing = False
-        """Whether it was told what the present expectation is missing: once is enough."""
+        self._said_missing = False
+        """Whether it was said what the present expectation is missing: once is enough."""
 
     def run_text_lesson(self) -> DemoSummary:
         tutor = self._tutor
@@ -57,7 +57,7 @@ class _TextLesson:
         if tutor.scenario.goal:
             self._say(f"Goal: {tutor.scenario.goal}")
         while tutor.phase != "over":
-            self._tell()
+            self._print()
             match tutor.phase:
                 case "asking":
                     going_on = self._ask()
@@ -70,7 +70,7 @@ class _TextLesson:
                     self._watch()
             if not going_on:
                 break
-        self._tell()
+        self._print()
         return tutor.summary
 
     def _ask(self) -> bool:
@@ -103,13 +103,13 @@ class _TextLesson:
         self._pass_time()
         if self._lesson.problem:
             raise LessonFailed(self._lesson.problem)
-        self._tell()
+        self._print()
         missing = self._tutor.missing
-        if missing and not self._told_missing:
+        if missing and not self._said_missing:
             self._say(f"… still missing: {missing}")
-        self._told_missing = bool(missing)
+        self._said_missing = bool(missing)
 
-    def _tell(self) -> None:
+    def _print(self) -> None:
         for kind, text, _ in self._tutor.transcript[self._printed :]:
             heading, _ = HEADINGS[kind]
             for place, paragraph in enumerate(paragraphs(text)):

@@ -1,7 +1,7 @@
 """The tutor: one trainee led through one scenario, step by step, as a pure state machine (design sections 1.2 and 5.1).
 
 Records and the time go in, commands come out. It waits for the trainee before it does something, where it asks something, and
-after a verdict; what it expects is judged by the same rules as in a run without a trainee, and told while it is still missing.
+after a verdict; what it expects is judged by the same rules as in a run without a trainee, and shown while it is still missing.
 Narration between an action and its expectation does not pause the demo: what it speaks of may last for a moment only.
 """
 
@@ -31,7 +31,7 @@ Kind = Literal["said", "did", "asked", "answered", "met", "missed", "refused", "
 
 
 class TranscriptEntry(NamedTuple):
-    """One thing that was told to the trainee."""
+    """One thing that was said to the trainee."""
 
     kind: Kind
     text: str
@@ -116,7 +116,7 @@ class Tutor:
 
     @property
     def page(self) -> list[TranscriptEntry]:
-        """What was told since the page was turned."""
+        """What was said since the page was turned."""
         return self.transcript[self.page_from :]
 
     @property
@@ -159,8 +159,8 @@ class Tutor:
 
     # What is handed in
 
-    def take(self, records: Iterable[Record]) -> None:
-        """Take in what happened; nothing any more when it is over, however long the cluster lives on."""
+    def receive(self, records: Iterable[Record]) -> None:
+        """Take in what happened; nothing any more when it is over, however long the cluster goes on."""
         if self.phase == "over":
             return
         for record in records:
@@ -202,7 +202,7 @@ class Tutor:
         if ask is not None:
             said = ask.text_of_choice(text)
             self._questions.append(_PendingQuestion(self._run_state.asked(ask), said, ask.after))
-            self._tell("answered", said or "left out")
+            self._say("answered", said or "left out")
             self._place += 1
             self._go(now_us)
         return self._drain_commands()
@@ -229,14 +229,14 @@ class Tutor:
     # Steps
 
     def _go(self, now_us: int) -> None:
-        """Go on to where somebody or something has to be waited for."""
+        """Go on to where the trainee or the cluster has to be waited for."""
         while self._place < len(self.scenario.steps):
             step = self.scenario.steps[self._place]
             if step.say is not None:
-                self._tell("said", step.say.strip())
+                self._say("said", step.say.strip())
             elif step.ask is not None:
                 self.phase = "asking"
-                self._tell("asked", step.ask.question)
+                self._say("asked", step.ask.question)
                 return
             elif step.do is not None:
                 self.phase = "to-do"
@@ -248,7 +248,7 @@ class Tutor:
         self.phase = "over"
 
     def _flows_on(self) -> bool:
-        """Whether nothing but words stands before the next expectation, so that nobody may be waited for."""
+        """Whether nothing but words stands before the next expectation, so that no one may be waited for."""
         following = next((step for step in self.scenario.steps[self._place :] if step.say is None), None)
         return following is not None and following.expect is not None
 
@@ -259,19 +259,19 @@ class Tutor:
         self.phase = "doing"
         match step.do.name:
             case "wait":
-                self._tell("did", step.do.text())
+                self._say("did", step.do.text())
                 self._pause_until_us = now_us + step.do.wait
                 self.phase = "waiting"
                 return
             case "wait_until_safe":
                 assert step.do.wait_until_safe is not None
-                self._tell("did", step.do.text())
+                self._say("did", step.do.text())
                 self._settling_until_us = now_us + step.do.wait_until_safe.within_us
                 self.phase = "waiting"
                 return
             case "load":
                 assert step.do.load is not None
-                self._tell("did", step.do.text())
+                self._say("did", step.do.text())
                 self._workloads.begin(step.do.load, now_us)
                 return
         self._run_state.begin_action()
@@ -281,11 +281,11 @@ class Tutor:
             self._under_way[self._numbers] = (
                 now_us + GRACEFUL_STOP_US if description_of(command).ending == "stopped" else None
             )
-            self._tell("did", step.do.text(), command)
+            self._say("did", step.do.text(), command)
 
     def _refused(self, refusal: str) -> None:
         self._run_state.refusal = refusal
-        self._tell("refused", refusal)
+        self._say("refused", refusal)
         if not self.scenario.refusal_is_expected(self._place + 1):
             self._refusals += 1
 
@@ -365,7 +365,7 @@ class Tutor:
         text = waiting.expect.text()
         self._pending_expectation, self.missing = None, ""
         self.expectation_results.append(ExpectationResult(waiting.number, text, now_us - waiting.since_us, missing))
-        self._tell("missed" if missing else "met", missing or waiting.expect.fact())
+        self._say("missed" if missing else "met", missing or waiting.expect.fact())
         asked, self._questions = [question._replace(left=question.left - 1) for question in self._questions], []
         for one in asked:
             if one.left:
@@ -384,11 +384,11 @@ class Tutor:
         judged = bool(said) and not truth.in_doubt
         right = judged and truth.agrees_with(said)
         self.predictions.append(TraineePrediction(truth.ask.question, said, truth.text, right if judged else None))
-        self._tell(("right" if right else "wrong") if judged else "open", f"{truth.ask.question} {truth.text}")
+        self._say(("right" if right else "wrong") if judged else "open", f"{truth.ask.question} {truth.text}")
         if truth.ask.why:
-            self._tell("why", truth.ask.why.strip())
+            self._say("why", truth.ask.why.strip())
 
-    def _tell(self, kind: Kind, text: str, command: Command | None = None) -> None:
+    def _say(self, kind: Kind, text: str, command: Command | None = None) -> None:
         self.transcript.append(TranscriptEntry(kind, text, command))
 
     def _drain_commands(self) -> list[NumberedCommand]:

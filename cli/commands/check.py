@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quarterdeck.cli.commands.run_options import JournalOption, recording
+from quarterdeck.cli.commands.spark.campaign import MasterOption, failing_without_spark
 from quarterdeck.cli.exits import ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
 
@@ -56,13 +57,14 @@ def check(
         int, typer.Option(min=1, metavar="MB", help="Keep states in temporary files beyond this much memory.")
     ] = 1000,
     state: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Keep checkpoints in DIR, and continue from one that is there."),
+        Path | None, typer.Option(metavar="DIR", help="Keep checkpoints in DIR, and continue from one that is there.")
     ] = None,
     histories: Annotated[
         bool, typer.Option("--histories", help="Also distinguish states by the records on the way to them.")
     ] = False,
     most_states: Annotated[int, typer.Option(min=1, help="Give up a model after this many states.")] = 1_000_000,
+    spark: Annotated[bool, typer.Option("--spark", help="Look at states on Spark, on all cores here.")] = False,
+    master: MasterOption = "",
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write the schedule of a violation to DIR, also as a scenario.")
     ] = None,
@@ -101,7 +103,10 @@ def check(
     rows = []
     with failing_as(ExitCode.BAD_INPUT, BadCheckpoint), failing_as(ExitCode.BAD_INPUT, OSError, about="--state"):
         bounded = [_bounded(model, bounds) for _, model in chosen]
-        for (name, _), model, exploration in zip(chosen, bounded, _explorations(bounded, search), strict=True):
+        explored = (
+            _explorations_on_spark(bounded, search, master) if spark or master else _explorations(bounded, search)
+        )
+        for (name, _), model, exploration in zip(chosen, bounded, explored, strict=True):
             rows.append(_row(exploration))
             if exploration.found is not None:
                 say(f"{name}: {exploration.found.violation.invariant}: {exploration.found.violation.text}")
@@ -172,6 +177,32 @@ def _explorations(models: list[Model], search: CheckRun) -> Iterator[Exploration
             yield from _beside_one_another(models, search, is_stopped)
 
 
+def _explorations_on_spark(models: list[Model], search: CheckRun, master: str) -> Iterator[Exploration]:
+    """One after the other, each by all of Spark. Raises KeyboardInterrupt when it has stopped."""
+    import tempfile
+
+    from quarterdeck.backend.pipeline.spark.requirements import needing_packages
+
+    with failing_without_spark(), _stopped_by_interrupt() as is_stopped, tempfile.TemporaryDirectory() as temporary:
+        with needing_packages():
+            from quarterdeck.backend.pipeline.checking.spark_explorer import SparkExplorer
+            from quarterdeck.backend.pipeline.spark.session import spark_session
+        with spark_session(master) as session:
+            for model in models:
+                explorer = SparkExplorer(
+                    session,
+                    model,
+                    (search.state or Path(temporary)).resolve() / model.name / "spark",
+                    most_states=search.most_states,
+                    memory_bytes=search.memory_bytes,
+                    by_history=search.by_history,
+                )
+                exploration = explorer.explore(_report(model), is_stopped)
+                if exploration.interrupted:
+                    raise KeyboardInterrupt
+                yield exploration
+
+
 def _beside_one_another(models: list[Model], search: CheckRun, is_stopped: Stopped) -> Iterator[Exploration]:
     from concurrent.futures import ProcessPoolExecutor, wait
     from multiprocessing import get_context
@@ -229,12 +260,6 @@ def _stopped_by_interrupt() -> Iterator[Stopped]:
 def _explored(model: Model, search: CheckRun, processes: int, is_stopped: Stopped) -> Exploration:
     from quarterdeck.backend.simulation.model_checking.exploration import Explorer
 
-    def tell(progress: SearchProgress) -> None:
-        say(
-            f"{model.name}: {progress.states} states, {progress.states_per_second:.0f} a second, depth {progress.depth}, "
-            f"{progress.frontier} to be looked at"
-        )
-
     explorer = Explorer(
         model,
         most_states=search.most_states,
@@ -243,7 +268,17 @@ def _explored(model: Model, search: CheckRun, processes: int, is_stopped: Stoppe
         by_history=search.by_history,
         folder=search.state / model.name if search.state is not None else None,
     )
-    return explorer.explore(tell, is_stopped)
+    return explorer.explore(_report(model), is_stopped)
+
+
+def _report(model: Model) -> Callable[[SearchProgress], None]:
+    def report(progress: SearchProgress) -> None:
+        say(
+            f"{model.name}: {progress.states} states, {progress.states_per_second:.0f} a second, depth {progress.depth}, "
+            f"{progress.frontier} to be looked at"
+        )
+
+    return report
 
 
 def _row(exploration: Exploration) -> dict[str, object]:

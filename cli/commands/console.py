@@ -233,7 +233,7 @@ def simulated_cluster(file: Path, seed: int | None, speed: float | None) -> Simu
     Raises:
         CommandFailed: It cannot be read.
     """
-    from quarterdeck.backend.clusters.simulated.copied_run import is_copy
+    from quarterdeck.backend.clusters.simulated.copied_cluster import is_copy
     from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCluster
     from quarterdeck.backend.picture.replay.playhead import BadSpeed
 
@@ -251,8 +251,7 @@ def copied_cluster(folder: Path, seed: int | None, speed: float | None) -> Simul
         CommandFailed: It cannot be read.
     """
     from quarterdeck.backend.clusters.recorded.recorded_cluster import RecordedCluster
-    from quarterdeck.backend.clusters.simulated.copied_cluster import CopiedCluster
-    from quarterdeck.backend.clusters.simulated.copied_run import BadCopy, read_copy
+    from quarterdeck.backend.clusters.simulated.copied_cluster import BadCopy, CopiedCluster, read_copy
     from quarterdeck.backend.journal.files import NoJournal
     from quarterdeck.backend.picture.replay.playhead import BadSpeed
 

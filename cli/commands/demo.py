@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from quarterdeck.backend.core.commands.commands import Command
     from quarterdeck.backend.scenarios.format.scenario import Scenario
     from quarterdeck.backend.training.results import DemoSummary
+    from quarterdeck.cli.film import Moment
 
 group = typer.Typer(help="Scripted demos: list them, run them, learn with them.", rich_markup_mode=None)
 
@@ -171,6 +172,12 @@ def film(
     ] = 60.0,
     seed: SeedOption = None,
     theme: Annotated[str, typer.Option(help="The colours of the console.")] = "dark",
+    moment: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SECONDS:KEY,KEY", help="Draw this moment, after these keys; only such, if any are given."
+        ),
+    ] = None,
 ) -> None:
     """Draw a demo as the console shows it, in simulated time, into one animated SVG file."""
     import asyncio
@@ -183,10 +190,27 @@ def film(
     if theme not in THEMES:
         raise CommandFailed(ExitCode.BAD_INPUT, f"--theme: {theme!r} is none of {', '.join(THEMES)}")
     scenario = scenario_of(demo)
-    drawn = asyncio.run(film_of(scenario, Path(demo).stem, seed or 0, seconds, theme=theme))
+    moments = [_moment(text, seconds) for text in moment or ()]
+    drawn = asyncio.run(film_of(scenario, Path(demo).stem, seed or 0, seconds, moments=moments, theme=theme))
     with failing_as(ExitCode.BAD_INPUT, OSError, about=f"--out: {out}"):
         out.write_text(drawn, encoding="utf-8")
     say(f"written to {out}")
+
+
+def _moment(text: str, end_seconds: float) -> Moment:
+    """Read `SECONDS` or `SECONDS:KEY,KEY`. Raises `CommandFailed` for anything else, and for what the film does not reach."""
+    from quarterdeck.cli.film import Moment
+
+    at, _, keys = text.partition(":")
+    try:
+        seconds = float(at)
+    except ValueError:
+        raise CommandFailed(ExitCode.BAD_INPUT, f"--moment: {text!r} is not SECONDS:KEY,KEY, as in 12:8,up") from None
+    if not 0 <= seconds <= end_seconds:
+        raise CommandFailed(
+            ExitCode.BAD_INPUT, f"--moment: {text!r} does not lie between 0 and {end_seconds:g} s; see --seconds"
+        )
+    return Moment(seconds, tuple(key for key in keys.split(",") if key))
 
 
 def _check_kind(simulate: bool, seed: int | None, live_only: Sequence[tuple[str, bool]]) -> None:
@@ -240,7 +264,7 @@ def _live_lesson(scenario: Scenario, name: str, journal: Path | None, *, wanted:
 
 
 class _TerminalTrainee:
-    """The trainee at stdin and stderr; without a terminal nobody is waited for but where something is asked."""
+    """The trainee at stdin and stderr; without a terminal it waits only where something is asked."""
 
     def __init__(self) -> None:
         self._present = sys.stdin.isatty()

@@ -72,7 +72,7 @@ def print_records(
     with failing_as(ExitCode.BAD_INPUT, NoJournal, OSError):
         journal = read_journal(path)
         write_rows((record_row(record, flat=output.is_flat) for record in journal), RECORD_COLUMNS, output)
-    _tell_problems(journal)
+    _print_problems(journal)
 
 
 @group.command("lists")
@@ -109,7 +109,7 @@ def print_lists(
             text = _list_text(belief, legacy)
         print(f"{divider}{name}\n{text}" if member is None else text)
         divider = "\n"
-    _tell_problems(journal)
+    _print_problems(journal)
 
 
 @group.command("import")
@@ -132,8 +132,8 @@ def import_logs(
     if not run:
         options = log_options(zone, usable_name(named(path, options).run))
     with failing_as(ExitCode.BAD_INPUT, NoLogs, NoJournal, RunExists, OSError):
-        for told in import_run(path, out, options, follow=follow):
-            say(told)
+        for line in import_run(path, out, options, follow=follow):
+            say(line)
 
 
 def _picture_at(journal: Journal, path: Path, at_us: int | None) -> Picture:
@@ -178,7 +178,7 @@ def _list_text(belief: MemberBelief, legacy: bool) -> str:
     return member_list_text(MemberList(belief.version, members, belief.lineage), one_line(belief.uuid), legacy=legacy)
 
 
-def _tell_problems(journal: Journal) -> None:
+def _print_problems(journal: Journal) -> None:
     """Name on stderr what could not be read; exit with 1 when any of it is more than an unfinished last line."""
     for problem in journal.problems:
         say(f"{problem.file}:{problem.line}: {problem.reason}")

@@ -1,21 +1,56 @@
-"""`quarterdeck member`: one member as a process of its own, for whoever starts processes."""
+"""`quarterdeck member`: one member as a process of its own, for what starts processes, and what it was asked."""
 
 from __future__ import annotations
 
 import os
+import re
+import sys
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from quarterdeck.cli.commands import secret
 from quarterdeck.cli.commands.console import PresetName
+from quarterdeck.cli.commands.run_options import stopping
 from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.output import Format, FormatOption, write_rows
 
 if TYPE_CHECKING:
+    from quarterdeck.backend.journal.audit_log import AuditEntry, AuditLogReader
     from quarterdeck.backend.service.configuration.sources import Override
 
-group = typer.Typer(help="Run one member.", rich_markup_mode=None)
+group = typer.Typer(
+    help="Run one member, print what members were asked, and turn the secret of running ones.", rich_markup_mode=None
+)
+group.add_typer(secret.group, name="secret")
+
+
+AUDIT_COLUMNS = (
+    "at",
+    "member",
+    "user",
+    "identified",
+    "address",
+    "what",
+    "detail",
+    "outcome",
+    "status",
+    "reason",
+    "count",
+)
+FOLLOW_SECONDS = 0.5
+SECONDS_OF = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+
+
+class OutcomeName(StrEnum):
+    DONE = "done"
+    REFUSED = "refused"
+    UNKNOWN = "unknown"
 
 
 class LogFormat(StrEnum):
@@ -63,8 +98,7 @@ def start(
     ] = False,
     read_only: Annotated[bool, typer.Option("--read-only", help="Refuse every change over HTTP.")] = False,
     open_to_all: Annotated[
-        str | None,
-        typer.Option(metavar="WORDS", help="Listen beyond this machine although no credentials are needed."),
+        str | None, typer.Option(metavar="WORDS", help="Listen beyond this machine although no credentials are needed.")
     ] = None,
 ) -> None:
     """Run a member until it is told to leave (SIGTERM; twice: at once). Its log goes to stderr.
@@ -106,6 +140,89 @@ def start(
         raise CommandFailed(ExitCode(problem.end), str(problem)) from problem
     if end:
         raise typer.Exit(end)
+
+
+@group.command("audit-log")
+def print_audit_log(
+    path: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a member's journal, or of its audit log.")],
+    user: Annotated[str | None, typer.Option(metavar="NAME", help="Only what this user did or tried.")] = None,
+    address: Annotated[str | None, typer.Option(metavar="HOST", help="Only what came from there.")] = None,
+    outcome: Annotated[OutcomeName | None, typer.Option(help="Only what was done, refused, or is not known.")] = None,
+    what: Annotated[str, typer.Option(metavar="TEXT", help="Only requests with this in path or detail.")] = "",
+    since: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Only from then on: 2026-01-31T12:00 (UTC), or 90s, 15m, 2h, 7d ago."),
+    ] = None,
+    follow: Annotated[bool, typer.Option("--follow", help="Go on as requests come, until interrupted.")] = False,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Print who asked members for what over HTTP, and what became of it. Exits with 1 when a line could not be read."""
+    from quarterdeck.backend.journal.audit_log import AuditLogReader, NoAuditLog
+
+    if follow and output not in (Format.TABLE, Format.JSONL):
+        raise CommandFailed(ExitCode.BAD_INPUT, f"--follow: {output} has an end; use -o jsonl or a table")
+    after = "" if since is None else _utc_of(since)
+
+    def wanted(entry: AuditEntry) -> bool:
+        return (
+            user in (None, entry.user)
+            and address in (None, entry.address, entry.address.rpartition(":")[0])
+            and outcome in (None, entry.outcome)
+            and what in f"{entry.what} {entry.detail}"
+            and entry.at >= after
+        )
+
+    with failing_as(ExitCode.BAD_INPUT, NoAuditLog, OSError):
+        reader = AuditLogReader(path)
+        if follow:
+            _follow(reader, wanted, output)
+        else:
+            write_rows((_audit_row(entry) for entry in reader.new_entries() if wanted(entry)), AUDIT_COLUMNS, output)
+    if reader.problems:
+        raise CommandFailed(ExitCode.CHECK_FAILED, f"{path}: {reader.problems} lines are no entries of an audit log")
+
+
+def _follow(reader: AuditLogReader, wanted: Callable[[AuditEntry], bool], output: Format) -> None:
+    """Print a line for each entry as it comes, until Ctrl-C or SIGTERM."""
+    stop = threading.Event()
+    with stopping(stop):
+        while True:
+            for entry in filter(wanted, reader.new_entries()):
+                if output is Format.JSONL:
+                    write_rows([_audit_row(entry)], AUDIT_COLUMNS, output)
+                else:
+                    print(_sentence(entry))
+            sys.stdout.flush()
+            if stop.wait(FOLLOW_SECONDS):
+                return
+
+
+def _sentence(entry: AuditEntry) -> str:
+    from quarterdeck.backend.picture.text.formatting import one_line
+
+    who = f"{entry.user or 'a client'}{'' if entry.identified or not entry.user else ' (not identified)'}"
+    parts = [f"{entry.what} {entry.detail}".strip(), f"{entry.outcome}{f': {entry.reason}' * bool(entry.reason)}"]
+    times = [f"{entry.count} times"] if entry.count > 1 else []
+    return one_line(f"{entry.at} {entry.member}: {who} at {entry.address}, {', '.join([*parts, *times])}")
+
+
+def _audit_row(entry: AuditEntry) -> dict[str, object]:
+    return {name: getattr(entry, name) for name in entry.__struct_fields__}
+
+
+def _utc_of(text: str) -> str:
+    """Return a time as entries have it."""
+    ago = re.fullmatch(r"(\d+)([smhd])", text)
+    try:
+        if ago is not None:
+            at = datetime.now(UTC) - timedelta(seconds=int(ago[1]) * SECONDS_OF[ago[2]])
+        else:
+            at = datetime.fromisoformat(text)
+            at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except (ValueError, OverflowError):
+        hint = "write 2026-01-31T12:00 (UTC), or how long ago: 90s, 15m, 2h, 7d"
+        raise CommandFailed(ExitCode.BAD_INPUT, f"--since: {text!r} is not a time; {hint}") from None
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _property(text: str) -> Override:

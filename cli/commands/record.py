@@ -24,6 +24,7 @@ FILE_SECONDS = 60.0
 """How long one file is written into: a day is some 1,500 files at most."""
 
 MEBIBYTE = 1 << 20
+DAY_SECONDS = 86_400
 
 
 @with_connection
@@ -33,22 +34,27 @@ def record(
     keep: Annotated[
         int, typer.Option("--keep", metavar="MIB", min=1, help="Remove the oldest files when the run holds more.")
     ] = 1024,
+    keep_days: Annotated[
+        float | None, typer.Option("--keep-days", metavar="DAYS", min=0, help="Remove files that are older.")
+    ] = None,
     seconds: Annotated[
         float | None, typer.Option("--for", min=0, metavar="SECONDS", help="Stop after this time; never by default.")
     ] = None,
 ) -> None:
     """Record what members of Hazelcast tell, until Ctrl-C or SIGTERM. Members that are lost are tried again for ever."""
+    from quarterdeck.backend.journal.retention import Retention
     from quarterdeck.backend.journal.writer import JournalWriter
     from quarterdeck.cli.configuration.opening import open_hazelcast
 
     if not connection.require_named().is_hazelcast:
-        problem = "members of ours keep their own journals; this is for hazelcast://HOST[:PORT][,…]"
+        problem = "members of ours keep their own journals; this is for hazelcast://HOST[:PORT][,…] and k8s://NAMESPACE/SERVICE"
         raise CommandFailed(ExitCode.BAD_INPUT, problem)
+    retention = Retention(0 if keep_days is None else keep_days * DAY_SECONDS, keep * MEBIBYTE)
     stop = threading.Event()
     with stopping(stop):
         run = new_run(connection.cluster_name)
         with failing_as(ExitCode.BAD_INPUT, OSError, about="the journal cannot be written"):
-            writer = JournalWriter(out, run, WRITER, rotate_seconds=FILE_SECONDS, most_bytes=keep * MEBIBYTE)
+            writer = JournalWriter(out, run, WRITER, rotate_seconds=FILE_SECONDS, retention=retention)
         with writer:
             say(f"recording into {writer.directory}")
             cluster = open_hazelcast(connection, run=run)

@@ -63,7 +63,7 @@ def write_log(file: Path | None) -> None:
 @contextmanager
 def stopping(stop: threading.Event) -> Iterator[None]:
     """Ctrl-C and SIGTERM set `stop` meanwhile, instead of ending the program."""
-    before = {one: signal.signal(one, lambda *_: stop.set()) for one in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from quarterdeck.cli.configuration.json_schemas import FileKind, schema_of
 from quarterdeck.cli.configuration.paths import APPLICATION, configuration_file, console_state_file, journal_root
 from quarterdeck.cli.exits import ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say, write_rows
@@ -80,3 +80,36 @@ def schema(
     Keep it in a file, and begin your own with `# yaml-language-server: $schema=FILE`.
     """
     print(json.dumps(schema_of(kind), indent=1))
+
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+class FileKind(StrEnum):
+    SCENARIO = "scenario"
+    MODEL = "model"
+    MEMBER = "member"
+    USER = "user"
+
+
+def schema_of(kind: FileKind) -> dict[str, Any]:
+    """Return the schema of this kind of file. Checks that look at several fields at once are not part of it."""
+    from pydantic import create_model
+
+    from quarterdeck.backend.scenarios.format.scenario import Scenario
+    from quarterdeck.backend.service.configuration.configuration_file import MemberFile
+    from quarterdeck.backend.simulation.model_checking.reading import ModelFile
+    from quarterdeck.cli.configuration.console_section import ConsoleSection
+    from quarterdeck.cli.configuration.user_configuration import UserDocument
+
+    match kind:
+        case FileKind.SCENARIO:
+            schema = Scenario.model_json_schema()
+        case FileKind.MODEL:
+            schema = ModelFile.model_json_schema()
+        case FileKind.MEMBER:
+            schema = MemberFile.model_json_schema()
+        case FileKind.USER:
+            whole = create_model("UserFile", __base__=UserDocument, console=(ConsoleSection, ConsoleSection()))
+            schema = whole.model_json_schema()
+    return {"$schema": DIALECT, **schema, "title": f"Quarterdeck: {kind}"}

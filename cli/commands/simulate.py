@@ -63,7 +63,7 @@ def play(
     *,
     processes: bool = False,
 ) -> Outcome:
-    """Run `scenario` on live members, telling `narrate` each step and what every member believes after it.
+    """Run `scenario` on live members, giving `narrate` each step and what every member believes after it.
 
     With `processes`, every member is a process of its own.
     """

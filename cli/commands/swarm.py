@@ -36,8 +36,7 @@ def swarm(
     ] = False,
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes; as many as processors when not given.")] = None,
     sizes: Annotated[
-        str | None,
-        typer.Option(metavar="FEWEST:MOST", help="How many members a run may have; 3:20."),
+        str | None, typer.Option(metavar="FEWEST:MOST", help="How many members a run may have; 3:20.")
     ] = None,
     shrink: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write the smallest scenario for each way of failing there.")
@@ -115,7 +114,7 @@ def run(
     from quarterdeck.backend.simulation.swarm_testing.parallel_trials import guided_runs, swarm_runs
     from quarterdeck.backend.simulation.swarm_testing.trial import FAILURES
 
-    began, told = time.monotonic(), time.monotonic()
+    began, reported = time.monotonic(), time.monotonic()
     processes, most = min(jobs, len(origins)), len(origins)
     done: list[SwarmRun] = []
     reached: Counter[str] = Counter()
@@ -130,11 +129,11 @@ def run(
         if trial.verdict in FAILURES:
             what = f"{trial.verdict} {trial.invariant}".rstrip()
             say(f"seed {one.origin.text}: {what}; {reproduction(one.origin, sizes)}")
-        if time.monotonic() - told > PROGRESS_INTERVAL_SECONDS:
-            told = time.monotonic()
-            say(f"{len(done)} of {most} seeds, {len(done) / (told - began):.1f} a second")
+        if time.monotonic() - reported > PROGRESS_INTERVAL_SECONDS:
+            reported = time.monotonic()
+            say(f"{len(done)} of {most} seeds, {len(done) / (reported - began):.1f} a second")
     say(f"{len(done)} seeds, {len(done) / max(time.monotonic() - began, 1e-9):.1f} a second")
-    failed = [one for one in done if one.trial.verdict in FAILURES]
+    failed = [run for run in done if run.trial.verdict in FAILURES]
     document = summary(origins, sizes, done, failed)
     if search is not None:
         document["guided"] = {"varied": search.varied, "states": len(search.corpus)}
@@ -164,7 +163,7 @@ def summary(
     from quarterdeck.backend.invariants.data.linearizability import together
     from quarterdeck.backend.simulation.swarm_testing.trial import VERDICTS
 
-    trials = [one.trial for one in done]
+    trials = [run.trial for run in done]
     verdicts = Counter(trial.verdict for trial in trials)
     slowest = max(
         (one for one in done if one.trial.converged_seconds is not None),

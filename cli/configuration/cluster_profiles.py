@@ -5,12 +5,13 @@ A profile says where a cluster is, what it is called, and who we are to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
+from quarterdeck.backend.clusters.kubernetes.service_url import PODS, BadService, service_of
 from quarterdeck.backend.clusters.remote.access import BadUrl, member_url
 from quarterdeck.backend.core.address import DEFAULT_PORT, Address, BadAddress, parse_address
 from quarterdeck.backend.hazelcast import SCHEME
@@ -60,19 +61,29 @@ class Profile(BaseModel):
 
 
 def member_urls(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the URLs of members in their one form: all of ours, or all of Hazelcast, of which one text may name several.
+    """Return the URLs of members in their one form: all of ours, or all of Hazelcast, of which a text may name several.
 
     Raises:
         BadUrl: A text is none.
     """
     texts = tuple(texts)
-    theirs = [text.strip().startswith(SCHEME) for text in texts]
+    theirs = [text.strip().startswith((SCHEME, PODS)) for text in texts]
     if any(theirs) and not all(theirs):
-        raise BadUrl(f"members of Hazelcast ({SCHEME}…) and others are not watched together")
+        raise BadUrl(f"members of Hazelcast ({SCHEME}…, {PODS}…) and others are not watched together")
     if not any(theirs):
         return tuple(map(member_url, texts))
-    named = [one for text in texts for one in text.strip().removeprefix(SCHEME).strip("/").split(",")]
-    return tuple(f"{SCHEME}{_address(one)}" for one in dict.fromkeys(named))
+    return tuple(dict.fromkeys(url for text in texts for url in _urls(text.strip())))
+
+
+def _urls(text: str) -> Iterator[str]:
+    if not text.startswith(PODS):
+        for part in text.removeprefix(SCHEME).strip("/").split(","):
+            yield f"{SCHEME}{_address(part)}"
+        return
+    try:
+        yield service_of(text).url
+    except BadService as problem:
+        raise BadUrl(str(problem)) from problem
 
 
 def _address(text: str) -> Address:

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
+from quarterdeck.backend.clusters.kubernetes.service_url import PODS
 from quarterdeck.backend.hazelcast import SCHEME
 from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 
@@ -38,7 +39,7 @@ class ConnectionTarget:
     certificate: Path | None = None
     key: Path | None = None
     cluster_name: str = "dev"
-    """What members of Hazelcast want to be told before they answer."""
+    """What members of Hazelcast want to know before they answer."""
     tls: bool = False
     """Members of Hazelcast are spoken to over TLS. Those of ours say it in their URLs."""
     address_map: tuple[tuple[str, str], ...] = ()
@@ -68,7 +69,7 @@ class ConnectionTarget:
     @property
     def is_hazelcast(self) -> bool:
         """Whether it is for unchanged members of Hazelcast."""
-        return bool(self.urls) and self.urls[0].startswith(SCHEME)
+        return bool(self.urls) and self.urls[0].startswith((SCHEME, PODS))
 
     def require_named(self) -> ConnectionTarget:
         """Itself. Raises `CommandFailed` when no cluster was named."""
@@ -98,7 +99,8 @@ def connection_of(
             "--connect",
             "--url",
             metavar="URL",
-            help="A running member, or hazelcast://HOST[:PORT][,…]; the others are found from there. Repeatable.",
+            help="A running member, hazelcast://HOST[:PORT][,…] or k8s://NAMESPACE/SERVICE[:PORT]; the others are found from "
+            "there. Repeatable.",
         ),
     ] = None,
     cluster: Annotated[

@@ -6,6 +6,7 @@ import getpass
 import socket
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -19,36 +20,30 @@ if TYPE_CHECKING:
     from quarterdeck.app.console_interface import OpenedCluster
     from quarterdeck.backend.clusters.connection_status import WatchedCluster
     from quarterdeck.backend.clusters.hazelcast.hazelcast_cluster import HazelcastCluster
+    from quarterdeck.backend.clusters.remote.access import MemberCredentials
+    from quarterdeck.backend.hazelcast.wire.route import Route
     from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
 
 CONNECT_TIMEOUT_SECONDS = 10.0
 MEETING_POLL_SECONDS = 0.01
 
 
-def open_cluster(connection: ConnectionTarget, *, write: bool = False, records: bool = True) -> WatchedCluster:
+def open_cluster(
+    connection: ConnectionTarget, *, write: bool = False, records: bool = True, pod_logs: bool = True
+) -> WatchedCluster:
     """Open the cluster that `connection` names; the caller closes it.
 
-    Members of ours report what they record only with `records`; members of Hazelcast report everything in any case.
+    Members of ours report what they record only with `records`; members of Hazelcast report everything in any case. The logs of
+    their pods are followed with `pod_logs`.
 
     Raises:
         CommandFailed: It cannot be opened.
     """
     if connection.is_hazelcast:
-        return open_hazelcast(connection, write=write)
-    from quarterdeck.backend.clusters.remote.access import MemberCredentials, is_unencrypted
+        return open_hazelcast(connection, write=write, pod_logs=pod_logs)
     from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
 
-    if connection.password or connection.token:
-        for url in filter(is_unencrypted, connection.urls):
-            say(f"{url}: who you are crosses the net in the clear; use https:// where members offer it")
-    access = MemberCredentials(
-        connection.user,
-        connection.password,
-        connection.token,
-        connection.authority,
-        connection.certificate,
-        connection.key,
-    )
+    access = credentials_of(connection)
     with failing_as(ExitCode.BAD_INPUT, OSError, about="the certificates cannot be used"):
         return RemoteCluster(
             connection.urls,
@@ -60,18 +55,39 @@ def open_cluster(connection: ConnectionTarget, *, write: bool = False, records: 
         )
 
 
-def open_hazelcast(connection: ConnectionTarget, *, write: bool = False, run: str = "") -> HazelcastCluster:
+def credentials_of(connection: ConnectionTarget) -> MemberCredentials:
+    """Return what members of ours are shown; warn where it can be read on the way."""
+    from quarterdeck.backend.clusters.remote.access import MemberCredentials, is_unencrypted
+
+    if connection.password or connection.token:
+        for url in filter(is_unencrypted, connection.urls):
+            say(f"{url}: who you are crosses the net in the clear; use https:// where members offer it")
+    return MemberCredentials(
+        connection.user,
+        connection.password,
+        connection.token,
+        connection.authority,
+        connection.certificate,
+        connection.key,
+    )
+
+
+def open_hazelcast(
+    connection: ConnectionTarget, *, write: bool = False, run: str = "", pod_logs: bool = True
+) -> HazelcastCluster:
     """Open a cluster of members of Hazelcast, which are followed from now on. `run` names the records.
+
+    With `pod_logs` the logs of pods are followed besides.
 
     Raises:
         CommandFailed: It cannot be opened.
     """
     from quarterdeck.backend.clusters.hazelcast.hazelcast_cluster import HazelcastCluster
-    from quarterdeck.backend.clusters.hazelcast.log_tail import log_sources
+    from quarterdeck.backend.clusters.hazelcast.log_following import log_sources
     from quarterdeck.backend.hazelcast.wire.requests import NameOnly
     from quarterdeck.backend.journal.files import usable_name
 
-    settings = _watch_settings(connection)
+    settings = replace(_watch_settings(connection), route=_route_to(connection, logs=pod_logs))
     with failing_as(ExitCode.BAD_INPUT, ValueError):
         sources = log_sources(connection.logs)
     if settings.tls is None and not isinstance(settings.credentials, NameOnly):
@@ -92,7 +108,7 @@ def open_hazelcast(connection: ConnectionTarget, *, write: bool = False, run: st
 def wait_until_met(cluster: WatchedCluster) -> None:
     """Return when a member says who it is, or none has said anything for a while.
 
-    Members of Hazelcast that are not there yet are waited for by whoever watches, as long as none refuses.
+    Members of Hazelcast that are not there yet are waited for by the reader, as long as none refuses.
 
     Raises:
         CommandFailed: No member is reached, and none is waited for.
@@ -161,6 +177,7 @@ class ProfileClusterOpener:
 
 
 def _watch_settings(connection: ConnectionTarget) -> WatchSettings:
+    from quarterdeck.backend.clusters.kubernetes.service_url import PODS, service_of
     from quarterdeck.backend.core.address import (
         DEFAULT_PORT,
         Address,
@@ -187,13 +204,29 @@ def _watch_settings(connection: ConnectionTarget) -> WatchSettings:
         credentials = UserAndPassword(connection.user, connection.password)
     files = (connection.authority, connection.certificate, connection.key)
     return WatchSettings(
-        tuple(parse_address(url.removeprefix(SCHEME)) for url in connection.urls),
+        tuple(
+            service_of(url).address if url.startswith(PODS) else parse_address(url.removeprefix(SCHEME))
+            for url in connection.urls
+        ),
         connection.cluster_name,
         credentials,
         TlsOptions(*files) if connection.tls or any(files) else None,
         mapped,
         hosts,
     )
+
+
+def _route_to(connection: ConnectionTarget, *, logs: bool) -> Route:
+    from quarterdeck.backend.clusters.kubernetes.kubectl import KubectlFailed
+    from quarterdeck.backend.clusters.kubernetes.pod_route import PodRoute
+    from quarterdeck.backend.clusters.kubernetes.service_url import PODS, BadService, service_of
+    from quarterdeck.backend.hazelcast.wire.route import Route
+
+    services = [service_of(url) for url in connection.urls if url.startswith(PODS)]
+    if not services:
+        return Route()
+    with failing_as(ExitCode.BAD_INPUT, BadService), failing_as(ExitCode.REFUSED, KubectlFailed, about="kubectl"):
+        return PodRoute(services, logs=logs)
 
 
 def _operator() -> str:

@@ -1,6 +1,6 @@
 """The user's configuration file: the clusters that are known, and how the console is wanted.
 
-The file is ``config.yaml`` in the folder that `quarterdeck paths` names; `cli.cluster_profiles` and `cli.console_section` tell
+The file is ``config.yaml`` in the folder that `quarterdeck paths` names; `cli.cluster_profiles` and `cli.console_section` say
 what stands in its two sections.
 """
 

@@ -20,19 +20,20 @@ from textual.pilot import Pilot
 from quarterdeck.app.actions.views import VIEW_NAMES, VIEWS, View
 from quarterdeck.app.console import Console
 from quarterdeck.app.console_state import ConsoleSettings
-from quarterdeck.app.output.export import Target, export_screen
+from quarterdeck.app.export import Target, export_screen
 from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.clusters.recorded.log_cluster import LogCluster
 from quarterdeck.backend.clusters.recorded.recorded_cluster import RecordedCluster
 from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCluster
-from quarterdeck.backend.core.events import ListInstalled, Record
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.events import ListInstalled
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.scenarios.format.reading import read_scenario
 from quarterdeck.backend.scenarios.format.scenario import Scenario
 from quarterdeck.backend.simulation.simulated_driver import simulate
 from quarterdeck.backend.training.demos import load_demo
-from quarterdeck.cli.film import film_of
+from quarterdeck.cli.film import Moment, film_of
 
 FOLDER = Path(__file__).parents[1] / "screenshots"
 LOGS = Path(__file__).parents[2] / "tests" / "hazelcast" / "logs" / "data"
@@ -211,11 +212,11 @@ async def at_moment(
     cluster.close()
 
 
-async def draw(shot: Shot) -> None:
+async def draw(shot: Shot, folder: Path = FOLDER) -> None:
     async with at_moment(load_demo(shot.demo), shot.demo, shot.reached, shot.size, shot.theme) as (console, press):
         for key in (*shot.keys, *[""] * TICKS_TO_SETTLE):
             await press(key)
-        export_screen(console, Target(FOLDER / f"{shot.name}.svg", overwrite=True))
+        export_screen(console, Target(folder / f"{shot.name}.svg", overwrite=True))
 
 
 async def until_shown(pilot: Pilot[None], cluster: Cluster, now_us: int) -> None:
@@ -261,19 +262,43 @@ async def draw_views(story: Scenario, size: tuple[int, int], folder: Path) -> No
             export_screen(console, Target(folder / f"{view}.svg", overwrite=True))
 
 
-FILM, FILM_DEMO, FILM_SECONDS, FILM_SIZE = "film", "heal", 16.0, (110, 28)
-"""The film that the README begins with: a split, and its healing."""
+FILM, FILM_STORY = "film", Path(__file__).with_name("film.yaml")
+"""The film that the README begins with: a cluster with data, a split, why, its healing, and all copies there again."""
+
+FILM_SECONDS, FILM_SIZE = 20.0, (110, 28)
+FILM_MOMENTS = (
+    *(Moment(5.0), Moment(8.5), Moment(12.5)),
+    Moment(12.5, ("down", "down", "down", "b")),
+    Moment(13.0, ("escape", "escape")),
+    *(Moment(14.5), Moment(16.0), Moment(20.0)),
+)
 
 
 def draw_film() -> None:
-    drawn = asyncio.run(film_of(load_demo(FILM_DEMO), FILM_DEMO, 1, FILM_SECONDS, size=FILM_SIZE))
+    story = read_scenario(FILM_STORY.read_text(encoding="utf-8"), FILM_STORY.name)
+    drawn = asyncio.run(film_of(story, FILM, 1, FILM_SECONDS, moments=FILM_MOMENTS, size=FILM_SIZE))
     (FOLDER / f"{FILM}.svg").write_text(drawn, encoding="utf-8")
+
+
+def draw_light(folder: Path) -> None:
+    """Draw the pictures of views in the light theme, for readers of the site who read it so."""
+    (folder / "views").mkdir(parents=True, exist_ok=True)
+    for shot in SHOTS:
+        if shot.name.startswith("views/"):
+            asyncio.run(draw(shot._replace(theme="light"), folder))
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("names", nargs="*", help="draw only these")
-    wanted = arguments.parse_args().names
+    arguments.add_argument(
+        "--light", type=Path, metavar="FOLDER", help="draw those of views, in the light theme, into FOLDER"
+    )
+    options = arguments.parse_args()
+    if options.light:
+        draw_light(options.light)
+        return
+    wanted = options.names
     for shot in SHOTS:
         if not wanted or shot.name in wanted:
             asyncio.run(draw(shot))

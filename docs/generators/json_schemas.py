@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from quarterdeck.cli.configuration.json_schemas import FileKind, schema_of
+from quarterdeck.cli.commands.settings import FileKind, schema_of
 
 FOLDER = Path(__file__).parents[2] / "backend" / "documents" / "schemas"
 

@@ -52,7 +52,7 @@ the command makes them again from the run's `events`; `pipeline stream --out` do
 and at the end. Where there are many small files, it puts them together. All tables are replaced at once: whenever the process
 dies, they are either all old or all new, because their folders lead through one link, `DIR/.current`. What was there before is
 kept until the next update. At an address such as `s3a://…` there are no links: there a reader may find old and new files for a
-moment. Spark fetches and puts the files then, and this process makes the tables. Other versions can read the tables: columns that
+moment. Spark fetches and puts the tables then, and this process makes them. Other versions can read the tables: columns that
 are missing are null, and the next `quarterdeck pipeline tables` makes them again from the stored lines.
 """
 

@@ -6,8 +6,7 @@ import pytest
 from textual.widgets import Input
 
 from quarterdeck.app.actions.action import EVERYTHING
-from quarterdeck.app.commands.completion import best, candidates
-from quarterdeck.app.commands.prompt_lines import effect
+from quarterdeck.app.commands.prompt_lines import best, candidates, effect
 from quarterdeck.app.console import Console
 from quarterdeck.backend.core.commands.commands import Command, CutLink, Heal, KillMember, Partition
 from quarterdeck.backend.picture.fold.picture import Picture

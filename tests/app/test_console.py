@@ -10,12 +10,13 @@ import pytest
 from textual.events import Key
 
 from quarterdeck.app.console import Console
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.commands.commands import (
     KillMember,
 )
 from quarterdeck.backend.core.data.events import CallFinished
-from quarterdeck.backend.core.events import LinkChanged, ProcessKilled
+from quarterdeck.backend.core.events import ProcessKilled
+from quarterdeck.backend.core.link_condition import LinkChanged
+from quarterdeck.backend.core.membership import events
 from tests.app.fakes.console_driver import FIVE, formed, run_async, type_line
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.screen_text import screen_text, settle, until

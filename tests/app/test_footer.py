@@ -7,7 +7,8 @@ from concurrent.futures import Future
 from quarterdeck.app.commands.confirmation import ConfirmScreen
 from quarterdeck.app.console import Console
 from quarterdeck.backend.core.commands.commands import HealLink
-from quarterdeck.backend.core.events import LinkChanged, ProcessKilled
+from quarterdeck.backend.core.events import ProcessKilled
+from quarterdeck.backend.core.link_condition import LinkChanged
 from tests.app.fakes.console_driver import FIVE, ConsoleDriver, formed, run, run_async
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.screen_text import screen_text, settle

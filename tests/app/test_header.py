@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from quarterdeck.app.screen.header import ConnectionSummary, header_parts
 from quarterdeck.app.session import ConsoleSession
-from quarterdeck.backend.core.events import JournalChanged, MemberStarted, ProcessKilled
+from quarterdeck.backend.core.events import JournalChanged, ProcessKilled
+from quarterdeck.backend.core.membership.events import MemberStarted
 from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged
 from tests.app.fakes.fake_cluster import FakeCluster
@@ -88,10 +89,13 @@ def test_the_past_is_neither_live_nor_to_be_changed() -> None:
     cluster = FakeCluster(CITIES, source="live")
     cluster.form()
     session = ConsoleSession(cluster)
-    assert "  dev  RW  live  members 3/3" in header(session)
+    assert "  members 3/3  master athens  dev  RW  live" in header(session)
     session.playhead.go(300_000)
     told = header(session)
-    assert told.startswith("‖ past 0.300 of 0.6 s  changing · 3 members joining") and "  dev  RO  members 0/3" in told
+    assert (
+        told.startswith("‖ past 0.300 of 0.6 s  changing · 3 members joining")
+        and "  members 0/3  master none  dev  RO" in told
+    )
 
 
 def test_an_alarm_has_the_first_columns_of_every_view() -> None:
@@ -100,3 +104,9 @@ def test_an_alarm_has_the_first_columns_of_every_view() -> None:
     session = ConsoleSession(cluster)
     cluster.split(["athens", "byzantium"], ["cyrene"])
     assert "writes go to both" in header(session)[:80]
+
+
+def test_the_leader_and_the_count_stand_before_the_name_of_the_run() -> None:
+    cluster = FakeCluster(CITIES, name="a-cluster-with-a-very-long-name-that-fills-a-narrow-screen")
+    cluster.form()
+    assert "members 3/3  master athens" in header(ConsoleSession(cluster))[:80]

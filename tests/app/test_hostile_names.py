@@ -13,10 +13,10 @@ from quarterdeck.app.actions.views import VIEW_NAMES
 from quarterdeck.app.commands.confirmation import ConfirmScreen
 from quarterdeck.app.console import Console
 from quarterdeck.app.help_screen import HelpScreen
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.commands.commands import KillMember
 from quarterdeck.backend.core.data.events import CallFinished
-from quarterdeck.backend.core.events import LinkChanged
+from quarterdeck.backend.core.link_condition import LinkChanged
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.partitions.events import MigrationDecided, PartitionLost
 from tests.app.fakes.console_driver import MEMBERS_LISTED
 from tests.app.fakes.fake_cluster import FakeCluster

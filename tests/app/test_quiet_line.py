@@ -7,7 +7,7 @@ from quarterdeck.backend.core.properties import SECOND_US
 from tests.app.fakes.console_driver import formed, run_async
 from tests.app.fakes.screen_text import screen_text, settle
 
-TRY = "D a three-minute lesson · space marks, c cuts · ? all keys"
+TRY = "D a three-minute lesson · F a copy to try · 6 n predicts a fault · ? all keys"
 
 
 def test_the_line_is_there_at_first_and_when_nothing_happens_and_not_while_something_does() -> None:
@@ -36,7 +36,7 @@ def test_it_names_only_what_works_here_and_small_screens_have_no_room_for_it() -
         app = Console(formed(writable=False))
         async with app.run_test(size=(100, 30)) as pilot:
             await settle(pilot)
-            assert "three-minute lesson" in screen_text(app) and "c cuts" not in screen_text(app)
+            assert "three-minute lesson" in screen_text(app) and "predicts" not in screen_text(app)
         app = Console(formed())
         async with app.run_test(size=(60, 15)) as pilot:
             await settle(pilot)

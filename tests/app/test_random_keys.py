@@ -15,8 +15,9 @@ from textual.keys import key_to_character
 from quarterdeck.app.actions.registry import ACTIONS
 from quarterdeck.app.console import Console
 from quarterdeck.app.key_map import keys_for
-from quarterdeck.backend.core import events
-from quarterdeck.backend.core.events import LinkChanged, ProcessKilled, ProcessPaused, ProcessResumed
+from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, ProcessResumed
+from quarterdeck.backend.core.link_condition import LinkChanged
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.partitions.events import MigrationDecided
 from tests.app.fakes.long_run_cluster import SIX, LongRunCluster
 from tests.app.fakes.screen_text import screen_text, settle

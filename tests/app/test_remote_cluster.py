@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 from quarterdeck.app.console import Console
 from quarterdeck.backend.clusters.connection_status import ConnectionStatus
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import JournalChanged
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged
@@ -43,10 +43,13 @@ def test_the_header_has_the_badge_and_the_right_in_words() -> None:
     async def scenario() -> None:
         for writable, words in ((False, "RO read-only"), (True, "RW read and write")):
             app = Console(cities(writable=writable))
-            async with app.run_test(size=(80, 24)) as pilot:
+            async with app.run_test(size=(120, 24)) as pilot:
                 await settle(pilot)
                 line = screen_text(app).splitlines()[0]
-                assert line.startswith(f" healthy · 2 members agree · no data yet  orders  PROD  {words}")
+                assert line[:80].startswith(
+                    " healthy · 2 members agree · no data yet  PROD  members 2/2  master athens"
+                )
+                assert f"orders  {words}" in line
 
     asyncio.run(scenario())
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
-from quarterdeck.app.session import ConsoleSession
+from quarterdeck.app.session import JUDGED_ALWAYS, ConsoleSession
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import ListInstalled, ListRejected, ProcessKilled, ProcessPaused, Record
+from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, Record
+from quarterdeck.backend.core.membership.events import ListInstalled, ListRejected
 from quarterdeck.backend.core.membership.views.identity import Member
+from quarterdeck.backend.core.properties import SECOND_US
 from tests.app.fakes.fake_cluster import FakeCluster
 
 
@@ -123,3 +127,25 @@ def test_a_detail_of_a_large_cluster_is_made_again_once_a_second(members: int, b
         session.poll()
         found.add(session.detail_beat)
     assert len(found) == beats
+
+
+def test_of_many_members_the_order_is_looked_at_once_a_second() -> None:
+    labels = tuple(f"n{number}" for number in range(1, JUDGED_ALWAYS + 3))
+    cluster = FakeCluster(labels)
+    cluster.form()
+    session = ConsoleSession(cluster)
+    session.poll()
+    before = session.labels
+    assert before == labels
+    for label in labels:
+        cluster.happen(label, list_of(cluster, labels[::-1]), after_us=0)
+    session.poll()
+    assert session.labels is before, "in the same second"
+    cluster.happen("dev", ProcessPaused("n1"), after_us=SECOND_US)
+    session.poll()
+    assert session.labels == labels[::-1]
+
+
+def list_of(cluster: FakeCluster, labels: Sequence[str]) -> ListInstalled:
+    members = tuple(cluster.member(label) for label in labels)
+    return ListInstalled(99, "L2", members[0].address, members, members[0].address, "unknown", "another order")

@@ -92,7 +92,7 @@ def test_colours_of_members_are_readable_under_black_and_differ_without_colour()
 
 
 def brightness(color: str) -> float:
-    """What the terminal gets under NO_COLOR, of 255; as Textual's filter does it."""
+    """What an eye without colours sees, of 255."""
     red, green, blue = Color.parse(color).rgb
     return (red * 299 + green * 587 + blue * 114) / 1000
 

@@ -66,7 +66,7 @@ def planted(records: list[Any], which: int) -> list[Any]:
     """With one violation: a record that is missing, a list that is no newer, or one without the member that installs it."""
     from msgspec.structs import replace
 
-    from quarterdeck.backend.core.events import ListInstalled
+    from quarterdeck.backend.core.membership.events import ListInstalled
 
     place = next(place for place in reversed(range(len(records))) if isinstance(records[place].event, ListInstalled))
     listed, last = records[place], records[-1]

@@ -29,8 +29,9 @@ from uvicorn.server import ServerState
 
 from quarterdeck.backend.core.address import Address, make_address
 from quarterdeck.backend.core.causes import RefusalCause
-from quarterdeck.backend.core.events import Event, ListInstalled, MemberRemoved, Record, SuspicionRaised
+from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
+from quarterdeck.backend.core.membership.events import ListInstalled, MemberRemoved, SuspicionRaised
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.live.cluster.addressing import HeldPorts
 from quarterdeck.backend.live.member.host import Host

@@ -27,7 +27,7 @@ from typing import Any
 
 import httpx
 
-from quarterdeck.backend.core.events import SuspicionRaised
+from quarterdeck.backend.core.membership.events import SuspicionRaised
 from quarterdeck.backend.core.partitions.events import PartitionLost
 from quarterdeck.backend.journal.reader import list_runs, read_journal
 from tests.bench.support.chaos_hosts import Hosts, enter, obstacle

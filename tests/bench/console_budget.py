@@ -93,9 +93,9 @@ class LoadedCluster:
     def __init__(
         self, setting: Setting, *, speed: float = 1.0, seconds: float = float("inf"), seldom_lists: bool = False
     ) -> None:
-        from quarterdeck.backend.core import events
         from quarterdeck.backend.core.address import Address
         from quarterdeck.backend.core.events import Record
+        from quarterdeck.backend.core.membership import events
         from quarterdeck.backend.core.membership.views.identity import Member
 
         self.source = setting.source

@@ -13,9 +13,9 @@ import time
 from collections.abc import Sequence
 
 from quarterdeck.backend.core.effects import Effect
-from quarterdeck.backend.core.events import ListInstalled
 from quarterdeck.backend.core.inputs import Input, Receive
 from quarterdeck.backend.core.member import MemberMachine
+from quarterdeck.backend.core.membership.events import ListInstalled
 from quarterdeck.backend.core.membership.messages import Heartbeat
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.live.cluster.local_cluster import LocalCluster

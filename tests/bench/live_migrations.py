@@ -17,13 +17,14 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from quarterdeck.backend.core.commands.commands import ArrangePartitions, KillMember, StartMember, StopMember
-from quarterdeck.backend.core.events import ListInstalled, Record
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.events import ListInstalled
 from quarterdeck.backend.core.operations import Put, PutAll, Size
 from quarterdeck.backend.core.partitions.events import MigrationCopied, MigrationDecided
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.live.cluster.live_cluster import LiveCluster
 from quarterdeck.backend.live.cluster.local_cluster import LocalCluster
-from quarterdeck.backend.live.process.process_cluster import ProcessCluster
+from quarterdeck.backend.live.cluster.process_cluster import ProcessCluster
 from tests.live.cluster.partition_tables import PartitionTables
 
 BASE_PORT = 26_701

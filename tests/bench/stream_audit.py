@@ -1,7 +1,8 @@
 """How long after an event the stream has its finding, and what the stream costs, as one line of JSON.
 
 Five members write about 1,000 events a second; each second one of them installs a list that does not contain it. The stream
-runs as an operator runs it. Run it as ``python tests/bench/stream_audit.py --seconds 60``.
+runs as an operator runs it. Run it as ``python tests/bench/stream_audit.py --seconds 60``, with ``--master local[2]`` on Spark.
+With ``--backlog 1000000`` it is measured instead how long so many events take that are there already.
 """
 
 from __future__ import annotations
@@ -21,8 +22,11 @@ from statistics import median, quantiles
 
 import msgspec
 
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import Event, ListInstalled, MasterChanged, Record
+from quarterdeck.backend.core.events import Event, Record
+from quarterdeck.backend.core.membership.events import ListInstalled, MasterChanged
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.journal.writer import JournalWriter
 
@@ -104,12 +108,13 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND + sum(map(cpu_seconds, children))
 
 
-def measure(root: Path, seconds: int) -> dict[str, object]:
-    command = [sys.executable, "-m", "quarterdeck", "pipeline", "stream", str(root)]
-    with (root / "said.txt").open("wb") as said, ExitStack() as stack:
-        stream = subprocess.Popen(command, cwd=ROOT, stdout=said, stderr=said)
+def measure(root: Path, seconds: int, options: list[str]) -> dict[str, object]:
+    command = [sys.executable, "-m", "quarterdeck", "pipeline", "stream", str(root), *options]
+    with ExitStack() as stack:
+        printed, said = (stack.enter_context((root / name).open("wb")) for name in ("printed.txt", "said.txt"))
+        stream = subprocess.Popen(command, cwd=ROOT, stdout=printed, stderr=said)
         try:
-            findings = Findings(root / "findings.jsonl")
+            findings = Findings(Path(printed.name) if options else root / "findings.jsonl")
             members = Members(root, stack)
             members.break_rule(0)
             began = time.monotonic()
@@ -155,6 +160,25 @@ def measure(root: Path, seconds: int) -> dict[str, object]:
     }
 
 
+def measure_backlog(root: Path, events: int, options: list[str]) -> dict[str, object]:
+    from tests.bench.audit_speed import make_journal
+
+    made = make_journal(root, events)
+    command = [sys.executable, "-m", "quarterdeck", "pipeline", "stream", str(root), "--once", *options]
+    began, used = time.monotonic(), 0.0
+    with (root / "said.txt").open("wb") as said:
+        stream = subprocess.Popen(command, cwd=ROOT, stdout=said, stderr=said)
+        while stream.poll() is None:
+            used = max(used, cpu_seconds(stream.pid))
+            time.sleep(STEP_SECONDS)
+    wall_seconds = time.monotonic() - began
+    return {
+        **{"bench": "stream_audit", "backlog": made, "exit_code": stream.returncode},
+        **{"seconds": round(wall_seconds, 1), "cpu_seconds": round(used, 1)},
+        "load_average": round(os.getloadavg()[0], 1),
+    }
+
+
 def _cpu_share(pid: int, seconds: int, step: Callable[[], None]) -> float:
     began, before = time.monotonic(), cpu_seconds(pid)
     while time.monotonic() < began + seconds:
@@ -165,6 +189,13 @@ def _cpu_share(pid: int, seconds: int, step: Callable[[], None]) -> float:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=int, default=SECONDS)
+    parser.add_argument("--master", default="")
+    parser.add_argument("--backlog", type=int, default=0)
     arguments = parser.parse_args()
+    options = ["--master", arguments.master] if arguments.master else []
     with tempfile.TemporaryDirectory(prefix="quarterdeck-bench-") as temporary:
-        print(json.dumps(measure(Path(temporary), arguments.seconds)))
+        if arguments.backlog:
+            result = measure_backlog(Path(temporary), arguments.backlog, options)
+        else:
+            result = measure(Path(temporary), arguments.seconds, options)
+        print(json.dumps(result))

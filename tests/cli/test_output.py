@@ -9,7 +9,8 @@ import json
 import pytest
 from ruamel.yaml import YAML
 
-from quarterdeck.cli.output import TABLE_CHUNK_ROWS, Format, write_document, write_rows
+from quarterdeck.cli.exits import CommandFailed, ExitCode
+from quarterdeck.cli.output import TABLE_CHUNK_ROWS, Format, say, write_document, write_rows
 from tests.cli.conftest import Quarterdeck
 
 ROWS: list[dict[str, object]] = [
@@ -40,6 +41,22 @@ def test_table_shows_remote_text_as_it_is_and_harmless(capsys: pytest.CaptureFix
     table = written(capsys, Format.TABLE)
     assert "[red]fe80::1[/]\\x1b[2J" in table
     assert "\x1b" not in table
+
+
+STEERING = "[31m\x9b2J \u202eon \u2066x\u2069\u200f"
+
+
+@pytest.mark.parametrize("output", [Format.JSON, Format.JSONL])
+def test_json_means_the_same_and_steers_no_terminal(capsys: pytest.CaptureFixture[str], output: Format) -> None:
+    text = written(capsys, output, [{"name": STEERING}])
+    assert text.replace("\n", "").isprintable()
+    assert STEERING in json.dumps(json.loads(text), ensure_ascii=False)
+
+
+def test_a_failure_and_a_narration_steer_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    say(f"one\n{STEERING}\x1b")
+    shown = capsys.readouterr().err + str(CommandFailed(ExitCode.REFUSED, STEERING).message)
+    assert shown.replace("\n", "").isprintable() and shown.count("\n") == 2
 
 
 def test_long_tables_have_one_heading(capsys: pytest.CaptureFixture[str]) -> None:

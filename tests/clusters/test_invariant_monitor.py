@@ -6,7 +6,8 @@ import random
 
 from quarterdeck.backend.clusters.invariant_monitor import HOLD_US, InvariantMonitor
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import ListInstalled, Record
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.events import ListInstalled
 from quarterdeck.backend.core.membership.views.identity import Member
 
 HERE = Address("10.0.0.1:5701")

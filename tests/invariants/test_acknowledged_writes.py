@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from quarterdeck.backend.core.data.events import EntriesMerged
-from quarterdeck.backend.core.events import MemberMerging, MemberStarted
+from quarterdeck.backend.core.data.events import EntriesEvicted, EntriesMerged
+from quarterdeck.backend.core.membership.events import MemberMerging, MemberStarted
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import MigrationDecided, MigrationStarted
 from tests.invariants.test_membership_invariants import (
@@ -126,3 +126,17 @@ def test_a_division_lasts_until_all_that_is_brought_along_is_merged() -> None:
     assert not division(True, (new_a, EntriesMerged("pass-through", 1, 1, "")))
     assert not division(None, killed(new_a), installed(B, 6, B, C, lineage="M"), installed(C, 6, B, C, lineage="M"))
     assert not division(True, killed(new_a), installed(B, 6, B, C, lineage="M"), installed(C, 6, B, C, lineage="M"))
+
+
+def test_an_eviction_is_no_loss_but_what_is_written_after_it_has_to_be_there() -> None:
+    evicted: Happened = (A, EntriesEvicted(0, "m", ("k", "another")))
+    assert {one.invariant for one in watched(recorded(*WRITTEN, *done(C, 1, "get", None))).violations} == BOTH
+    assert not watched(recorded(*WRITTEN, evicted, *done(C, 1, "get", None))).violations
+    undone = watched(recorded(*WRITTEN, evicted, *done(C, 1, "get", "two")))
+    assert not undone.violations, "an eviction that no backup knows of goes with its owner"
+    later = (evicted, *done(B, 3, "put", None, put="three"))
+    assert not watched(recorded(*WRITTEN, *later, *done(C, 1, "get", "three"))).violations
+    lost = watched(recorded(*WRITTEN, *later, *done(C, 1, "get", None)))
+    assert {one.invariant for one in lost.violations} == BOTH
+    other = watched(recorded(*WRITTEN, (A, EntriesEvicted(0, "m", ("another",))), *done(C, 1, "get", None)))
+    assert {one.invariant for one in other.violations} == BOTH

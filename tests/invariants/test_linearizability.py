@@ -5,15 +5,17 @@ from __future__ import annotations
 import pytest
 
 from quarterdeck.backend.core.data.events import EntriesMerged
-from quarterdeck.backend.core.events import MemberMerging, MemberStarted
+from quarterdeck.backend.core.membership.events import ClusterStateChanged, MemberMerging, MemberStarted
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import PartitionLost
 from tests.invariants.test_membership_invariants import (
     CLAIMED_BY_B,
+    FORMED,
     NAMES,
     A,
     B,
     C,
+    D,
     Happened,
     installed,
     recorded,
@@ -51,6 +53,12 @@ def merged(policy: str = "pass-through", problem: str = "") -> tuple[Happened, .
 
 SIDE_OF_B = (*WRITTEN, *CLAIMED_BY_B, *REPAIRED_BY_B)
 """A is cut off and goes on alone; B and C are one cluster that holds the only partition."""
+
+A_ALONE = (installed(A, 4, A), table(A, {0: (2, (A, None))}, A, "repaired"))
+"""A is one cluster, too."""
+
+FROZEN = tuple((member, ClusterStateChanged("FROZEN", "test")) for member in (A, B, C))
+OWNED_BY_B = (*FORMED, *(table(member, {0: (1, (B, A))}, cause="arranged") for member in (A, B, C)))
 
 BROKEN: dict[str, tuple[Happened, ...]] = {
     "a value that was replaced": (*WRITTEN, *done(C, 1, "get", "one")),
@@ -100,6 +108,23 @@ BROKEN: dict[str, tuple[Happened, ...]] = {
         *done(C, 2, "get", "two"),
     ),
     "what the winner of a merge that discards had is gone": (*merged("discard"), *done(C, 1, "get", "one")),
+    "what a side took over is gone, and the other side has written": (
+        *SIDE_OF_B,
+        *A_ALONE,
+        *done(A, 1, "put", "two", put="x"),
+        *done(C, 1, "get", "x"),
+    ),
+    "what a side wrote whose table keeps the name of a member that was left off": (
+        *(*OWNED_BY_B, *FROZEN, *CLAIMED_BY_B),
+        *done(C, 1, "put", None, put="x"),
+        *done(B, 1, "get", None),
+    ),
+    "what a side wrote while members merge elsewhere": (
+        *SIDE_OF_B,
+        (A, MemberMerging(D.address, NEW_A.uuid, True)),
+        *done(C, 1, "put", "two", put="x"),
+        *done(B, 3, "get", "two"),
+    ),
     "what no side touched is gone after the merge": (*merged(), *done(C, 1, "get", "one")),
 }
 
@@ -131,6 +156,15 @@ SOUND: dict[str, tuple[Happened, ...]] = {
         *done(C, 1, "remove", "two"),
         merged("put-if-absent")[-1],
         *done(C, 2, "get", "two"),
+    ),
+    "what an owner wrote that only the table of a frozen side names, when its backup takes its place": (
+        *(*WRITTEN, *FROZEN, *A_ALONE, *done(A, 1, "put", "two", put="x")),
+        *(*CLAIMED_BY_B, asked(C, 1, "get"), *REPAIRED_BY_B, answered(C, 1, "get", "x")),
+        *(installed(B, 5, B, lineage="M"), table(B, {0: (4, (B, None))}, B, "repaired"), *done(B, 3, "get", "x")),
+    ),
+    "what an owner did that the table of a frozen side names, for a caller there, which asked another one again": (
+        *(*WRITTEN, *FROZEN, *CLAIMED_BY_B, asked(C, 1, "put", "x"), *A_ALONE, *done(A, 1, "get", "x")),
+        *(*REPAIRED_BY_B, answered(C, 1, "put", "two")),
     ),
     "all holders lost": (*WRITTEN, killed(A), killed(B), *done(C, 1, "get", "one")),
     "the other side of a division": (*SIDE_OF_B, *done(A, 1, "get", "one"), *done(C, 1, "get", "two")),
@@ -185,6 +219,15 @@ def test_what_no_order_explains_is_a_violation(what: str) -> None:
 @pytest.mark.parametrize("what", SOUND)
 def test_what_some_order_explains_is_none(what: str) -> None:
     assert broken(SOUND[what]) == []
+
+
+def test_writes_are_judged_in_what_is_left_of_their_side_whatever_other_sides_have_read_meanwhile() -> None:
+    history = (
+        *(*SIDE_OF_B, *A_ALONE, *done(C, 1, "remove", "two")),
+        *(installed(B, 5, B, lineage="M"), table(B, {0: (4, (B, None))}, B, "repaired")),
+        *(*done(A, 1, "get", "two"), *done(B, 3, "get", None)),
+    )
+    assert watched(recorded(*history)).judged_writes().unjudged == 0
 
 
 def test_a_violation_says_what_was_found_and_what_there_can_have_been() -> None:

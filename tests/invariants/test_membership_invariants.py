@@ -6,24 +6,21 @@ import pytest
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import ClusterState
-from quarterdeck.backend.core.events import (
+from quarterdeck.backend.core.events import Event, ProcessPaused, ProcessResumed, Record
+from quarterdeck.backend.core.link_condition import LinkChanged
+from quarterdeck.backend.core.membership.events import (
     ClaimAnswered,
     ClaimFinished,
     ClaimStarted,
     ClusterStateChanged,
     DisconnectionReported,
     DisconnectionResolved,
-    Event,
-    LinkChanged,
     ListInstalled,
     MasterChanged,
     MemberAdmitted,
     MemberMerging,
     MemberRemoved,
     MemberStarted,
-    ProcessPaused,
-    ProcessResumed,
-    Record,
     SuspicionRaised,
 )
 from quarterdeck.backend.core.membership.views.identity import Member

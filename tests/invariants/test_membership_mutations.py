@@ -21,8 +21,8 @@ from quarterdeck.backend.core.commands.commands import (
     Partition,
     StartMember,
 )
-from quarterdeck.backend.core.events import ClaimAnswered, MemberAdmitted
 from quarterdeck.backend.core.membership import mastership_claim
+from quarterdeck.backend.core.membership.events import ClaimAnswered, MemberAdmitted
 from quarterdeck.backend.core.membership.facts import EvidenceFound
 from quarterdeck.backend.core.membership.failure_detection import suspicion
 from quarterdeck.backend.core.membership.handlers import MESSAGE_RULES, REACTIONS

@@ -6,13 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from quarterdeck.backend.core.data.events import CallFinished, CallStarted
-from quarterdeck.backend.core.events import (
-    ClusterStateChanged,
-    MasterChanged,
-    MemberStarted,
-    MemberStopped,
-    ProcessKilled,
-)
+from quarterdeck.backend.core.events import ProcessKilled
+from quarterdeck.backend.core.membership.events import ClusterStateChanged, MasterChanged, MemberStarted, MemberStopped
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import (
     CompletedEvicted,
@@ -451,39 +446,3 @@ def test_what_may_happen_is_no_violation(what: str) -> None:
     names = {invariant.name for invariant in partition_invariants(InvariantChecker().tables)}
     names |= {"no lost write"}
     assert [one for one in found(*UNDISTURBED[what]) if one.invariant in names] == []
-
-
-def test_a_row_is_full_when_each_zone_has_a_replica() -> None:
-    zoned = {"quarterdeck.partition.group.type": "zone-aware"}
-
-    def why(settings: dict[str, str], *zones: str) -> str:
-        here = tuple(
-            Member(one.address, one.uuid, one.join_version, zone=zone)
-            for one, zone in zip((A, B, C), zones, strict=True)
-        )
-        rows = {0: (1, (here[0], here[2], None))}
-        history = (
-            (A, MemberStarted(A.address, False, (), settings=settings)),
-            *(installed(one, 1, *here) for one in here),
-            *(table(one, rows, cause="arranged") for one in here),
-        )
-        return watched(recorded(*history)).tables.why_not_safe()
-
-    assert why(zoned, "east", "east", "west") == ""
-    assert why(zoned, "east", "middle", "west") == "partition 0 has 2 replicas"
-    assert why({}, "east", "east", "west") == "partition 0 has 2 replicas"
-
-
-def test_why_data_is_not_safe() -> None:
-    def why(*history: Happened) -> str:
-        return watched(recorded(*history)).tables.why_not_safe()
-
-    assert why(*FORMED) == ""
-    assert why(*ARRANGED) == ""
-    assert why(*MOVED) == ""
-    assert why(*ARRANGED[:-1]) == "c has another table than its master a"
-    assert why(*ARRANGED, started("m1")) == "1 migrations are running"
-    assert why(*ARRANGED, killed(B)) == "b holds partition 0 and does not live"
-    assert why(*ARRANGED, killed(A)) == "0 members lead"
-    holes = [table(one, {0: (2, (A, None))}) for one in (A, B, C)]
-    assert why(*ARRANGED, *holes) == "partition 0 has 1 replicas"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from quarterdeck.backend.core.events import LinkChanged, MemberMerging, ProcessKilled, ProcessPaused
+from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused
+from quarterdeck.backend.core.link_condition import LinkChanged
+from quarterdeck.backend.core.membership.events import MemberMerging
 from tests.invariants.test_membership_invariants import (
     BOUND_US,
     FORMED,

@@ -12,12 +12,15 @@ import msgspec
 import pytest
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import JoinFailed, LinkChanged, MasterChanged, Record
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.link_condition import LinkChanged
+from quarterdeck.backend.core.membership.events import JoinFailed, MasterChanged
 from quarterdeck.backend.core.partitions.events import PartitionLost
 from quarterdeck.backend.journal import writer as writer_module
 from quarterdeck.backend.journal.files import FINDINGS_FILE, OPEN_DIRECTORY, NoJournal
 from quarterdeck.backend.journal.reader import list_runs, read_journal
 from quarterdeck.backend.journal.recovery import recover_open_files
+from quarterdeck.backend.journal.retention import Retention
 from quarterdeck.backend.journal.writer import JournalCondition, JournalFailed, JournalInUse, JournalWriter
 from tests.waiting import wait_until
 
@@ -78,7 +81,9 @@ def test_of_more_than_may_be_kept_the_oldest_files_go(tmp_path: Path) -> None:
     most_bytes = 2 * len(as_line(record(10))) + 20
     (tmp_path / "run=r1").mkdir()
     (tmp_path / "run=r1" / "console-000001.jsonl").write_bytes(as_line(record(1, uuid="another writer's")))
-    with JournalWriter(tmp_path, "r1", "witness", rotate_seconds=0, most_bytes=most_bytes) as journal:
+    with JournalWriter(
+        tmp_path, "r1", "witness", rotate_seconds=0, retention=Retention(most_bytes=most_bytes)
+    ) as journal:
         for seq in range(1, 7):
             journal.append(record(seq))
             wait_until(lambda seq=seq: (tmp_path / "run=r1" / f"witness-{seq:06}.jsonl").exists())

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from quarterdeck.backend.core import events
+from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import RecordId
 from quarterdeck.backend.core.events import FORM, Event, Record
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.partitions.events import MigrationsCancelled, MigrationsPlanned
 from quarterdeck.backend.journal.old_form import upgraded
 from quarterdeck.backend.journal.reader import read_journal
@@ -63,13 +64,13 @@ def test_every_cause_that_an_old_journal_tells_is_found() -> None:
 
 
 def test_what_was_reported_is_told_apart_from_who_reported_it() -> None:
-    raised = events.SuspicionRaised(events.Address("a:1"), "u", "b:2 reports: no heartbeat for 4.5 s")
+    raised = events.SuspicionRaised(Address("a:1"), "u", "b:2 reports: no heartbeat for 4.5 s")
     event = upgraded(Record("r", "n", "v", 1, 0, 0, raised)).event
-    assert event == structs.replace(raised, cause="no-heartbeat", silence=4_500_000, reporter=events.Address("b:2"))
+    assert event == structs.replace(raised, cause="no-heartbeat", silence=4_500_000, reporter=Address("b:2"))
 
 
 def test_a_record_of_today_is_left_alone() -> None:
-    raised = events.SuspicionRaised(events.Address("a:1"), "u", "it said goodbye")
+    raised = events.SuspicionRaised(Address("a:1"), "u", "it said goodbye")
     record = Record("r", "n", "v", 1, 0, 0, raised, RecordId("v", 0), FORM)
     assert upgraded(record) is record
 

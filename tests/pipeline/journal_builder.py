@@ -6,14 +6,8 @@ from pathlib import Path
 import msgspec
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import (
-    Event,
-    ListInstalled,
-    MasterChanged,
-    Record,
-    SuspicionCleared,
-    SuspicionRaised,
-)
+from quarterdeck.backend.core.events import Event, Record
+from quarterdeck.backend.core.membership.events import ListInstalled, MasterChanged, SuspicionCleared, SuspicionRaised
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.journal.writer import JournalWriter
 

@@ -5,18 +5,19 @@ import sys
 from pathlib import Path
 
 import msgspec
+import pyarrow
 import pyarrow.parquet
 import pytest
-from pyspark.sql import DataFrameWriter, SparkSession
+from pyspark.sql import SparkSession
 
-from quarterdeck.backend.core.events import MemberStarted
+from quarterdeck.backend.core.membership.events import MemberStarted
 from quarterdeck.backend.core.partitions.events import TableChanged
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.journal.files import NoJournal
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.pipeline import audit as audit_module
 from quarterdeck.backend.pipeline.audit import OutputRefused, audit
-from quarterdeck.backend.pipeline.audit_lines import write_tables
+from quarterdeck.backend.pipeline.audit_tables import write_tables
 from quarterdeck.backend.pipeline.commit import StoreRefused
 from quarterdeck.backend.pipeline.rules import UnknownRule
 from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, SparkUnreachable
@@ -100,29 +101,27 @@ def tables_in(out_dir: Path) -> list[str]:
     return sorted(path.name for path in out_dir.iterdir() if path.is_dir() and not path.name.startswith("."))
 
 
-def test_a_failed_audit_leaves_the_tables_as_they_were(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    table = spark.range(2).selectExpr("id", "'r' as run")
+def test_a_failed_audit_leaves_the_tables_as_they_were(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = pyarrow.table({"id": [0, 1], "run": ["r", "r"]})
     old, new = tmp_path / "old", tmp_path / "new"
     write_tables({"views": table, "suspicions": table}, old, "audit")
     before = sorted(path for path in old.rglob("*") if path.is_file())
-    write_parquet = DataFrameWriter.parquet
+    write_parquet = pyarrow.parquet.write_table
 
-    def fail_at_the_second_table(writer: DataFrameWriter, path: str) -> None:
-        if "suspicions" in path:
+    def fail_at_the_second_table(table: pyarrow.Table, path: Path, **options: object) -> None:
+        if "suspicions" in path.name:
             raise OSError("no space left")
-        write_parquet(writer, path)
+        write_parquet(table, path, **options)
 
     with monkeypatch.context() as failing:
-        failing.setattr(DataFrameWriter, "parquet", fail_at_the_second_table)
+        failing.setattr(pyarrow.parquet, "write_table", fail_at_the_second_table)
         for out_dir in (old, new):
             with pytest.raises(OSError, match="no space left"):
                 write_tables({"views": table, "suspicions": table}, out_dir, "audit")
     assert sorted(path for path in old.rglob("*") if path.is_file()) == before
     assert not new.exists()
 
-    write_tables({"views": table.limit(1), "suspicions": table}, old, "audit")
+    write_tables({"views": table.slice(0, 1), "suspicions": table}, old, "audit")
     assert [pyarrow.parquet.read_table(old / name).num_rows for name in ("views", "suspicions")] == [1, 2]
     assert tables_in(old) == ["suspicions", "views"]
 

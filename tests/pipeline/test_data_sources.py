@@ -64,6 +64,16 @@ def test_runs_and_kinds_are_chosen_before_lines_are_decoded(session: SparkSessio
     assert 0 < len(read_rows) < len(every) / 10
 
 
+def test_heads_are_read_by_themselves(session: SparkSession, journal: Path) -> None:
+    read = session.read.format("quarterdeck")
+    whole = read.load(str(journal)).select("seq", "run", F.col("event.kind").alias("kind"), "utc")
+    heads = read.option("columns", "seq, run,kind,utc").load(str(journal))
+    assert heads.columns == whole.columns
+    assert sorted(heads.collect()) == sorted(whole.collect())
+    killed = heads.where((F.col("kind") == "process-killed") & (F.col("run") != "no such")).collect()
+    assert sorted(killed) == sorted(row for row in whole.collect() if row.kind == "process-killed") and killed
+
+
 def test_columns_tell_what_they_hold(session: SparkSession, journal: Path) -> None:
     read = session.read.format("quarterdeck").load(str(journal))
     assert all(field.metadata["comment"] for field in read.schema.fields)
@@ -100,6 +110,13 @@ def test_lines_that_are_no_records_are_left_out_or_named(session: SparkSession, 
     [
         ("quarterdeck", {"mood": "x"}, "JOURNAL", "quarterdeck has no option 'mood'; there are: mode"),
         ("quarterdeck", {"mode": "permissive"}, "JOURNAL", "PERMISSIVE is neither DROPMALFORMED nor FAILFAST"),
+        (
+            "quarterdeck",
+            {"columns": "run,event"},
+            "JOURNAL",
+            "no 'event' that is read by itself; there are: run, member",
+        ),
+        ("quarterdeck-logs", {"columns": "run"}, "LOGS", "has no option 'columns'"),
         ("quarterdeck", {}, "/nowhere", "/nowhere: no such file or directory"),
         ("quarterdeck", {}, "s3a://bucket/x", "s3a://bucket/x: the format quarterdeck reads files"),
         ("quarterdeck-logs", {"zone": "Nowhere"}, str(LOGS), "Nowhere"),

@@ -40,3 +40,17 @@ def test_a_campaign_runs_in_a_session_of_the_caller(spark: SparkSession, tmp_pat
     assert (summary.runs, summary.failed) == (3, False)
     assert (tmp_path / "campaign" / "summary.json").exists()
     assert spark.range(3).count() == 3
+
+
+def test_a_session_whose_workers_lack_the_package_is_refused_in_one_sentence(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    python = tmp_path / "python3"
+    python.write_text("#!/bin/sh\nexit 1\n")
+    python.chmod(0o755)
+    for name in (str(python), str(tmp_path / "nowhere")):
+        monkeypatch.setattr(spark.sparkContext, "pythonExec", name)
+        with pytest.raises(
+            quarterdeck.PipelineMissing, match=f"run {name}, which cannot import quarterdeck: set PYSPARK_PYTHON="
+        ):
+            quarterdeck.spark.register(spark)

@@ -21,8 +21,7 @@ from quarterdeck.backend.core.commands.commands import (
     ReplayMessages,
     StartMember,
 )
-from quarterdeck.backend.core.events import LinkChanged
-from quarterdeck.backend.core.link_condition import KindCondition
+from quarterdeck.backend.core.link_condition import KindCondition, LinkChanged
 from quarterdeck.backend.core.links import LinkConditions, conditions_for, delay_us
 from quarterdeck.backend.scenarios.format.reading import BadScenario, load_scenario, read_scenario
 from quarterdeck.backend.scenarios.format.scenario import Scenario

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import Event, ListInstalled, MemberStarted, ProcessKilled, Record, SuspicionRaised
+from quarterdeck.backend.core.events import Event, ProcessKilled, Record
+from quarterdeck.backend.core.membership.events import ListInstalled, MemberStarted, SuspicionRaised
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.scenarios.event_patterns import forbidden_event

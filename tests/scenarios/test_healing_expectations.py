@@ -5,14 +5,13 @@ from __future__ import annotations
 import pytest
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import (
+from quarterdeck.backend.core.events import Event, Record
+from quarterdeck.backend.core.membership.events import (
     ClusterStateChanged,
-    Event,
     ListInstalled,
     MemberHeldBack,
     MemberStarted,
     NotMerging,
-    Record,
 )
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.picture.fold.picture import Picture

@@ -6,7 +6,8 @@ heard of.
 
 import pytest
 
-from quarterdeck.backend.core.events import JoinFailed, MemberRemoved, Record
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.events import JoinFailed, MemberRemoved
 from quarterdeck.backend.scenarios.format.reading import read_scenario
 from quarterdeck.backend.simulation.simulated_driver import simulate
 from tests.thoroughness import examples, long_after

@@ -19,18 +19,20 @@ import uvicorn
 from quarterdeck.backend.core.address import Address, parse_address, parse_join_list
 from quarterdeck.backend.core.commands.commands import ChangeState, Command, SearchClusters, SetJoinList, SetProperties
 from quarterdeck.backend.core.effects import Halt, Happened, OperationAnswered, Transmit
-from quarterdeck.backend.core.events import LinkChanged, OperatorAsked, Record
+from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.inputs import START, TICK, Call, Input, PeerUnreachable, Receive
+from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.core.properties import Settings
+from quarterdeck.backend.journal.audit_log import AuditEntry
 from quarterdeck.backend.journal.writer import JournalCondition
 from quarterdeck.backend.live.transport.peer import WireQueues
 from quarterdeck.backend.member_api.beliefs import NodeState
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.service.application import application
 from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration
-from quarterdeck.backend.service.http.face import Caller
+from quarterdeck.backend.service.http.face import BEGINNING, Caller
 from quarterdeck.backend.service.http.request_guard import RequestLimits
 from quarterdeck.backend.service.meters import Meters
 from tests.waiting import until
@@ -78,7 +80,7 @@ class ServedMember:
         self.member = self.machine.inspect()
         self.picture = Picture()
         self.records: list[Record] = []
-        self.audit: list[tuple[str, Caller, str]] = []
+        self.audit: list[AuditEntry] = []
         self.shutdowns: list[tuple[Caller, bool]] = []
         self.connections = 0
         self.faults: Sequence[LinkChanged] = ()
@@ -104,8 +106,10 @@ class ServedMember:
     def records_after(self, uuid: str, seq: int) -> tuple[bool, Sequence[Record]]:
         return True, [record for record in self.records if record.uuid != uuid or record.seq > seq]
 
+    def latest_position(self) -> tuple[str, int]:
+        return (self.records[-1].uuid, self.records[-1].seq) if self.records else BEGINNING
+
     async def do(self, command: Command, caller: Caller) -> None:
-        self.audit.append((str(command.__struct_config__.tag), caller, ""))
         match command:
             case SetJoinList() | ChangeState() | SearchClusters():
                 self.step(command)
@@ -122,12 +126,11 @@ class ServedMember:
     def identified(self, host: str) -> None:
         """Nobody else wants to connect."""
 
-    def refused(self, what: str, caller: Caller, reason: str) -> None:
-        self.audit.append((what, caller, reason))
+    def audited(self, entry: AuditEntry, kind: str) -> None:
+        self.audit.append(entry)
 
     async def reconfigure(self, properties: dict[str, str | int | float | bool], caller: Caller) -> None:
         self.step(SetProperties(self.label, properties))
-        self.audit.append(("reconfigure", caller, ""))
 
     def shut_down(self, caller: Caller, *, whole_cluster: bool = False) -> None:
         self.shutdowns.append((caller, whole_cluster))
@@ -137,7 +140,6 @@ class ServedMember:
         for effect in self.machine.step(self.harness.now_us, input):
             match effect:
                 case Happened(record):
-                    assert not isinstance(record.event, OperatorAsked)
                     self.records.append(record)
                     self.picture.apply(record)
                 case Transmit(deliveries):

@@ -26,13 +26,16 @@ from quarterdeck.backend.core.commands.commands import (
     SuspectMember,
 )
 from quarterdeck.backend.core.effects import Happened, OperationAnswered
-from quarterdeck.backend.core.events import Event, LinkChanged, OperatorAsked, Record
+from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.core.inputs import START, TICK, Call, Input
+from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.links import LinkConditions
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.core.properties import SECOND_US, Settings
+from quarterdeck.backend.journal.audit_log import AuditEntry
 from quarterdeck.backend.journal.writer import JournalCondition
+from quarterdeck.backend.live.security.cluster_secret import ClusterKeyring, ClusterSecret
 from quarterdeck.backend.live.transport.peer import WireQueues
 from quarterdeck.backend.member_api.beliefs import NodeState
 from quarterdeck.backend.picture.fold.picture import Picture
@@ -57,8 +60,9 @@ class SingleMemberFace:
         users: Sequence[User] = (),
         joined: bool = True,
         buffer_records: int = 20_000,
+        partition_count: int = 271,
     ) -> None:
-        settings = Settings.of(preset="training")
+        settings = Settings.of({"hazelcast.partition.count": partition_count}, preset="training")
         self.label, self.address, self.run = "n1", ADDRESS, "dev"
         self.configuration = ProcessConfiguration(
             cluster_name="dev",
@@ -77,8 +81,10 @@ class SingleMemberFace:
         self.meters, self.queues, self.calls_in_flight = Meters(), WireQueues(0, 0, 0, 0, 0), 0
         self.journal_condition: JournalCondition | None = None
         self.asked: list[Command] = []
-        self.refusals: list[str] = []
+        self.audit: list[AuditEntry] = []
         self.stopped: list[bool] = []
+        self.keyring: ClusterKeyring | None = None
+        self.given_up: list[ClusterSecret] = []
         self._now = 1_000
         self._buffer = RecordBuffer(buffer_records)
         self._links = LinkConditions()
@@ -116,6 +122,9 @@ class SingleMemberFace:
     def records_after(self, uuid: str, seq: int) -> tuple[bool, Sequence[Record]]:
         return self._buffer.after(uuid, seq)
 
+    def latest_position(self) -> tuple[str, int]:
+        return self._buffer.latest_position()
+
     async def do(self, command: Command, caller: Caller) -> None:
         self.asked.append(command)
         match command:
@@ -126,7 +135,6 @@ class SingleMemberFace:
             case _:
                 for condition in self._links.apply(command):  # type: ignore[arg-type]
                     self.note(condition)
-        self.note(OperatorAsked(type(command).__name__, caller.role, caller.remote, True, ""))
 
     async def call(self, operation: Operation, caller: Caller) -> Answer:
         self._calls += 1
@@ -138,8 +146,11 @@ class SingleMemberFace:
     def identified(self, host: str) -> None:
         """Nobody else wants to connect."""
 
-    def refused(self, what: str, caller: Caller, reason: str) -> None:
-        self.refusals.append(f"{what}: {reason}")
+    def audited(self, entry: AuditEntry, kind: str) -> None:
+        self.audit.append(entry)
+
+    def disconnect_proven(self, secret: ClusterSecret) -> None:
+        self.given_up.append(secret)
 
     async def reconfigure(self, properties: dict[str, Any], caller: Caller) -> None:
         self.member.settings.changed_at_runtime(properties)  # raises `BadProperty`, as the process does

@@ -10,14 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import (
-    ClaimAnswered,
-    ListInstalled,
-    MasterChanged,
-    OperatorAsked,
-    Record,
-    SuspicionRaised,
-)
+from quarterdeck.backend.core.events import OperatorAsked, Record
+from quarterdeck.backend.core.membership.events import ClaimAnswered, ListInstalled, MasterChanged, SuspicionRaised
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import MigrationStarted, PartitionLost
 from quarterdeck.backend.picture.events.catalogue import ROWS
@@ -84,6 +78,14 @@ def test_a_line_for_programs_is_one_object_with_its_event() -> None:
 def test_what_others_say_never_breaks_a_line() -> None:
     asked = OperatorAsked("stop\n2026-01-01 fake", "write", "1.2.3.4:5", False, "no\x1b[31m")
     assert logged("console", asked).count("\n") == 1
+
+
+@pytest.mark.parametrize("form", ["console", "json"])
+def test_what_the_rest_of_the_program_logs_steers_no_terminal(form: str) -> None:
+    stream = io.StringIO()
+    configure_logging(form, "INFO", ADDRESS, "dev", stream)  # type: ignore[arg-type]
+    LOGGER.warning("it says %s", "\u202eno\x9b31m\r")
+    assert stream.getvalue().rstrip("\n").isprintable() and "no" in stream.getvalue()
 
 
 def test_the_level_can_change_while_it_runs() -> None:

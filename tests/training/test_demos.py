@@ -126,6 +126,13 @@ def test_the_halves_of_the_split_stay_apart() -> None:
     assert members["euphesus"].master == "delphi"
 
 
+@pytest.mark.parametrize("name", ["split", "master-confirmation-lost"])
+def test_a_lesson_that_speaks_of_the_search_says_how_long_its_own_masters_wait(name: str) -> None:
+    lesson = load_demo(name)
+    wait_seconds = str(lesson.settings["hazelcast.merge.first.run.delay.seconds"])
+    assert any("from time to time" in (step.say or "") and wait_seconds in (step.say or "") for step in lesson.steps)
+
+
 def test_the_migration_demo_shows_every_step_that_it_tells_of() -> None:
     records = Records()
     outcome = simulate(load_demo("migration"), 1, records)

@@ -71,6 +71,25 @@ def test_a_cell_that_is_cut_says_so_wherever_a_table_is_scrolled_to() -> None:
     asyncio.run(scenario())
 
 
+class WholeFigures(LongNumbers):
+    columns = tuple(column._replace(whole=place > 0) for place, column in enumerate(LongNumbers.columns))
+
+
+def test_a_whole_column_is_left_out_where_it_would_be_cut_and_comes_when_scrolled_to() -> None:
+    async def scenario() -> None:
+        for width in range(16, 40):
+            table = LineTable(WholeFigures())
+            app = Stage(table, 5)
+            async with app.run_test(size=(width, 5)):
+                table.show()
+                figures = numbers_in(screen_text(app).splitlines()[1])
+                assert figures == {NUMBER}, width
+                table.scroll_to(x=table.max_scroll_x, animate=False, immediate=True)
+                assert NUMBER in numbers_in(screen_text(app).splitlines()[1]), width
+
+    asyncio.run(scenario())
+
+
 def test_the_strip_of_time_tells_how_many_events_its_busiest_column_has() -> None:
     async def scenario() -> None:
         for count in (7, 115, 12_345):

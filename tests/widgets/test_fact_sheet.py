@@ -6,10 +6,11 @@ import asyncio
 
 import pytest
 from textual.app import App, ComposeResult
+from textual.geometry import Region
 
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.widgets.fact_sheet import FactSheet
-from tests.app.fakes.screen_text import screen_text
+from tests.app.fakes.screen_text import screen_text, until, until_shown
 
 CSS = "\n".join(
     f".fact-sheet--{name} {{ text-style: none; }}"
@@ -68,31 +69,60 @@ def test_paragraphs_wrap_under_their_own_and_lists_stand_as_they_are() -> None:
     asyncio.run(scenario())
 
 
-def test_more_than_fits_scrolls_and_only_changes_are_painted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_than_fits_scrolls() -> None:
+    async def scenario() -> None:
+        stage = Stage()
+        async with stage.run_test(size=(40, 10)) as pilot:
+            stage.animation_level = "none"
+            stage.sheet.show([Fact("", f"line {place}", verbatim=True) for place in range(30)])
+            stage.sheet.focus()
+            await until(pilot, lambda: stage.sheet.has_focus and stage.sheet.show_vertical_scrollbar)
+            await pilot.press("G")
+            shown = await until_shown(pilot, lambda text: "line 29" in text)
+            assert "line 0" not in shown
+            await pilot.press("g")
+            shown = await until_shown(pilot, lambda text: "line 0" in text)
+            assert "line 29" not in shown
+
+    asyncio.run(scenario())
+
+
+def test_only_lines_in_sight_that_changed_are_asked_for_and_painted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is awaited between a change and its paint, so that no timer of the screen has a part in it."""
+
     async def scenario() -> None:
         stage = Stage()
         async with stage.run_test(size=(40, 10)) as pilot:
             facts = [Fact("", f"line {place}", verbatim=True) for place in range(30)]
             stage.sheet.show(facts)
-            await pilot.pause()
-            stage.sheet.focus()
-            await pilot.press("G")
-            await pilot.wait_for_scheduled_animations()
-            assert "line 29" in screen_text(stage) and "line 0" not in screen_text(stage)
-            await pilot.press("g")
-            await pilot.wait_for_scheduled_animations()
-            assert "line 0" in screen_text(stage)
+            await until(pilot, lambda: stage.sheet.show_vertical_scrollbar)
+            await until_shown(pilot, lambda text: "line 9" in text)
+            asked: list[Region] = []
             painted: list[int] = []
-            render = stage.sheet.render_line
+            refresh, render = stage.sheet.refresh, stage.sheet.render_line
+            monkeypatch.setattr(stage.sheet, "refresh", lambda *rows: asked.extend(rows or [None]) or refresh(*rows))
             monkeypatch.setattr(stage.sheet, "render_line", lambda y: painted.append(y) or render(y))
             stage.sheet.show(list(facts))
-            await pilot.pause()
-            assert painted == []
+            assert "line 3" in screen_text(stage)
+            assert (asked, painted) == ([], [])
             facts[3] = facts[20] = Fact("", "another line", verbatim=True)
             stage.sheet.show(facts)
-            await pilot.pause()
+            assert [row.split()[:2] for row in screen_text(stage).splitlines()[2:5]] == [
+                ["line", "2"],
+                ["another", "line"],
+                ["line", "4"],
+            ]
             assert painted == [3], "line 20 is out of sight"
-            assert "another line" in screen_text(stage)
+            width = stage.sheet.scrollable_content_region.width
+            assert asked == [Region(0, 3, width, 1)]
+            stage.sheet.scroll_to(y=15, animate=False, immediate=True)
+            assert "line 24" in screen_text(stage)
+            asked.clear()
+            painted.clear()
+            facts[3] = facts[21] = Fact("", "a third line", verbatim=True)
+            stage.sheet.show(facts)
+            assert "a third line" in screen_text(stage)
+            assert (asked, painted) == ([Region(0, 6, width, 1)], [6]), "line 3 is out of sight"
 
     asyncio.run(scenario())
 
@@ -106,25 +136,25 @@ def test_while_it_overflows_other_numbers_of_lines_leave_the_screen_as_it_is_lai
         stage = Stage()
         async with stage.run_test(size=(40, 10)) as pilot:
             facts = [Fact("", f"line {place}", verbatim=True) for place in range(30)]
-            stage.sheet.show(facts)
-            await pilot.pause()
             laid_out: list[int] = []
             reflow = stage.screen._compositor.reflow
             monkeypatch.setattr(
                 stage.screen._compositor, "reflow", lambda *arguments: laid_out.append(1) or reflow(*arguments)
             )
+            stage.sheet.show(facts)
+            await until(pilot, lambda: stage.sheet.show_vertical_scrollbar)
+            while laid_out:  # the scroll bar that came has the screen laid out once more
+                laid_out.clear()
+                await pilot.pause()
             stage.sheet.show([*facts, Fact("", "line 30", verbatim=True)])
             await pilot.pause()
             stage.sheet.scroll_end(animate=False)
-            await pilot.pause()
-            assert "line 30" in screen_text(stage)
+            await until_shown(pilot, lambda text: "line 30" in text)
             stage.sheet.show(facts[:20])
-            await pilot.pause()
-            assert "line 19" in screen_text(stage), "it ends with its last line still"
+            await until_shown(pilot, lambda text: "line 19" in text)  # it ends with its last line still
             assert not laid_out
             stage.sheet.show(facts[:5])
-            await pilot.pause()
-            assert laid_out, "the scroll bar goes"
+            await until(pilot, lambda: laid_out)  # the scroll bar goes
             assert "line 0" in screen_text(stage)
 
     asyncio.run(scenario())

@@ -10,7 +10,7 @@ from textual.app import App, ComposeResult
 from quarterdeck.widgets.line_table import Column, LineTable, TableCell, fit
 from quarterdeck.widgets.status_line import StatusLine
 from quarterdeck.widgets.tail_log import TailLine, TailLog
-from tests.app.fakes.screen_text import screen_text
+from tests.app.fakes.screen_text import screen_text, until, until_shown
 
 
 class Numbers:
@@ -63,6 +63,7 @@ def test_only_rows_in_sight_are_asked_for_and_only_changed_ones_repainted() -> N
     async def scenario() -> None:
         stage = Stage()
         async with stage.run_test(size=(60, 20)) as pilot:
+            await until(pilot, lambda: stage.model.asked)
             await pilot.pause()
             assert len(stage.model.asked) < 12
             regions: list[object] = []
@@ -73,8 +74,7 @@ def test_only_rows_in_sight_are_asked_for_and_only_changed_ones_repainted() -> N
             stage.model.changed = {"row2", "row90"}
             stage.table.show()
             assert len(regions) == 1
-            await pilot.pause()
-            assert "1!" in screen_text(stage)
+            await until_shown(pilot, lambda text: "1!" in text)
 
     asyncio.run(scenario())
 
@@ -87,6 +87,7 @@ def test_cursor_and_selection_hold_on_to_keys() -> None:
             stage.model.keys = list(reversed(stage.model.keys))
             stage.table.show()
             assert stage.table.cursor_key == "row2"
+            assert [stage.table._column_at(x) for x in (0, 9, 10, 15, 16)] == [0, 0, 1, 1, 2]
             assert stage.table.selection == ("row2", "row1")
             stage.model.keys = [key for key in stage.model.keys if key != "row2"]
             stage.table.show()
@@ -113,6 +114,7 @@ def test_header_and_fixed_columns_stay_while_the_rest_scrolls() -> None:
             assert screen_text(stage).splitlines()[1].split()[:3] == ["▸", "row0", "1"]
             await pilot.click(LineTable, offset=(4, 3))
             assert stage.table.cursor_key == "row2"
+            assert [stage.table._column_at(x) for x in (0, 9, 10, 15, 16)] == [0, 0, 1, 1, 2]
 
     asyncio.run(scenario())
 

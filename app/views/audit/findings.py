@@ -158,7 +158,7 @@ def audited_path(journal: Path, run: str) -> Path:
     try:
         return directory if run and directory.is_dir() else journal
     except OSError:
-        return journal  # where one may not look, what is wrong is for the audit to tell
+        return journal  # where one may not look, what is wrong is for the audit to report
 
 
 def findings_places(journal: Path, run: str) -> tuple[Path, ...]:

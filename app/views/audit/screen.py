@@ -212,11 +212,7 @@ class AuditScreen(ViewScreen):
     def _show_head(self, counts: Mapping[Origin, int]) -> None:
         total = sum(counts.values())
         self.title_line.show(
-            [
-                TableCell("audit", "strong"),
-                self._verdict(total),
-                TableCell(one_line(self._run), "faint"),
-            ]
+            [TableCell("audit", "strong"), self._verdict(total), TableCell(one_line(self._run), "faint")]
         )
         watched = (
             f"{counts['online'] or 'no'} violations so far"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 from quarterdeck.app.console_interface import ConsoleInterface, Pointed
-from quarterdeck.app.events.levels import HEADINGS, LEVELS, Entry, EpisodeLine, LevelFormat
-from quarterdeck.app.events.lines import episode_facts, facts_of
+from quarterdeck.app.event_lines import HEADINGS, LEVELS, Entry, EpisodeLine, LevelFormat, episode_facts, facts_of
 from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.events.log_screen import log_place

@@ -9,8 +9,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widget import Widget
 
-from quarterdeck.app.events.levels import EpisodeLine
-from quarterdeck.app.events.lines import LineFormat, exported, facts_of
+from quarterdeck.app.event_lines import EpisodeLine, LineFormat, exported, facts_of
 from quarterdeck.app.screen.columns import BoardModel, ColumnOf
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.events.catalogue import kind_of, record_words, tone_of
@@ -84,7 +83,7 @@ class StoryModel(BoardModel[StoryRow]):
         self.widen("what happened", (row.text for row in rows))
 
 
-def told_in(words: str, place: str) -> str:
+def placed(words: str, place: str) -> str:
     """Return what happened, with the line of the log that reports it."""
     return f"[{one_line(place)}] {words}" if place else words
 
@@ -99,7 +98,7 @@ class EventPane(Vertical):
         super().__init__(id=id)
         self._name_of = name_of
         self._model = StoryModel(
-            line_format.time_of, lambda record: told_in(record_words(record, name_of), place_of(record))
+            line_format.time_of, lambda record: placed(record_words(record, name_of), place_of(record))
         )
         self.title_line = StatusLine(id="event-title")
         self.story = LineTable(self._model, id="event-story")

@@ -7,15 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface, Refusal
-from quarterdeck.app.events.levels import (
+from quarterdeck.app.event_lines import (
     HEADINGS,
     LEVELS,
     BusyLine,
     EpisodeLine,
+    EventLine,
     LevelFeed,
+    exported,
     exported_entry,
 )
-from quarterdeck.app.events.lines import EventLine, exported
 from quarterdeck.app.screen.view_screen import COLUMNS_BESIDE_PICTURES
 from quarterdeck.app.session import RECENT, ConsoleSession
 from quarterdeck.app.views.events.cursor_screen import EventCursorScreen
@@ -60,7 +61,7 @@ class EventsScreen(EventCursorScreen):
             "event-fields": lambda _: self._open_pointed(),
             "event-level": self._choose_level,
             "event-because": self._explain,
-            "event-story": self._tell_story,
+            "event-story": self._show_story_of,
             "space-time": lambda _: self._toggle_diagram(),
             "event-jump": lambda _: self._jump(),
             "event-follow": lambda _: self._follow(not self._following),
@@ -295,15 +296,12 @@ class EventsScreen(EventCursorScreen):
             self.pane.explain(record, causes(self._trail, record))
             self._pane_shown()
 
-    def _tell_story(self, member: str) -> None:
-        """Show the story of the named member, or of the event under the cursor.
-
-        Each time it is the story of the next subject that the event belongs to.
-        """
+    def _show_story_of(self, member: str) -> None:
+        """Show all records of the named member, or of what the event under the cursor is about: each time of the next subject."""
         if member:
             self._check_member(member)
         record = None if member else self._pause_at_current()
-        subjects = subjects_of(self._trail, record) if record is not None else ()
+        subjects = subjects_of(self._trail, record, self.session.episodes) if record is not None else ()
         if member:
             subjects = (Subject("member", member),)
         elif not subjects:
@@ -312,7 +310,8 @@ class EventsScreen(EventCursorScreen):
         self._subject_index = (self._subject_index + 1) % len(subjects) if again else 0
         self._subjects = subjects
         others = f"u: the {subjects[(self._subject_index + 1) % len(subjects)].kind}" if len(subjects) > 1 else ""
-        self.pane.show_trace(event_trace(self._trail, subjects[self._subject_index]), others, record)
+        trace = event_trace(self._trail, subjects[self._subject_index], self.session.episodes)
+        self.pane.show_trace(trace, others, record)
         self._pane_shown()
 
     def _check_member(self, member: str) -> None:

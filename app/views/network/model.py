@@ -13,7 +13,7 @@ from quarterdeck.backend.picture.network.faults import ActiveFault, FaultKind
 from quarterdeck.backend.picture.network.network_board import WORD_GLYPHS, WORD_TONES, LinkWord, link_word
 from quarterdeck.backend.picture.text.fact import Fact, Tone
 from quarterdeck.backend.picture.text.formatting import letter_of, one_line
-from quarterdeck.widgets.line_table import Column, TableCell
+from quarterdeck.widgets.line_table import MARKER_WIDTH, Column, TableCell
 
 LONGEST_NAME = 18
 UNDO_SHOWN = 2
@@ -23,6 +23,8 @@ UNDO_LENGTH = 80
 LINK_CELLS: dict[LinkWord, TableCell] = {
     word: TableCell(f"{glyph} {word}", WORD_TONES[word]) for word, glyph in WORD_GLYPHS.items()
 }
+LINK_GLYPHS = {word: TableCell(glyph, WORD_TONES[word]) for word, glyph in WORD_GLYPHS.items()}
+"""Where there is no room for words; the title of the view has both."""
 
 ITSELF = TableCell("—", "faint")
 
@@ -75,38 +77,55 @@ class LinkModel(MatrixModel[SourceRow]):
         self._down: frozenset[str] = frozenset()
         self._words: set[LinkWord] = {"up"}
         self._laid_out: object = None
+        self._cells = LINK_CELLS
+        self.width = 0
+        """The width that the columns were laid out for."""
         self._plain: LinkWord = "up"
         """What a link is to which nothing was done."""
 
     def update(
-        self, picture: Picture, labels: Sequence[str], words: Sequence[LinkWord], sides: Mapping[str, int]
+        self,
+        picture: Picture,
+        labels: Sequence[str],
+        words: Sequence[LinkWord],
+        sides: Mapping[str, int],
+        width: int = 0,
     ) -> None:
-        """Show the links of `picture`. `words` are the states that links may have now; `sides` are those of a plan by hand."""
-        self._picture = picture
+        """Show the links of `picture`, with words where `width` has room for them.
+
+        `words` are the states that links may have now; `sides` are those of a plan by hand.
+        """
+        self._picture, self.width = picture, width
         members = picture.members
         self._down = frozenset(
             label
             for label in labels
             if label not in members or members[label].status in ("stopped", "killed", "paused")
         )
-        self._plain = "up" if picture.nobody_tells("links") is None else "not told"
+        self._plain = "up" if picture.without("links") is None else "not reported"
         self._words |= {*words, self._plain}
         if self._down:
             self._words.add("down")
         keys = tuple(labels)
-        if (keys, len(self._words), bool(sides)) != self._laid_out:
-            self._laid_out = (keys, len(self._words), bool(sides))
+        if (keys, len(self._words), bool(sides), width) != self._laid_out:
+            self._laid_out = (keys, len(self._words), bool(sides), width)
             self._letters = {label: letter_of(place) for place, label in enumerate(keys)}
             self.declare((*LINK_COLUMNS, SIDE_COLUMN) if sides else LINK_COLUMNS)
             self.widen("", self._letters.values())
             self.widen("member", map(one_line, keys), LONGEST_NAME)
-            width = max(len(LINK_CELLS[word].text) for word in self._words)
-            self.show_members(
-                {label: Column(letter, max(width, len(letter)) + 1) for label, letter in self._letters.items()}
-            )
+            self._cells = LINK_CELLS
+            self._show_targets()
+            if width and MARKER_WIDTH + sum(column.width for column in self.columns) - 1 > width:
+                self._cells = LINK_GLYPHS
+                self._show_targets()
         self.show_rows(
-            keys,
-            lambda key: SourceRow(key, self._letters[key], self._state(key), key in self._down, sides.get(key, 0)),
+            keys, lambda key: SourceRow(key, self._letters[key], self._state(key), key in self._down, sides.get(key, 0))
+        )
+
+    def _show_targets(self) -> None:
+        widest = max(len(self._cells[word].text) for word in self._words)
+        self.show_members(
+            {label: Column(letter, max(widest, len(letter)) + 1) for label, letter in self._letters.items()}
         )
 
     def _links_from(self, row: SourceRow, targets: Sequence[str]) -> Iterator[TableCell]:
@@ -115,9 +134,9 @@ class LinkModel(MatrixModel[SourceRow]):
             if target == row.label:
                 yield ITSELF
             elif picture.links:
-                yield LINK_CELLS[link_word(picture, row.label, target)]
+                yield self._cells[link_word(picture, row.label, target)]
             else:  # nothing was done to any link: the common case, and quick
-                yield LINK_CELLS["down" if row.down or target in down else self._plain]
+                yield self._cells["down" if row.down or target in down else self._plain]
 
     def _state(self, label: str) -> str:
         belief = self._picture.members.get(label)

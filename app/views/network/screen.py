@@ -14,7 +14,8 @@ from quarterdeck.app.screen.view_screen import COLUMNS_BESIDE_PICTURES, ViewScre
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.network.model import FaultModel, LinkModel, fault_facts, undo_text
 from quarterdeck.backend.core.commands.commands import BlockMode
-from quarterdeck.backend.core.events import LinkChanged, Record
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.picture.network.faults import FaultLedger, NothingToUndo, undo_commands
 from quarterdeck.backend.picture.network.network_board import (
     MOST_DRAWN,
@@ -26,7 +27,7 @@ from quarterdeck.backend.picture.network.network_board import (
     planned_links,
     zones_of,
 )
-from quarterdeck.backend.picture.text.fact import NOT_TOLD, Fact
+from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact
 from quarterdeck.backend.picture.text.formatting import one_line
 from quarterdeck.backend.picture.what_if.fault_presets import (
     MEANINGS,
@@ -133,7 +134,7 @@ class NetworkScreen(ViewScreen):
         labels = session.labels
         self._lay_out(len(labels))
         if self.matrix.display:
-            self._links.update(picture, labels, self._words, self._sides)
+            self._links.update(picture, labels, self._words, self._sides, self.matrix.size.width)
             self.matrix.show()
         self._draw()
         self._fault_model.update(faults, now_us)
@@ -143,6 +144,7 @@ class NetworkScreen(ViewScreen):
 
     def tick(self, *, news: bool) -> None:
         predictor = self._predictor
+        news = news or (self.matrix.display and self.matrix.size.width != self._links.width)
         super().tick(news=news or (predictor is not None and predictor.prediction is not self._shown_prediction))
 
     def sentence(self) -> Sequence[TableCell]:
@@ -179,8 +181,8 @@ class NetworkScreen(ViewScreen):
             self._words = tuple(self._ledger.link_counts())
 
     def _show_title(self, faults: int) -> None:
-        unknown = self.session.picture.nobody_tells("links")
-        calm = "no fault is in force" if unknown is None else f"faults are {NOT_TOLD}"
+        unknown = self.session.picture.without("links")
+        calm = "no fault is in force" if unknown is None else f"faults are {NOT_REPORTED}"
         said = calm if not faults else f"{faults} fault{'s' if faults > 1 else ''} in force"
         planned = f"planned: {self._plan.title} ({self._mode})" if self._plan is not None else ""
         if self._sides and self._plan is None:

@@ -13,7 +13,7 @@ from rich.cells import cell_len
 from textual.widget import Widget
 
 from quarterdeck.app.actions.action import ViewName
-from quarterdeck.app.events.levels import Entry, LevelFeed, LevelFormat
+from quarterdeck.app.event_lines import Entry, LevelFeed, LevelFormat
 from quarterdeck.app.screen.columns import BoardModel, ColumnOf
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
 from quarterdeck.app.session import ConsoleSession
@@ -29,11 +29,7 @@ from quarterdeck.backend.picture.boards.overview.suspicion_rows import (
     suspicion_figure,
     suspicion_rows,
 )
-from quarterdeck.backend.picture.boards.overview.table_rows import (
-    TableRow,
-    TableRows,
-    table_figure,
-)
+from quarterdeck.backend.picture.boards.overview.table_rows import TableRow, TableRows, table_figure
 from quarterdeck.backend.picture.boards.table_agreement import DIGEST_SHOWN
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.health.copy_counts import STRIP_LENGTH
@@ -61,6 +57,8 @@ FRAME = 3
 LEAST_ROWS = 2
 """The least rows of a table that is not folded."""
 LEAST_HAPPENED = 4
+LEAST_LISTED = 5
+"""The least rows of the lists when members that agree share one: suspicions stand beside them."""
 
 
 class PaneArrangement(NamedTuple):
@@ -73,19 +71,25 @@ class PaneArrangement(NamedTuple):
     hidden: frozenset[PaneName] = frozenset()
 
 
-def arrange(width: int, height: int, members: int, enlarged: PaneName | None = None) -> PaneArrangement:
-    """Return the arrangement for so much room; an `enlarged` pane has all of it."""
+def arrange(
+    width: int, height: int, members: int, enlarged: PaneName | None = None, *, lists: int | None = None
+) -> PaneArrangement:
+    """Return the arrangement for so much room; an `enlarged` pane has all of it.
+
+    The pane of the lists has so many `lists` rows, fewer than there are members while many of them agree.
+    """
     if enlarged is not None:
         return PaneArrangement("lines", (0,), hidden=frozenset(PANES) - {enlarged})
     wanted = members + FRAME
+    first = wanted if lists is None else max(lists, LEAST_LISTED) + FRAME
     if _fits(width, height, THREE_FROM):
         return PaneArrangement("three", (_shared(wanted, height, 2), 0))
     if _fits(width, height, DETAIL_FROM):
-        row = _shared(wanted, height, 3)
-        return PaneArrangement("two-with-detail", (row, row, 0))
+        rows = (_shared(first, height, 3), _shared(wanted, height, 3), 0)
+        return PaneArrangement("two-with-detail", rows)
     if _fits(width, height, TWO_FROM):
-        row = _shared(wanted, height, 3)
-        return PaneArrangement("two", (row, row, 0), hidden=frozenset({"detail"}))
+        rows = (_shared(first, height, 3), _shared(wanted, height, 3), 0)
+        return PaneArrangement("two", rows, hidden=frozenset({"detail"}))
     single: tuple[PaneName, ...] = ("suspicions", "tables", "migrations")
     left = height - len(single)
     if left < FRAME + LEAST_ROWS + 1:
@@ -116,10 +120,10 @@ SUSPICION_COLUMNS: tuple[ColumnOf[SuspicionRow], ...] = (
 TABLE_COLUMNS: tuple[ColumnOf[TableRow], ...] = (
     ColumnOf("member", lambda row: row.label),
     ColumnOf("table", lambda row: row.version, widest="v9999"),
-    ColumnOf("digest", lambda row: row.digest, lambda row: "warning" if row.differs else "faint", DIGEST_SHOWN),
-    ColumnOf("copies", lambda row: row.strip, lambda row: row.tone if row.tone == "bad" else "plain", STRIP_LENGTH),
     ColumnOf("owns", lambda row: str(row.owned or ""), widest="9999", rank=lambda row: row.owned),
     ColumnOf("", lambda row: row.state, lambda row: row.tone, "! 271 with one copy"),
+    ColumnOf("digest", lambda row: row.digest, lambda row: "warning" if row.differs else "faint", DIGEST_SHOWN),
+    ColumnOf("copies", lambda row: row.strip, lambda row: row.tone if row.tone == "bad" else "plain", STRIP_LENGTH),
 )
 
 LANE_COLUMNS: tuple[ColumnOf[LaneRow], ...] = (
@@ -230,12 +234,19 @@ class ListsPane(OverviewPane):
 
     def __init__(self, session: ConsoleSession, key: str) -> None:
         self.model = BeliefMatrixModel(session.picture)
+        self.rows_wanted: int | None = None
+        """How many rows it shows while there are fewer than members, because many of these agree."""
         super().__init__(session, key, "member lists", LineTable(SortFilterModel(self.model), id="matrix"))
 
     def paint(self, labels: Sequence[str], marks: Mapping[str, str]) -> None:
         self.model.fit(self.body.size.width)
         self.model.update(self.session.picture, labels, marks)
-        self.edge.show([self._figure()])
+        dissenters = self.model.summary.dissenters
+        if dissenters and len(labels) > self.body.size.height - 1:
+            self.model.lead_with(dissenters)
+        self.rows_wanted = len(self.model.keys) if len(self.model.keys) < len(labels) else None
+        agreed = f"{len(self.model.summary.lists[0].held_by)} agree" if dissenters else ""
+        self.edge.show([self._figure(), TableCell(agreed, "faint")])
         if self.table is not None:
             self.table.show()
 
@@ -376,12 +387,7 @@ class HappenedPane(OverviewPane):
     def __init__(self, session: ConsoleSession, key: str) -> None:
         self._format = LevelFormat(self._name_of)
         self.tail: TailLog[Entry] = TailLog(
-            self._format.entry_line,
-            title="",
-            headed=False,
-            cursor=True,
-            matcher_of=self._format.matcher,
-            id="tail",
+            self._format.entry_line, title="", headed=False, cursor=True, matcher_of=self._format.matcher, id="tail"
         )
         self._feed = LevelFeed(session, self.tail)
         super().__init__(session, key, "what happened", self.tail)

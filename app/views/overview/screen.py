@@ -52,6 +52,20 @@ MANY_MEMBERS = 50
 SELDOM_US = SECOND_US // 2
 
 
+ROOMY_ROWS = 20
+"""A screen of fewer rows has no room for suggestions."""
+
+WORTH_A_TRY = (
+    ("demos", "D a three-minute lesson"), ("time-fork", "F a copy to try"), ("cut", "6 n predicts a fault"),
+    ("help", "? all keys"),
+)  # fmt: skip
+"""What nothing else resembles, and how to get to it: shown as far as the action is bound."""
+
+NEW_US = 60 * SECOND_US
+CALM_US = 5 * SECOND_US
+"""How long a run is new, and after how long without an event it is calm."""
+
+
 class OverviewScreen(ViewScreen):
     """The home of a session. The filter is for what happened; actions are for the member under the cursor of the focused pane."""
 
@@ -145,7 +159,20 @@ class OverviewScreen(ViewScreen):
         return self.happened.tail.filter_text
 
     def sentence(self) -> Sequence[TableCell]:
-        return self.lists.model.difference(self.matrix.cursor_key)
+        return self.lists.model.difference(self.matrix.cursor_key) or self._quiet_line()
+
+    def _quiet_line(self) -> Sequence[TableCell]:
+        """Return what to try, while the cluster is new or calm. Small screens have no room for it."""
+        session = self.session
+        now_us = session.now_us()
+        if (
+            self.size.height < ROOMY_ROWS
+            or self.console.has_way_back
+            or not session.live
+            or NEW_US < now_us < session.tape.end_us + CALM_US
+        ):
+            return ()
+        return [TableCell(" · ".join(text for name, text in WORTH_A_TRY if name in self.bound_actions), "faint")]
 
     def receive(self, records: Sequence[Record]) -> None:
         self._activity.take(records)
@@ -276,7 +303,7 @@ class OverviewScreen(ViewScreen):
         self.verdict.display = height >= ROWS_FOR_VERDICT
         self.pulses.display = height >= ROWS_FOR_ACTIVITY and width >= COLUMNS_FOR_ACTIVITY
         room = self.overview.size or self._room_to_be()
-        wanted = arrange(room.width, room.height, len(self._labels), self._enlarged)
+        wanted = arrange(room.width, room.height, len(self._labels), self._enlarged, lists=self.lists.rows_wanted)
         if wanted == self._arranged:
             return
         self._arranged = wanted

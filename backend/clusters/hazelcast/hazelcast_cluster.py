@@ -1,7 +1,7 @@
-"""A cluster of unchanged members of Hazelcast: each is followed over the client protocol, and what it tells becomes records.
+"""A cluster of unchanged members of Hazelcast: each is followed over the client protocol, and what it reports becomes records.
 
-Members that disagree or cannot be reached are what it is for: nobody is forgotten, and `connection_status` tells how each is
-reached. What members do not tell is not told in the records either.
+Members that disagree or cannot be reached are what it is for: one is forgotten only when it is off all lists and not reached for
+a day, and `connection_status` says how each is reached. What members do not report is not in the records either.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ import msgspec
 
 from quarterdeck.backend.clusters.cluster import SNAPSHOTS
 from quarterdeck.backend.clusters.connection_status import ConnectionStatus, Contact, ProcessFacts
-from quarterdeck.backend.clusters.hazelcast.log_following import HOLD_US, LogFollowing
-from quarterdeck.backend.clusters.hazelcast.log_tail import LogSource
+from quarterdeck.backend.clusters.hazelcast.log_following import HOLD_US, LogFollowing, LogSource
 from quarterdeck.backend.clusters.hazelcast.operator_actions import CAN_DO, OperatorActions
 from quarterdeck.backend.clusters.hazelcast.record_numbering import RecordNumbering
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands.catalogue import CATALOGUE
 from quarterdeck.backend.core.commands.commands import Command, CommandRefused, SetJoinList
-from quarterdeck.backend.core.events import ListInstalled, OperatorAsked, Record
+from quarterdeck.backend.core.events import OperatorAsked, Record
+from quarterdeck.backend.core.membership.events import ListInstalled
 from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.hazelcast import SCHEME
 from quarterdeck.backend.hazelcast.logs.event_reconstruction import UNKNOWN_UUID_PREFIX
@@ -36,7 +36,15 @@ from quarterdeck.backend.hazelcast.wire import messages
 from quarterdeck.backend.hazelcast.wire.connection import MemberWatch, NoAnswer
 from quarterdeck.backend.hazelcast.wire.followers import is_address
 from quarterdeck.backend.hazelcast.wire.member_configuration import ReportedConfiguration
-from quarterdeck.backend.hazelcast.wire.messages import ConnectionReport, Heard, NotFollowed, Observation, Renamed
+from quarterdeck.backend.hazelcast.wire.messages import (
+    ConnectionReport,
+    Forgotten,
+    Heard,
+    NameResolved,
+    NotFollowed,
+    Observation,
+    Renamed,
+)
 from quarterdeck.backend.hazelcast.wire.requests import Command as WireCommand
 from quarterdeck.backend.hazelcast.wire.requests import GetMemberConfig, Question
 from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
@@ -69,14 +77,14 @@ WatchMaker = Callable[[WatchSettings, Callable[[Observation], None], Callable[[]
 
 
 class HazelcastCluster:
-    """Members of Hazelcast as they are. Runs a thread of its own until it is closed; nobody who calls it waits for a member.
+    """Members of Hazelcast as they are. Runs a thread of its own until it is closed; no caller waits for a member.
 
     `name` is what people call the cluster; `environment` is a badge such as PROD; `run` names the records. With `write`
     commands are let through.
     """
 
     source: Literal["hazelcast"] = "hazelcast"
-    lacks = frozenset({SNAPSHOTS, *(one.tag for one in CATALOGUE)}) - CAN_DO
+    lacks = frozenset({SNAPSHOTS, *(command.tag for command in CATALOGUE)}) - CAN_DO
 
     def __init__(
         self,
@@ -104,29 +112,36 @@ class HazelcastCluster:
         """Done when a member has answered for the first time."""
         self._name, self._run, self._operator = name or settings.cluster_name, run, operator
         self._began_utc_us, self._began_us = time.time_ns() // 1_000, time.monotonic_ns() // 1_000
+        has_logs = bool(logs) or settings.route.follows_logs
         self._lock = threading.Lock()
         """Guards what both threads look into: records, labels and connections."""
-        self._numbering = RecordNumbering(run, self._began_utc_us, HOLD_US if logs else 0)
+        self._numbering = RecordNumbering(
+            run, self._began_utc_us, HOLD_US if logs or settings.route.follows_logs else 0
+        )
         self._observers = RecordObservers(run, "live")
         self._clocks = LogClocks()
-        self._logs = (
-            LogFollowing(logs, self._clocks, lambda: self._began_utc_us + self.now_us(), self._read) if logs else None
+        following = LogFollowing(
+            logs, self._clocks, lambda: self._began_utc_us + self.now_us(), self._read, settings.route
         )
+        self._logs = following if has_logs else None
         self._witness = ClusterWitness()
         self._connections: dict[Address, ConnectionReport] = {}
         self._heard: dict[Address, int] = {}
-        self._dialled = dict.fromkeys(settings.name_of(one) or one for one in settings.addresses)
-        """Where somebody is looked for who has not said how it names itself."""
+        self._dialled = dict.fromkeys(settings.name_of(address) or address for address in settings.addresses)
+        """Where a member is looked for that has not said how it names itself."""
+        self._resolved: dict[Address, tuple[Address, ...]] = {}
+        """The addresses of names that stand for several."""
         self._aliases: set[Address] = set()
         """Addresses that lead to a member which names itself otherwise."""
         self._not_followed = ""
+        self._settled_us: int | None = None
         self._settings, self._options = settings, tuple(options)
         self._watch = watch(settings, self._hear, self.now_us, randomness or Random())
         self._actions = OperatorActions(self._watch.ask, settings, self.configuration_of)
         self._background = BackgroundLoop("hazelcast cluster")
         self._background.start(self._begin)
 
-    # What everybody may do, from any thread
+    # What any thread may call
 
     @property
     def name(self) -> str:
@@ -139,7 +154,7 @@ class HazelcastCluster:
 
     @property
     def labels(self) -> Sequence[str]:
-        """The addresses of all members that were ever listed or heard; then those where nobody answered who was looked for."""
+        """The addresses of all members that were ever listed or heard; then those that were looked for and did not answer."""
         with self._lock:
             return tuple(self._known())
 
@@ -171,6 +186,8 @@ class HazelcastCluster:
 
     def connect_options(self) -> Sequence[str]:
         """Return the options with which another command reaches the same members: the other half of a split is on no list."""
+        if urls := self._settings.route.urls:
+            return (*(word for url in urls for word in ("--connect", url)), *self._options)
         given = self._settings.addresses
         reached = [
             one.url.removeprefix(SCHEME) for one in self.connection_status().values() if one.contact == "connected"
@@ -184,7 +201,18 @@ class HazelcastCluster:
 
     @property
     def is_settled(self) -> bool:
-        """Whether every known member has answered what it is asked first, or is known not to be reached."""
+        """Whether every known member has answered what it is asked first, or is known not to be reached.
+
+        What they answered is among the records then, though it waited for logs.
+        """
+        if not self._has_settled():
+            self._settled_us = None
+            return False
+        now_us = self.now_us()
+        self._settled_us = now_us if self._settled_us is None else self._settled_us
+        return now_us - self._settled_us >= self._numbering.hold_us
+
+    def _has_settled(self) -> bool:
         with self._lock:
             known = {address: self._status_of(address) for address in self._known()}
             incarnations = {address: member.incarnation for address, member in self._witness.members.items()}
@@ -238,7 +266,7 @@ class HazelcastCluster:
     async def _watch_members(self) -> None:
         try:
             await self._watch.run()
-        except Exception as failure:  # noqa: BLE001 - whoever watches sees that nothing comes any more, and why
+        except Exception as failure:  # noqa: BLE001 - the reader sees that nothing comes any more, and why
             _LOG.exception("%s is not watched any more", self._name)
             self._not_followed = f"nothing is watched any more, for this program failed: {failure!r}"
 
@@ -259,6 +287,18 @@ class HazelcastCluster:
                     self._aliases.add(dialled)
                 case NotFollowed(address=address, limit=limit):
                     self._not_followed = f"{address} is not followed, for {limit} members are"
+                case NameResolved(name=name, addresses=addresses):
+                    for replaced in (name, *self._resolved.pop(name, ())):
+                        self._dialled.pop(replaced, None)
+                        if replaced not in addresses and replaced not in self._witness.members:
+                            self._connections.pop(replaced, None)
+                    self._resolved[name] = addresses
+                    self._dialled.update(dict.fromkeys(addresses))
+                case Forgotten(address=address):
+                    self._connections.pop(address, None)
+                    self._heard.pop(address, None)
+                    self._dialled.pop(address, None)
+                    self._witness.forget(address)
                 case ConnectionReport(address=address):
                     self._connections[address] = observation
                 case Heard(at_us=at_us, address=address):
@@ -269,10 +309,10 @@ class HazelcastCluster:
 
     def _take(self, heard: Sequence[HeardEvent]) -> None:
         now_us = self.now_us()
-        for one in heard:
-            self._numbering.add(one.at_us, one.address, one.uuid, one.event, now_us)
-            if isinstance(one.event, ListInstalled):
-                self._clocks.heard(one.address, one.event, self._began_utc_us + one.at_us)
+        for event in heard:
+            self._numbering.add(event.at_us, event.address, event.uuid, event.event, now_us)
+            if isinstance(event.event, ListInstalled):
+                self._clocks.heard(event.address, event.event, self._began_utc_us + event.at_us)
 
     def _read(self, logged: Logged) -> None:
         """Read what a member has logged. What was logged before the watching began is left to the replay of logs."""
@@ -305,18 +345,18 @@ class HazelcastCluster:
         return [one for one in lists[0] if one in by_all and not (one in members and members[one].is_known)]
 
     def _state_of(self, address: Address) -> str:
-        told = self._connections.get(address)
-        return told.state if told is not None else ""
+        held = self._connections.get(address)
+        return held.state if held is not None else ""
 
     def _status_of(self, address: Address) -> ConnectionStatus:
         endpoint = self._settings.endpoint_of(address)
-        told, heard_us = self._connections.get(address), self._heard.get(address)
+        held, heard_us = self._connections.get(address), self._heard.get(address)
         contact: Contact = "connecting" if heard_us is None else "stale"
         since_us, state, why = heard_us or 0, "", ""
-        if told is not None:
-            state, why = told.state, told.reason
-            if told.state == "connected":
-                contact, since_us = "connected", told.since_us
+        if held is not None:
+            state, why = held.state, held.reason
+            if held.state == "connected":
+                contact, since_us = "connected", held.since_us
         return ConnectionStatus(
             f"{SCHEME}{endpoint}", contact, since_us, why, state == "refused", state, is_gone=state == "gone"
         )
@@ -334,7 +374,7 @@ class HazelcastCluster:
         except asyncio.CancelledError:
             done.set_exception(CommandRefused(f"{self._name} was closed; whether it was done is not known"))
             raise
-        except Exception as problem:  # noqa: BLE001 - belongs to whoever holds the future
+        except Exception as problem:  # noqa: BLE001 - belongs to the holder of the future
             answer = str(problem)
             done.set_exception(problem)
         finally:

@@ -1,7 +1,7 @@
 """What an operator may have real members do: each command as one request to one member, and what it answered in words.
 
 The join list is edited over REST, which members have to be configured for. All else is asked over the client protocol, which by
-default anybody may who reaches the port.
+default every client may that reaches the port.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from urllib.parse import quote
 import httpx
 import msgspec
 
-from quarterdeck.backend.core.address import Address, BadJoinList, parse_join_list
+from quarterdeck.backend.core.address import Address, BadJoinList, make_address, parse_join_list
 from quarterdeck.backend.core.commands.catalogue import described
 from quarterdeck.backend.core.commands.commands import (
     ChangeState,
@@ -35,6 +35,7 @@ from quarterdeck.backend.hazelcast.wire.requests import (
     UserAndPassword,
 )
 from quarterdeck.backend.hazelcast.wire.requests import Command as WireCommand
+from quarterdeck.backend.hazelcast.wire.route import NotReached
 from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
 
 REQUESTS: dict[type[Command], Callable[[Any], WireCommand]] = {
@@ -108,7 +109,7 @@ class OperatorActions:
     async def _edit_join_list(self, member: Address, entries: tuple[str, ...]) -> str:
         configuration = self._configuration_of(member)
         if configuration is None:
-            raise CommandRefused(f"{member} has not told its configuration, so how it finds others is not known")
+            raise CommandRefused(f"{member} has not reported its configuration, so how it finds others is not known")
         if not configuration.uses_join_list:
             raise CommandRefused(f"{member} finds others by {configuration.joiner}, not by a join list")
         if not configuration.may_edit_join_list():
@@ -127,9 +128,12 @@ class OperatorActions:
         named = (
             (credentials.user, credentials.password) if isinstance(credentials, UserAndPassword) else (cluster_name, "")
         )
-        twice = [quote(quote(one, safe=""), safe="") for one in named]
+        twice = [quote(quote(name, safe=""), safe="") for name in named]
         body = "&".join((*twice, quote(",".join(addresses), safe="")))
-        endpoint = self._settings.endpoint_of(member)
+        try:
+            endpoint = make_address(*await self._settings.route.reach(self._settings.endpoint_of(member)))
+        except NotReached as none:
+            raise CommandRefused(f"{member} is not reached: {none}") from none
         verify: bool | str = str(tls.authority) if tls is not None and tls.authority is not None else True
         try:
             async with httpx.AsyncClient(timeout=REST_SECONDS, trust_env=False, verify=verify) as client:
@@ -151,11 +155,11 @@ class _RestAnswer(msgspec.Struct):
 
 def _rest_answer(member: Address, answer: httpx.Response) -> str:
     try:
-        told = msgspec.json.decode(answer.content, type=_RestAnswer)
+        reply = msgspec.json.decode(answer.content, type=_RestAnswer)
     except msgspec.DecodeError:
-        told = _RestAnswer()
-    if not answer.is_success or told.status != "success":
+        reply = _RestAnswer()
+    if not answer.is_success or reply.status != "success":
         raise CommandRefused(
-            f"{member} answered {answer.status_code}: {told.message.strip() or told.status or 'nothing'}"
+            f"{member} answered {answer.status_code}: {reply.message.strip() or reply.status or 'nothing'}"
         )
-    return told.message.strip() or "done"
+    return reply.message.strip() or "done"

@@ -1,18 +1,18 @@
-"""Gives what is heard of real members the form of records: each incarnation has one numbering, whatever its events are from.
-
-Where logs are read besides, what they tell comes later than what is heard of the same moment. So everything waits for a moment,
-and is numbered in the order in which it happened.
-"""
+"""From events that are heard late and out of order to the records of each incarnation, numbered in the order of time."""
 
 from __future__ import annotations
 
 from operator import attrgetter
 from typing import NamedTuple
 
-from quarterdeck.backend.core.events import FORM, Event, MemberMerging, MemberStopped, Record
+from quarterdeck.backend.core.events import FORM, Event, Record
+from quarterdeck.backend.core.membership.events import MemberMerging, MemberStopped
 
 ONCE: tuple[type, ...] = (MemberMerging, MemberStopped)
-"""An incarnation ends once, though both its log and the connection may tell it."""
+"""An incarnation ends once, though both its log and the connection may report it."""
+
+MOST_NUMBERED = 10_000
+"""Incarnations whose latest numbers are remembered."""
 
 
 class _Waiting(NamedTuple):
@@ -29,34 +29,37 @@ class RecordNumbering:
     def __init__(self, run: str, began_utc_us: int, hold_us: int = 0) -> None:
         """`began_utc_us` is UTC when the run's clock shows 0; each event waits for `hold_us`."""
         self.run = run
-        self._began_utc_us, self._hold_us = began_utc_us, hold_us
+        self.hold_us, self._began_utc_us = hold_us, began_utc_us
         self._waiting: list[_Waiting] = []
         self._latest: dict[str, tuple[int, int]] = {}
         """By uuid, the number and the time of its latest record."""
-        self._ended: set[str] = set()
+        self._ended: dict[str, None] = {}
 
     def add(self, at_us: int, member: str, uuid: str, event: Event, now_us: int) -> None:
         """Something happened to the incarnation `uuid`, and was heard now."""
-        self._waiting.append(_Waiting(at_us, member, uuid, event, now_us + self._hold_us))
+        self._waiting.append(_Waiting(at_us, member, uuid, event, now_us + self.hold_us))
 
     def release(self, now_us: int) -> list[Record]:
         """Return the records of what has waited long enough, with all that happened before."""
-        ripe = [one.at_us for one in self._waiting if one.due_us <= now_us]
+        ripe = [waiting.at_us for waiting in self._waiting if waiting.due_us <= now_us]
         if not ripe:
             return []
         horizon_us = max(ripe)
         self._waiting.sort(key=attrgetter("at_us"))
         count = next((place for place, one in enumerate(self._waiting) if one.at_us > horizon_us), len(self._waiting))
         released, self._waiting = self._waiting[:count], self._waiting[count:]
-        return [record for one in released if (record := self._numbered(one)) is not None]
+        return [record for item in released if (record := self._numbered(item)) is not None]
 
     def _numbered(self, one: _Waiting) -> Record | None:
         if isinstance(one.event, ONCE):
             if one.uuid in self._ended:
                 return None
-            self._ended.add(one.uuid)
-        number, latest_us = self._latest.get(one.uuid, (0, 0))
+            self._ended[one.uuid] = None
+        number, latest_us = self._latest.pop(one.uuid, (0, 0))
         at_us = max(one.at_us, latest_us)
         self._latest[one.uuid] = (number + 1, at_us)
+        for known in (self._latest, self._ended):
+            if len(known) > MOST_NUMBERED:
+                del known[next(iter(known))]  # long since nothing was heard of it
         utc_us = self._began_utc_us + at_us
         return Record(self.run, one.member, one.uuid, number + 1, at_us, utc_us, one.event, form=FORM)

@@ -1,4 +1,4 @@
 """Runs that can only be looked at: read from a journal, from the logs of members, or from a journal that was made of logs.
 
-Which line of which log told a record is known here, and kept beside an imported journal.
+Which line of which log made a record is known here, and kept beside an imported journal.
 """

@@ -1,4 +1,4 @@
-"""The logs of real members as a recorded run: records as of any other, each with the line of the log that told it."""
+"""The logs of real members as a recorded run: records as of any other, each with the line of the log that made it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from quarterdeck.backend.clusters.observed_story import story_notes
-from quarterdeck.backend.clusters.recorded.log_excerpt import short_name
-from quarterdeck.backend.clusters.recorded.log_lines import RecordLines
+from quarterdeck.backend.clusters.recorded.log_lines import RecordLines, short_name
 from quarterdeck.backend.clusters.recorded.log_reading import LogReading, ReadingFailed
 from quarterdeck.backend.clusters.recorded.past_run import PastRun
 from quarterdeck.backend.core.events import Record
@@ -107,10 +106,10 @@ class LogCluster(PastRun):
         self._reading.close()
 
     def _hear(self) -> None:
-        for told in self._reading.news():
-            match told:
+        for piece in self._reading.news():
+            match piece:
                 case ReadProgress():
-                    self._progress = told
+                    self._progress = piece
                 case RecordsRead(records, lines):
                     self._waiting += records
                     self._lines.add(records, lines)

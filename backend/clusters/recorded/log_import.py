@@ -1,4 +1,4 @@
-"""Keeps the logs of real members as a journal; beside it, which line told each record, and what is observed in the logs."""
+"""Keeps the logs of real members as a journal; beside it, which line made each record, and what is observed in the logs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class RunExists(ValueError):
 
 
 def import_run(path: Path, root: Path, options: LogOptions, *, follow: bool = False) -> Iterator[str]:
-    """Write what the logs at `path` tell of the run `options.run` into the journal at `root`; says how far that is.
+    """Write what the logs at `path` show of the run `options.run` into the journal at `root`; says how far that is.
 
     With `follow` it goes on as the logs grow, for ever. Raises `NoLogs`, `NoJournal`, `RunExists` or `OSError`.
     """
@@ -35,8 +35,8 @@ def import_run(path: Path, root: Path, options: LogOptions, *, follow: bool = Fa
     written = tenth = 0
     lines = RecordLines()
     with JournalWriter(root, options.run, WRITER) as writer:
-        for told in news:
-            match told:
+        for piece in news:
+            match piece:
                 case ReadProgress(done, total):
                     if total and done * TENTHS // total > tenth and done < total:
                         tenth = done * TENTHS // total

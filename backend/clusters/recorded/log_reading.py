@@ -1,6 +1,6 @@
 """Reads members' logs in the background, for a cluster that is known from nothing else.
 
-A few megabytes are read in a thread; more in a process of its own, so that whoever watches is never kept waiting.
+A few megabytes are read in a thread; more in a process of its own, so that the reader is never kept waiting.
 """
 
 from __future__ import annotations
@@ -23,8 +23,13 @@ from quarterdeck.backend.hazelcast.logs.run_reader import News, read_run
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 
 IN_THREAD_BYTES = 16 << 20
-READER = (sys.executable, "-P", "-c", "from quarterdeck.backend.clusters.recorded.log_reading import tell; tell()")
-"""A process that reads the logs it is told of on stdin, and tells what it reads on stdout."""
+READER = (
+    sys.executable,
+    "-P",
+    "-c",
+    "from quarterdeck.backend.clusters.recorded.log_reading import run_reader; run_reader()",
+)
+"""A process that reads the logs that stdin names, and writes what it reads to stdout."""
 LENGTH = struct.Struct("<I")
 """Goes before each message of that process."""
 LOOK_SECONDS = 0.5
@@ -37,11 +42,11 @@ class ReadingFailed(msgspec.Struct, frozen=True, tag=True):
     why: str
 
 
-Told = News | ReadingFailed
+ReadPiece = News | ReadingFailed
 
 
 class LogReading:
-    """What was read, as it comes. Call `close` when nobody wants to know more."""
+    """What was read, as it comes. Call `close` when no more is wanted."""
 
     def __init__(self, path: Path, options: LogOptions, *, follow: bool = False) -> None:
         """Begin to read.
@@ -50,7 +55,7 @@ class LogReading:
             NoLogs: There is no file.
         """
         self._path, self._options, self._follow = path, options, follow
-        self._told: SimpleQueue[Told] = SimpleQueue()
+        self._pieces: SimpleQueue[ReadPiece] = SimpleQueue()
         self._closed = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         size = sum(file.stat().st_size for file in log_files([path]))
@@ -59,11 +64,11 @@ class LogReading:
         self._thread = threading.Thread(target=target, name="logs", daemon=True)
         self._thread.start()
 
-    def news(self) -> Iterator[Told]:
+    def news(self) -> Iterator[ReadPiece]:
         """Yield what came since. It never waits."""
         with suppress(Empty):
             while True:
-                yield self._told.get_nowait()
+                yield self._pieces.get_nowait()
 
     def join(self) -> None:
         """Wait for the end of the reading."""
@@ -76,8 +81,8 @@ class LogReading:
             self._process.terminate()
 
     def _read(self) -> None:
-        for one in _all(self._path, self._options, self._closed if self._follow else None):
-            self._told.put(one)
+        for piece in _all(self._path, self._options, self._closed if self._follow else None):
+            self._pieces.put(piece)
             if self._closed.is_set():
                 break
 
@@ -88,13 +93,13 @@ class LogReading:
             with suppress(BrokenPipeError):
                 process.stdin.write(msgspec.json.encode(Assignment(str(self._path.resolve()), self._options)))
                 process.stdin.close()
-            decoder = msgspec.msgpack.Decoder(Told)
+            decoder = msgspec.msgpack.Decoder(ReadPiece)
             while message := _received(process.stdout):
-                self._told.put(decoder.decode(message))
+                self._pieces.put(decoder.decode(message))
                 if self._closed.is_set():
                     process.terminate()
         if process.returncode and not self._closed.is_set():
-            self._told.put(ReadingFailed(f"the process that reads the logs ended with {process.returncode}"))
+            self._pieces.put(ReadingFailed(f"the process that reads the logs ended with {process.returncode}"))
 
 
 class Assignment(msgspec.Struct, frozen=True):
@@ -104,13 +109,13 @@ class Assignment(msgspec.Struct, frozen=True):
     options: LogOptions
 
 
-def tell() -> None:
-    """Read what stdin says, and tell it on stdout, each message after its length."""
+def run_reader() -> None:
+    """Read the logs that stdin names, and write them to stdout, each message after its length."""
     asked = msgspec.json.decode(sys.stdin.buffer.read(), type=Assignment)
     encoder = msgspec.msgpack.Encoder()
     with suppress(BrokenPipeError, KeyboardInterrupt):
-        for one in _all(Path(asked.path), asked.options, None):
-            message = encoder.encode(one)
+        for piece in _all(Path(asked.path), asked.options, None):
+            message = encoder.encode(piece)
             sys.stdout.buffer.write(LENGTH.pack(len(message)) + message)
             sys.stdout.buffer.flush()
 
@@ -125,7 +130,7 @@ def _received(source: IO[bytes]) -> bytes:
     return message if len(message) == size else b""
 
 
-def _all(path: Path, options: LogOptions, closed: threading.Event | None) -> Iterator[Told]:
+def _all(path: Path, options: LogOptions, closed: threading.Event | None) -> Iterator[ReadPiece]:
     try:
         if closed is None:
             yield from read_run(path, options)

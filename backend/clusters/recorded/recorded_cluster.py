@@ -1,4 +1,4 @@
-"""A run that was recorded, as a cluster to watch: its journal is read from the beginning, as fast as somebody takes it in."""
+"""A run that was recorded, as a cluster to watch: its journal is read from the beginning, as fast as it is drained."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ RUNS_NAMED = 8
 class RecordedCluster(PastRun):
     """One run in the journal at `path`: a journal root, the directory of a run, a directory of files, or one file.
 
-    `run` may be left out when there is only one. Without `until_us` the whole run is read, whatever its size: whoever takes it in
+    `run` may be left out when there is only one. Without `until_us` the whole run is read, whatever its size: the reader
     forgets what it cannot hold. With `until_us` no more is read after that moment than fits into `most_records`.
 
     Raises `NoJournal` when there is no such run, and when there are several and none is named.

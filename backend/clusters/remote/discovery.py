@@ -10,8 +10,8 @@ from msgspec import convert
 
 from quarterdeck.backend.clusters.remote.access import url_of_other
 from quarterdeck.backend.clusters.remote.member_client import MemberClient
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.events import Event, Record
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import TableChanged
 from quarterdeck.backend.member_api.beliefs import ThisMember

@@ -23,7 +23,7 @@ class FollowedMember:
     why: str = ""
     refused: bool = False
     is_gone: bool = False
-    """Nobody listens where it was."""
+    """No process listens where it was."""
     incomplete: str = ""
     facts: ThisMember | None = None
     clock_ahead_us: int = 0

@@ -9,13 +9,7 @@ from urllib.parse import quote
 
 from msgspec.json import Decoder
 
-from quarterdeck.backend.clusters.remote.member_client import (
-    HttpRequest,
-    MemberClient,
-    Method,
-    RequestRefused,
-    decoded,
-)
+from quarterdeck.backend.clusters.remote.member_client import HttpRequest, MemberClient, Method, RequestRefused, decoded
 from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.core.operations import Answer, Get, Keys, Operation, Put, PutAll, Remove, Size
 from quarterdeck.backend.member_api.answers import EntriesStored, Entry, MapKeys, MapSize
@@ -54,10 +48,10 @@ async def call_map(client: MemberClient, url: str, operation: Operation) -> Answ
             case PutAll():
                 return await _put_all(client, url, operation)
             case Size(name):
-                content = await client.send(url, HttpRequest("GET", f"/maps/{_segment(name)}/size", may_take_long=True))
+                content = await client.send(url, HttpRequest("GET", f"/maps/{segment(name)}/size", may_take_long=True))
                 return Answer(size=decoded(Decoder(MapSize), content, url).size)
             case Keys(name):
-                content = await client.send(url, HttpRequest("GET", f"/maps/{_segment(name)}/keys", may_take_long=True))
+                content = await client.send(url, HttpRequest("GET", f"/maps/{segment(name)}/keys", may_take_long=True))
                 return Answer(keys=decoded(Decoder(MapKeys), content, url).keys)
     except RequestRefused as refusal:
         if refusal.status not in PROBLEMS:
@@ -80,7 +74,7 @@ async def _of_key(
 ) -> Answer:
     body = None if value is None else _body_of(value)
     content = await client.send(
-        url, HttpRequest(method, f"/maps/{_segment(name)}/{_segment(key)}", body, may_take_long=True)
+        url, HttpRequest(method, f"/maps/{segment(name)}/{segment(key)}", body, may_take_long=True)
     )
     entry = decoded(Decoder(Entry), content, url)
     if entry.value_base64 is not None:
@@ -90,10 +84,9 @@ async def _of_key(
 
 async def _put_all(client: MemberClient, url: str, wanted: PutAll) -> Answer:
     """All of them in as few requests as their size allows; no more after the first that fails."""
-    path = f"/maps/{_segment(wanted.map)}/entries"
     for some in _batches(wanted.entries):
-        body = {"entries": [{"key": key, **_body_of(value)} for key, value in some]}
-        content = await client.send(url, HttpRequest("POST", path, body, may_take_long=True))
+        body = {"map": wanted.map, "entries": [{"key": key, **_body_of(value)} for key, value in some]}
+        content = await client.send(url, HttpRequest("POST", "/entries", body, may_take_long=True))
         decoded(Decoder(EntriesStored), content, url)
     return Answer()
 
@@ -120,5 +113,6 @@ def _body_of(value: bytes) -> dict[str, str]:
         return {"value_base64": base64.b64encode(value).decode()}
 
 
-def _segment(text: str) -> str:
+def segment(text: str) -> str:
+    """Return `text` as one part of a path or a query."""
     return quote(text, safe="")

@@ -10,8 +10,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.json import Decoder
 
-from quarterdeck.backend.clusters.remote.access import MemberCredentials
-from quarterdeck.backend.clusters.remote.connection_failures import NOT_OURS, connection_failure_text
+from quarterdeck.backend.clusters.remote.access import NOT_OURS, MemberCredentials, connection_failure_text
 from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.member_api.answers import ROOT, Fail, RecordPage
 from quarterdeck.backend.member_api.beliefs import ThisMember
@@ -29,7 +28,7 @@ Decoded = TypeVar("Decoded")
 
 
 class Unreachable(CommandRefused):
-    """The member gave no answer: nobody listens there, the network fails, or it is too slow."""
+    """The member gave no answer: no process listens there, the network fails, or it is too slow."""
 
 
 class RequestRefused(CommandRefused):
@@ -141,16 +140,16 @@ def decoded(decoder: Decoder[Decoded], content: bytes | str, url: str) -> Decode
 
 def _refusal(url: str, answer: httpx.Response) -> CommandRefused:
     try:
-        told = msgspec.json.decode(answer.content, type=Fail)
+        fail = msgspec.json.decode(answer.content, type=Fail)
     except msgspec.DecodeError:
         if answer.status_code == httpx.codes.NOT_FOUND or answer.is_redirect:
             return BadResponse(f"{url}: {NOT_OURS}")
-        told = Fail(f"{answer.status_code} {answer.reason_phrase}")
-    text = one_line("; ".join(filter(None, (told.message, told.hint))))  # it may be anybody who answers
+        fail = Fail(f"{answer.status_code} {answer.reason_phrase}")
+    text = one_line("; ".join(filter(None, (fail.message, fail.hint))))  # any program may have answered
     status = answer.status_code
     if status == httpx.codes.UNAUTHORIZED:  # the member's own hint is for users of curl
         return RequestRefused(
-            status, f"{url}: {one_line(told.message)}; give --user and --password-file, or --token-file"
+            status, f"{url}: {one_line(fail.message)}; give --user and --password-file, or --token-file"
         )
     if answer.is_server_error and status not in (httpx.codes.SERVICE_UNAVAILABLE, httpx.codes.GATEWAY_TIMEOUT):
         return BadResponse(f"{url} failed with {status}: {text}")

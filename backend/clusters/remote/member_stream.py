@@ -14,7 +14,7 @@ import msgspec
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
-from quarterdeck.backend.clusters.remote.connection_failures import connection_failure_text, nobody_listens
+from quarterdeck.backend.clusters.remote.access import connection_failure_text, nobody_listens
 from quarterdeck.backend.clusters.remote.discovery import ProbedMember, probe_member
 from quarterdeck.backend.clusters.remote.member_client import MemberClient, RequestRefused, decoded
 from quarterdeck.backend.core.commands.commands import CommandRefused
@@ -35,7 +35,7 @@ class StreamTimings(NamedTuple):
 
     dial: float = 5.0
     quiet: float = 2.0
-    """A member that says nothing for so long is asked for a sign of life."""
+    """A member that says nothing for so long is asked whether it is alive."""
     sign_of_life: float = 3.0
     first_retry: float = 0.25
     longest_retry: float = 5.0
@@ -62,7 +62,7 @@ class StreamBackoff:
 
 
 class StreamObserver(Protocol):
-    """Who is told what a stream receives, in the event loop of the stream."""
+    """Receives what a stream brings, in the event loop of the stream."""
 
     def identified(self, stream: MemberStream, probed: ProbedMember) -> bool:
         """Note who the member is. Return whether to go on following it."""
@@ -71,7 +71,7 @@ class StreamObserver(Protocol):
         """Note that the records that follow are those of the past."""
 
     def records_received(self, stream: MemberStream, records: Sequence[Record]) -> None:
-        """Take records of the member, some of which may have been received before. None is a sign of life."""
+        """Take records of the member, some of which may have been received before. None shows that it is alive."""
 
     def incomplete(self, stream: MemberStream, what: str) -> None:
         """Note that some of the member's records are lost for good."""
@@ -80,7 +80,7 @@ class StreamObserver(Protocol):
         """Note that the history is complete; the records that follow happen now."""
 
     def lost(self, stream: MemberStream, state: ConnectionState, why: str, is_gone: bool = False) -> None:
-        """Note that the member is not reached; `is_gone`: nobody listens there. The stream tries again by itself."""
+        """Note that the member is not reached; `is_gone`: no process listens there. The stream tries again by itself."""
 
 
 class MemberStream:
@@ -127,7 +127,7 @@ class MemberStream:
         if not self._observer.identified(self, probed):
             return False
         process = (probed.facts.run, probed.facts.started_utc)
-        if process != self._process:  # it knows nothing of what the one before has told
+        if process != self._process:  # it knows nothing of what the one before has reported
             self._process, self._last = process, None
         if not self._records:
             await self._stay_in_touch()
@@ -186,7 +186,7 @@ class MemberStream:
         """Return the next message.
 
         Raises:
-            TimeoutError: The member is silent and gives no sign of life.
+            TimeoutError: The member is silent, also when it is asked.
         """
         while True:
             try:

@@ -37,7 +37,7 @@ class RecordMerge:
         """By uuid: the number of the latest record taken in."""
         self._latest_utc: dict[str, int] = {}
         self._history_sources: dict[str, int] = {}
-        """Sources that are telling their history, and since when."""
+        """Sources that are sending their history, and since when."""
 
     def begin_history(self, source: str, now_us: int) -> None:
         """Note that what `source` adds from now on is long past: others wait for it."""

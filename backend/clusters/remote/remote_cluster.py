@@ -2,7 +2,7 @@
 
 Give it the URL of one member or of several: it finds the others through their lists, follows each of them, and puts what
 they say side by side. Members that disagree, or that cannot be reached, are what it is for: nothing is smoothed over and
-nothing is forgotten; `connection_status` tells whose records are old.
+nothing is forgotten; `connection_status` says whose records are old.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from quarterdeck.backend.clusters.remote.remote_snapshot import remote_snapshot
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
 from quarterdeck.backend.core.commands.commands import CallMap, Command, CommandRefused
-from quarterdeck.backend.core.events import JoinListChanged, ListInstalled, Record
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.events import JoinListChanged, ListInstalled
 from quarterdeck.backend.core.operations import Answer, Get, Keys, Operation, Size
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, ConnectionState
@@ -54,7 +55,7 @@ LOOK_AROUND_SECONDS = 5.0
 
 
 class RemoteCluster:
-    """Members reached over the net. Runs a thread of its own until it is closed; nobody who calls it ever waits for a member.
+    """Members reached over the net. Runs a thread of its own until it is closed; no caller ever waits for a member.
 
     `write` lets commands through; what a member allows is still its own affair. Without `records` it is there to act on only.
     `name` is what people call the cluster, by default the name that its members give; `environment` is a badge such as PROD.
@@ -82,7 +83,7 @@ class RemoteCluster:
         self.lacks = NOT_REMOTE
         self.writable = write
         self.started: Future[None] = Future()
-        """Done when a member is connected for the first time and has told its history."""
+        """Done when a member is connected for the first time and has sent its history."""
         self._client = MemberClient(access or MemberCredentials())
         self._records = records
         self._timings = timings or StreamTimings()
@@ -107,7 +108,7 @@ class RemoteCluster:
         self._background = BackgroundLoop("remote cluster")
         self._background.start(lambda: self._begin(seeds))
 
-    # What everybody may do, from any thread
+    # What any thread may call
 
     @property
     def name(self) -> str:
@@ -144,7 +145,7 @@ class RemoteCluster:
         """Whether every known member has reported its history, or is known not to be reached."""
         with self._lock:
             return not self._candidates and all(
-                one.contact == "connected" or one.why for one in self._followed.values()
+                member.contact == "connected" or member.why for member in self._followed.values()
             )
 
     def process_facts(self) -> Mapping[str, ProcessFacts]:
@@ -218,7 +219,7 @@ class RemoteCluster:
             except asyncio.CancelledError:
                 done.set_exception(CommandRefused(f"{self._name} was closed"))
                 raise
-            except Exception as problem:  # noqa: BLE001 - belongs to whoever holds the future
+            except Exception as problem:  # noqa: BLE001 - belongs to the holder of the future
                 done.set_exception(problem)
 
         if not self._background.hand_over(lambda: self._background.spawn(do())):
@@ -229,7 +230,7 @@ class RemoteCluster:
 
     def _follow(self, url: str) -> None:
         """Follow the member there from now on, unless that is done already."""
-        if url in self._followed or any(one.address == address_in(url) for one in self._followed.values()):
+        if url in self._followed or any(member.address == address_in(url) for member in self._followed.values()):
             return
         if len(self._followed) >= MOST_MEMBERS:
             _LOG.warning("%s is not followed, for %d members are", url, MOST_MEMBERS)
@@ -243,7 +244,7 @@ class RemoteCluster:
     async def _keep_following(self, stream: MemberStream) -> None:
         try:
             await stream.follow()
-        except Exception as failure:  # noqa: BLE001 - the others go on, and whoever watches sees that this one does not
+        except Exception as failure:  # noqa: BLE001 - the others go on, and the reader sees that this one does not
             _LOG.exception("%s is not followed any more", stream.url)
             self.lost(stream, "gone", f"it is not followed any more, for this program failed: {failure!r}")
 
@@ -251,7 +252,7 @@ class RemoteCluster:
         """Members may know of others that are on no list: of the other half of what was one cluster, for instance."""
         while True:
             await asyncio.sleep(LOOK_AROUND_SECONDS)
-            connected = [one.url for one in self._followed.values() if one.contact == "connected"]
+            connected = [member.url for member in self._followed.values() if member.contact == "connected"]
             asked = (self._client.facts(url) for url in connected)
             for url, facts in zip(connected, await asyncio.gather(*asked, return_exceptions=True), strict=True):
                 if isinstance(facts, ThisMember):
@@ -264,7 +265,7 @@ class RemoteCluster:
             self._consider_candidate(other, facts.cluster_name)
 
     def _consider_candidate(self, url: str, cluster_name: str) -> None:
-        """Follow whoever is there if it is of this cluster."""
+        """Follow the member there if it is of this cluster."""
         if url not in self._candidates and url not in self._followed and len(self._candidates) < MOST_MEMBERS:
             self._candidates.add(url)
             self._background.spawn(self._follow_if_same_cluster(url, cluster_name))
@@ -275,7 +276,7 @@ class RemoteCluster:
         except CommandRefused:
             pass  # nothing is said of an address that a member only knows of
         else:
-            known = any(one.address == facts.address for one in self._followed.values())
+            known = any(member.address == facts.address for member in self._followed.values())
             if facts.cluster_name == cluster_name and not known:
                 self._follow(url)
         finally:
@@ -386,7 +387,7 @@ class RemoteCluster:
         return label
 
     def _show_labels(self) -> None:
-        unmet = [one.address for one in self._followed.values() if not one.label]
+        unmet = [member.address for member in self._followed.values() if not member.label]
         self._labels = (*self._addresses_by_label, *unmet)
 
     def _with_own_clock_and_label(self, record: Record, followed: FollowedMember) -> Record:
@@ -407,14 +408,14 @@ class RemoteCluster:
     def _command_targets(self) -> dict[str, CommandTarget]:
         gone = "it was last seen where another member is now"
         found = {label: CommandTarget(label, address, "", gone) for label, address in self._addresses_by_label.items()}
-        for one in self._followed.values():
-            label = one.label or one.address
-            why = "" if one.contact == "connected" else one.why or "not yet"
-            found[label] = CommandTarget(label, one.address, one.url, why)
+        for member in self._followed.values():
+            label = member.label or member.address
+            why = "" if member.contact == "connected" else member.why or "not yet"
+            found[label] = CommandTarget(label, member.address, member.url, why)
         return found
 
     async def _carry_out(self, command: Command) -> None:
-        if isinstance(command, CallMap):  # how it ends is told by events
+        if isinstance(command, CallMap):  # events say how it ends
             await self._call(command.member, command.operation)
             return
         if not self.writable:

@@ -1,7 +1,7 @@
 """Which members a command concerns, and what each of them is asked over HTTP for it.
 
-Conditions of links are applied by whoever sends, so every member is told of the links that begin at it and of no others; it
-is told by addresses, for it does not know what we call the others.
+Conditions of links are applied by the sender, so every member learns of the links that begin at it and of no others; it
+learns them by addresses, for it does not know what we call the others.
 """
 
 from __future__ import annotations
@@ -16,14 +16,7 @@ from quarterdeck.backend.clusters.remote.member_client import HttpRequest, Membe
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands.catalogue import HttpForm, description_of
 from quarterdeck.backend.core.commands.check import check, refuse_outside_simulation, with_addresses
-from quarterdeck.backend.core.commands.commands import (
-    CallMap,
-    Command,
-    CommandRefused,
-    CutLink,
-    Heal,
-    Partition,
-)
+from quarterdeck.backend.core.commands.commands import CallMap, Command, CommandRefused, CutLink, Heal, Partition
 from quarterdeck.backend.core.links import links_of
 
 
@@ -79,7 +72,7 @@ def _body(command: Command, form: HttpForm, members: Mapping[str, CommandTarget]
 
 
 def _link_requests(command: Command, form: HttpForm, members: Mapping[str, CommandTarget]) -> list[MemberRequest]:
-    """Each member at which links begin is told what becomes of those."""
+    """Each member at which links begin learns what becomes of those."""
     if isinstance(command, Heal):
         reached = [member.label for member in members.values() if not member.why]
         if not reached:
@@ -102,7 +95,7 @@ def _parts(command: Command) -> Sequence[Any]:
         return [command]
     groups = command.groups
     return [
-        CutLink(group, tuple(one for other in groups if other is not group for one in other), True, command.mode)
+        CutLink(group, tuple(label for other in groups if other is not group for label in other), True, command.mode)
         for group in groups
     ]
 

@@ -15,10 +15,10 @@ from quarterdeck.backend.core.cluster_snapshot import (
     InFlight,
     MemberReport,
     MemberSnapshot,
-    UntoldMember,
+    SilentMember,
 )
 from quarterdeck.backend.core.commands.commands import CommandRefused
-from quarterdeck.backend.core.events import LinkChanged
+from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.member import MemberMachine
 from quarterdeck.backend.core.snapshots import BadSnapshot
 from quarterdeck.backend.member_api.answers import Snapshot
@@ -35,33 +35,33 @@ async def remote_snapshot(
         CommandRefused: No member reports anything.
     """
     answers = await asyncio.gather(*(_asked(client, target) for target in targets.values()))
-    told: dict[str, MemberReport] = {}
+    reports: dict[str, MemberReport] = {}
     silent: dict[str, str] = {}
     for label, answer in zip(targets, answers, strict=True):
         if isinstance(answer, str):
             silent[label] = answer
         else:
-            told[label] = answer
-    if not told:
+            reports[label] = answer
+    if not reports:
         raise CommandRefused("; ".join(dict.fromkeys(silent.values())) or "no member was met yet")
-    utc_us = max(one.utc_us for one in told.values())
+    utc_us = max(report.utc_us for report in reports.values())
     at_us = on_our_clock(utc_us)
-    pattern = next(iter(told.values())).configuration
+    pattern = next(iter(reports.values())).configuration
     members = tuple(
         MemberSnapshot(
             msgspec.structs.replace(one.configuration, label=label),
-            one.told.state,
-            one.told.clock_us + at_us - on_our_clock(one.utc_us),
+            one.captured.state,
+            one.captured.clock_us + at_us - on_our_clock(one.utc_us),
         )
-        for label, one in told.items()
+        for label, one in reports.items()
     )
-    untold = tuple(
-        UntoldMember(msgspec.structs.replace(pattern, label=label, address=targets[label].address), why)
+    not_reached = tuple(
+        SilentMember(msgspec.structs.replace(pattern, label=label, address=targets[label].address), why)
         for label, why in silent.items()
     )
-    links = tuple(_links(told.values(), {target.address: label for label, target in targets.items()}))
-    in_flight = tuple(_in_flight(told.values(), on_our_clock))
-    return ClusterSnapshot(name, at_us, utc_us, members, untold, links=links, in_flight=in_flight)
+    links = tuple(_links(reports.values(), {target.address: label for label, target in targets.items()}))
+    in_flight = tuple(_in_flight(reports.values(), on_our_clock))
+    return ClusterSnapshot(name, at_us, utc_us, members, not_reached, links=links, in_flight=in_flight)
 
 
 async def _asked(client: MemberClient, target: CommandTarget) -> MemberReport | str:
@@ -71,9 +71,9 @@ async def _asked(client: MemberClient, target: CommandTarget) -> MemberReport | 
     try:
         answer = await client.get(target.url, "/snapshot", Snapshot)
         report = _REPORT.decode(answer.content)
-        MemberMachine.restored(report.told.state, report.configuration)
+        MemberMachine.restored(report.captured.state, report.configuration)
     except (BadSnapshot, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
-        return f"what it told cannot be read here: {problem}"
+        return f"what it reported cannot be read here: {problem}"
     except CommandRefused as refusal:
         return str(refusal)
     if report.configuration.address != target.address:
@@ -91,6 +91,6 @@ def _links(reports: Iterable[MemberReport], label_of: Mapping[Address, str]) -> 
 
 def _in_flight(reports: Iterable[MemberReport], on_our_clock: Callable[[int], int]) -> Iterator[InFlight]:
     for report in reports:
-        ahead_us = on_our_clock(report.utc_us) - report.told.clock_us
-        for one in report.told.waiting:
-            yield msgspec.structs.replace(one, due_us=one.due_us + ahead_us)
+        ahead_us = on_our_clock(report.utc_us) - report.captured.clock_us
+        for message in report.captured.waiting:
+            yield msgspec.structs.replace(message, due_us=message.due_us + ahead_us)

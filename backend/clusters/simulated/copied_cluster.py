@@ -1,22 +1,72 @@
-"""A simulated copy of a running cluster: it goes on from what the members told at one moment, to try things in."""
+"""A simulated copy of a running cluster: it goes on from what the members reported at one moment, to try things in."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
 
 from quarterdeck.backend.clusters.cluster import Cluster, Source
 from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCluster, monotonic_us
 from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.member import MemberMachine
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.core.snapshots import BadSnapshot
 from quarterdeck.backend.picture.text.formatting import counted, one_line
 from quarterdeck.backend.scenarios.format.scenario import Scenario
+
+SNAPSHOT_FILE = "cluster.snapshot"
+FORM = 1
+
+
+class BadCopy(ValueError):
+    """A folder that holds no copy that can be gone on with. The message names the file and what is wrong."""
+
+
+class _Copy(msgspec.Struct, frozen=True):
+    form: int
+    snapshot: ClusterSnapshot
+
+
+_DECODER = msgspec.msgpack.Decoder(_Copy)
+
+
+def is_copy(folder: Path) -> bool:
+    """Whether there is a snapshot in this folder."""
+    return (folder / SNAPSHOT_FILE).is_file()
+
+
+def write_copy(folder: Path, snapshot: ClusterSnapshot) -> None:
+    """Put the snapshot into the folder. Raises OSError."""
+    (folder / SNAPSHOT_FILE).write_bytes(msgspec.msgpack.encode(_Copy(FORM, snapshot)))
+
+
+def read_copy(folder: Path) -> ClusterSnapshot:
+    """Return the snapshot in the folder; every member in it can be gone on with.
+
+    Raises:
+        BadCopy: The snapshot cannot be read.
+        OSError: The file cannot be read.
+    """
+    file = folder / SNAPSHOT_FILE
+    try:
+        snapshot = _DECODER.decode(file.read_bytes()).snapshot
+        for member in snapshot.members:
+            MemberMachine.restored(member.state, member.configuration)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, BadSnapshot) as problem:
+        raise BadCopy(f"{file}: is not a snapshot of this version: {problem}") from problem
+    if not snapshot.members:
+        raise BadCopy(f"{file}: no member has reported its state")
+    return snapshot
+
 
 ASSUMED = "messages take 0.2 to 1 ms, calls of clients and connections are not in the copy"
 
 
 class CopiedCluster(SimulatedCluster):
-    """The cluster of `snapshot`, in simulated time under `seed`. `past` tells first what had happened before, if it is given."""
+    """The cluster of `snapshot`, in simulated time under `seed`. `past` first gives what had happened before, if it is given."""
 
     source: Source = "copy"
 
@@ -65,13 +115,13 @@ class CopiedCluster(SimulatedCluster):
 
 def copy_notes(snapshot: ClusterSnapshot) -> Sequence[str]:
     """Of what a copy is one, and what it assumes; one line each."""
-    told = counted(len(snapshot.members), "member")
+    reporters = counted(len(snapshot.members), "member")
     notes = [
-        f"a copy of {one_line(snapshot.name)} as it was at {snapshot.at_us / SECOND_US:.3f} s, of {told} that told all"
+        f"a copy of {one_line(snapshot.name)} as it was at {snapshot.at_us / SECOND_US:.3f} s, of {reporters} that reported all"
     ]
     notes += [
-        f"{one_line(one.configuration.label)} told nothing ({one_line(one.why)}): it is silent here until it is killed"
-        for one in snapshot.untold
+        f"{one_line(member.configuration.label)} reported nothing ({one_line(member.why)}): it is silent here until it is killed"
+        for member in snapshot.untold
     ]
     notes.append(f"assumed: {ASSUMED}")
     return notes

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 
 class LockstepEnded(Exception):
-    """Raised where the computation would have gone on, when nobody wants it any more."""
+    """Raised where the computation would have gone on, when it is not wanted any more."""
 
 
 class LockstepThread:
@@ -56,6 +56,6 @@ class LockstepThread:
                 self._work()
         except LockstepEnded:
             pass
-        except BaseException as failure:  # noqa: BLE001 - belongs to whoever takes turns
+        except BaseException as failure:  # noqa: BLE001 - belongs to the caller of the turn
             self._failure = failure
         self._over.release()

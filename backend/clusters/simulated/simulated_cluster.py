@@ -1,6 +1,6 @@
 """A cluster in simulated time: a scenario plays in it, an operator may interfere, and any moment of it can be forked.
 
-The scenario is led by the interpreter that runs all scenarios, which takes turns with whoever drains the cluster. One file, one
+The scenario is led by the interpreter that runs all scenarios, in turns with the caller that drains it. One file, one
 seed and the same commands at the same moments are the same run, byte for byte.
 """
 
@@ -14,17 +14,55 @@ from typing import Any, NamedTuple
 
 from quarterdeck.backend.clusters.cluster import Source
 from quarterdeck.backend.clusters.simulated.lockstep_thread import LockstepThread
-from quarterdeck.backend.clusters.simulated.scenario_progress import ScenarioProgress
 from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
 from quarterdeck.backend.core.commands.commands import CallMap, Command, CommandRefused
-from quarterdeck.backend.core.events import MemberStopped, ProcessKilled, Record
+from quarterdeck.backend.core.events import ProcessKilled, Record
+from quarterdeck.backend.core.membership.events import MemberStopped
 from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.picture.replay.playhead import checked_speed
-from quarterdeck.backend.scenarios.format.scenario import Scenario
+from quarterdeck.backend.picture.text.formatting import counted
+from quarterdeck.backend.scenarios.format.scenario import Scenario, ScenarioStep
 from quarterdeck.backend.scenarios.interpreter import Interpreter
+from quarterdeck.backend.scenarios.outcome import StepOutcome
 from quarterdeck.backend.scenarios.run_state import RunState
 from quarterdeck.backend.simulation.simulated_driver import SimulatedDriver
 from quarterdeck.backend.simulation.virtual_time.forked_world import snapshot_of
+
+MISSES_TOLD = 3
+
+
+class ScenarioProgress:
+    """Hears of each step as it begins and ends."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.finished = False
+        self._steps = len(scenario.steps)
+        self._doing = "the members start"
+        self._said = scenario.summary
+        self._met = 0
+        self._missed: list[StepOutcome] = []
+
+    def begins(self, number: int, step: ScenarioStep) -> None:
+        if step.say is not None:
+            self._said = step.say
+        elif step.do is not None:
+            self._doing = f"step {number} of {self._steps}: {step.do.text()}"
+        elif step.expect is not None:
+            self._doing = f"step {number} of {self._steps}: expecting {step.expect.text()}"
+
+    def ends(self, number: int, step: ScenarioStep, outcome: StepOutcome | None) -> None:
+        if outcome is not None and outcome.met:
+            self._met += 1
+        elif outcome is not None:
+            self._missed.append(outcome)
+
+    def lines(self) -> Sequence[str]:
+        """Return what the scenario says, what it does, and what it missed."""
+        met = f"{counted(self._met, 'expectation')} met" + (f", {len(self._missed)} missed" if self._missed else "")
+        doing = f"the scenario is over: {met}" if self.finished else f"{self._doing} ({met})"
+        missed = [f"✕ missed: step {step.step}, {step.text}: {step.missing}" for step in self._missed[-MISSES_TOLD:]]
+        return [doing, *missed, *([" ".join(self._said.split())] if self._said else [])]
+
 
 BUDGET_US = 15_000
 """How long one turn may compute, so that keys are never kept waiting."""
@@ -55,7 +93,7 @@ class ScheduledCommand(NamedTuple):
 
 
 class _PendingCommand(NamedTuple):
-    """What somebody asks for. `for_answer`: the future is for the answer to the operation, not for its beginning."""
+    """What a caller asks for. `for_answer`: the future is for the answer to the operation, not for its beginning."""
 
     command: Command
     watched: bool
@@ -64,7 +102,7 @@ class _PendingCommand(NamedTuple):
 
 
 class SimulatedCluster:
-    """`scenario` under `seed`. Its time goes on while somebody drains it, `speed` times as fast as `clock_us` shows.
+    """`scenario` under `seed`. Its time goes on while it is drained, `speed` times as fast as `clock_us` shows.
 
     `scheduled` are carried out at their moments, as if an operator asked for them then. Until `catch_up_us` time goes
     as fast as it can be computed. With `begin` it goes on from that snapshot.
@@ -109,7 +147,7 @@ class SimulatedCluster:
         self._early: dict[int, Answer] | None = None
         """The answers that come while an operation is being begun, whose number is not known before."""
         self._settled: list[tuple[Future[Any], Answer | BaseException | None]] = []
-        """Futures and their ends, which they are told when the turn is over."""
+        """Futures and their ends, which they receive when the turn is over."""
         self._progress = ScenarioProgress(scenario)
         self._run_state = _ObservedLedger(self._take_record)
         self._stage = _TimeControlledStage(
@@ -120,7 +158,7 @@ class SimulatedCluster:
             self.started.set_result(None)
         self._lockstep = LockstepThread(self._play, f"simulation {name}")
 
-    # What everybody may do
+    # What every caller may do
 
     @property
     def labels(self) -> Sequence[str]:
@@ -252,7 +290,7 @@ class SimulatedCluster:
         """Compute up to a moment of the scenario, in as many turns as it takes until that is due.
 
         What an operator asks for is done at a moment before that one, after all else that happens then and before the scenario
-        goes on. So a command's time alone tells its place in the run.
+        goes on. So a command's time alone gives its place in the run.
         """
         while True:
             if self._pending_commands and self.now_us() < until_us:
@@ -322,7 +360,7 @@ class SimulatedCluster:
             self._world.execute(scheduled_command.command)
         self.commands.append(scheduled_command)
 
-    # What it hears, and what is told when the turn is over
+    # What it hears, and what it reports when the turn is over
 
     def _take_record(self, record: Record) -> None:
         self._fresh.append(record)
@@ -359,7 +397,7 @@ class SimulatedCluster:
 
 
 class _ObservedLedger(RunState):
-    """Tells every record, and folds and judges them as long as a scenario goes by that."""
+    """Hands out every record, and folds and judges them as long as a scenario goes by that."""
 
     def __init__(self, on_record: Callable[[Record], None]) -> None:
         super().__init__()
@@ -373,7 +411,7 @@ class _ObservedLedger(RunState):
 
 
 class _TimeControlledStage(SimulatedDriver):
-    """A simulated stage whose time passes when somebody else lets it."""
+    """A simulated stage whose time passes when its caller lets it."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""A simulated cluster for a lesson without a screen: time passes only when it is told to."""
+"""A simulated cluster for a lesson without a screen: time passes only when it is let."""
 
 from __future__ import annotations
 

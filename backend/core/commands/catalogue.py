@@ -76,7 +76,7 @@ class CommandDescription(Struct, frozen=True):
     arguments: tuple[Argument, ...]
     """In the order of the prompt."""
     meaning: str = ""
-    """What the word does, for help. Empty: the prompt does not offer it, or another command of the same word tells it."""
+    """What the word does, for help. Empty: the prompt does not offer it, or another command of the same word gives it."""
     key: str = ""
     """The key of the console that does it, or begins to."""
     role: Literal["write", "fault"] = "write"
@@ -86,7 +86,7 @@ class CommandDescription(Struct, frozen=True):
     http: HttpForm | None = None
     """Empty: a remote member does not do this."""
     sentence: str = ""
-    """What a step of a scenario tells of it; the word and the member when empty."""
+    """What a step of a scenario shows of it; the word and the member when empty."""
     question: str = ""
     """What is asked before it is done; made of the word when empty."""
     verb: str = ""
@@ -152,7 +152,7 @@ MAP, KEY = Argument("map", "text", "MAP"), Argument("key", "text", "KEY")
 BY_PROMPT = "cluster do {line}"
 FAULT = "cluster fault {line}"
 LINKS = HttpForm("POST", "/faults")
-"""Each member is told of the links that begin at it (`backend.clusters.remote.remote_commands`)."""
+"""Each member learns of the links that begin at it (`backend.clusters.remote.remote_commands`)."""
 
 CATALOGUE: tuple[CommandDescription, ...] = (
     CommandDescription(
@@ -306,7 +306,7 @@ CATALOGUE: tuple[CommandDescription, ...] = (
 )  # fmt: skip
 """One entry for each type of command, and for a call one for each operation."""
 
-_BY_TYPE = {one.operation or one.command: one for one in CATALOGUE}
+_BY_TYPE = {command.operation or command.command: command for command in CATALOGUE}
 
 
 def description_of(command: do.Command) -> CommandDescription:
@@ -331,13 +331,13 @@ def members_ended(commands: Iterable[do.Command], *endings: Ending) -> list[str]
 @cache
 def commands_of_word(word: str) -> tuple[CommandDescription, ...]:
     """Return what a word of the prompt may mean; nothing for a word that the prompt does not offer."""
-    found = tuple(one for one in CATALOGUE if one.word == word)
-    return found if any(one.meaning for one in found) else ()
+    found = tuple(command for command in CATALOGUE if command.word == word)
+    return found if any(known.meaning for known in found) else ()
 
 
 def usage_of(word: str) -> str:
     """How a line of the prompt with this word is written."""
     found = commands_of_word(word)
-    rest = max((" ".join(one.usage for one in each.typed) for each in found), key=len)
+    rest = max((" ".join(argument.usage for argument in each.typed) for each in found), key=len)
     optional = any(not each.arguments for each in found) and rest
     return f"{word} [{rest}]" if optional else f"{word} {rest}".rstrip()

@@ -102,9 +102,9 @@ def with_names(
         "other member": name, "members": names, "groups": lambda groups: tuple(map(names, groups)), "join list": entries
     }  # fmt: skip
     named = {
-        one.name: by_kind[one.kind](getattr(command, one.name))
-        for one in description_of(command).arguments
-        if one.kind in by_kind
+        argument.name: by_kind[argument.kind](getattr(command, argument.name))
+        for argument in description_of(command).arguments
+        if argument.kind in by_kind
     }
     return msgspec.structs.replace(command, **named)
 
@@ -185,8 +185,8 @@ _CHECKS: dict[ArgumentKind, Callable[[Any], None]] = {
     "address": _check_address,
 }
 _VALUE_CHECKS = {
-    one.command: tuple(
-        (argument.name, _CHECKS[argument.kind]) for argument in one.arguments if argument.kind in _CHECKS
+    command.command: tuple(
+        (argument.name, _CHECKS[argument.kind]) for argument in command.arguments if argument.kind in _CHECKS
     )
-    for one in CATALOGUE
+    for command in CATALOGUE
 }

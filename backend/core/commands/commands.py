@@ -169,7 +169,7 @@ class ArrangePartitions(MemberCommand, frozen=True, tag="arrange"):
 
 
 class CallMap(MemberCommand, frozen=True, tag="call"):
-    """Ask `member` for an operation on a distributed map, as a client would. How it ends is told by events."""
+    """Ask `member` for an operation on a distributed map, as a client would. Events say how it ends."""
 
     operation: Operation
 

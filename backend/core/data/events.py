@@ -70,14 +70,29 @@ class EntriesMerged(Struct, frozen=True, tag_field="kind", tag="entries-merged")
     """Why the rest could not be offered; empty when all were."""
 
 
-class MapMeasured(Struct, frozen=True):
-    """One map at one owner: what it contains now, and the operations on single keys since the last such event."""
+class EntriesEvicted(Struct, frozen=True, tag_field="kind", tag="entries-evicted"):
+    """The owner of a partition has removed entries of a map to make room for others: they were used longest ago."""
+
+    partition: int
+    map: str
+    keys: tuple[str, ...]
+    """Of the entries that are gone."""
+
+
+class MapMeasured(Struct, frozen=True, omit_defaults=True):
+    """One map at one owner: what it contains now, and the operations on single keys since the last such event.
+
+    A witness of members of Hazelcast also has how many `backups` the map is to have, and how many `backup_entries` of it the
+    member holds, where the metrics say so.
+    """
 
     map: str
     entries: int
     bytes: int
     reads: int
     writes: int
+    backups: int | None = None
+    backup_entries: int | None = None
 
 
 class BackupLag(Struct, frozen=True):
@@ -114,4 +129,4 @@ class DataMeasured(Struct, frozen=True, tag_field="kind", tag="data-measured"):
     """All backups that lag now, or those that lag most."""
 
 
-DataEvent = CallStarted | CallFinished | BackupOutOfStep | BackupInStep | EntriesMerged | DataMeasured
+DataEvent = CallStarted | CallFinished | BackupOutOfStep | BackupInStep | EntriesMerged | EntriesEvicted | DataMeasured

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.data import measuring
+from quarterdeck.backend.core.data import eviction, measuring
+from quarterdeck.backend.core.data.eviction import Changed
 from quarterdeck.backend.core.data.messages import MapAnswer, MapCall, MergeBatch, OwnerOperation
 from quarterdeck.backend.core.data.partition_store import PartitionStore, StoredEntry, merged
 from quarterdeck.backend.core.data.replication import backups, replica_sending
@@ -19,9 +20,6 @@ MOST_KEYS_BYTES = 8 * 1024 * 1024
 """The longest list of keys in one partition that is given out."""
 
 READS = (Get, Size, Keys)
-
-Changed = dict[tuple[str, str], None]
-"""Maps and keys that a call has written, each once."""
 
 
 def on_map_call(state: MemberState, now: int, sender: Address, call: MapCall) -> None:
@@ -50,7 +48,7 @@ def _why_not(state: MemberState, sender: Address, call: MapCall) -> str:
     peer = state.peers.get(sender)
     if call.caller != (peer.uuid if peer is not None else state.uuid if sender == state.address else None):
         return "the caller is not on the member list here"
-    if call.partition not in state.data.owner_states or not _owns(state, call.partition):
+    if call.partition not in state.data.owner_states or not owns(state, call.partition):
         return "the partition is not owned here"
     writes = not all(isinstance(operation, READS) for operation in call.operations)
     active = state.partitions.active.get(call.partition)
@@ -61,7 +59,8 @@ def _why_not(state: MemberState, sender: Address, call: MapCall) -> str:
     return ""
 
 
-def _owns(state: MemberState, partition: int) -> bool:
+def owns(state: MemberState, partition: int) -> bool:
+    """Return whether this member is the owner of the partition by its table."""
     table = state.partitions.table
     owner = None if table is None else table.owner(partition)
     return owner is not None and owner.uuid == state.uuid
@@ -74,7 +73,10 @@ def _do(state: MemberState, now: int, store: PartitionStore, call: MapCall) -> t
     utc_us = state.member_configuration.utc_origin_us + now
     size = 0
     for operation in call.operations:
-        answer = _done(store, operation, utc_us, changed)
+        refusal = eviction.why_refused(state, call.partition, operation) if isinstance(operation, Put | PutAll) else ""
+        answer = Answer(problem=refusal, untouched=True) if refusal else _done(store, operation, utc_us, changed)
+        if not refusal and isinstance(operation, Get | Put | PutAll | MergeBatch):
+            eviction.after_use(state, now, call.partition, operation, changed)
         answers.append(answer)
         size += len(answer.value or b"") + sum(map(len, answer.keys))
         if size >= MOST_ANSWER_BYTES:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from quarterdeck.backend.core.data import measuring
-from quarterdeck.backend.core.data.partition_store import PartitionStore
+from quarterdeck.backend.core.data import map_owner, measuring
+from quarterdeck.backend.core.data.partition_store import PartitionStore, StoredEntry
 from quarterdeck.backend.core.data.replication import (
     anti_entropy,
     backups,
@@ -13,6 +13,7 @@ from quarterdeck.backend.core.data.replication import (
 )
 from quarterdeck.backend.core.data.replication.store_transfer import Staging
 from quarterdeck.backend.core.data.state import MemberState
+from quarterdeck.backend.core.membership.cluster_state import why_not_operating
 from quarterdeck.backend.core.partitions.migration.migration import MigrationEvent, StoreCursor
 
 
@@ -91,6 +92,14 @@ class MapService:
 def held_partitions(state: MemberState) -> tuple[int, ...]:
     """Return the partitions of which this member holds a store."""
     return tuple(sorted(state.data.stores))
+
+
+def owned_maps(state: MemberState, partition: int, map: str = "") -> dict[str, dict[str, StoredEntry]] | None:
+    """Return what all maps, or one, have in the partition now; None when this member does not serve it as its owner."""
+    if partition not in state.data.owner_states or not map_owner.owns(state, partition) or why_not_operating(state):
+        return None
+    maps = state.data.stores[partition].maps
+    return {name: dict(entries) for name, entries in maps.items() if not map or name == map}
 
 
 def entries_of(state: MemberState, partition: int) -> dict[tuple[str, str], bytes]:

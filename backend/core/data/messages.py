@@ -80,11 +80,15 @@ class BackupCheck(Struct, frozen=True, tag="backup-check", array_like=True):
 
 
 class BackupAck(Struct, frozen=True, tag="backup-ack", array_like=True):
-    """The stamps of replicas at the incarnation `backup`. `not_yet`: partitions of which it does not know the asker as owner."""
+    """The stamps of replicas at the incarnation `backup`. `not_yet`: partitions of which it does not know the asker as owner.
+
+    `full` when it has no room: then its partitions should grow no more. Members of protocol version 2 neither say nor read it.
+    """
 
     backup: str
     positions: tuple[tuple[int, Stamp], ...]
     not_yet: tuple[int, ...] = ()
+    full: bool = False
 
 
 class BackupStale(Struct, frozen=True, tag="backup-stale", array_like=True):

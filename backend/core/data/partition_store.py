@@ -35,6 +35,9 @@ class Stamp(Struct, frozen=True, gc=False, array_like=True):
     number: int = 0
 
 
+ENTRY_MEMORY = 320
+"""About how many bytes Python takes for an entry besides its key and value."""
+
 UNWRITTEN = Stamp()
 """The stamp of a partition in which nothing has ever been written."""
 
@@ -56,6 +59,8 @@ class PartitionStore:
     """Of keys and values."""
     map_bytes: dict[str, int] = field(default_factory=dict)
     """The same for each map that has entries."""
+    memory: int = 0
+    """About how many bytes all this takes, kept answers included."""
 
     def find(self, map: str, key: str) -> StoredEntry | None:
         entries = self.maps.get(map)
@@ -70,11 +75,13 @@ class PartitionStore:
         before = entries.get(key)
         if before is None:
             self.entries += 1
+            self.memory += ENTRY_MEMORY
             grown = entry_bytes(key, entry)
         else:
             self.digest -= entry_digest(map, key, before.value)
             grown = len(entry.value) - len(before.value)
         self.bytes += grown
+        self.memory += grown
         self.map_bytes[map] = self.map_bytes.get(map, 0) + grown
         self.digest += entry_digest(map, key, entry.value)
         entries[key] = entry
@@ -82,6 +89,23 @@ class PartitionStore:
     def touch(self, map: str, key: str, entry: StoredEntry) -> None:
         """Set the use of an entry; its value is the present one."""
         self.maps[map][key] = entry
+
+    def move_to_end(self, map: str, key: str) -> None:
+        """Note that the entry was used last of its map. Copies of the store have the same order."""
+        entries = self.maps[map]
+        entries[key] = entries.pop(key)
+
+    def remember(self, caller: str, session: Session) -> None:
+        """Set the last writing call of a caller."""
+        self.forget(caller)
+        self.sessions[caller] = session
+        self.memory += _answer_bytes(session)
+
+    def forget(self, caller: str) -> None:
+        """Drop the last writing call of a caller, if there is one."""
+        session = self.sessions.pop(caller, None)
+        if session is not None:
+            self.memory -= _answer_bytes(session)
 
     def remove(self, map: str, key: str) -> None:
         """Remove an entry, if it is there."""
@@ -92,6 +116,7 @@ class PartitionStore:
         self.entries -= 1
         shrunk = entry_bytes(key, before)
         self.bytes -= shrunk
+        self.memory -= shrunk + ENTRY_MEMORY
         self.map_bytes[map] -= shrunk
         self.digest -= entry_digest(map, key, before.value)
         if not entries:
@@ -100,7 +125,16 @@ class PartitionStore:
 
 def entry_bytes(key: str, entry: StoredEntry) -> int:
     """Return how many bytes an entry counts for."""
-    return len(key) + len(entry.value)
+    return key_bytes(key) + len(entry.value)
+
+
+def key_bytes(key: str) -> int:
+    """Return how many bytes a key counts for: as many as in UTF-8, which is no less than it takes."""
+    return len(key) if key.isascii() else len(key.encode())
+
+
+def _answer_bytes(session: Session) -> int:
+    return sum(len(answer.value or b"") + sum(map(len, answer.keys)) for answer in session[1])
 
 
 def entry_digest(map: str, key: str, value: bytes) -> int:

@@ -223,6 +223,8 @@ class Data:
     """Those on the list when it was last looked at."""
     gone: dict[str, Instant] = field(default_factory=dict)
     """Incarnations that left the list, and when; their sessions are dropped some time later."""
+    full_backups: dict[str, None] = field(default_factory=dict)
+    """Incarnations that had no room when they confirmed something last."""
     merge_entries: MergeEntries | None = None
     measurements: Measurements = field(default_factory=Measurements)
 

@@ -13,16 +13,9 @@ from __future__ import annotations
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Reason, StateCause, StateRefusalCause
 from quarterdeck.backend.core.cluster_profile import ClusterStanding, ClusterState, allows_joins
+from quarterdeck.backend.core.membership import messages
 from quarterdeck.backend.core.membership.events import ClusterStateChanged, ClusterStateRefused, ProtectionChanged
 from quarterdeck.backend.core.membership.facts import Installed, Removed, StateChangeEnded
-from quarterdeck.backend.core.membership.messages import (
-    StateDecision,
-    StateDecisionAck,
-    StateLock,
-    StateLockAnswer,
-    StateRefusal,
-    StateRequest,
-)
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import (
     Following,
@@ -69,7 +62,9 @@ def on_request_timer(state: Membership, now: int) -> None:
         _pass_on(state, now, state.master, pending_request)
 
 
-def on_refusal(state: Membership, following: Following, now: int, sender: Address, refusal: StateRefusal) -> None:
+def on_refusal(
+    state: Membership, following: Following, now: int, sender: Address, refusal: messages.StateRefusal
+) -> None:
     """Record that the master refuses the change."""
     pending_request = state.state_change_request
     if pending_request is not None and sender == state.master and refusal.token == pending_request.token:
@@ -97,13 +92,7 @@ def is_changing(state: Membership, now: int) -> bool:
 
 
 def adopt(
-    state: Membership,
-    now: int,
-    standing: ClusterStanding,
-    cause: StateCause,
-    reason: str,
-    *,
-    new_lineage: bool = False,
+    state: Membership, now: int, standing: ClusterStanding, cause: StateCause, reason: str, *, new_lineage: bool = False
 ) -> None:
     """Install the state that the master sends, unless a later one is known already."""
     if standing.edition <= state.standing.edition and not new_lineage:
@@ -135,7 +124,7 @@ def on_removed(state: Membership, now: int, fact: Removed) -> None:
         _proceed(state, leading, now, change)
 
 
-def on_request(state: Membership, leading: Leading, now: int, sender: Address, message: StateRequest) -> None:
+def on_request(state: Membership, leading: Leading, now: int, sender: Address, message: messages.StateRequest) -> None:
     """Begin the change that a slave passes on from an operator. It may ask again."""
     if not state.is_by(message.token, sender):
         return
@@ -144,12 +133,12 @@ def on_request(state: Membership, leading: Leading, now: int, sender: Address, m
         return
     obstacle = _obstacle(state, leading, wanted)
     if obstacle is not None:
-        state.send(sender, StateRefusal(wanted.state, obstacle.text, message.token))
+        state.send(sender, messages.StateRefusal(wanted.state, obstacle.text, message.token))
     else:
         begin_change(state, leading, now, wanted)
 
 
-def on_lock(state: Membership, following: Following, now: int, sender: Address, lock: StateLock) -> None:
+def on_lock(state: Membership, following: Following, now: int, sender: Address, lock: messages.StateLock) -> None:
     """Hold still, in the first phase at a slave. A master leads one change at a time, so a new one ends the one before."""
     if sender != state.master or state.members is None or not state.is_by(lock.token, sender):
         return
@@ -160,10 +149,12 @@ def on_lock(state: Membership, following: Following, now: int, sender: Address, 
     else:
         refusal = ""
         state.state_locked = StateLocked(lock.token, now + lock.lease_us)
-    state.send(sender, StateLockAnswer(lock.token, refusal))
+    state.send(sender, messages.StateLockAnswer(lock.token, refusal))
 
 
-def on_lock_answer(state: Membership, leading: Leading, now: int, sender: Address, answer: StateLockAnswer) -> None:
+def on_lock_answer(
+    state: Membership, leading: Leading, now: int, sender: Address, answer: messages.StateLockAnswer
+) -> None:
     """Count an answer, in the first phase at the master: one refusal ends the change."""
     change = leading.state_change
     if change is None or change.decided or change.token != answer.token:
@@ -175,7 +166,9 @@ def on_lock_answer(state: Membership, leading: Leading, now: int, sender: Addres
         _proceed(state, leading, now, change)
 
 
-def on_decision(state: Membership, following: Following, now: int, sender: Address, decision: StateDecision) -> None:
+def on_decision(
+    state: Membership, following: Following, now: int, sender: Address, decision: messages.StateDecision
+) -> None:
     """Install what was decided, in the second phase at a slave."""
     if sender != state.master or not state.is_by(decision.token, sender):
         return
@@ -183,10 +176,12 @@ def on_decision(state: Membership, following: Following, now: int, sender: Addre
     if state.state_locked is not None and state.state_locked.token == decision.token:
         state.state_locked = None
     adopt(state, now, decision.standing, "decided", "the master decided it")
-    state.send(sender, StateDecisionAck(decision.token))
+    state.send(sender, messages.StateDecisionAck(decision.token))
 
 
-def on_decision_ack(state: Membership, leading: Leading, now: int, sender: Address, ack: StateDecisionAck) -> None:
+def on_decision_ack(
+    state: Membership, leading: Leading, now: int, sender: Address, ack: messages.StateDecisionAck
+) -> None:
     """Count an acknowledgement, in the second phase at the master: the change ends when all members know it."""
     change = leading.state_change
     if change is not None and change.decided and change.token == ack.token:
@@ -216,7 +211,7 @@ def cancel_for_merge(state: Membership, leading: Leading, now: int) -> None:
 
 
 def _pass_on(state: Membership, now: int, master: Address, pending_request: StateChangeRequest) -> None:
-    state.send(master, StateRequest(pending_request.wanted, pending_request.token))
+    state.send(master, messages.StateRequest(pending_request.wanted, pending_request.token))
     state.timers.set(STATE_REQUEST, now + ASK_AGAIN_US)
 
 
@@ -253,12 +248,12 @@ def _proceed(state: Membership, leading: Leading, now: int, change: StateChange)
 
 def _ask(state: Membership, now: int, change: StateChange) -> None:
     assert state.members is not None
-    message: StateLock | StateDecision
+    message: messages.StateLock | messages.StateDecision
     if change.decided:
-        message = StateDecision(change.token, change.wanted)
+        message = messages.StateDecision(change.token, change.wanted)
     else:
         lease_us = change.deadline_us - now
-        message = StateLock(change.token, change.wanted.state, state.members.version, lease_us)
+        message = messages.StateLock(change.token, change.wanted.state, state.members.version, lease_us)
     state.send_all(tuple(sorted(change.waiting)), message)
     state.timers.set(STATE, now + ASK_AGAIN_US)
 
@@ -269,7 +264,7 @@ def _give_up(
     leading.state_change = None
     state.timers.clear(STATE)
     state.record(now, ClusterStateRefused(change.wanted.state, reason, cause))
-    state.send_all(tuple(state.peers), StateDecision(change.token, state.standing))
+    state.send_all(tuple(state.peers), messages.StateDecision(change.token, state.standing))
     state.report(StateChangeEnded(reason))
 
 

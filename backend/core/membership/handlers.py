@@ -159,7 +159,7 @@ MEMBERSHIP_TIMER_HANDLERS: dict[str, tuple[Callable[[Membership, int], None], ..
 """Which handlers answer which timer, in order: the facts that a handler reports are settled before the next one."""
 
 ADDRESS_TIMER_HANDLERS: dict[str, Callable[[Membership, int, Address], None]] = {
-    connection_loss.CONNECTION: connection_loss.on_connection_timer,
+    connection_loss.CONNECTION: connection_loss.on_connection_timer
 }
 """The timers of which there is one for each address, by the prefix of their names."""
 

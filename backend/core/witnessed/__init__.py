@@ -1,1 +1,1 @@
-"""Members that keep no journal of their own. What somebody outside can know of them is told in events of its own."""
+"""Members that keep no journal of their own. What an observer outside can know of them stands in events of its own."""

@@ -77,7 +77,7 @@ class ConnectionChanged(Struct, frozen=True, tag_field="kind", tag="connection-c
 
 
 class LinkMeasured(Struct, frozen=True):
-    """The connections of a member to another one, as it writes to them. Whether the other one receives it is not told."""
+    """The connections of a member to another one, as it writes to them. Whether the other one receives it is not known."""
 
     address: Address
     connections: int
@@ -89,7 +89,7 @@ class LinkMeasured(Struct, frozen=True):
 
 
 class MemberMeasured(Struct, frozen=True, tag_field="kind", tag="member-measured"):
-    """What the metrics of a member say of its work and its process; null is not told. Recorded when much of it has changed.
+    """What the metrics of a member say of its work and its process; null is not known. Recorded when much of it has changed.
 
     Times are in microseconds, sizes in bytes.
     """
@@ -132,4 +132,34 @@ class MemberMeasured(Struct, frozen=True, tag_field="kind", tag="member-measured
     """Connections to other members that are gone, to which nothing was written for 6 s or more, or where packets pile up."""
 
 
-WitnessEvent = MemberWitnessed | OwnersTold | ReplicaMigrated | ConnectionChanged | MemberMeasured
+class JoinerRefused(Struct, frozen=True, tag_field="kind", tag="joiner-refused"):
+    """The member, as master, logged that it refused `joiner`, which wants to join."""
+
+    joiner: Address
+    reason: str
+
+
+class LeaveRequested(Struct, frozen=True, tag_field="kind", tag="leave-requested"):
+    """The member at `address`, the incarnation `leaving_uuid`, asked this one, its master, to let it leave."""
+
+    address: Address
+    leaving_uuid: str
+
+
+class MigrationsRemaining(Struct, frozen=True, tag_field="kind", tag="migrations-remaining"):
+    """The master logged that `count` migrations are left; it does so again and again while any are."""
+
+    count: int
+
+
+class MigrationFailed(Struct, frozen=True, tag_field="kind", tag="migration-failed"):
+    """The master logged that a migration failed; it plans it anew. `migration` is what it prints of it."""
+
+    partition: int | None
+    migration: str
+
+
+WitnessEvent = (
+    MemberWitnessed | OwnersTold | ReplicaMigrated | ConnectionChanged | MemberMeasured | JoinerRefused | LeaveRequested
+    | MigrationsRemaining | MigrationFailed
+)  # fmt: skip

@@ -30,8 +30,9 @@ from math import inf
 
 from msgspec import structs
 
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import FORM, Event, Record
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import Aspect, ConnectionChanged, MemberWitnessed
@@ -62,8 +63,10 @@ class EventReconstruction:
         self._seqs: Counter[str] = Counter()
         self._now = 0
         self._utc = 0
+        self._latest = 0, 0
+        """The times of the message before."""
         self._uuid = ""
-        self._pending: list[tuple[int, int, events.Event]] = []
+        self._pending: list[tuple[int, int, Event]] = []
         self._state = IncarnationState(Address(member))
         self._start_emitted = False
         self._merging_to: Address | None = None
@@ -73,7 +76,7 @@ class EventReconstruction:
         self._rested_us = -inf
         """When it last started, merged, or was about to."""
 
-    def apply(self, at_us: int, utc: int, parsed: logged.ParsedMessage, thread: str = "") -> Iterator[events.Record]:
+    def apply(self, at_us: int, utc: int, parsed: logged.ParsedMessage, thread: str = "") -> Iterator[Record]:
         """Apply a message and yield its records. `utc` and `at_us` are in microseconds since 1970.
 
         `at_us` is the time of the message without the steps back of a clock; `thread` logged it, if that is known.
@@ -110,13 +113,14 @@ class EventReconstruction:
         if isinstance(parsed, logged.LoggedStart | logged.LoggedLifecycle | logged.LoggedUuidReset):
             self._rested_us = self._now
         self._has_logged = True
+        self._latest = self._now, self._utc
 
     @property
     def uuid(self) -> str:
         """The uuid of the present incarnation, as far as it is known."""
         return self._uuid
 
-    def end(self, until_us: int = 0, known: ConnectionChanged | None = None) -> Iterator[events.Record]:
+    def end(self, until_us: int = 0, known: ConnectionChanged | None = None) -> Iterator[Record]:
         """End the last incarnation of the member, which logged until `until_us`.
 
         `known` is what the others show of it after that; nothing where its last words may hold still.
@@ -129,18 +133,23 @@ class EventReconstruction:
             yield from self._emit(known)
         yield from self._close()
 
-    def _start(self, merged_from: str) -> Iterator[events.Record]:
+    def _start(self, merged_from: str) -> Iterator[Record]:
         if self._has_logged:
+            begins = self._now, self._utc
+            self._now, self._utc = (
+                self._latest
+            )  # the one before ended with its last words, not when the next one begins
             yield from self._close()
+            self._now, self._utc = begins
         self._start_emitted = True
         yield from self._emit(events.MemberStarted(self._state.address, False, (), merged_from))
 
-    def _stop(self) -> Iterator[events.Record]:
+    def _stop(self) -> Iterator[Record]:
         if self._stopping:
             yield from self._emit(events.MemberStopped(self._stopping))
         self._stopping = ""
 
-    def _close(self) -> Iterator[events.Record]:
+    def _close(self) -> Iterator[Record]:
         """End the incarnation. Events that wait for its uuid get a substitute."""
         yield from self._stop()
         if self._pending:
@@ -155,7 +164,7 @@ class EventReconstruction:
         text = f"{self._run}\n{self._member}\n{self._incarnations}"
         return f"{UNKNOWN_UUID_PREFIX}{sha256(text.encode(errors='replace')).hexdigest()[:16]}"
 
-    def _learn_uuid(self, uuid: str) -> Iterator[events.Record]:
+    def _learn_uuid(self, uuid: str) -> Iterator[Record]:
         """Record what has waited for the uuid of the incarnation."""
         self._uuid = uuid
         self._seen[uuid] += 1
@@ -168,7 +177,7 @@ class EventReconstruction:
         for now, utc, event in pending:
             yield self._record(now, utc, event)
 
-    def _change_uuid(self, uuid: str) -> Iterator[events.Record]:
+    def _change_uuid(self, uuid: str) -> Iterator[Record]:
         """Continue as another incarnation: after a merge, or because the member's data was discarded."""
         before, target = self._uuid or self._next_uuid, self._merging_to
         if target is not None:
@@ -179,7 +188,7 @@ class EventReconstruction:
         yield from self._start(before if target is not None else "")
         self._next_uuid = uuid
 
-    def _list(self, printed: logged.LoggedMemberList) -> Iterator[events.Record]:
+    def _list(self, printed: logged.LoggedMemberList) -> Iterator[Record]:
         this = next((member for member in printed.members if member.this), None)
         if this is not None:
             self._state.address = this.address
@@ -195,7 +204,7 @@ class EventReconstruction:
         self._state.install(lineage, version, members)
         yield from self._emit(events.ListInstalled(version, lineage, master, members, master, "unknown", change))
 
-    def _identify(self, this: logged.MemberMention) -> Iterator[events.Record]:
+    def _identify(self, this: logged.MemberMention) -> Iterator[Record]:
         uuid = this.uuid or self._next_uuid or self._uuid or self._substitute_uuid()
         if self._uuid and uuid != self._uuid and this.uuid:
             yield from self._change_uuid(uuid)
@@ -211,7 +220,7 @@ class EventReconstruction:
         known = member.uuid or (self._uuid if member.this else f"{UNKNOWN_UUID_PREFIX}{member.address}")
         return Member(member.address, known, 0, member.lite)
 
-    def _emit(self, event: events.Event) -> Iterator[events.Record]:
+    def _emit(self, event: Event) -> Iterator[Record]:
         if self._uuid:
             yield self._record(self._now, self._utc, event)
             return
@@ -219,8 +228,6 @@ class EventReconstruction:
         if len(self._pending) > MAX_PENDING_EVENTS:
             yield from self._learn_uuid(self._next_uuid or self._substitute_uuid())
 
-    def _record(self, now: int, utc: int, event: events.Event) -> events.Record:
+    def _record(self, now: int, utc: int, event: Event) -> Record:
         self._seqs[self._uuid] += 1
-        return events.Record(
-            self._run, self._member, self._uuid, self._seqs[self._uuid], now, utc, event, form=events.FORM
-        )
+        return Record(self._run, self._member, self._uuid, self._seqs[self._uuid], now, utc, event, form=FORM)

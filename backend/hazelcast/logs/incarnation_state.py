@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import SuspicionCause
+from quarterdeck.backend.core.events import Event
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import PartitionLost
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.core.witnessed.events import (
+    JoinerRefused,
+    LeaveRequested,
+    MigrationFailed,
+    MigrationsRemaining,
+)
 from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
 
 _EXPLICIT = "explicit suspicion"
@@ -114,9 +121,7 @@ class IncarnationState:
         changes = [f"joined: {joined}"] * bool(joined) + [f"left: {left}"] * bool(left)
         return "; ".join([self._hint] * bool(self._hint) + changes) or "another version of the same members"
 
-    def resolve_pending_suspicion(
-        self, parsed: logged.ParsedMessage | None, thread: str, now: int
-    ) -> Iterator[events.Event]:
+    def resolve_pending_suspicion(self, parsed: logged.ParsedMessage | None, thread: str, now: int) -> Iterator[Event]:
         """Yield what became of requests to be suspected: a member that heeds one logs the suspicion next, in the same thread."""
         for asked in list(self._asks):
             is_same = asked.thread == thread or not (asked.thread and thread)
@@ -129,7 +134,7 @@ class IncarnationState:
                 self._asks.remove(asked)
                 yield events.ExplicitSuspicionReceived(asked.sender, False, "no suspicion follows in the log")
 
-    def events_of(self, parsed: logged.ParsedMessage, thread: str, now: int) -> Iterator[events.Event]:
+    def events_of(self, parsed: logged.ParsedMessage, thread: str, now: int) -> Iterator[Event]:
         """Yield the events of a message that a `thread` logged at `now`."""
         match parsed:
             case logged.LoggedDetection(suspect=suspect, reason=reason):
@@ -147,6 +152,7 @@ class IncarnationState:
                 self._failures[endpoint] = (now, reason)
             case logged.LoggedShutdownRequest(member=member):
                 self._leaving.add(self._identity_of(member))
+                yield LeaveRequested(*self._identity_of(member))
             case logged.LoggedRemoval(member=member, reason=reason):
                 yield from self._remove(member, reason, now)
             case logged.LoggedJoinRequest(master=master):
@@ -154,17 +160,20 @@ class IncarnationState:
                 yield events.JoinRequested(master, self._join_asks[master])
             case logged.LoggedJoinFailure(reason=reason):
                 yield events.JoinFailed({self.address: reason})
+            case logged.LoggedForeignCluster(address=address):
+                yield events.AddressUnusable(address, "its cluster has another name", "other-cluster")
             case logged.LoggedClockJump(gap_us=gap):
                 yield events.ObserverPaused(gap)
             case (
                 events.DisconnectionReported() | events.ListRejected() | events.ClusterStateChanged() | PartitionLost()
-            ):
+                | JoinerRefused() | MigrationFailed() | MigrationsRemaining()
+            ):  # fmt: skip
                 yield parsed
             case _:
                 yield from self._claim(parsed)
                 yield from self._merge(parsed)
 
-    def _suspect(self, suspect: logged.MemberMention, reason: str, now: int) -> Iterator[events.Event]:
+    def _suspect(self, suspect: logged.MemberMention, reason: str, now: int) -> Iterator[Event]:
         place = self._identity_of(suspect)
         if place in self._leaving:
             reason = _LEAVES  # that its connection ends is how it leaves
@@ -174,7 +183,7 @@ class IncarnationState:
             self._suspects[place] = reason
             yield events.SuspicionRaised(*place, reason, suspicion_cause(reason))
 
-    def _remove(self, member: logged.MemberMention, reason: str, now: int) -> Iterator[events.Event]:
+    def _remove(self, member: logged.MemberMention, reason: str, now: int) -> Iterator[Event]:
         place = self._identity_of(member)
         if place in self._leaving:
             reason = reason and _LEAVES
@@ -198,7 +207,7 @@ class IncarnationState:
             return member.address, member.uuid
         return member.address, next((known.uuid for known in self._members if known.address == member.address), "")
 
-    def _claim(self, parsed: logged.ParsedMessage) -> Iterator[events.Event]:
+    def _claim(self, parsed: logged.ParsedMessage) -> Iterator[Event]:
         match parsed:
             case logged.LoggedClaimStart():
                 self._hint = "mastership claimed"
@@ -221,7 +230,7 @@ class IncarnationState:
                     self.master = claimant
                     yield events.MasterChanged(claimant, "its mastership is accepted")
 
-    def _merge(self, parsed: logged.ParsedMessage) -> Iterator[events.Event]:
+    def _merge(self, parsed: logged.ParsedMessage) -> Iterator[Event]:
         match parsed:
             case events.MergeVerdict(remote=remote):
                 if self._last_verdicts.get(remote) != parsed:

@@ -8,7 +8,8 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.events import Event, MemberMerging, MemberStopped, Record
+from quarterdeck.backend.core.events import Event, Record
+from quarterdeck.backend.core.membership.events import MemberMerging, MemberStopped
 from quarterdeck.backend.hazelcast.last_words import LastWords, after_log
 from quarterdeck.backend.hazelcast.logs.event_reconstruction import EventReconstruction
 from quarterdeck.backend.hazelcast.logs.log_set import LogSet, MemberMessage

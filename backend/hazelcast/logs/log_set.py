@@ -13,13 +13,10 @@ from msgspec import Struct
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import SplitCounts
 from quarterdeck.backend.hazelcast.logs.lines.timestamps import DAY_US, LogTime, parse_time, to_utc
-from quarterdeck.backend.hazelcast.logs.split_parser import (
-    EventMessage,
-    LogOptions,
-    SplitSummary,
-    StreamState,
-    zone_of,
-)
+from quarterdeck.backend.hazelcast.logs.parsed_messages import LoggedMemberList
+from quarterdeck.backend.hazelcast.logs.patterns.matching import match_message
+from quarterdeck.backend.hazelcast.logs.patterns.membership import is_cut_list
+from quarterdeck.backend.hazelcast.logs.split_parser import EventMessage, LogOptions, SplitSummary, StreamState, zone_of
 
 QUARTER_US = 900 * SECOND_US
 TOLERANCE_US = 90 * SECOND_US
@@ -160,8 +157,14 @@ class LogSet:
         by_file: dict[str, list[SplitSummary]] = {}
         for summary in sorted(summaries, key=lambda split: (split.file, split.index)):
             by_file.setdefault(summary.file, []).append(summary)
+        self._torn: dict[str, list[SplitSummary]] = {}
+        """By folder, the files that begin inside a message."""
+        self._joined: set[tuple[str, int, int]] = set()
+        """Lines of lists that go on in another file: file, split and number in that."""
         for file, parts in by_file.items():
             self._add_file(file, parts)
+            if parts[0].torn_start:
+                self._torn.setdefault(str(Path(file).parent), []).append(parts[0])
         self._align()
 
     def _add_file(self, file: str, parts: list[SplitSummary]) -> None:
@@ -269,8 +272,33 @@ class LogSet:
         ahead_us = self._ahead_us.get(file, 0)
         return MemberMessage(
             self.run_of(file), member, at - ahead_us, utc - ahead_us, self._file_us[file], file, message.offset,
-            message.logger, message.text, message.thread, self.line_number(file, index, message.number),
+            message.logger, self._text(file, index, member, message), message.thread,
+            self.line_number(file, index, message.number),
         )  # fmt: skip
+
+    def _text(self, file: str, index: int, member: str, message: EventMessage) -> str:
+        """Return the text of a message; a member list that is cut off at the end of a file goes on in the member's next one."""
+        if not is_cut_list(message.text):
+            return message.text
+        others = (
+            part
+            for part in self._torn.get(str(Path(file).parent), ())
+            if part.file != file and self._members.get((part.file, None)) == member
+        )
+        texts = ((part, "\n".join((message.text.rstrip("\n"), *part.torn_start))) for part in others)
+        matches = ((part, text, match_message(text, message.logger)) for part, text in texts)
+        whole = [
+            (part, text) for part, text, matched in matches if matched and isinstance(matched.parsed, LoggedMemberList)
+        ]
+        if len(whole) != 1:
+            return message.text
+        part, text = whole[0]
+        self._joined |= {(file, index, message.number), *((part.file, 0, line) for line in range(len(part.torn_start)))}
+        return text
+
+    def is_joined(self, file: str, index: int, number: int) -> bool:
+        """Return whether a line belongs to a list that goes on in another file; known when all messages are placed."""
+        return (file, index, number) in self._joined
 
 
 class SplitOffset(Struct, frozen=True):

@@ -11,8 +11,9 @@ from typing import Literal
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import ClusterStateChanged, DisconnectionReported, ListRejected, MergeVerdict
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.partitions.events import PartitionLost
+from quarterdeck.backend.core.witnessed.events import JoinerRefused, MigrationFailed, MigrationsRemaining
 
 Subject = Literal[
     "life", "joining", "membership", "suspicion", "claim", "disconnection", "merge", "state", "partitions", "connections",
@@ -51,7 +52,7 @@ class LoggedShutdown(Struct, frozen=True):
 
 
 class LoggedShutdownRequest(Struct, frozen=True):
-    """A member asked its master to let it leave, and the master has seen to its data."""
+    """A member asked this one, its master, to let it leave; the master begins to move its partitions."""
 
     member: MemberMention
 
@@ -60,6 +61,12 @@ class LoggedJoinFailure(Struct, frozen=True):
     """The member gives up joining."""
 
     reason: str
+
+
+class LoggedForeignCluster(Struct, frozen=True):
+    """The member at an address belongs to a cluster of another name; it is asked no more."""
+
+    address: Address
 
 
 class LoggedJoinRequest(Struct, frozen=True):
@@ -155,6 +162,12 @@ class LoggedSearchRedirected(Struct, frozen=True):
     searcher: Address
 
 
+class LoggedJoiner(Struct, frozen=True):
+    """How the member finds others: tcp-ip, or a way of discovery."""
+
+    joiner: str
+
+
 class LoggedMergeStart(Struct, frozen=True):
     """The master of the smaller cluster begins to merge it."""
 
@@ -202,9 +215,10 @@ class LoggedMigrationsDone(Struct, frozen=True):
 
 ParsedMessage = (
     NoEvent | LoggedStart | LoggedLifecycle | LoggedShutdown | LoggedShutdownRequest | LoggedJoinFailure
-    | LoggedJoinRequest | LoggedUuidReset | LoggedMemberList | ListRejected | LoggedRemoval | LoggedDetection
-    | LoggedSuspicion | LoggedSuspicionCleared | LoggedExplicitSuspicion | DisconnectionReported | LoggedClaimStart
-    | LoggedClaimRequest | LoggedClaimFinish | LoggedClaimAcceptance | LoggedClaimRefusal | MergeVerdict
-    | LoggedMergeStart | LoggedMergeOrder | LoggedMergeAbandonment | LoggedSearchRedirected | ClusterStateChanged
+    | LoggedJoinRequest | LoggedUuidReset | LoggedMemberList | events.ListRejected | LoggedRemoval | LoggedDetection
+    | LoggedSuspicion | LoggedSuspicionCleared | LoggedExplicitSuspicion | events.DisconnectionReported | LoggedClaimStart
+    | LoggedClaimRequest | LoggedClaimFinish | LoggedClaimAcceptance | LoggedClaimRefusal | events.MergeVerdict
+    | LoggedMergeStart | LoggedMergeOrder | LoggedMergeAbandonment | LoggedSearchRedirected | events.ClusterStateChanged
     | LoggedClockJump | PartitionLost | LoggedConnectionFailure | LoggedMigrationPlan | LoggedMigrationsDone
+    | LoggedForeignCluster | JoinerRefused | LoggedJoiner | MigrationFailed | MigrationsRemaining
 )  # fmt: skip

@@ -97,6 +97,7 @@ def read_logs(paths: Sequence[Path], options: LogOptions | None = None, split_by
     quarantine = [
         QuarantinedEntry(Path(file), whole.line_number(file, index, message.number), message.text, message.reason)
         for file, index, message in kept
+        if not whole.is_joined(file, index, message.number)
     ]
     quarantine.sort(key=lambda entry: (entry.file, entry.line))
     records: list[Record] = []

@@ -9,6 +9,7 @@ Files whose times have no date, that are not UTF-8, or whose JSON objects go ove
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from heapq import merge
 from typing import BinaryIO
@@ -16,21 +17,17 @@ from typing import BinaryIO
 from msgspec import Struct
 
 from quarterdeck.backend.hazelcast.logs.lines.envelope import EnvelopedLine, strip_envelope
-from quarterdeck.backend.hazelcast.logs.lines.file_splits import (
-    ENDLESS,
-    UNREADABLE,
-    FileSplit,
-    encoding_of,
-    opened,
-)
+from quarterdeck.backend.hazelcast.logs.lines.file_splits import ENDLESS, UNREADABLE, FileSplit, encoding_of, opened
 from quarterdeck.backend.hazelcast.logs.lines.layout import parse_head
 from quarterdeck.backend.hazelcast.logs.lines.message_assembly import (
     JSON_OPENS,
     ClockContext,
     Message,
     MessageAssembler,
+    UnassignedLine,
 )
 from quarterdeck.backend.hazelcast.logs.patterns.matching import EVENT_SIGNS
+from quarterdeck.backend.hazelcast.logs.patterns.partitions_and_connections import PRODUCT_LOGGERS
 from quarterdeck.backend.hazelcast.logs.split_parser import (
     EventMessage,
     LogOptions,
@@ -51,6 +48,12 @@ MOST_LINES_BACK = 200
 """In so many lines before one the first line of its message is searched."""
 MOST_REMEMBERED = 100_000
 """So many messages are known as yielded before those that are out of sight are forgotten."""
+_PLAIN_HEAD = re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
+_OURS = re.compile(
+    rb"\]:\d{1,5} \[|\[LOCAL\] \[|com\.hazelcast\.|c\.h\.|c\.hazelcast|\[hz\.|hz\._hz|"
+    + "|".join(sorted(map(re.escape, PRODUCT_LOGGERS))).encode()
+)
+"""One of these stands in every line with which the product begins a message; see `layout`."""
 OnRead = Callable[[int], None]
 """Receives how many more bytes were read."""
 
@@ -104,6 +107,14 @@ def _is_odd(file: str) -> bool:
         (first := parse_head(line)) and first.stamp and first.stamp.lacks == "date" and not line.collected
         for line in carried
     )
+
+
+def _is_foreign(line: bytes) -> bool:
+    """Return whether a line is a message, or its beginning, that another program logged, without parsing it.
+
+    Only a plain date and time prove that a line begins a message; what carries lines may repeat its own time before each.
+    """
+    return _PLAIN_HEAD.match(line) is not None and _OURS.search(line) is None
 
 
 class _Skimmer:
@@ -166,7 +177,8 @@ class _Skimmer:
             if place >= previous:
                 line = self._line_at(place)
                 previous = line.end
-                yield from self._message_of(line)
+                if not _is_foreign(self._text[line.start : line.end]):
+                    yield from self._message_of(line)
         if is_last:
             yield from self._whole(tail, end)
 
@@ -187,16 +199,20 @@ class _Skimmer:
             if start
             else self._line_at(0)
         )
+        number = self._number_of(line.start)
         while line.start < len(self._text):
             if line.start >= end and not any(place < self._began + end for place in assembler.open_offsets()):
                 break
-            yield from self._given(self._fed(assembler, line), start, end)
+            yield from self._given(self._fed(assembler, line, number), start, end)
+            number += 1
             line = self._line_at(line.end)
         yield from self._given(assembler.end(), start, end)
 
     def _given(self, found: Iterator[object], start: int, end: int) -> Iterator[Message]:
         for message in found:
-            if (
+            if isinstance(message, UnassignedLine) and not start and not self._began:
+                self._summary.begin_torn(message.text)
+            elif (
                 isinstance(message, Message)
                 and start <= message.offset - self._began < end
                 and self._is_new(message.offset)
@@ -210,12 +226,13 @@ class _Skimmer:
         if not self._is_new(offset):
             return
         assembler = MessageAssembler(self._clock)
-        here = first
+        here, number = first, self._number_of(first.start)
         while here.start < len(self._text) and here.start - first.start < CARRIED_BYTES:
-            for found in self._fed(assembler, here):
+            for found in self._fed(assembler, here, number):
                 if isinstance(found, Message) and found.offset == offset:
                     yield found
                     return
+            number += 1
             here = self._line_at(here.end)
         yield from (found for found in assembler.end() if isinstance(found, Message) and found.offset == offset)
 
@@ -256,9 +273,9 @@ class _Skimmer:
         end = self._text.find(b"\n", place)
         return _Line(start, len(self._text) if end < 0 else end + 1)
 
-    def _fed(self, assembler: MessageAssembler, line: _Line) -> Iterator[object]:
+    def _fed(self, assembler: MessageAssembler, line: _Line, number: int) -> Iterator[object]:
         text = self._text[line.start : line.end].decode("utf-8", "replace")
-        return assembler.add_line(self._began + line.start, self._number_of(line.start), text)
+        return assembler.add_line(self._began + line.start, number, text)
 
     def _number_of(self, place: int) -> int:
         """Return how many lines there are before a place in sight."""

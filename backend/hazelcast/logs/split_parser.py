@@ -16,6 +16,7 @@ from quarterdeck.backend.hazelcast.logs.lines.message_assembly import Message
 from quarterdeck.backend.hazelcast.logs.lines.timestamps import zone_named
 from quarterdeck.backend.hazelcast.logs.parsed_messages import LoggedMemberList, NoEvent
 from quarterdeck.backend.hazelcast.logs.patterns.matching import match_message
+from quarterdeck.backend.hazelcast.logs.patterns.membership import is_cut_list
 from quarterdeck.backend.hazelcast.logs.patterns.partitions_and_connections import PRODUCT_LOGGERS
 
 NOTHING_UNDERSTOOD = "nothing in this file is what a member of a cluster logs"
@@ -24,6 +25,9 @@ TIMELESS = "no time is known for it"
 _MAX_NAMES = 4
 _MAX_LISTS = 256
 """Member lists of a stream, in one split, whose times are compared with those of others."""
+
+_MAX_TORN = 1000
+"""Lines at the beginning of a file that may go on with a message of another file."""
 
 
 class LogOptions(Struct, frozen=True):
@@ -107,6 +111,13 @@ class SplitSummary(Struct):
     last_dateless: int | None = None
     counts: dict[str, tuple[int, int]] = field(default_factory=dict)
     streams: dict[str, StreamState] = field(default_factory=dict)
+    torn_start: list[str] = field(default_factory=list)
+    """The first lines of a file that go on with a message of the file before it."""
+
+    def begin_torn(self, line: str) -> None:
+        """Keep a line that stands before the first message of the file."""
+        if not self.streams and not self.counts.keys() - {"blank", "quarantined"} and len(self.torn_start) < _MAX_TORN:
+            self.torn_start.append(line)
 
     def count(self, what: str, lines: int) -> None:
         """Count one more message of this kind."""
@@ -124,6 +135,8 @@ def parse_split(split: FileSplit, options: LogOptions) -> Iterator[EventMessage 
     is_quarantined = False
     for found in read_split(split, zone_of(options, split.file), counts):
         if not isinstance(found, Message):
+            if not split.start:
+                summary.begin_torn(found.text)
             summary.count("quarantined" if found.reason else "blank", found.lines)
             if found.reason:
                 is_quarantined = True
@@ -163,6 +176,8 @@ def classify_message(message: Message, summary: SplitSummary) -> Iterator[EventM
         state.zoned |= message.zoned
         state.first_us = message.utc if state.first_us is None else min(state.first_us, message.utc)
         state.lasts_us[member] = max(state.lasts_us.get(member, message.utc), message.utc)
+    if is_cut_list(message.text) and message.utc is not None:  # its end may stand in the next file
+        yield _event(message, state)
     if matched is None:
         summary.count("unrecognised", message.lines)
         yield QuarantinedMessage(message.number, message.text, UNRECOGNISED)
@@ -183,8 +198,14 @@ def classify_message(message: Message, summary: SplitSummary) -> Iterator[EventM
         for self_named in (member.address for member in parsed.members if member.this):
             if self_named not in state.self_addresses and len(state.self_addresses) < _MAX_NAMES:
                 state.self_addresses.append(self_named)
+    yield _event(message, state)
+
+
+def _event(message: Message, state: StreamState) -> EventMessage:
+    member = message.member or ""
+    assert message.utc is not None
     high = message.utc if message.dateless else state.lasts_us[member]
-    yield EventMessage(
+    return EventMessage(
         message.offset, message.number, message.stream, message.utc, high, message.dateless,
         member, message.logger, message.text, message.thread,
     )  # fmt: skip

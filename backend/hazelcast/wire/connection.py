@@ -6,15 +6,20 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from itertools import count
 from random import Random
 
-from quarterdeck.backend.core.address import Address, host_of, port_of
+from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.hazelcast.wire import follower
 from quarterdeck.backend.hazelcast.wire.followers import Followers
 from quarterdeck.backend.hazelcast.wire.messages import Answer, Observation, RequestAnswered
 from quarterdeck.backend.hazelcast.wire.requests import Command, Question
+from quarterdeck.backend.hazelcast.wire.route import Ending, NotReached
 from quarterdeck.backend.hazelcast.wire.settings import SECOND_US, TlsOptions, WatchSettings
+
+FIRST_LOOK_UP_SECONDS = 2.0
+"""So long names are looked up before the first connection is made."""
 
 
 class NoAnswer(Exception):
@@ -84,13 +89,14 @@ class MemberWatch:
     def __init__(
         self, settings: WatchSettings, hear: Callable[[Observation], None], clock_us: Callable[[], int], random: Random
     ) -> None:
-        self._settings = settings
+        self._settings, self._route = settings, settings.route
         self._hear = hear
         self._clock_us = clock_us
         self._tls = None if settings.tls is None else client_context(settings.tls)
         self._followers = Followers(settings, random, clock_us())
         self._transports: dict[follower.FollowedConnection, asyncio.Transport] = {}
         self._dialling: dict[follower.FollowedConnection, asyncio.Task[None]] = {}
+        self._ending: set[asyncio.Task[None]] = set()
         self._answers: dict[int, asyncio.Future[Answer]] = {}
         self._tickets = count(1)
         self._timer: asyncio.TimerHandle | None = None
@@ -104,11 +110,21 @@ class MemberWatch:
     async def run(self) -> None:
         """Watch until cancelled; then close all connections. No fault of a member ends it."""
         self._broken = asyncio.get_running_loop().create_future()
+        looked_up = asyncio.Event()
+        beside = [asyncio.create_task(work) for work in (self._route.run(), self._resolve_names(looked_up))]
+        for task in beside:
+            task.add_done_callback(self._break)
         try:
+            if self._followers.names:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(looked_up.wait(), FIRST_LOOK_UP_SECONDS)
             self._tick()
             await self._broken
         finally:
             self._end()
+            for task in (*beside, *self._ending):
+                task.cancel()
+            await asyncio.gather(*beside, *self._ending, return_exceptions=True)
 
     async def ask(self, address: Address, request: Question | Command, seconds: float = 10.0) -> Answer:
         """Ask one member, and return its answer. An `ErrorAnswer` is returned, not raised.
@@ -141,10 +157,35 @@ class MemberWatch:
         if connection in self._transports:
             self._carry_out(self._followers.received(self._clock_us(), connection, data))
 
-    def link_closed(self, connection: follower.FollowedConnection, reason: str, ending: follower.Ending) -> None:
+    def link_closed(self, connection: follower.FollowedConnection, reason: str, ending: Ending) -> None:
         """Pass on that a connection has ended, or could not be made."""
-        if self._transports.pop(connection, None) is not None or connection in self._dialling:
+        was_open = self._transports.pop(connection, None) is not None
+        if was_open and self._route.is_indirect:
+            task = asyncio.create_task(self._explain_end(connection, reason, ending))
+            self._ending.add(task)
+            task.add_done_callback(self._ending.discard)
+        elif was_open or connection in self._dialling:
             self._carry_out(self._followers.closed(self._clock_us(), connection, reason, ending))
+
+    async def _explain_end(self, connection: follower.FollowedConnection, reason: str, ending: Ending) -> None:
+        """Pass on the end of a connection as what stands between explains it."""
+        known = await self._route.why_ended(connection.endpoint)
+        self._carry_out(self._followers.closed(self._clock_us(), connection, *(known or (reason, ending))))
+
+    async def _resolve_names(self, looked_up: asyncio.Event) -> None:
+        """Look all names up, again and again."""
+        while True:
+            for name in sorted(self._followers.names):
+                hosts = await self._route.hosts_of(name)
+                self._carry_out(self._followers.resolved(self._clock_us(), name, hosts))
+            looked_up.set()
+            await self._route.pause(self._settings.pace.resolve_us / SECOND_US)
+
+    def _break(self, ended: asyncio.Task[None]) -> None:
+        """End the watch when what runs beside it has failed."""
+        failure = None if ended.cancelled() else ended.exception()
+        if failure is not None and self._broken is not None and not self._broken.done():
+            self._broken.set_exception(failure)
 
     def _tick(self) -> None:
         self._timer = None
@@ -191,20 +232,27 @@ class MemberWatch:
         self._timer = loop.call_later(seconds, self._tick)
 
     async def _dial(self, connection: follower.FollowedConnection) -> None:
-        host, port = host_of(connection.endpoint), port_of(connection.endpoint)
         tls = self._settings.tls
-        name = None if tls is None else tls.host_name or host
+        name = None if tls is None else tls.host_name or self._followers.host_name_of(connection.endpoint)
         try:
+            host, port = await self._route.reach(connection.endpoint)
             await asyncio.get_running_loop().create_connection(
                 lambda: _Link(self, connection), host, port, ssl=self._tls, server_hostname=name
             )
+        except NotReached as none:
+            self.link_closed(connection, none.reason, none.ending)
         except (ConnectionAbortedError, ConnectionResetError) as error:
             if self._tls is None:
                 self.link_closed(connection, *_ending_of(error))
             else:
                 self.link_closed(connection, "the connection ended in the handshake; does it speak TLS?", "refused")
         except OSError as error:
-            self.link_closed(connection, *_ending_of(error))
+            if self._route.is_indirect and isinstance(
+                error, ConnectionError
+            ):  # the near end says nothing of the member
+                self.link_closed(connection, "what leads there has just ended", "unreachable")
+            else:
+                self.link_closed(connection, *_ending_of(error))
         finally:
             self._dialling.pop(connection, None)
 
@@ -226,7 +274,7 @@ class MemberWatch:
                 waiting.set_exception(NoAnswer("the watch has ended"))
 
 
-def _ending_of(error: Exception | None) -> tuple[str, follower.Ending]:
+def _ending_of(error: Exception | None) -> tuple[str, Ending]:
     """Return the words for an end, and what it means."""
     match error:
         case None:
@@ -235,10 +283,12 @@ def _ending_of(error: Exception | None) -> tuple[str, follower.Ending]:
             return f"its certificate is not accepted: {error.verify_message}", "refused"
         case ssl.SSLError():
             return f"TLS does not come about: {error.reason or error}", "refused"
+        case socket.gaierror(errno=socket.EAI_AGAIN):
+            return "its name cannot be looked up now: DNS does not answer", "unreachable"
         case socket.gaierror():
-            return "there is no host of that name", "closed"
+            return "there is no host of that name", "unreachable"
         case ConnectionRefusedError():
-            return "no process listens there", "closed"
+            return "no process listens there", "absent"
         case ConnectionError():
             return "the connection was reset", "closed"
         case _:

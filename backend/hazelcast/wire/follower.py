@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from random import Random
-from typing import Literal
 
 from msgspec import Struct
 
@@ -29,6 +28,7 @@ from quarterdeck.backend.hazelcast.wire.codec.frames import (
 from quarterdeck.backend.hazelcast.wire.codec.request_codec import encode_request
 from quarterdeck.backend.hazelcast.wire.messages import Authenticated, ErrorAnswer, Message
 from quarterdeck.backend.hazelcast.wire.requests import Authenticate, Command, Question
+from quarterdeck.backend.hazelcast.wire.route import Ending
 from quarterdeck.backend.hazelcast.wire.session import ClientSession
 from quarterdeck.backend.hazelcast.wire.settings import SECOND_US, WatchSettings
 
@@ -40,11 +40,6 @@ STOOD_STILL_US = SECOND_US
 """So much too late this program itself stood still, as after Ctrl-Z."""
 CLOSED_UNHEARD = 3
 """A peer that closes so many connections in a row before it answers is not dying: it expects something else, say TLS."""
-Ending = Literal["closed", "refused", "unreachable"]
-"""How a connection ended, or why it was not made.
-
-It was closed or rejected by the host; refused by the peer, say in the handshake of TLS; or the host does not answer.
-"""
 
 
 class FollowedConnection(Struct, frozen=True):
@@ -120,6 +115,7 @@ class MemberFollower:
         """The state of the connection; `None` before the first attempt has ended."""
         self.reason = ""
         self.since_us = now_us
+        self.unreached_since_us = now_us  # if it is not connected
         self.member_uuid: str | None = None
         """The incarnation that is connected, or was last."""
         self._settings = settings
@@ -133,6 +129,8 @@ class MemberFollower:
         self._phase: Phase = WaitingToDial(now_us)
         self._heard_us = now_us
         self._closed_unheard = 0
+        self._closed: tuple[int, str] | None = None
+        """When and how the session ended, until the next attempt to connect shows what that means."""
         self._listed_uuid = ""
         """The incarnation that a list has here, as far as one was reported."""
         self._migrations_wanted = False
@@ -155,6 +153,8 @@ class MemberFollower:
             if isinstance(self._phase, Dialling | Introducing):
                 self._phase = type(self._phase)(now_us)
             return self._done(now_us)
+        if self._closed is not None and now_us >= self._closed[0] + self._pace.first_wait_us:
+            self._report_closed(now_us)
         match self._phase:
             case WaitingToDial(until_us):
                 if now_us >= until_us:
@@ -209,27 +209,29 @@ class MemberFollower:
         """React to the end of the connection, or to a failed attempt."""
         if connection != self.connection or isinstance(self._phase, WaitingToDial):
             return []
-        self._closed_unheard = self._closed_unheard + 1 if isinstance(self._phase, Introducing) else 0
-        since_us = self._phase.since_us if isinstance(self._phase, Dialling) else now_us
+        ended = self._phase
+        self._closed_unheard = self._closed_unheard + 1 if isinstance(ended, Introducing) else 0
+        since_us = ended.since_us if isinstance(ended, Dialling) and ending == "unreachable" else now_us
         self._give_up_answers(now_us)
-        if ending == "refused":
+        if ending == "closed" and isinstance(ended, ClientSession):
+            self._closed = (now_us, reason)
+            self._phase = WaitingToDial(now_us)
+        elif ending == "refused":
             self._report(now_us, "refused", reason, now_us)
             self._wait(now_us, self._next_refused_wait_us())
-        elif ending == "unreachable":
-            self._report(now_us, "silent", reason, since_us)
-            self._wait(now_us, self._next_backoff_us())
         elif self._closed_unheard >= CLOSED_UNHEARD:
             reason = f"it closes the connection before it answers; does it want TLS? ({reason})"
             self._report(now_us, "refused", reason, now_us)
             self._wait(now_us, self._next_refused_wait_us())
         else:
-            self._report(now_us, "gone", reason, now_us)
+            self._report(now_us, "gone" if ending == "absent" else "silent", reason, since_us)
             self._wait(now_us, self._next_backoff_us())
         return self._done(now_us)
 
     def listed(self, now_us: int, uuid: str) -> list[Output]:
-        """Dial at once if this incarnation, which another member has on its list, was refused before it was there."""
-        if self.state == "refused" and uuid != self._listed_uuid and isinstance(self._phase, WaitingToDial):
+        """Dial at once if this incarnation, which another member has on its list, may be one that is not met yet."""
+        is_new = uuid not in (self.member_uuid, self._listed_uuid)
+        if is_new and self.state not in (None, "connected") and isinstance(self._phase, WaitingToDial):
             self._phase = WaitingToDial(now_us)
         self._listed_uuid = uuid
         return self._done(now_us)
@@ -269,6 +271,8 @@ class MemberFollower:
                 self.deadline_us = redial_us if self.state == "silent" else min(silent_us, redial_us)
             case ClientSession():
                 self.deadline_us = self._session_deadline_us(now_us, self._phase)
+        if self._closed is not None:
+            self.deadline_us = min(self.deadline_us, self._closed[0] + self._pace.first_wait_us)
         outputs, self._outputs = self._outputs, []
         return outputs
 
@@ -303,6 +307,7 @@ class MemberFollower:
 
     def _receive(self, now_us: int, frames: Frames) -> None:
         correlation, message = decode_message(frames, self._settings.metrics)
+        message = self._settings.route.named(message)
         if isinstance(self._phase, ClientSession):
             self._heard_us = now_us
             if self.state == "silent":
@@ -353,6 +358,8 @@ class MemberFollower:
         self._heard_us = now_us
         session = ClientSession(self.address, message.member_uuid, self._pace, now_us)
         self._phase = session
+        if self._closed is not None:
+            self._report_closed(now_us)
         self._report(now_us, "connected", "", now_us)
         self._outputs.append(messages.Heard(now_us, self.address, message.member_uuid, message))
         self._send(session.begin(now_us, migrations=self._migrations_wanted))
@@ -365,9 +372,18 @@ class MemberFollower:
         """Report a state that has changed. Another reason to be refused is a change too."""
         changed = state != self.state or (state == "refused" and reason != self.reason)
         if changed:
+            if state == "connected" or self.state == "connected":
+                self.unreached_since_us = now_us
             self.state, self.since_us = state, since_us
             self._outputs.append(messages.ConnectionReport(now_us, self.address, state, reason, since_us))
         self.reason = reason
+        self._closed = None
+
+    def _report_closed(self, now_us: int) -> None:
+        """Report that nothing comes over the connection that the member closed; why it did is not known."""
+        assert self._closed is not None
+        closed_us, reason = self._closed
+        self._report(now_us, "silent", reason, closed_us)
 
     def _refused(self, now_us: int, reason: str) -> None:
         self._report(now_us, "refused", reason, now_us)

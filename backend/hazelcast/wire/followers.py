@@ -1,8 +1,9 @@
 """Follows a whole cluster, or its halves: which addresses there are, and which member's migrations are subscribed to.
 
-Addresses come from the settings, from the lists that members report, and from the join lists of their configuration. None is
-forgotten: the other half of a split is on no list. Every member's listener gets the migrations of its whole lineage, so only the
-master of each lineage has one.
+Addresses come from the settings, from the lists that members report, and from the join lists of their configuration. Off all
+lists is the other half of a split, too, so an address is forgotten only when nothing answers there for a day, or when it makes
+room for another one: pods come with ever new addresses. Every member's listener gets the migrations of its whole lineage, so
+only the master of each lineage has one.
 
 Like `MemberFollower` it has no sockets and no clock, and is driven in the same way.
 """
@@ -10,16 +11,27 @@ Like `MemberFollower` it has no sockets and no clock, and is driven in the same 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from ipaddress import ip_address
+from itertools import chain
 from random import Random
 from uuid import UUID
 
-from quarterdeck.backend.core.address import DEFAULT_PORT, Address, BadAddress, parse_address
+from quarterdeck.backend.core.address import (
+    DEFAULT_PORT,
+    Address,
+    BadAddress,
+    host_of,
+    make_address,
+    parse_address,
+    port_of,
+)
 from quarterdeck.backend.hazelcast.wire import messages
-from quarterdeck.backend.hazelcast.wire.follower import NEVER_US, Ending, FollowedConnection, MemberFollower, Output
+from quarterdeck.backend.hazelcast.wire.follower import NEVER_US, FollowedConnection, MemberFollower, Output
 from quarterdeck.backend.hazelcast.wire.member_configuration import read_configuration
 from quarterdeck.backend.hazelcast.wire.messages import MemberConfig, MembersView
 from quarterdeck.backend.hazelcast.wire.requests import Command, Question
+from quarterdeck.backend.hazelcast.wire.route import Ending
 from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
 
 NO_PEER: tuple[messages.ConnectionState, ...] = ("gone", "silent")
@@ -48,6 +60,14 @@ class Followers:
         self._unmet: set[Address] = set()
         """Endpoints that an entry of a join list stands for besides others, and where no member was ever met."""
         self._refused: set[Address] = set()
+        self._named: dict[Address, frozenset[Address]] = {}
+        """By member, the addresses on its join list."""
+        self._views: dict[Address, frozenset[Address]] = {}
+        """By member, the addresses on its list."""
+        self._resolved: dict[Address, frozenset[Address]] = {}
+        """By name that stands for several addresses, those that it had last."""
+        self._host_names: dict[Address, str] = {}
+        """By address that a name stands for, the host of that name: certificates are checked against it."""
         for endpoint in settings.addresses:
             name = settings.name_of(endpoint)
             self._follow(now_us, name or endpoint, pinned=name is not None)
@@ -58,6 +78,42 @@ class Followers:
         return self._by_name
 
     @property
+    def names(self) -> frozenset[Address]:
+        """Where to begin, and what join lists and configurations name, as far as a host has a name instead of an address."""
+        return frozenset(
+            one for one in {*self._settings.addresses, *chain(*self._named.values())} if not is_numeric(host_of(one))
+        )
+
+    def host_name_of(self, endpoint: Address) -> str:
+        """Return the name by which an endpoint was found, or its host."""
+        return self._host_names.get(endpoint) or host_of(endpoint)
+
+    def resolved(self, now_us: int, name: Address, hosts: Sequence[str]) -> list[Output]:
+        """Follow all hosts that a name stands for, where they are several or have names; else it is dialled by name."""
+        if not hosts or (len(hosts) == 1 and name not in self._resolved and is_numeric(hosts[0])):
+            return []
+        found = frozenset(make_address(host, port_of(name)) for host in hosts)
+        route = self._settings.route
+        unnamed = [known for address, known in self._by_name.items() if route.name_of(address) != address]
+        if self._resolved.get(name) == found and not unnamed:
+            return []
+        outputs: list[Output] = [messages.NameResolved(now_us, name, tuple(sorted(found)))]
+        for known in unnamed:  # listed or met before its name was known
+            outputs += known.give_up(now_us)
+            outputs.append(self._forget(now_us, known))
+        by_name = self._by_endpoint.get(self._settings.endpoint_of(name))
+        self._resolved[name] = found
+        if by_name is not None:  # which of them answers by that name is left to chance
+            outputs += by_name.give_up(now_us)
+            self._forget(now_us, by_name)
+            if by_name.address != name:
+                outputs += self._follow(now_us, by_name.address, pinned=True)
+        for address in sorted(found):
+            self._host_names[self._settings.endpoint_of(address)] = host_of(name)
+            outputs += self._follow(now_us, address, pinned=False)
+        return outputs
+
+    @property
     def deadline_us(self) -> int:
         """When `tick` has to be called, at the latest."""
         return min((follower.deadline_us for follower in self._by_endpoint.values()), default=NEVER_US)
@@ -65,7 +121,17 @@ class Followers:
     def tick(self, now_us: int) -> list[Output]:
         """Pass the time to all followers whose deadline has come."""
         late = [follower for follower in self._by_endpoint.values() if follower.deadline_us <= now_us]
-        return [output for follower in late for output in self._react(now_us, follower, follower.tick(now_us))]
+        outputs = [output for follower in late for output in self._react(now_us, follower, follower.tick(now_us))]
+        return [
+            *outputs,
+            *(self._forget(now_us, known) for known in late if self._is_over(known, self._kept(now_us, known))),
+        ]
+
+    def _kept(self, now_us: int, known: MemberFollower) -> int:
+        """Return since when at the latest a member that is still looked for has been unreached."""
+        pace = self._settings.pace
+        over = self._settings.route.is_over(known.address)
+        return now_us - (pace.over_after_us if over else pace.forgotten_after_us)
 
     def opened(self, now_us: int, connection: FollowedConnection) -> list[Output]:
         follower = self._by_endpoint.get(connection.endpoint)
@@ -117,8 +183,36 @@ class Followers:
                     reacted += self._add_join_list(now_us, follower, xml)
         return reacted
 
+    def _is_over(self, follower: MemberFollower, before_us: int) -> bool:
+        """Return whether no member is reached there since before then, and no list has its address."""
+        if follower.state in (None, "connected") or follower.unreached_since_us > before_us:
+            return False
+        name = follower.address
+        found = (*self._settings.addresses, *chain(*self._resolved.values()))
+        if follower.endpoint in found or self._by_name.get(name) is not follower:
+            return False
+        reached = [known for known, one in self._by_name.items() if one.state == "connected"]
+        return not any(name in self._views.get(known, ()) or name in self._named.get(known, ()) for known in reached)
+
+    def _forget(self, now_us: int, follower: MemberFollower) -> Output:
+        name = follower.address
+        del self._by_name[name], self._by_endpoint[follower.endpoint]
+        self._unmet.discard(follower.endpoint)
+        self._aliases.discard(follower.endpoint)
+        self._named.pop(name, None)
+        self._views.pop(name, None)
+        self._host_names.pop(follower.endpoint, None)
+        follower.give_up(now_us)
+        return messages.Forgotten(now_us, name)
+
+    def _make_room(self, now_us: int) -> list[Output]:
+        """Forget the follower that is off all lists and was not reached for the longest time."""
+        over = [known for known in self._by_name.values() if self._is_over(known, now_us)]
+        return [self._forget(now_us, min(over, key=lambda known: known.unreached_since_us))] if over else []
+
     def _add_view(self, now_us: int, follower: MemberFollower, view: MembersView) -> list[Output]:
         outputs: list[Output] = []
+        self._views[follower.address] = frozenset(member.address for member in view.members)
         for member in view.members:
             outputs += [*self._follow(now_us, member.address, pinned=True), *self._listed(now_us, member.address)]
             outputs += (
@@ -131,7 +225,10 @@ class Followers:
         configuration = read_configuration(xml)
         listed = configuration.join_list if configuration is not None and configuration.uses_join_list else ()
         outputs: list[Output] = []
-        for address in [address for entry in listed for address in addresses_of(entry)]:
+        found = [address for entry in listed for address in addresses_of(entry) if address not in self._resolved]
+        services = configuration.services if configuration is not None else ()
+        self._named[follower.address] = frozenset((*found, *services))
+        for address in found:
             is_known = address in self._by_name
             outputs += self._follow(now_us, address, pinned=False)
             is_named = configuration is not None and address in configuration.named
@@ -153,6 +250,7 @@ class Followers:
         if name in self._by_name or endpoint in self._by_endpoint or name in self._aliases or name in self._refused:
             return []
         most = self._settings.most_followed
+        room = self._make_room(now_us) if len(self._by_name) >= most else []
         if len(self._by_name) >= most:
             if len(self._refused) < MAX_REFUSED:
                 self._refused.add(name)
@@ -163,7 +261,7 @@ class Followers:
             name, endpoint, self._settings, self._client_uuid, self._random, now_us, pinned=pinned or mapped
         )
         self._by_name[name] = self._by_endpoint[endpoint] = follower
-        return []
+        return room
 
     def _rename(self, now_us: int, follower: MemberFollower) -> list[Output]:
         """Rename a follower whose member names itself otherwise. Of two followers of one member the connected one stays."""
@@ -195,6 +293,15 @@ def addresses_of(entry: str) -> list[Address]:
     numbers = range(int(found["first"]), int(found["last"]) + 1)[:MOST_IN_A_RANGE]
     texts = [f"{found['network']}.{number}:{found['port'] or DEFAULT_PORT}" for number in numbers]
     return [Address(text) for text in texts if is_address(text)]
+
+
+def is_numeric(host: str) -> bool:
+    """Return whether a host is written as an address, and not as a name."""
+    try:
+        ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    return True
 
 
 def is_address(text: str) -> bool:

@@ -7,7 +7,14 @@ from xml.etree import ElementTree
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.address import DEFAULT_PORT, SEPARATORS, Address, BadJoinList, parse_join_list
+from quarterdeck.backend.core.address import (
+    DEFAULT_PORT,
+    SEPARATORS,
+    Address,
+    BadJoinList,
+    make_address,
+    parse_join_list,
+)
 
 MOST_ENTRIES = 1_000
 
@@ -32,6 +39,9 @@ class ReportedConfiguration(Struct, frozen=True):
 
     map_backups: dict[str, int] = {}
     """How many backups each map has, synchronous and asynchronous, by its name or pattern."""
+
+    services: tuple[Address, ...] = ()
+    """The names of Kubernetes services whose pods are its cluster, where it finds others by them."""
 
     @property
     def uses_join_list(self) -> bool:
@@ -71,7 +81,21 @@ def read_configuration(xml: str) -> ReportedConfiguration | None:
         tuple(group for group in groups if group),
         tuple(dict.fromkeys(addresses[0] for addresses in entries if addresses)),
         {item.get("name", ""): _backups(item) for item in root.findall("map")},
+        tuple(_services(root, base_port)),
     )
+
+
+def _services(root: ElementTree.Element, port: int) -> Iterator[Address]:
+    kubernetes = root.find("network/join/kubernetes")
+    if kubernetes is None or not _is_enabled(kubernetes):
+        return
+    options = {item.tag: (item.text or "").strip() for item in kubernetes}
+    own_port = options.get("service-port", "")
+    name = options.get("service-dns", "")
+    if not name and options.get("service-name") and options.get("namespace"):
+        name = f"{options['service-name']}.{options['namespace']}.svc.cluster.local"
+    if name:
+        yield make_address(name, int(own_port) if own_port.isdecimal() and int(own_port) else port)
 
 
 def _backups(item: ElementTree.Element) -> int:

@@ -294,4 +294,21 @@ class NotFollowed(Struct, frozen=True):
     limit: int
 
 
-Observation = Heard | ConnectionReport | TopicRefused | RequestAnswered | Renamed | NotFollowed
+class Forgotten(Struct, frozen=True):
+    """An address is looked for no more: no member is reached there for long, and it is on no list."""
+
+    at_us: int
+    address: Address
+
+
+class NameResolved(Struct, frozen=True):
+    """A name stands for these addresses, each of which is followed instead of the name."""
+
+    at_us: int
+    name: Address
+    addresses: tuple[Address, ...]
+
+
+Observation = (
+    Heard | ConnectionReport | TopicRefused | RequestAnswered | Renamed | NotFollowed | Forgotten | NameResolved
+)  # fmt: skip

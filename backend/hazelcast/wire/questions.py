@@ -1,6 +1,6 @@
 """What one connected member is asked, when, and which answers it owes.
 
-A token bucket keeps watching cheap: all bytes from and to the member count, and while none are left only the sign of life is
+A token bucket keeps watching cheap: all bytes from and to the member count, and while none are left only the ping is
 asked for. No question is asked again while its answer is owed.
 """
 
@@ -127,7 +127,7 @@ class Questions:
         self._from_sequence = next_sequence
 
     def refused(self, request: requests.Request, now_us: int) -> None:
-        """Stop asking what the member refuses. A ping replaces the cluster's state as the sign of life."""
+        """Stop asking what the member refuses. A ping replaces the cluster's state as proof that it is alive."""
         self._next_us.pop(type(request), None)
         if isinstance(request, requests.GetClusterMetadata):
             self._next_us[requests.Ping] = now_us

@@ -44,7 +44,7 @@ class Authenticate(Struct, frozen=True):
 
 
 class Ping(Struct, frozen=True):
-    """Asks for an empty answer, as a sign of life."""
+    """Asks for an empty answer, to see that it is alive."""
 
 
 class AddClusterViewListener(Struct, frozen=True):

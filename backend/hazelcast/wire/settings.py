@@ -7,6 +7,7 @@ from pathlib import Path
 
 from quarterdeck.backend.core.address import Address, host_of, make_address, port_of
 from quarterdeck.backend.hazelcast.wire.requests import Credentials, NameOnly
+from quarterdeck.backend.hazelcast.wire.route import Route
 
 SECOND_US = 1_000_000
 WATCHED_METRICS = frozenset(
@@ -57,6 +58,12 @@ class Pace:
     """The wait after a refusal; it doubles up to `foreign_wait_us`."""
     foreign_wait_us: int = 600 * SECOND_US
     """The wait after a member of another cluster name, or with other credentials: its log warns of each attempt."""
+    resolve_us: int = 10 * SECOND_US
+    """How often names of hosts are looked up anew: a headless service is all its pods, and they change."""
+    forgotten_after_us: int = 24 * 3_600 * SECOND_US
+    """A member that is not reached for so long, and that is on no list, is looked for no more."""
+    over_after_us: int = 900 * SECOND_US
+    """The same of a member whose host is known to exist no more."""
     bytes_per_second: int = 2_000
     """What questions and their answers may cost a member, on average."""
     burst_bytes: int = 120_000
@@ -82,6 +89,7 @@ class WatchSettings:
     client_name: str = "quarterdeck"
     client_version: str = "1.0"
     pace: Pace = field(default_factory=Pace)
+    route: Route = field(default_factory=Route)
 
     def endpoint_of(self, name: Address) -> Address:
         """Return where the member that names itself `name` is reached from here."""

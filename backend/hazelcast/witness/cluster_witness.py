@@ -86,6 +86,12 @@ class ClusterWitness:
         witnessed = self._member(address).add_log(("client-protocol", "logs"), ONLY_LOGGED_ASPECTS)
         return [HeardEvent(now_us, address, *event) for event in witnessed]
 
+    def forget(self, address: Address) -> None:
+        """Forget an address where no member is looked for any more."""
+        self.members.pop(address, None)
+        self.configurations.pop(address, None)
+        self.refused.pop(address, None)
+
     def incarnation_of(self, address: Address) -> str:
         """Return the uuid of the incarnation that is known there; empty when none is."""
         member = self.members.get(address)

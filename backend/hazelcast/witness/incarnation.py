@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import ClusterState
+from quarterdeck.backend.core.events import Event
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import Holder, PartitionLost
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.core.witnessed.discovery import JOINER
 from quarterdeck.backend.core.witnessed.events import (
     ASPECTS,
     Aspect,
@@ -95,33 +97,33 @@ class WitnessedIncarnation:
         self._declared = self._reported
         return MemberWitnessed(self._by, tuple(aspect for aspect in sorted(ASPECTS) if aspect in self._reported))
 
-    def now_reports(self, *aspects: Aspect) -> Iterator[events.Event]:
+    def now_reports(self, *aspects: Aspect) -> Iterator[Event]:
         """Mark these aspects as reported from now on."""
         self._reported |= frozenset(aspects) - self._refused
         yield from self._declare()
 
-    def add_log(self, by: Sequence[Source], aspects: Sequence[Aspect]) -> Iterator[events.Event]:
+    def add_log(self, by: Sequence[Source], aspects: Sequence[Aspect]) -> Iterator[Event]:
         """Add its log to the sources, which shows these aspects."""
         self._by = tuple(by)
         yield from self.now_reports(*aspects)
 
-    def refuses(self, *aspects: Aspect) -> Iterator[events.Event]:
+    def refuses(self, *aspects: Aspect) -> Iterator[Event]:
         """Mark these aspects as refused by the member."""
         self._refused |= frozenset(aspects)
         yield from self.reports_no_more(*aspects)
 
-    def reports_no_more(self, *aspects: Aspect) -> Iterator[events.Event]:
+    def reports_no_more(self, *aspects: Aspect) -> Iterator[Event]:
         """Mark these aspects as no longer reported by the member."""
         self._reported -= frozenset(aspects)
         yield from self._declare()
 
-    def _declare(self) -> Iterator[events.Event]:
+    def _declare(self) -> Iterator[Event]:
         """Yield the reported aspects if they have changed. In which order it begins to report them is not recorded."""
         self._begins = self._begins and not self._reported | self._refused >= set(ASKED_FIRST)
         if not self._begins and self._reported != self._declared:
             yield self.witnessed()
 
-    def list_reported(self, version: int, members: tuple[Member, ...]) -> Iterator[events.Event]:
+    def list_reported(self, version: int, members: tuple[Member, ...]) -> Iterator[Event]:
         """Apply its list. It reports the same one again now and then, and after it stood still: that is nothing new."""
         if not members:  # it is about to be another incarnation, and has no list
             return
@@ -148,7 +150,7 @@ class WitnessedIncarnation:
         """Whether it leads, by its own list."""
         return self.lineage == self.uuid
 
-    def state_reported(self, state: ClusterState) -> Iterator[events.Event]:
+    def state_reported(self, state: ClusterState) -> Iterator[Event]:
         """Apply the state of the cluster as it believes. A first state of ACTIVE is no change."""
         yield from self.now_reports("cluster-state")
         before, self._state = self._state, state
@@ -156,7 +158,7 @@ class WitnessedIncarnation:
             why = f"it was {before}" if before else "its first answer says so"
             yield events.ClusterStateChanged(state, why)
 
-    def configuration_reported(self, configuration: ReportedConfiguration) -> Iterator[events.Event]:
+    def configuration_reported(self, configuration: ReportedConfiguration) -> Iterator[Event]:
         """Apply its join list and its properties.
 
         The first join list is edition 0: how often it was edited before is unknown.
@@ -170,37 +172,38 @@ class WitnessedIncarnation:
                 yield events.JoinListChanged(self._join_list, self._edits, self.address)
         else:
             yield from self.reports_no_more("join-list")
-        yield from self._settings_reported({**self._system_properties, **configuration.properties})
+        joiner = {} if configuration.uses_join_list else {JOINER: configuration.joiner}
+        yield from self._settings_reported({**self._system_properties, **configuration.properties, **joiner})
 
-    def system_properties_reported(self, properties: Mapping[str, str]) -> Iterator[events.Event]:
+    def system_properties_reported(self, properties: Mapping[str, str]) -> Iterator[Event]:
         self._system_properties = {name: value for name, value in properties.items() if name.startswith(PRODUCT)}
         if self._settings is not None:
             yield from self._settings_reported({**self._system_properties, **self._settings})
 
-    def _settings_reported(self, settings: Mapping[str, str]) -> Iterator[events.Event]:
+    def _settings_reported(self, settings: Mapping[str, str]) -> Iterator[Event]:
         yield from self.now_reports("settings")
         if settings != self._settings:
             self._settings = dict(settings)
             yield events.SettingsChanged(self._settings)
 
-    def owners_reported(self, view: PartitionsView, now_us: int) -> Iterator[events.Event]:
+    def owners_reported(self, view: PartitionsView, now_us: int) -> Iterator[Event]:
         yield from self.now_reports("owners")
         self._view, self._is_table_due = view, True
         yield from self.wake(now_us)
 
-    def stamp_reported(self, state_stamp: int, now_us: int) -> Iterator[events.Event]:
+    def stamp_reported(self, state_stamp: int, now_us: int) -> Iterator[Event]:
         """Apply its own digest of its whole table. One that has just joined has no table yet, and reports 0."""
         if state_stamp not in (0, self._state_stamp):
             self._state_stamp, self._is_table_due = state_stamp, self._view is not None
             yield from self.wake(now_us)
 
-    def maps_reported(self, metrics: MapMetrics) -> Iterator[events.Event]:
+    def maps_reported(self, metrics: MapMetrics) -> Iterator[Event]:
         before, self._map_metrics = self._map_metrics, metrics
         measured = data_measured(before, metrics)
         if measured is not None:
             yield measured
 
-    def metrics_reported(self, reported: MetricSet) -> Iterator[events.Event]:
+    def metrics_reported(self, reported: MetricSet) -> Iterator[Event]:
         before, self._metrics = self._metrics, member_metrics(reported)
         others = [member.address for member in self.members if member.address != self.address]
         links = link_metrics(reported, self.address, others)
@@ -211,7 +214,7 @@ class WitnessedIncarnation:
             self._measured = measured
             yield measured
 
-    def wake(self, now_us: int) -> Iterator[events.Event]:
+    def wake(self, now_us: int) -> Iterator[Event]:
         """Yield what is due: the aspects after the first answers, and its table."""
         if self._began_us is None:
             self._began_us = now_us
@@ -226,7 +229,7 @@ class WitnessedIncarnation:
             self._recorded, self._recorded_us = table, now_us
             yield table
 
-    def migration_ended(self, end: ReplicaMigrationEvent) -> Iterator[events.Event]:
+    def migration_ended(self, end: ReplicaMigrationEvent) -> Iterator[Event]:
         """Record that a replica has moved, or was to."""
         source, destination = self._address_of(end.source_uuid), self._address_of(end.destination_uuid)
         yield ReplicaMigrated(
@@ -234,7 +237,7 @@ class WitnessedIncarnation:
             end.state.planned, end.state.done,
         )  # fmt: skip
 
-    def partition_lost(self, partition: int, lost_backups: int) -> Iterator[events.Event]:
+    def partition_lost(self, partition: int, lost_backups: int) -> Iterator[Event]:
         """Record a lost partition. Data went where a map has no more backups than were lost.
 
         Where no configuration of maps is known, each is taken to have a backup, as it has by default.

@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from statistics import median_low
 from typing import NamedTuple
 
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import Event, ListInstalled
+from quarterdeck.backend.core.events import Event
+from quarterdeck.backend.core.membership import events
+from quarterdeck.backend.core.membership.events import ListInstalled
+from quarterdeck.backend.core.witnessed import events as witnessed
 from quarterdeck.backend.hazelcast.logs.event_reconstruction import EventReconstruction
 from quarterdeck.backend.hazelcast.logs.lines.message_assembly import ClockContext, Message, MessageAssembler
 from quarterdeck.backend.hazelcast.logs.patterns.matching import match_message
@@ -36,6 +38,10 @@ ONLY_LOGGED: tuple[type, ...] = (
     events.JoinFailed,
     events.ListRejected,
     events.ObserverPaused,
+    witnessed.JoinerRefused,
+    witnessed.LeaveRequested,
+    witnessed.MigrationsRemaining,
+    witnessed.MigrationFailed,
 )
 """What the connection does not report. A log shows everything else later and no better."""
 

@@ -186,7 +186,15 @@ PREFIX = "map."
 READS = ("getCount",)
 WRITES = ("putCount", "setCount", "removeCount")
 WANTED = frozenset(
-    ("ownedEntryCount", "ownedEntryMemoryCost", "backupEntryCount", "backupEntryMemoryCost", *READS, *WRITES)
+    (
+        "ownedEntryCount",
+        "ownedEntryMemoryCost",
+        "backupEntryCount",
+        "backupEntryMemoryCost",
+        "backupCount",
+        *READS,
+        *WRITES,
+    )
 )
 MAPS_RECORDED = 100
 """So many maps are recorded, those with most entries first."""
@@ -235,6 +243,8 @@ def data_measured(before: MapMetrics | None, now: MapMetrics) -> DataMeasured | 
             now.maps[name].get("ownedEntryMemoryCost", 0),
             since(name, READS),
             since(name, WRITES),
+            now.maps[name].get("backupCount"),
+            now.maps[name].get("backupEntryCount") if "backupCount" in now.maps[name] else None,
         )
         for name in sorted(largest)
     )

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import Event, MemberMerging, MemberStarted
+from quarterdeck.backend.core.events import Event
+from quarterdeck.backend.core.membership.events import MemberMerging, MemberStarted
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import Aspect, ConnectionChanged, ConnectionState, Source

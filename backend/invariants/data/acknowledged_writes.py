@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf
 
-from quarterdeck.backend.core.data.events import CallFinished, CallStarted
+from quarterdeck.backend.core.data.events import CallFinished, CallStarted, EntriesEvicted
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
 from quarterdeck.backend.invariants.data.holder_losses import HolderLosses
@@ -36,6 +36,8 @@ class Write:
     """When its call ended. Until then it is asked again where its owner is lost, and so may be done again."""
     never: bool = False
     """It ended with a problem and was certainly not done."""
+    evicted: bool = False
+    """Its owner removed the entry to make room. That may be undone with the owner, so it replaces nothing for certain."""
     survived: bool = False
     """It was found again after it could have been lost."""
 
@@ -69,6 +71,12 @@ class Register:
         self.by_value.setdefault(write.value, []).append(write)
         return write
 
+    def evict(self, record: Record, now: int) -> None:
+        """Note that the owner has removed the entry to make room: nothing may be there now."""
+        write = Write(None, record, now, now, now, evicted=True)
+        self.writes.append(write)
+        self.by_value[None].append(write)
+
     def finish(self, record: Record, event: CallFinished, call: OpenCall, now: int, lost_at: float) -> Violation | None:
         """End a call and judge its answer. What was written until `lost_at` may be lost."""
         if event.operation == "get":
@@ -94,7 +102,7 @@ class Register:
         what = f"{event.key} of {event.map} = {value!r}" if event.found else f"no {event.key} of {event.map}"
         if not possible:
             text = f"{record.member} found {what}, which {'was refused' if wrote else 'nobody wrote'}"
-            return Violation(NoLostWrite.name, text, tuple(filter(None, (*(one.record for one in wrote), record))))
+            return Violation(NoLostWrite.name, text, tuple(filter(None, (*(write.record for write in wrote), record))))
         later: Write | None = None
         for write in possible:
             later = self._certainly_replaced(write, call, lost_at)
@@ -123,7 +131,7 @@ class Register:
         for later in reversed(self.writes):
             if later.began <= max(done, lost_at):
                 break
-            if later.done < call.began:
+            if later.done < call.began and not later.evicted:
                 return later
         return None
 
@@ -146,7 +154,12 @@ class NoLostWrite(Invariant):
         """By incarnation, number and what is asked for, the calls that are under way."""
 
     def rules(self) -> Mapping[type, Rule]:
-        return {CallStarted: self._begin, CallFinished: self._finish, PartitionLost: self._lose}
+        return {
+            CallStarted: self._begin,
+            CallFinished: self._finish,
+            EntriesEvicted: self._evict,
+            PartitionLost: self._lose,
+        }
 
     def written(self) -> list[Key]:
         """List every map and key that a client wanted to write, in the order of their first use."""
@@ -191,6 +204,11 @@ class NoLostWrite(Invariant):
         key, now = (event.map, event.key), self._losses.clock
         write = None if event.operation == "get" else self._registers[key].begin(record, event, now)
         self._calls[record.uuid, event.call, key] = OpenCall(key, now, write)
+
+    def _evict(self, record: Record, event: EntriesEvicted) -> None:
+        for key in event.keys:
+            if (register := self._registers.get((event.map, key))) is not None:
+                register.evict(record, self._losses.clock)
 
     def _finish(self, record: Record, event: CallFinished) -> Violation | None:
         call = self._calls.pop((record.uuid, event.call, (event.map, event.key)), None)

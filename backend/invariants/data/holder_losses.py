@@ -14,7 +14,8 @@ from typing import Any
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data.events import CallFinished, CallStarted
-from quarterdeck.backend.core.events import MemberMerging, MemberStopped, ProcessKilled, Record
+from quarterdeck.backend.core.events import ProcessKilled, Record
+from quarterdeck.backend.core.membership.events import MemberMerging, MemberStopped
 from quarterdeck.backend.core.partitions.events import DrainFinished, DrainStarted, TableChanged
 from quarterdeck.backend.invariants.partition_tables import PartitionTables
 
@@ -79,7 +80,7 @@ class HolderLosses:
                 if before.holders != row.holders:
                     self.at_risk[partition] = self.clock
             elif event.cause == "arranged":
-                # Empty, and so in step. Whoever does not know yet that a member is gone may give it partitions.
+                # Empty, and so in step. A master that does not know yet that a member is gone may give it partitions.
                 self.replicas[partition] = row.replicas
                 self.lost[partition] = {uuid for uuid in row.holders if uuid and self._tables.is_gone(uuid)}
 

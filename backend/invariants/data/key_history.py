@@ -48,6 +48,8 @@ class KeyRegister:
     """What was answered since nothing was under way last."""
     latest: Record | None = None
     """The last operation that was judged."""
+    is_forgotten: bool = False
+    """Whether the stretch is over, so that nothing is certain of `unseen` any more."""
 
 
 @dataclass(slots=True, eq=False)
@@ -67,7 +69,7 @@ class KeyHistory:
 
     __slots__ = (
         *("acknowledged", "doubtful", "found", "given_up", "judged"),
-        *("operations", "partition", "registers", "uncertain", "written_at"),
+        *("operations", "partition", "registers", "uncertain", "written_at", "written_in"),
     )
 
     def __init__(self) -> None:
@@ -78,6 +80,8 @@ class KeyHistory:
         self.partition: int | None = None
         self.written_at = 0
         """When a write began last in any stretch."""
+        self.written_in: set[UndividedStretch] = set()
+        """The stretches in which writes began, as far as registers of earlier ones are kept."""
         self.acknowledged = 0
         self.judged = 0
         """Acknowledged writes that a later operation had to find, or what replaced them, and has."""
@@ -93,7 +97,7 @@ class KeyHistory:
         """Note an operation that is asked for in `stretch`, and judge what was waiting for nothing else to be under way."""
         contradiction = None
         register = None
-        if stretch is not None:
+        if stretch is not None and self._is_served(stretch):
             register, contradiction = self._register(stretch, now, excused_at)
             contradiction = contradiction or self._judge(register)
             register.under_way += 1
@@ -104,6 +108,7 @@ class KeyHistory:
             self._doubt(operation)
         elif writes:
             self.written_at = now
+            self.written_in.add(register.stretch)
         return contradiction
 
     def finish(
@@ -114,6 +119,8 @@ class KeyHistory:
         if operation is None:
             return None
         self.partition = event.partition
+        if stretch is not None and not self._is_served(stretch):
+            stretch = None
         contradiction = None
         if stretch is not None and operation.register is not None and operation.register.stretch is not stretch:
             _, contradiction = self._register(stretch, now, excused_at)  # it may go on there
@@ -140,6 +147,13 @@ class KeyHistory:
             self._doubt(operation)
         return contradiction or self._judge(register)
 
+    def evict(self, now: int) -> None:
+        """Note that the owner has removed the entry to make room, which goes with the owner if no backup knows of it."""
+        self.uncertain.append(UncertainWrite(now, None))
+
+    def _is_served(self, stretch: UndividedStretch) -> bool:
+        return not stretch.unserved or (self.partition is not None and self.partition not in stretch.unserved)
+
     def lose_caller(self, uuid: str, call: int) -> None:
         """Note that an operation will not be answered, since the member that was asked has ended."""
         operation = self.operations.pop((uuid, call))
@@ -159,7 +173,7 @@ class KeyHistory:
         for register in self.registers:
             if register.stretch is stretch and register.began > excused_at:
                 return register, None
-        ended = [one for one in self.registers if one.stretch.is_over or one.stretch is stretch]
+        ended = [key for key in self.registers if key.stretch.is_over or key.stretch is stretch]
         carried, is_filled = self._carried(stretch, excused_at)
         register = KeyRegister(stretch, now, EMPTY if stretch.began == 0 and excused_at < 0 else UNKNOWN, [])
         begins_anew = carried is not None and is_filled and self._may_be_empty(carried)
@@ -168,17 +182,21 @@ class KeyHistory:
         for operation in self.operations.values():
             if operation.register in ended:
                 self._doubt(operation)
-        found = [self._judge(one, is_over=True) for one in ended if not going_on or one is not carried]
+        found = [self._judge(key, is_over=True) for key in ended if not going_on or key is not carried]
         if carried is not None:
-            register.unseen, carried.unseen = carried.unseen, []
+            register.unseen, carried.unseen = self._still_unseen(carried), []
         if carried is not None and not begins_anew:
             register.states, register.latest = carried.states, carried.latest
             register.piece, carried.piece = carried.piece, []
-        for one in ended:
-            self._forget(one.unseen)
-            one.unseen = []
-            if not self._is_untouched_since(one) or (going_on and one is carried):
-                self.registers.remove(one)
+        for key in ended:
+            if not key.is_forgotten:
+                key.is_forgotten = True
+                self._forget(key.unseen)
+            # Another side of the division may still go on from what it was before.
+            if key.began <= excused_at or stretch.is_whole or (going_on and key is carried):
+                self.registers.remove(key)
+        if stretch.is_whole:
+            self.written_in.clear()
         self.registers.append(register)
         return register, next(filter(None, found), None)
 
@@ -195,14 +213,18 @@ class KeyHistory:
         return going_on
 
     def _carried(self, stretch: UndividedStretch, excused_at: float) -> tuple[KeyRegister | None, bool]:
-        """Return the register of a stretch before, if its value must still be there: no stretch has seen a write since.
+        """Return the register of a stretch before, if its value must still be there: nothing has written it since.
 
         And whether there may be something by now where nothing was.
         """
-        earlier = dict(stretch.earlier(self.partition))
-        for register in reversed(self.registers):
-            if register.stretch in earlier and register.began > excused_at and self._is_untouched_since(register):
-                return register, earlier[register.stretch]
+        registers = {register.stretch: register for register in self.registers if register.began > excused_at}
+        for earlier in stretch.earlier(self.partition):
+            before = earlier.stretch
+            register = registers.get(before)
+            if register is not None and before.is_over and (earlier.is_own or self.written_at <= before.over_at):
+                return register, earlier.is_filled
+            if before in self.written_in:
+                break
         return None, False
 
     def _may_be_empty(self, register: KeyRegister) -> bool:
@@ -213,8 +235,15 @@ class KeyHistory:
             or any(known.found is None or (known.writes and known.value is None) for known, _ in register.piece)
         )
 
-    def _is_untouched_since(self, register: KeyRegister) -> bool:
-        return register.stretch.is_over and self.written_at <= register.stretch.over_at
+    def _still_unseen(self, register: KeyRegister) -> list[KnownOperation]:
+        """Return the writes of a register that nothing has looked at, not even in another cluster."""
+        if not register.is_forgotten:
+            return register.unseen
+        return [
+            write
+            for write in register.unseen
+            if write.value is None or self.doubtful.pop(write.value, None) is not None
+        ]
 
     def _forget(self, writes: Iterable[KnownOperation]) -> None:
         """Note that nothing is certain any more of these acknowledged writes."""
@@ -240,8 +269,10 @@ class KeyHistory:
         is_filled = register.stretch.began > 0 and any(state.value is None for state in states)
         register.states = UNKNOWN if is_filled else states
         if {state.done for state in states}.isdisjoint(state.done for state in before):
-            self._forget(unseen)  # what was found may have been written before and after them
-            unseen = []
+            # What was found in the end may have been written before and after them.
+            found = {known.found for known, _ in piece}
+            self._forget(write for write in unseen if write.value is None or write.value not in found)
+            unseen = [write for write in unseen if write.value is not None and write.value in found]
         unseen += written
         looked_at = max(known.began for known, _ in piece)
         register.unseen = [write for write in unseen if write.ended > looked_at]

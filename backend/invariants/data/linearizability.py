@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.data.events import CallFinished, CallStarted
-from quarterdeck.backend.core.events import MemberMerging, MemberStopped, ProcessKilled, Record
+from quarterdeck.backend.core.data.events import CallFinished, CallStarted, EntriesEvicted
+from quarterdeck.backend.core.events import ProcessKilled, Record
+from quarterdeck.backend.core.membership.events import MemberMerging, MemberStopped
 from quarterdeck.backend.invariants.data.acknowledged_writes import Key
 from quarterdeck.backend.invariants.data.holder_losses import HolderLosses
 from quarterdeck.backend.invariants.data.key_history import Contradiction, KeyHistory
@@ -42,6 +43,7 @@ class Linearizability(Invariant):
         return {
             CallStarted: self._begin,
             CallFinished: self._finish,
+            EntriesEvicted: self._evict,
             ProcessKilled: self._kill,
             MemberStopped: self._end,
             MemberMerging: self._end,
@@ -78,6 +80,11 @@ class Linearizability(Invariant):
         excused_at = self._losses.excused_at(event.partition)
         return _violation(self._histories[key].finish(record, event, self._losses.clock, stretch, excused_at))
 
+    def _evict(self, record: Record, event: EntriesEvicted) -> None:
+        for key in event.keys:
+            if (history := self._histories.get((event.map, key))) is not None:
+                history.evict(self._losses.clock)
+
     def _kill(self, record: Record, event: ProcessKilled) -> None:
         if (incarnation := self._incarnations.by_label.get(event.target)) is not None:
             self._lose(incarnation.uuid)
@@ -97,12 +104,12 @@ class JudgedWrites(Struct, frozen=True):
     survived: int
     """Those that could have been lost, as a holder of their partition went or the partition moved, and were found again."""
     unjudged: int
-    """Those of which the run cannot tell whether they survived: members were divided, too many were lost, or nothing looked."""
+    """Those of which the run does not show whether they survived: members were divided, too many were lost, or nothing looked."""
 
 
 def together(judged: Iterable[JudgedWrites]) -> JudgedWrites:
     """Add up what was judged in several runs."""
-    counts = [(one.acknowledged, one.survived, one.unjudged) for one in judged]
+    counts = [(writes.acknowledged, writes.survived, writes.unjudged) for writes in judged]
     return JudgedWrites(*map(sum, zip(*counts, strict=True))) if counts else JudgedWrites(0, 0, 0)
 
 

@@ -1,7 +1,8 @@
 """Which members are one undivided cluster, and since when: in such a stretch its data is one register for each key.
 
 While nothing divides the members, all of them are one. In a division those are one whose list is the same at all on it, with
-one table that names no others, until a list leaves one of them off, they merge, or too many of them end.
+one table that names no others (a FROZEN or PASSIVE cluster keeps the names of those who left), until a list leaves one of them
+off, they merge, or too many of them end.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from quarterdeck.backend.core.cluster_profile import allows_promotions
 from quarterdeck.backend.core.data.events import EntriesMerged
-from quarterdeck.backend.core.events import ListInstalled, MemberMerging, MemberStopped, ProcessKilled, Record
+from quarterdeck.backend.core.events import ProcessKilled, Record
+from quarterdeck.backend.core.membership.events import ClusterStateChanged, ListInstalled, MemberMerging, MemberStopped
 from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
 from quarterdeck.backend.invariants.data.holder_losses import HolderLosses
 from quarterdeck.backend.invariants.incarnations import IncarnationHistory
@@ -26,8 +29,8 @@ class UndividedStretch:
     """A time in which some members are one undivided cluster."""
 
     __slots__ = (
-        *("before", "began", "goes_on", "is_filled", "is_over"),
-        *("kept", "losses_left", "members", "over_at"),
+        *("before", "began", "goes_on", "is_filled", "is_over", "is_whole"),
+        *("kept", "losses_left", "members", "over_at", "unserved"),
     )
 
     def __init__(
@@ -52,21 +55,33 @@ class UndividedStretch:
         """Whether a merge may have put in what was not there before."""
         self.goes_on = goes_on
         """Whether what its members asked for in the stretch before goes on in this one."""
+        self.unserved: frozenset[int] = frozenset()
+        """Partitions whose rows keep the name of an owner elsewhere, which may still do what it is asked for."""
+        self.is_whole = False
+        """Whether all members are in it, so that the sides of a division before it are nowhere any more."""
         self.is_over = False
         self.over_at = 0
         self.losses_left = 0
         """So many members of a side may end before data may be lost."""
 
-    def earlier(self, partition: int | None) -> Iterator[tuple[UndividedStretch, bool]]:
-        """Yield the stretches whose values of a partition are still there in this one, where nothing was written since.
-
-        With each comes whether a merge may have put in what was not there.
-        """
-        stretch, is_filled = self, False
+    def earlier(self, partition: int | None) -> Iterator[EarlierStretch]:
+        """Yield the stretches whose values of a partition are still there in this one, where nothing was written since."""
+        stretch, is_filled, is_own = self, False, True
         while stretch.before is not None and partition in stretch.kept:
             is_filled |= stretch.is_filled
+            is_own &= stretch.goes_on
             stretch = stretch.before
-            yield stretch, is_filled
+            yield EarlierStretch(stretch, is_filled, is_own)
+
+
+class EarlierStretch(NamedTuple):
+    """A stretch before another one."""
+
+    stretch: UndividedStretch
+    is_filled: bool
+    """Whether a merge may have put in what was not there."""
+    is_own: bool
+    """Whether writes of other sides of the division make no difference."""
 
 
 class _Last(NamedTuple):
@@ -96,6 +111,8 @@ class UndividedClusters:
         """The same for all of them, since the division began."""
         self._is_filled: dict[str, bool] = {}
         """The members of clusters that others have merged into since then: whether that only filled what was empty there."""
+        self._keeping_names: set[str] = set()
+        """The members whose tables name holders that have left, by the state of their cluster."""
         self._is_lost = self._is_reunited = False
         """Whether a member has ended or entries were discarded since then; whether all are one again."""
         tables.reunited.append(self._note_reunion)
@@ -103,6 +120,7 @@ class UndividedClusters:
     def rules(self) -> Mapping[type, Callable[[Record, Any], None]]:
         return {
             ListInstalled: self._install,
+            ClusterStateChanged: self._change_state,
             PartitionLost: self._lose,
             EntriesMerged: self._brought,
             MemberMerging: self._merge,
@@ -119,7 +137,7 @@ class UndividedClusters:
             self._look_for_side(uuid)
         return self._sides.get(uuid)
 
-    # What the records tell
+    # What the records show
 
     def _install(self, record: Record, event: ListInstalled) -> None:
         self._reunite()
@@ -127,25 +145,28 @@ class UndividedClusters:
             return
         self._begin_division()
         side = self._sides.get(record.uuid)
-        incarnation = self._tables.incarnations.by_uuid[record.uuid]
+        incarnation = self._tables.incarnations.of(record)
         if side is not None:
             if not self._goes_on(side, incarnation, event):
                 self._end(side)
         elif incarnation.before is None and record.uuid not in self._tables.bringing:
             self._join(record.uuid, event)
 
+    def _change_state(self, record: Record, event: ClusterStateChanged) -> None:
+        (self._keeping_names.discard if allows_promotions(event.state) else self._keeping_names.add)(record.uuid)
+
     def _lose(self, record: Record, event: PartitionLost) -> None:
         """Note a loss for all members of the cluster: the master that records it may leave."""
         if event.lost_backups >= ALL_LOST:
-            teller = self._tables.incarnations.by_uuid.get(record.uuid)  # None where records begin later
-            view = teller.view if teller is not None else None
+            reporter = self._tables.incarnations.by_uuid.get(record.uuid)  # None where records begin later
+            view = reporter.view if reporter is not None else None
             for uuid in {record.uuid, *(member.uuid for member in (view.members if view is not None else ()))}:
                 self._lost[uuid].add(event.partition)
             self._lost_anywhere.add(event.partition)
 
     def _brought(self, record: Record, event: EntriesMerged) -> None:
         self._is_lost |= event.policy == "discard" or bool(event.problem)
-        self._fill(self._tables.incarnations.by_uuid[record.uuid], event.policy)
+        self._fill(self._tables.incarnations.of(record), event.policy)
         self._reunite()
 
     def _merge(self, record: Record, event: MemberMerging) -> None:
@@ -157,7 +178,7 @@ class UndividedClusters:
             if (side := self._sides.get(uuid)) is not None:
                 self._end(side)
         if target is not None:
-            policy = incarnations.by_uuid[record.uuid].settings.get(MERGE_POLICY, DEFAULT_POLICY)
+            policy = incarnations.of(record).settings.get(MERGE_POLICY, DEFAULT_POLICY)
             self._fill(target, policy)
 
     def _fill(self, winner: IncarnationHistory, policy: str) -> None:
@@ -189,7 +210,7 @@ class UndividedClusters:
             self._last_whole, self._whole = self._whole, None
             self._over(self._last_whole)
             last = _Last(self._last_whole, _holders(self._tables.newest))
-            self._last = {one.uuid: last for one in self._tables.alive()}
+            self._last = {incarnation.uuid: last for incarnation in self._tables.alive()}
             self._lost.clear()
             self._lost_anywhere.clear()
             self._is_filled.clear()
@@ -205,10 +226,11 @@ class UndividedClusters:
         self._is_reunited = False
         sides = {id(side): side for side in self._sides.values()}
         whole = next(iter(sides.values())) if len(sides) == 1 else None
-        if whole is None or any(one.uuid not in whole.members for one in self._tables.alive()):
+        if whole is None or any(incarnation.uuid not in whole.members for incarnation in self._tables.alive()):
             for side in sides.values():
-                self._over(side)
-            whole = self._begun({one.uuid for one in self._tables.alive()})
+                self._end(side)
+            whole = self._begun({member.uuid for member in self._tables.alive()})
+        whole.is_whole = True
         self._whole, self._last_whole = whole, None
         self._sides.clear()
 
@@ -221,15 +243,15 @@ class UndividedClusters:
             return False
         by_uuid = self._tables.incarnations.by_uuid
         strangers = [by_uuid[uuid] for uuid in listed - side.members if uuid in by_uuid]
-        return all(one.view is None or self._tables.is_gone(one.uuid) for one in strangers)
+        return all(other.view is None or self._tables.is_gone(other.uuid) for other in strangers)
 
     def _join(self, uuid: str, event: ListInstalled) -> None:
         """Add a newcomer to the side whose list it installs first."""
         listed = {member.uuid for member in event.members}
-        of_others = {id(side): side for one in listed if (side := self._sides.get(one)) is not None}
+        of_others = {id(side): side for uuid in listed if (side := self._sides.get(uuid)) is not None}
         if len(of_others) == 1:
             (side,) = of_others.values()
-            if all(self._lists(one, event.lineage, set()) for one in side.members) and side.members <= listed:
+            if all(self._lists(uuid, event.lineage, set()) for uuid in side.members) and side.members <= listed:
                 side.members.add(uuid)
                 self._sides[uuid] = side
 
@@ -237,33 +259,46 @@ class UndividedClusters:
         """Begin a stretch if the members on this member's list are one cluster by now."""
         tables, incarnation = self._tables, self._tables.incarnations.by_uuid.get(uuid)
         view = incarnation.view if incarnation is not None else None
-        if view is None or tables.bringing or tables.is_gone(uuid):
+        if view is None or tables.is_gone(uuid):
             return
         members = {member.uuid for member in view.members}
-        if members & self._sides.keys() or not all(self._lists(one, view.lineage, members) for one in members):
+        if members & (self._sides.keys() | tables.bringing.keys()):
             return
-        if not all(self._is_inside(one, members) for one in members):
+        if not all(self._lists(uuid, view.lineage, members) for uuid in members):
+            return
+        outside = {place for uuid in members for place in self._places_outside(uuid, members)}
+        if outside and not all(uuid in self._keeping_names and self._lists_only(uuid, members) for uuid in members):
             return
         side = self._begun(members)
-        table = tables.by_incarnation.get(uuid)
+        side.unserved = frozenset(partition for partition, replica_index in outside if replica_index == 0)
+        side.kept -= side.unserved
+        table = self._tables.by_incarnation.get(uuid)
         rows = table.rows if table is not None else {}
-        side.losses_left = min((row.replicas for row in rows.values()), default=0)
+        side.losses_left = min((len(members.intersection(row.holders)) for row in rows.values()), default=0)
         self._sides.update(dict.fromkeys(members, side))
 
     def _lists(self, uuid: str, lineage: str, members: set[str]) -> bool:
-        """Return whether the member lives and has a list of this lineage on which all these members are."""
+        """Return whether the member is running and has a list of this lineage on which all these members are."""
         incarnation = self._tables.incarnations.by_uuid.get(uuid)
         if incarnation is None or incarnation.view is None or self._tables.is_gone(uuid):
             return False
         view = incarnation.view
         return view.lineage == lineage and members <= {member.uuid for member in view.members}
 
-    def _is_inside(self, uuid: str, members: set[str]) -> bool:
-        """Return whether no others hold anything in the member's table."""
-        table = self._tables.by_incarnation.get(uuid)
-        return table is None or all(
-            holder is None or holder in members for row in table.rows.values() for holder in row.holders
+    def _lists_only(self, uuid: str, members: set[str]) -> bool:
+        """Return whether the member's list names no others that live."""
+        view = self._tables.incarnations.by_uuid[uuid].view
+        return view is not None and all(
+            other.uuid in members or self._tables.is_gone(other.uuid) for other in view.members
         )
+
+    def _places_outside(self, uuid: str, members: set[str]) -> Iterator[tuple[int, int]]:
+        """Yield partition and replica index of what others hold in the member's table."""
+        table = self._tables.by_incarnation.get(uuid)
+        for partition, row in table.rows.items() if table is not None else ():
+            for replica_index, holder in enumerate(row.holders):
+                if holder is not None and holder not in members:
+                    yield partition, replica_index
 
     def _begun(self, members: set[str]) -> UndividedStretch:
         """Begin the stretch of these members, with what they still have of the one before."""
@@ -271,7 +306,7 @@ class UndividedClusters:
         latest = {id(last.stretch): last for uuid in members if (last := self._last.get(uuid)) is not None}
         merged = {filled for uuid in members if (filled := self._is_filled.get(uuid)) is not None}
         if False in merged or len(latest) != 1:
-            if self._is_lost or any(one.uuid not in members for one in self._tables.alive()):
+            if self._is_lost or any(incarnation.uuid not in members for incarnation in self._tables.alive()):
                 return UndividedStretch(now, members)
             untouched = frozenset(self._tables.newest.keys() - self._lost_anywhere)
             return UndividedStretch(now, members, self._last_whole, untouched)

@@ -1,4 +1,4 @@
-"""Ports for the members of a local cluster, counted up from a base port and past those that somebody else holds."""
+"""Ports for the members of a local cluster, counted up from a base port and past those that are taken."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class PortsExhausted(OSError):
 
 
 class HeldPorts:
-    """The first `count` ports from `base_port` up that are nobody's, kept from other clusters until `release`.
+    """The first `count` ports from `base_port` up that are free, kept from other clusters until `release`.
 
     A member that is not running has to refuse connections, and one that is killed has to come back to its port, so the
     ports themselves are bound only while their members run. What is held is the UDP port of the same number, which members

@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own: whoever watches or commands a cluster never waits for its network."""
+"""An event loop in a thread of its own: a caller that watches or commands a cluster never waits for its network."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A real cluster on this machine: its members speak TCP on 127.0.0.1, whatever they run in.
 
-Whoever watches never waits for it: commands are handed over to a background thread with an event loop of its own, records
+A caller never waits for it: commands are handed over to a background thread with an event loop of its own, records
 are picked up, as `backend.clusters.cluster` asks.
 """
 
@@ -38,8 +38,8 @@ from quarterdeck.backend.core.properties import SECOND_US, Settings
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.live.cluster.addressing import HeldPorts, checked_join_lists, checked_labels
 from quarterdeck.backend.live.cluster.background_loop import BackgroundLoop
+from quarterdeck.backend.live.cluster.captured_states import captures
 from quarterdeck.backend.live.cluster.run_recorder import RunRecorder
-from quarterdeck.backend.live.cluster.told_states import told_states
 from quarterdeck.backend.live.member.host import Host
 from quarterdeck.backend.live.member.run_clock import RunClock
 from quarterdeck.backend.live.transport.limits import DEFAULT_TIMEOUTS, Timeouts
@@ -157,7 +157,7 @@ class LiveCluster(ABC):
         It may have to end at a named point.
         """
 
-    # What everybody may do, from any thread
+    # What any thread may call
 
     @property
     def name(self) -> str:
@@ -205,10 +205,10 @@ class LiveCluster(ABC):
         links = tuple(condition for _, condition in sorted(self._network.links.conditions.items()))
         down = tuple(one for label, one in configurations.items() if label not in hosts)
         try:
-            at_us, told, untold, in_flight = await told_states(hosts, configurations, self._incarnations, self._clock)
+            at_us, states, untold, in_flight = await captures(hosts, configurations, self._incarnations, self._clock)
             utc_us = self._clock.utc_origin_us + at_us
-            done.set_result(ClusterSnapshot(self._name, at_us, utc_us, told, untold, down, links, in_flight))
-        except Exception as problem:  # noqa: BLE001 - belongs to whoever holds the future
+            done.set_result(ClusterSnapshot(self._name, at_us, utc_us, states, untold, down, links, in_flight))
+        except Exception as problem:  # noqa: BLE001 - belongs to the holder of the future
             done.set_exception(problem)
 
     def _hand_over(self, done: Future[Any], act: Callable[..., None], *arguments: object) -> None:
@@ -243,7 +243,7 @@ class LiveCluster(ABC):
         except asyncio.CancelledError:
             self.started.cancel()
             raise
-        except Exception as problem:  # noqa: BLE001 - belongs to whoever holds the future
+        except Exception as problem:  # noqa: BLE001 - belongs to the holder of the future
             self.started.set_exception(problem)
         else:
             self.started.set_result(None)
@@ -277,7 +277,7 @@ class LiveCluster(ABC):
             raise
         except OSError as problem:
             done.set_exception(CommandRefused(str(problem)))
-        except Exception as problem:  # noqa: BLE001 - belongs to whoever holds the future
+        except Exception as problem:  # noqa: BLE001 - belongs to the holder of the future
             done.set_exception(problem)
         else:
             done.set_result(None)
@@ -418,7 +418,7 @@ class LiveCluster(ABC):
         host = self._hosts.get(label)
         return host is not None and not host.joined
 
-    # What hosts tell it
+    # What hosts report
 
     def recorded(self, record: Record) -> None:
         """Keep a record of a member."""

@@ -16,7 +16,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class RunRecorder:
-    """The records of the run `run` of the cluster `name`: for whoever watches, for the log, and for the journal."""
+    """The records of the run `run` of the cluster `name`: for the reader, for the log, and for the journal."""
 
     def __init__(
         self, run: str, name: str, clock: RunClock, journal: JournalWriter | None, *, legacy_lists: bool

@@ -8,7 +8,8 @@ from typing import Protocol
 from quarterdeck.backend.core.causes import RefusalCause
 from quarterdeck.backend.core.cluster_snapshot import CapturedMember
 from quarterdeck.backend.core.commands.commands import CallMap, KillAt, MemberOrder
-from quarterdeck.backend.core.events import LinkChanged, Record
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.operations import Answer, Operation
 
 MemberCommand = MemberOrder | CallMap | KillAt
@@ -44,7 +45,7 @@ class Host(Protocol):
     def call(self, operation: Operation, watched: bool, on_answer: AnswerCallback) -> None:
         """Ask the member for an operation; `on_answer` is given the answer, once, whatever becomes of the member."""
 
-    async def told_state(self) -> CapturedMember:
+    async def captured_state(self) -> CapturedMember:
         """All that the member knows. Raises `CommandRefused` when it cannot be asked, TimeoutError when it is not heard."""
 
     async def wait_ended(self) -> bool:
@@ -64,13 +65,13 @@ class Host(Protocol):
 
 
 class HostObserver(Protocol):
-    """Who is told what happens to hosts: a cluster, which records it."""
+    """Receives what happens to hosts: a cluster, which records it."""
 
     def recorded(self, record: Record) -> None:
         """Take a record of the member."""
 
     def peer_rejected(self, remote: str, reason: str, cause: RefusalCause) -> None:
-        """Somebody on the member's port was refused."""
+        """Record that a peer on the member's port was refused."""
 
     def ended(self, host: Host, crashed: bool) -> None:
         """Note that the incarnation has ended by its own decision, crashed, or was killed by others."""

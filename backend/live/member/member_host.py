@@ -12,14 +12,16 @@ from quarterdeck.backend.core.causes import RefusalCause, UnreachableCause
 from quarterdeck.backend.core.cluster_snapshot import CapturedMember, InFlight
 from quarterdeck.backend.core.commands.commands import CallMap, CommandRefused, KillAt
 from quarterdeck.backend.core.effects import Deliveries, Incarnations, carry_out
-from quarterdeck.backend.core.events import LinkChanged, Record
+from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.inputs import START, TICK, Call, Input, PeerUnreachable, Receive
+from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.member import MemberMachine
 from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.live.member.host import AnswerCallback, HostObserver, MemberCommand
 from quarterdeck.backend.live.member.run_clock import RunClock
+from quarterdeck.backend.live.security.cluster_secret import ClusterKeyring, ClusterSecret
 from quarterdeck.backend.live.security.tls import OPEN, WireSecurity
 from quarterdeck.backend.live.transport.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Timeouts, TransportLimits
 from quarterdeck.backend.live.transport.listener import HttpHandover
@@ -119,7 +121,7 @@ class MemberHost:
         except CommandRefused as refusal:
             self.answer(number, Answer(problem=str(refusal), untouched=True))
 
-    async def told_state(self) -> CapturedMember:
+    async def captured_state(self) -> CapturedMember:
         """All that the member knows, also while it is paused: then what waits in its sockets is not in it."""
         now_us, now_seconds = self._clock.now_us(), self._loop.time()
         waiting = tuple(
@@ -135,7 +137,7 @@ class MemberHost:
         return self._left
 
     async def kill(self) -> None:
-        """End as a killed process ends: sockets broken off, nobody told."""
+        """End as a killed process ends: sockets broken off, without a goodbye."""
         self._break_off()
 
     def pause(self) -> None:
@@ -159,12 +161,21 @@ class MemberHost:
                 self._transport.link_changed(condition, self._network.address_of(condition.target))
 
     def identified(self, host: str) -> None:
-        """Somebody at `host` has shown who they are."""
+        """Note that a peer at `host` has proven its identity."""
         self._transport.known.add(host)
 
     async def close(self, within_seconds: float) -> None:
         """Return when all its connections are closed, or the time is over."""
         await self._transport.until_closed(within_seconds)
+
+    @property
+    def keyring(self) -> ClusterKeyring | None:
+        """The secrets that it accepts; None when it needs none."""
+        return self._transport.keyring
+
+    def disconnect_proven(self, secret: ClusterSecret) -> None:
+        """Close the connections that were agreed on with this secret. They are dialled anew with another one."""
+        self._transport.disconnect(proven=secret)
 
     @property
     def paused(self) -> bool:
@@ -238,7 +249,7 @@ class MemberHost:
             self._timer = None
 
     def step(self, input: Input) -> None:
-        """Tell the machine `input`, and carry out the effects.
+        """Give the machine `input`, and carry out the effects.
 
         Raises `CommandRefused`; whatever else the machine raises ends the member.
         """
@@ -261,11 +272,11 @@ class MemberHost:
             self._transport.send(address, message)
 
     def record(self, record: Record) -> None:
-        """Hand `record` to whoever writes it down."""
+        """Hand `record` to the observer."""
         self._observer.recorded(record)
 
     def answer(self, call: int, answer: Answer) -> None:
-        """Give the answer to whoever waits for this call."""
+        """Give the answer to the caller that waits for it."""
         on_answer = self._calls.pop(call, None)
         if on_answer is not None:
             on_answer(answer)
@@ -290,7 +301,7 @@ class MemberHost:
         self._end(crashed=True)
 
     def _end(self, crashed: bool) -> None:
-        """Tell the observer that this incarnation has ended, after closing or breaking off what it had to do with others."""
+        """Report to the observer that this incarnation has ended, after closing or breaking off what it had to do with others."""
         if self.ended:
             return
         if crashed:
@@ -315,7 +326,7 @@ class MemberHost:
 
 
 def _forget(_: Answer) -> None:
-    """Nobody waits: how the call ends is told by events."""
+    """No caller waits: events say how the call ends."""
 
 
 _FAR_AWAY_US = 2**62

@@ -2,8 +2,10 @@
 
 Each side adds a number that it has never used before, so that no proof is good twice. A proof covers both numbers, the
 cluster's name, both addresses and uuids, and which of the two sides it comes from, so that it cannot be sent back or used
-elsewhere. The initiator proves it first: whoever only connects learns nothing from which a secret could be guessed. This keeps
+elsewhere. The initiator proves it first: one that only connects learns nothing from which a secret could be guessed. This keeps
 others out; what is sent afterwards stands in the clear unless there is TLS as well.
+
+The secret turns without a stop: for a while members accept two, and use one of them when they dial (as Consul's keyring).
 """
 
 from __future__ import annotations
@@ -17,13 +19,16 @@ import msgspec
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.commands.commands import CommandRefused
 
 NONCE_BYTES = 32
 
 KEY_ROUNDS = 100_000
-"""What one guess at a short secret costs somebody who has got hold of a proof; paid once in each incarnation of a member."""
+"""What one guess at a short secret costs an attacker that has got hold of a proof; paid once in each incarnation of a member."""
 
-Side = Literal["calls", "answers"]
+FINGERPRINT_DIGITS = 12
+
+Side = Literal["calls", "answers", "refuses"]
 
 _ENCODER = msgspec.msgpack.Encoder()
 
@@ -42,7 +47,7 @@ class Exchange(Struct, frozen=True, array_like=True):
 
 
 class ClusterSecret:
-    """Knows a key made of the secret, and shows it to nobody."""
+    """Knows a key made of the secret, and never shows it."""
 
     __slots__ = ("_key",)
 
@@ -60,6 +65,11 @@ class ClusterSecret:
     def __repr__(self) -> str:
         return "ClusterSecret()"
 
+    @property
+    def fingerprint(self) -> str:
+        """What people know it by. Whoever sees it can check guesses at the secret, so only operators do."""
+        return hmac.digest(self._key, b"fingerprint", "sha256").hex()[:FINGERPRINT_DIGITS]
+
     def proof(self, side: Side, exchange: Exchange) -> bytes:
         """Return what `side` sends to prove that it knows the secret."""
         return hmac.digest(self._key, _ENCODER.encode((side, exchange)), "sha256")
@@ -67,6 +77,56 @@ class ClusterSecret:
     def proven(self, side: Side, exchange: Exchange, proof: bytes) -> bool:
         """Whether `proof` is that of `side`; takes as long for a nearly right one as for any other."""
         return hmac.compare_digest(self.proof(side, exchange), proof)
+
+
+class ClusterKeyring:
+    """The secrets that a member accepts, the one that it uses first: never none, and at most two."""
+
+    def __init__(self, secret: ClusterSecret) -> None:
+        self.accepted: tuple[ClusterSecret, ...] = (secret,)
+
+    @property
+    def used(self) -> ClusterSecret:
+        """The secret with which this member introduces itself."""
+        return self.accepted[0]
+
+    def proving(self, side: Side, exchange: Exchange, proof: bytes) -> ClusterSecret | None:
+        """Return the secret of which `proof` is that of `side`, or None."""
+        return next((secret for secret in self.accepted if secret.proven(side, exchange, proof)), None)
+
+    def add(self, secret: ClusterSecret) -> None:
+        """Accept it as well. Raises `CommandRefused` when there are two others."""
+        if self._place_of(secret) is not None:
+            return
+        if len(self.accepted) == MOST_ACCEPTED:
+            raise CommandRefused("two secrets are accepted already; remove the one that is not used first")
+        self.accepted += (secret,)
+
+    def use(self, secret: ClusterSecret) -> None:
+        """Introduce this member with it from now on. Raises `CommandRefused` when it is not accepted."""
+        place = self._place_of(secret)
+        if place is None:
+            raise CommandRefused("this secret is not accepted; add it at every member first")
+        chosen = self.accepted[place]
+        self.accepted = (chosen, *(other for other in self.accepted if other is not chosen))
+
+    def remove(self, secret: ClusterSecret) -> ClusterSecret | None:
+        """Accept it no more. Return it, or None when it was not accepted. Raises `CommandRefused` when it is used."""
+        place = self._place_of(secret)
+        if place == 0:
+            raise CommandRefused("this secret is used; use the other one at every member first")
+        if place is None:
+            return None
+        removed = self.accepted[place]
+        self.accepted = tuple(other for other in self.accepted if other is not removed)
+        return removed
+
+    def _place_of(self, secret: ClusterSecret) -> int | None:
+        known = [other.fingerprint for other in self.accepted]
+        return known.index(secret.fingerprint) if secret.fingerprint in known else None
+
+
+MOST_ACCEPTED = 2
 
 
 def new_nonce() -> bytes:

@@ -17,9 +17,25 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from quarterdeck.backend.live.security.file_stamps import FileStamp, stamp_of
+
+class FileStamp(NamedTuple):
+    """Two of them differ when the file has changed in between."""
+
+    modified_ns: int
+    size: int
+    inode: int
+
+
+def stamp_of(path: Path) -> FileStamp | None:
+    """None for a file that is not there, or cannot be looked at."""
+    try:
+        state = path.stat()
+    except OSError:
+        return None
+    return FileStamp(state.st_mtime_ns, state.st_size, state.st_ino)
+
 
 LOOK_SECONDS = 2.0
 """How often, at most, the files are looked at; it is done when a connection begins."""
@@ -29,7 +45,7 @@ READ_BYTES = 32 * 1024
 an unidentified peer's, although TLS packs no more than 16 KiB together; it has no argument for that, only this number for all."""
 
 OTHER_VERSION_ALERT = bytes((21, 3, 3, 0, 2, 2, 70))
-"""The alert ``protocol_version`` (RFC 8446, 6.2): for whoever begins with TLS where there is none, or the other way round."""
+"""The alert ``protocol_version`` (RFC 8446, 6.2): for a peer that begins with TLS where there is none, or the other way round."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -72,7 +88,7 @@ class Tls:
 
     @property
     def accepting(self) -> ssl.SSLContext:
-        """For somebody who has called us."""
+        """For a peer that has called us."""
         self._look()
         return self._accepting
 
@@ -153,6 +169,12 @@ def certificate_mismatch(certificate: Mapping[str, Any] | None, host: str) -> st
         return None
     shown = ", ".join(name for _, name in names[:5]) or "nobody"
     return f"gives an address on {host}, but its certificate is for {shown}"
+
+
+def is_tls_refusal(problem: ssl.SSLError) -> bool:
+    """Return whether one side refuses the other by the rules of TLS. If not, the other side spoke no TLS, or hung up."""
+    said = (problem.reason or "").upper()
+    return isinstance(problem, ssl.SSLCertVerificationError) or "ALERT" in said or "CERTIFICATE" in said
 
 
 def tls_reason(problem: ssl.SSLError) -> str:

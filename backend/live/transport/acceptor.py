@@ -1,8 +1,8 @@
 """The sockets on which a member listens: connections are accepted a few at a time, and while descriptors last.
 
 asyncio's own server accepts as many as wait, and when descriptors run out it logs a traceback for each that waits. Here
-a descriptor is held back. When there is no other one left, it is used to accept and close what waits, so that nobody is left
-hanging, and one line a minute is logged.
+a descriptor is held back. When there is no other one left, it is used to accept what waits, to say why it is refused, and to
+close it, so that no one is left hanging. One line a minute is logged.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import errno
 import logging
 import os
 import socket
-import struct
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -27,21 +26,40 @@ ACCEPTED_AT_A_TIME = 16
 SHORTAGES = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
 
 PAUSE_SECONDS = 1.0
-"""How long nobody is accepted when even the descriptor that was held back is gone."""
+"""How long no connection is accepted when even the descriptor that was held back is gone."""
 
 LOG_SECONDS = 60.0
 
-RESET_WHEN_CLOSED = struct.pack("ii", 1, 0)
+HEARD_BYTES = 4096
+"""How much of what a refused peer has said is read. What is left unread when a connection is closed resets it."""
 
 _LOG = logging.getLogger(__name__)
 
 
-class Acceptor:
-    """Hands accepted connections to the protocols that `make` makes. `make_room` is called when descriptors are short."""
+def first_words(descriptor: int) -> bytes:
+    """Read what a peer has said by now, at most `HEARD_BYTES`."""
+    try:
+        return os.read(descriptor, HEARD_BYTES)
+    except OSError:
+        return b""
 
-    def __init__(self, make: Callable[[], asyncio.BaseProtocol], make_room: Callable[[], object]) -> None:
+
+class Acceptor:
+    """Hands accepted connections to the protocols that `make` makes.
+
+    When descriptors are short, `make_room` is called, and a peer is refused with the answer that `refusal_of` gives to its
+    first words.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[], asyncio.BaseProtocol],
+        make_room: Callable[[], object],
+        refusal_of: Callable[[bytes], bytes],
+    ) -> None:
         self._make = make
         self._make_room = make_room
+        self._refusal_of = refusal_of
         self._loop = asyncio.get_running_loop()
         self._sockets: list[socket.socket] = []
         self._beginning: set[asyncio.Task[None]] = set()
@@ -80,7 +98,7 @@ class Acceptor:
         return dict.fromkeys((family, address) for family, _, _, _, address in found)
 
     def close(self) -> None:
-        """Accept nobody any more."""
+        """Accept no more connections."""
         self._closed = True
         for listening in self._sockets:
             self._loop.remove_reader(listening)
@@ -133,8 +151,9 @@ class Acceptor:
         except OSError:
             pass
         else:
-            refused.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_WHEN_CLOSED)
-            refused.close()
+            refused.setblocking(False)
+            with refused, suppress(OSError):
+                refused.send(self._refusal_of(first_words(refused.fileno())))
         self._hold_back()
 
     def _go_on(self, listening: socket.socket) -> None:

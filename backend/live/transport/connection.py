@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import socket
 import ssl
 from collections import deque
@@ -20,7 +21,8 @@ from msgspec import structs
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import RefusalCause, UnreachableCause
 from quarterdeck.backend.core.messages import Message
-from quarterdeck.backend.live.security.tls import tls_reason
+from quarterdeck.backend.live.security.cluster_secret import ClusterSecret
+from quarterdeck.backend.live.security.tls import is_tls_refusal, tls_reason
 from quarterdeck.backend.live.transport.frames import (
     MAX_FRAME_BYTES,
     MAX_HANDSHAKE_BYTES,
@@ -31,6 +33,7 @@ from quarterdeck.backend.live.transport.frames import (
     frame_of,
 )
 from quarterdeck.backend.live.transport.handshake import Agreement, HandshakeRefused, Initiator, PeerRejected, Responder
+from quarterdeck.backend.live.transport.handshake_messages import HandshakeRejection
 from quarterdeck.backend.live.transport.limits import network_of
 
 MESSAGE: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)
@@ -45,13 +48,13 @@ BULK_BACKLOG_BYTES = 64 * 1024 * 1024
 """How much bulk waits for its turn at most: more than one frame of any size, and than what all migrations send at a time."""
 
 UNSENT_BYTES = 128 * 1024
-"""How much the system takes from us before it can send it, where it can be told."""
+"""How much the system takes from us before it can send it, where that is known."""
 
 
 GOODBYE = bytes(PREFIX_BYTES)
 
-TLS_ALERT = 21
-"""With this byte begins what a member says that expects TLS and is called without. No frame of a handshake begins so."""
+TLS_ALERT = re.compile(rb"\x15\x03[\x00-\x04]\x00\x02[\x01\x02]")
+"""What a member says that expects TLS and is called without. No frame of a handshake begins so."""
 
 
 def reason_of(problem: Exception | None) -> str:
@@ -67,19 +70,20 @@ def reason_of(problem: Exception | None) -> str:
 
 
 def cause_of(problem: OSError) -> UnreachableCause:
-    """Return what the failure says of the address. A peer that breaks off before the handshake is over will not talk to us."""
+    """Return what the failure says of the address. Members say why they refuse: who hangs up or talks rubbish is none."""
     if isinstance(problem, socket.gaierror):
         return "unresolvable"
-    if isinstance(problem, (ssl.SSLError, ConnectionResetError, ConnectionAbortedError)) or str(problem) == CLOSED:
-        return "rejected"
-    return "no-answer"
+    if isinstance(problem, ssl.SSLError):
+        return "rejected" if is_tls_refusal(problem) else "no-member"
+    hung_up = isinstance(problem, (ConnectionResetError, ConnectionAbortedError)) or str(problem) == CLOSED
+    return "no-member" if hung_up else "no-answer"
 
 
 CLOSED = "connection closed by the other side"
 
 
 class ConnectionOwner(Protocol):
-    """Whoever keeps the connections of one member."""
+    """The keeper of the connections of one member."""
 
     paused: bool
     hello_timeout_seconds: float
@@ -95,7 +99,7 @@ class ConnectionOwner(Protocol):
     def protocol_error(
         self, connection: PeerConnection, reason: str, cause: RefusalCause, hostile: bool = True
     ) -> None:
-        """Somebody is no member, or no longer behaves as one; `hostile` when that was not just a mistake about the cluster."""
+        """Refuse a peer that is no member, or no longer behaves as one; `hostile`: not just a mistake about the cluster."""
 
     def lost(self, connection: PeerConnection, reason: str) -> None:
         """Note that the connection is over. `reason` says what befell it; empty when one side ended it on purpose."""
@@ -122,13 +126,22 @@ class PeerConnection(asyncio.BufferedProtocol):
         "outcome",
         "peer",
         "peer_uuid",
+        "secret",
         "settled",
         "write_paused",
     )
 
-    def __init__(self, owner: ConnectionOwner, dialled: Address | None = None, hello_by: float = 0.0) -> None:
+    def __init__(
+        self,
+        owner: ConnectionOwner,
+        dialled: Address | None = None,
+        hello_by: float = 0.0,
+        secret: ClusterSecret | None = None,
+    ) -> None:
         """`hello_by` is until when, in loop time, the one who has dialled us may take to introduce itself."""
         self.dialled = dialled
+        self.secret = secret
+        """By which we introduce ourselves, and later the one that both have proven."""
         self.peer: Address | None = None
         self.peer_uuid = ""
         self.write_paused = False
@@ -210,8 +223,12 @@ class PeerConnection(asyncio.BufferedProtocol):
                 self._transport.write(GOODBYE)
         self._hang_up()
 
+    def refuse(self, reason: str) -> None:
+        """End it, and say why to a peer that is not identified yet."""
+        self._say_refusal(HandshakeRejection(reason))
+
     def reset(self, reason: str) -> None:
-        """End it at once as something that has happened to it: its owner is told that it was lost, and why."""
+        """End it at once as something that has happened to it: its owner learns that it was lost, and why."""
         self._fault = reason
         self.abort()
 
@@ -226,7 +243,7 @@ class PeerConnection(asyncio.BufferedProtocol):
             if self.dialled and self.peer is None and self._handshake is None:
                 self._say_hello()
 
-    # What asyncio tells it
+    # What asyncio calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -266,7 +283,7 @@ class PeerConnection(asyncio.BufferedProtocol):
                 else:
                     self._hang_up()
         except BadFrame as problem:
-            if self.dialled is not None and self.peer is None and data[0] == TLS_ALERT:
+            if self.dialled is not None and self.peer is None and TLS_ALERT.match(data):
                 self._fail(HandshakeRefused("it speaks TLS, which is not switched on at this member"))
                 self.abort()
             else:
@@ -293,12 +310,9 @@ class PeerConnection(asyncio.BufferedProtocol):
         reason = self._fault or ("" if self.closed else reason_of(problem))
         self._end()
         self._settle()
-        during = (
-            reason_of(problem)
-            if isinstance(problem, ssl.SSLError)
-            else "it closed the connection during the handshake without a word"
-        )
-        self._fail(ConnectionResetError(during))
+        if isinstance(problem, ssl.SSLError):
+            self._fail(HandshakeRefused(reason_of(problem), cause=cause_of(problem)))
+        self._fail(ConnectionResetError("it closed the connection during the handshake without a word"))
         self._transport = None
         self._owner.lost(self, reason)
 
@@ -332,8 +346,7 @@ class PeerConnection(asyncio.BufferedProtocol):
                 self._owner.protocol_error(
                     self, peer_rejected.answer.reason, peer_rejected.cause, peer_rejected.hostile
                 )
-            self.send(frame_of(structs.replace(peer_rejected.answer, joined=self._owner.joined())))
-            self.close()
+            self._say_refusal(peer_rejected.answer)
         else:
             if answer is not None:
                 self.send(frame_of(answer))
@@ -341,7 +354,7 @@ class PeerConnection(asyncio.BufferedProtocol):
                 self._agree(handshake.agreement)
 
     def _agree(self, agreement: Agreement) -> None:
-        self.peer, self.peer_uuid = agreement.address, agreement.uuid
+        self.peer, self.peer_uuid, self.secret = agreement.address, agreement.uuid, agreement.secret
         self._handshake = None
         self._parser.limit = MAX_FRAME_BYTES
         self._forget_hello_timer()
@@ -377,10 +390,16 @@ class PeerConnection(asyncio.BufferedProtocol):
         self._fail(HandshakeRefused(f"no member answers there: it {reason}", cause="no-member"))
         if not handshaking:
             self._owner.protocol_error(self, reason, cause)
-        if self.peer is None:
+        if handshaking:
             self.abort()
+        elif self.peer is None:
+            self.refuse(reason)
         else:
             self.reset(f"the other side {reason}")
+
+    def _say_refusal(self, answer: HandshakeRejection) -> None:
+        self.send(frame_of(structs.replace(answer, joined=self._owner.joined())))
+        self.close()
 
     def _fail(self, problem: ConnectionError) -> None:
         if self.outcome is not None and not self.outcome.done():

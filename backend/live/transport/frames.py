@@ -1,6 +1,6 @@
 """Frames: how messages stand in a TCP stream. Four bytes of length, big-endian, then that many bytes of MessagePack.
 
-A frame is never longer than a limit that both sides know, so nobody on the port can make a member hoard memory.
+A frame is never longer than a limit that both sides know, so no one on the port can make a member hoard memory.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ MAX_FRAME_BYTES = 32 * 1024 * 1024
 50,021 partitions with 7 replicas each takes less than a megabyte."""
 
 MAX_HANDSHAKE_BYTES = 4 * 1024
-"""The longest frame from somebody who has not yet said who it is."""
+"""The longest frame from a peer that has not yet said who it is."""
 
 PREFIX_BYTES = 4
 

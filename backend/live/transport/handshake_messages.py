@@ -14,8 +14,11 @@ from msgspec import Struct
 from quarterdeck.backend.core.address import Address, BadAddress, parse_address
 from quarterdeck.backend.core.causes import RefusalCause
 
-PROTOCOL_VERSION = 2
-"""Raised whenever members of the old and of the new version could not understand one another."""
+PROTOCOL_VERSION = 3
+"""Raised whenever members say something that those of the version before could not understand."""
+
+OLDEST_VERSION = 2
+"""The version before, which members of this one speak, too, so that a cluster can be upgraded member by member."""
 
 NO_SECRET_THERE = "does not prove that it knows the secret of the cluster"
 NO_SECRET_HERE = "asks for proof of a cluster secret, and no secret is configured here"
@@ -31,11 +34,14 @@ class HandshakeHello(Struct, frozen=True, tag="quarterdeck-hello", array_like=Tr
     """The one who dialled introduces itself. `address` is where it listens, `uuid` its present incarnation."""
 
     protocol: int
+    """The oldest version that it speaks. Members of version 2 speak no other, and compare it with theirs."""
     cluster: str
     address: Address
     uuid: str
     nonce: bytes = b""
     """For the proof of the cluster's secret, when there is one."""
+    newest: int = 0
+    """The newest version that it speaks; members of version 2 do not say it."""
 
 
 class Challenge(Struct, frozen=True, tag="quarterdeck-challenge", array_like=True):
@@ -73,6 +79,10 @@ class HandshakeRejection(Struct, frozen=True, tag="quarterdeck-refused", array_l
     cause: RejectionCause = "rejected"
     joined: bool = False
     """The one who was dialled is in a cluster, which the other one therefore should not found anew."""
+    proof: bytes = b""
+    """That it knows the secret, when both have proven it."""
+    without_secret: bool = False
+    """It refuses whoever has a secret, since it has none. So it cannot prove anything."""
 
 
 HELLO = msgspec.msgpack.Decoder(HandshakeHello)
@@ -85,10 +95,15 @@ QUOTED_CHARACTERS = 100
 """How much of what an unidentified peer has sent is repeated to people."""
 
 
+def hello_of(cluster: str, address: Address, uuid: str) -> HandshakeHello:
+    """Return what a member of this version says."""
+    return HandshakeHello(OLDEST_VERSION, cluster, address, uuid, newest=PROTOCOL_VERSION)
+
+
 def refusal_of(hello: HandshakeHello, ours: HandshakeHello) -> tuple[RefusalCause, str] | None:
     """Why a peer that says `hello` is refused by the member that would say `ours`, or None when it is welcome."""
-    if hello.protocol != ours.protocol:
-        return "other-version", f"speaks protocol version {hello.protocol}, not {ours.protocol}"
+    if hello.protocol > _newest(ours) or _newest(hello) < ours.protocol:
+        return "other-version", f"speaks protocol version {_versions(hello)}, not {_versions(ours)}"
     if hello.cluster != ours.cluster:
         named = hello.cluster[:QUOTED_CHARACTERS]
         return "other-cluster", f"belongs to the cluster {named!r}, not {ours.cluster!r}"
@@ -107,10 +122,20 @@ def refusal_of(hello: HandshakeHello, ours: HandshakeHello) -> tuple[RefusalCaus
     return None
 
 
+def _newest(hello: HandshakeHello) -> int:
+    return max(hello.protocol, hello.newest)
+
+
+def _versions(hello: HandshakeHello) -> str:
+    """Return the versions that a member speaks, in words."""
+    newest = _newest(hello)
+    return str(newest) if newest == hello.protocol else f"{hello.protocol} to {newest}"
+
+
 def rejection_of(refusal: RefusalCause, reason: str) -> HandshakeRejection:
     """Return what a refused peer gets as an answer: it knows best what to make of two of the causes."""
-    told: RejectionCause = refusal if refusal in ("other-cluster", "itself") else "rejected"
-    return HandshakeRejection(reason, cause=told)
+    shown_cause: RejectionCause = refusal if refusal in ("other-cluster", "itself") else "rejected"
+    return HandshakeRejection(reason, cause=shown_cause, without_secret=reason == NO_SECRET_AT_CALLED)
 
 
 def impostor_reason(welcome: Welcome | Challenge, dialled: Address) -> str | None:

@@ -22,7 +22,7 @@ class Timeouts(Struct, frozen=True):
     connect_seconds: float = 5.0
     """For a dial to succeed, handshake included."""
     hello_seconds: float = 5.0
-    """For somebody who has dialled us to introduce itself."""
+    """For a peer that has dialled us to introduce itself."""
     frame_seconds: float = 120.0
     """For a member to finish a frame: longer than any member may be silent without being suspected."""
 
@@ -41,7 +41,7 @@ class TransportLimits(Struct, frozen=True):
     http_head_bytes: int = 16 * 1024
     """How much of a first request is taken in before the HTTP interface sees it, which may refuse it."""
     failures: float = 32.0
-    """How many handshakes may fail in a row from one host before its connections are closed without a word..."""
+    """How many handshakes may fail in a row from one host before its connections are refused unheard..."""
     failures_per_second: float = 4.0
     """...and how often one may fail all the time."""
 
@@ -83,14 +83,14 @@ def network_of(host: str) -> str:
 
 
 class KnownHosts:
-    """Where somebody has shown lately who they are, and this machine itself. Strangers make way for them."""
+    """Where a peer has proven its identity lately, and this machine itself. Strangers make way for them."""
 
     def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
         self._seconds = seconds
         self._hosts: OrderedDict[str, float] = OrderedDict()
 
     def add(self, host: str) -> None:
-        """Somebody there has shown who they are."""
+        """Note that a peer there has proven its identity."""
         self._hosts[network_of(host)] = self._seconds()
         self._hosts.move_to_end(network_of(host))
         if len(self._hosts) > REMEMBERED_HOSTS:
@@ -109,7 +109,7 @@ class SlotHolder(Protocol):
 
     @property
     def gives_way(self) -> bool:
-        """Whether it may be broken off for the sake of another one: nobody waits for anything on it."""
+        """Whether it may be broken off for the sake of another one: no call waits for anything on it."""
 
     def give_way(self) -> None:
         """Break it off; its slot is another one's already."""
@@ -187,7 +187,7 @@ class ConnectionSlots:
 
     def _giving_way(self, host: str) -> tuple[str, SlotHolder] | None:
         """Return the oldest connection of `host` that gives way."""
-        return next(((host, one) for one in self._holders.get(host, ()) if one.gives_way), None)
+        return next(((host, holder) for holder in self._holders.get(host, ()) if holder.gives_way), None)
 
 
 class HandshakeFailures:

@@ -1,7 +1,7 @@
 """A member's port: it accepts connections within limits, and finds out whether each is a member's or an HTTP client's.
 
 Both connect to one port. A frame begins with a byte of 0, for no frame is that long; a request begins with an upper-case
-letter. So the first byte, after TLS if there is any, tells which it is. Until then a pending connection takes one of a limited
+letter. So the first byte, after TLS if there is any, shows which it is. Until then a pending connection takes one of a limited
 number of slots, and has a limited time.
 """
 
@@ -15,8 +15,10 @@ from typing import Protocol
 
 from quarterdeck.backend.core.causes import RefusalCause
 from quarterdeck.backend.live.security.tls import OTHER_VERSION_ALERT, AlertingContext, Tls, tls_reason
-from quarterdeck.backend.live.transport.acceptor import Acceptor
+from quarterdeck.backend.live.transport.acceptor import Acceptor, first_words
 from quarterdeck.backend.live.transport.connection import PeerConnection
+from quarterdeck.backend.live.transport.frames import frame_of
+from quarterdeck.backend.live.transport.handshake_messages import HandshakeRejection
 from quarterdeck.backend.live.transport.limits import (
     ConnectionSlots,
     HandshakeFailures,
@@ -27,7 +29,7 @@ from quarterdeck.backend.live.transport.limits import (
 
 HttpHandover = Callable[[asyncio.Transport, bytes], asyncio.Protocol]
 """Makes the protocol that takes over a connection which has begun to speak HTTP, as these bytes show. It is made the
-transport's protocol, is told ``connection_made``, and is then given the bytes."""
+transport's protocol, receives ``connection_made``, and is then given the bytes."""
 
 FIRST_LETTERS = frozenset(range(ord("A"), ord("Z") + 1))
 TLS_BEGINS = 0x16
@@ -47,7 +49,14 @@ TOO_MANY = _refusal(
 )
 
 HTTP_READ_BYTES = 64 * 1024
-"""How much is read at a time from somebody who speaks HTTP."""
+"""How much is read at a time from a client that speaks HTTP."""
+
+TOO_BUSY = "came while too many connections had not said yet what they are; it may call again"
+TOO_MANY_FAILURES = "comes from a host with too many failed handshakes; it may call again"
+"""What is said to members that are over a limit."""
+
+BUSY_ALERT = bytes((21, 3, 3, 0, 2, 2, 80))
+"""The same where TLS is spoken: the alert ``internal_error`` (RFC 8446, 6.2)."""
 
 TLS_SHUTDOWN_SECONDS = 2.0
 
@@ -60,12 +69,14 @@ class ListenerOwner(Protocol):
     paused: bool
     hello_timeout_seconds: float
     buffer: memoryview
+    joined: Callable[[], bool]
+    """Whether the member is in a cluster."""
 
     def new_connection(self, until: float) -> PeerConnection:
         """Return a connection for a peer that speaks in frames and has until then, in loop time, to say hello."""
 
     def peer_rejected(self, remote: str, reason: str, cause: RefusalCause) -> None:
-        """Somebody who has connected was refused."""
+        """Report that a peer that has connected was refused."""
 
 
 class Listener:
@@ -94,7 +105,7 @@ class Listener:
 
     async def listen(self, host: str, port: int, *, frames: bool = True) -> None:
         """Bind and accept; without `frames` clients of the HTTP face only. Raises OSError when the port is not to be had."""
-        acceptor = Acceptor(lambda: PendingConnection(self, frames), self._make_room)
+        acceptor = Acceptor(lambda: PendingConnection(self, frames), self._make_room, self._refusal_unaccepted)
         await acceptor.listen(host, port)
         self._acceptors.append(acceptor)
 
@@ -109,7 +120,7 @@ class Listener:
             pending.resume()
 
     def close(self) -> None:
-        """Accept nobody any more, and break off what is pending; HTTP connections are their new owner's to end."""
+        """Accept no more connections, and break off what is pending; HTTP connections are their new owner's to end."""
         for acceptor in self._acceptors:
             acceptor.close()
         for pending in tuple(self._waiting):
@@ -145,13 +156,26 @@ class Listener:
         self._http_connections[transport] = release_slot
         return True
 
+    def refusal_of(self, first_words: bytes, secured: bool) -> bytes:
+        """Return what is said to a peer for which there is no room: in plain TLS unless that is `secured`, or not used."""
+        if not secured:
+            return BUSY_ALERT
+        return TOO_MANY if first_words[:1].isupper() else self.rejection(TOO_BUSY)
+
+    def rejection(self, reason: str) -> bytes:
+        """Return what is said to members: why they are refused."""
+        return frame_of(HandshakeRejection(reason, joined=self.owner.joined()))
+
+    def _refusal_unaccepted(self, first_words: bytes) -> bytes:
+        return self.refusal_of(first_words, secured=self.tls is None)
+
     def _make_room(self) -> None:
         if not self.slots.make_room():
             self._http_slots.make_room()
 
 
 class HttpConnection:
-    """The holder of a slot for HTTP. What serves HTTP knows by `gives_way` whether somebody waits for an answer."""
+    """The holder of a slot for HTTP. What serves HTTP knows by `gives_way` whether a client waits for an answer."""
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
@@ -178,7 +202,7 @@ class PendingConnection(asyncio.BufferedProtocol):
         self._securing: asyncio.Task[None] | None = None
         self._release_slot: Callable[[], None] | None = None
         self._release_when_closed: Callable[[], None] | None = None
-        """Gives the place back of somebody who was sent away and is not gone yet."""
+        """Gives the place back of a peer that was sent away and is not gone yet."""
         self._timer: asyncio.TimerHandle | None = None
         self._member: PeerConnection | None = None
         """Who has taken over, and is not identified yet."""
@@ -191,7 +215,9 @@ class PendingConnection(asyncio.BufferedProtocol):
         self._host, self._remote = (network_of(str(name[0])), f"{name[0]}:{name[1]}") if name else ("", "")
         self._release_slot = self._listener.slots.take(self._host, self)
         if self._release_slot is None:
-            self._reject("too many strangers at a time", "too-many")
+            own = transport.get_extra_info("socket")
+            refusal = self._listener.refusal_of(b"" if own is None else first_words(own.fileno()), self._secured)
+            self._reject("too many strangers at a time", "too-many", refusal)
             return
         self._listener.track(self)
         self._timer = self._loop.call_later(self._listener.owner.hello_timeout_seconds, self._on_timeout)
@@ -202,7 +228,7 @@ class PendingConnection(asyncio.BufferedProtocol):
 
     @property
     def _frozen(self) -> bool:
-        """Whether nothing is heard: the member stands still, and there is no HTTP by which it could be told to go on."""
+        """Whether nothing is heard: the member stands still, and there is no HTTP by which it could be resumed."""
         return self._listener.owner.paused and self._listener.http is None
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -215,7 +241,7 @@ class PendingConnection(asyncio.BufferedProtocol):
             self._dispatch()
 
     def eof_received(self) -> None:
-        """Nothing was said yet that anybody could answer; asyncio closes the connection."""
+        """Nothing was said yet that could be answered; asyncio closes the connection."""
 
     def connection_lost(self, problem: Exception | None) -> None:
         self._detach()
@@ -231,7 +257,11 @@ class PendingConnection(asyncio.BufferedProtocol):
         """Another connection has been given the slot of this one."""
         self._report_rejection("made way for another one: too many strangers at a time", "too-many")
         if self._member is not None:
-            self._member.abort()
+            self._member.refuse(TOO_BUSY)
+        elif self._transport is not None and self._securing is None:
+            self._transport.write(self._listener.refusal_of(bytes(self._received), self._secured))
+            self._transport.close()
+            self._transport = None
         self.abort()
 
     def pause(self) -> None:
@@ -305,7 +335,7 @@ class PendingConnection(asyncio.BufferedProtocol):
         elif self._received[0] == TLS_BEGINS:
             self._reject("speaks TLS, which is not switched on here", "tls", OTHER_VERSION_ALERT)
         elif self._listener.failures.unheard(self._host):
-            self._reject("", "too-many")
+            self._reject("", "too-many", self._listener.rejection(TOO_MANY_FAILURES))
         elif self._listener.owner.paused:
             assert self._transport is not None
             self._transport.pause_reading()  # a member, which waits until this one goes on
@@ -353,10 +383,11 @@ class PendingConnection(asyncio.BufferedProtocol):
             reason = f"did not finish its request within {owner.hello_timeout_seconds:g} s"
         else:
             reason = f"said no hello within {owner.hello_timeout_seconds:g} s"
-        self._reject(reason, "too-slow", TOO_SLOW if self._secured and spoke_http else b"")
+        refusal = TOO_SLOW if spoke_http else self._listener.rejection(reason) if self._frames else b""
+        self._reject(reason, "too-slow", refusal if self._secured else b"")
 
     def _reject(self, reason: str, cause: RefusalCause, last_words: bytes = b"") -> None:
-        """Hang up, after `last_words`; without a reason nobody is told."""
+        """Hang up, after `last_words`; without a reason nothing is recorded."""
         securing, transport = self._securing is not None, self._transport
         assert transport is not None
         if not securing:

@@ -9,19 +9,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 from quarterdeck.backend.core.address import Address, host_of, numeric_order, port_of
-from quarterdeck.backend.core.causes import RefusalCause, UnreachableCause
+from quarterdeck.backend.core.causes import RefusalCause, UnreachableCause, one_line
 from quarterdeck.backend.core.effects import Incarnations
-from quarterdeck.backend.core.events import LinkChanged
+from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.live.security.cluster_secret import ClusterSecret
+from quarterdeck.backend.live.security.cluster_secret import ClusterKeyring, ClusterSecret
 from quarterdeck.backend.live.security.tls import OPEN, Tls, WireSecurity, certificate_mismatch
 from quarterdeck.backend.live.transport.connection import PeerConnection, cause_of, reason_of
 from quarterdeck.backend.live.transport.handshake import HandshakeRefused, Initiator, Responder
-from quarterdeck.backend.live.transport.handshake_messages import PROTOCOL_VERSION, HandshakeHello, HandshakeRejection
+from quarterdeck.backend.live.transport.handshake_messages import HandshakeHello, HandshakeRejection, hello_of
 from quarterdeck.backend.live.transport.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Timeouts, TransportLimits
 from quarterdeck.backend.live.transport.listener import TLS_SHUTDOWN_SECONDS, HttpHandover, Listener
 from quarterdeck.backend.live.transport.network import LiveNetwork
@@ -37,7 +37,7 @@ CLOSED_LOOK_SECONDS = 0.005
 
 
 class Receiver(Protocol):
-    """Who is told what the network brings."""
+    """Receives what the network brings."""
 
     def received(self, sender: Address, message: Message) -> None: ...
     def unreachable(self, address: Address, reason: str, cause: UnreachableCause) -> None: ...
@@ -78,9 +78,10 @@ class MemberTransport:
         self._network = network
         self._receiver = receiver
         self._connect_timeout_seconds = timeouts.connect_seconds
+        self._timed_out = f"timed out after {timeouts.connect_seconds:g} s"
         self._loop = asyncio.get_running_loop()
         self._bind_host = bind_host or host_of(address)
-        self._secret = ClusterSecret(security.secret, cluster) if security.secret else None
+        self.keyring = ClusterKeyring(ClusterSecret(security.secret, cluster)) if security.secret else None
         self._tls = Tls(security.tls) if security.tls is not None else None
         self._listener = Listener(self, http, self._tls, limits)
         self.known = self._listener.known
@@ -150,14 +151,16 @@ class MemberTransport:
         for connection in tuple(self._connections):
             connection.resume()
 
-    def disconnect(self, incarnations: Incarnations | None = None) -> None:
-        """Close the connections with these incarnations, or all, when what was sent so far is under way.
+    def disconnect(self, incarnations: Incarnations | None = None, proven: ClusterSecret | None = None) -> None:
+        """Close all connections, or those with these incarnations or proven by this secret, when what was sent is under way.
 
         The next message to a member dials anew, under the uuid of now. No member is reported as unreachable for it.
         """
         for peer in tuple(self.peers.values()):
             uuid = peer.connection.peer_uuid if peer.connection is not None else ""
             if incarnations is not None and (peer.address, uuid) not in incarnations:
+                continue
+            if proven is not None and (peer.connection is None or peer.connection.secret is not proven):
                 continue
             if peer.connection is not None:
                 peer.connection.close()
@@ -167,7 +170,7 @@ class MemberTransport:
                 self._begin_dial(peer)
 
     def close(self) -> None:
-        """Stop listening, let go of everybody after what was sent so far is under way; who speaks HTTP is let be."""
+        """Stop listening, let go of all peers after what was sent so far is under way; who speaks HTTP is let be."""
         self._listener.close()
         self._shut(PeerConnection.close)
 
@@ -199,17 +202,17 @@ class MemberTransport:
             self._listener.http_connections,
         )
 
-    # What connections tell it
+    # What connections report
 
     def new_connection(self, until: float) -> PeerConnection:
         return PeerConnection(self, hello_by=until)
 
     def initiator(self, connection: PeerConnection) -> Initiator:
         assert connection.dialled is not None
-        return Initiator(self._hello(), connection.dialled, self._secret)
+        return Initiator(self._hello(), connection.dialled, connection.secret, certified=self._tls is not None)
 
     def responder(self, connection: PeerConnection) -> Responder:
-        return Responder(self._hello, self._secret, partial(self._admission_check, connection))
+        return Responder(self._hello, self.keyring, partial(self._admission_check, connection))
 
     def opened(self, connection: PeerConnection) -> None:
         if self._closed:
@@ -220,12 +223,12 @@ class MemberTransport:
     def agreed(self, connection: PeerConnection) -> None:
         """Take it as the pair's connection.
 
-        Whoever dials holds no connection, so a new one always replaces an old one, with one exception: a dial of the
+        A member that dials holds no connection, so a new one always replaces an old one, with one exception: a dial of the
         higher address that crossed ours may reach us just after ours was agreed, and is then about to be given up. It
         takes the place only when something is said on it.
         """
         assert connection.peer is not None
-        if self._secret is not None or (self._tls is not None and self._tls.files.mutual):
+        if self.keyring is not None or (self._tls is not None and self._tls.files.mutual):
             self.known.add(connection.host)
         present = self._peer(connection.peer).connection
         crossed = (
@@ -254,10 +257,10 @@ class MemberTransport:
             self.peer_rejected(connection.remote, reason, cause)
 
     def peer_rejected(self, remote: str, reason: str, cause: RefusalCause) -> None:
-        self._receiver.peer_rejected(remote, reason, cause)
+        self._receiver.peer_rejected(remote, one_line(reason), cause)
 
     def lost(self, connection: PeerConnection, reason: str) -> None:
-        """Report the end of the pair's connection when nobody wanted it, unless a blackhole keeps us from noticing."""
+        """Report the end of the pair's connection when neither side wanted it, unless a blackhole keeps us from noticing."""
         self._connections.discard(connection)
         if connection.peer is None:
             return
@@ -281,7 +284,7 @@ class MemberTransport:
             del self.peers[peer.address]
 
     def _hello(self) -> HandshakeHello:
-        return HandshakeHello(PROTOCOL_VERSION, self._cluster, self.address, self._uuid())
+        return hello_of(self._cluster, self.address, self._uuid())
 
     def _admission_check(self, connection: PeerConnection, hello: HandshakeHello) -> HandshakeRejection | None:
         """Refuse who stands elsewhere than its certificate says, and the dial that crosses ours when ours precedes."""
@@ -355,28 +358,10 @@ class MemberTransport:
 
     async def _dial(self, peer: TransportPeer) -> None:
         """Connect and shake hands. Success is seen by `agreed`; here, failure is reported."""
-        connection = peer.dial = PeerConnection(self, peer.address)
-        assert connection.outcome is not None
-        reason, crossed, cause = "", False, NO_ANSWER
-        try:
-            async with asyncio.timeout(self._connect_timeout_seconds):
-                host, port = host_of(peer.address), port_of(peer.address)
-                if self._tls is None:
-                    await self._loop.create_connection(lambda: connection, host, port)
-                else:
-                    await self._dial_with_tls(connection, self._tls, host, port)
-                await connection.outcome
-        except HandshakeRefused as problem:
-            reason, crossed, cause = str(problem), problem.crossed, problem.cause
-        except TimeoutError:
-            reason = self._timed_out()
-        except OSError as problem:
-            reason, cause = reason_of(problem), cause_of(problem)
-        finally:
-            if connection.peer is None:
-                connection.abort()
-            if peer.dial is connection:
-                peer.dial = None
+        reason, crossed, cause = await self._attempt(peer, self.keyring.used if self.keyring is not None else None)
+        if self.keyring is not None and cause in ("rejected", "rejected-by-cluster"):
+            for secret in self.keyring.accepted[1:]:  # while the secret turns, the other side may know this one alone
+                reason, crossed, cause = await self._attempt(peer, secret)
         if crossed and peer.attempt is asyncio.current_task():
             await asyncio.sleep(self._connect_timeout_seconds)
             reason, cause = "it preferred its own dial, which never came", NO_ANSWER
@@ -384,28 +369,43 @@ class MemberTransport:
             peer.attempt = None
             self._give_up(peer, reason, cause)
 
-    async def _dial_with_tls(self, connection: PeerConnection, tls: Tls, host: str, port: int) -> None:
-        await self._loop.create_connection(
-            lambda: connection,
-            host,
-            port,
-            ssl=tls.dialling,
-            server_hostname=host,
-            ssl_handshake_timeout=self._connect_timeout_seconds,
-            ssl_shutdown_timeout=TLS_SHUTDOWN_SECONDS,
-        )
+    async def _attempt(self, peer: TransportPeer, secret: ClusterSecret | None) -> tuple[str, bool, UnreachableCause]:
+        """Dial once. Return why it failed, or "" when it did not; whether both have dialled; and the cause."""
+        connection = peer.dial = PeerConnection(self, peer.address, secret=secret)
+        assert connection.outcome is not None
+        reason, crossed, cause = "", False, NO_ANSWER
+        try:
+            async with asyncio.timeout(self._connect_timeout_seconds):
+                host, port = host_of(peer.address), port_of(peer.address)
+                await self._loop.create_connection(lambda: connection, host, port, **self._tls_options(host))
+                await connection.outcome
+        except HandshakeRefused as problem:
+            reason, crossed, cause = str(problem), problem.crossed, problem.cause
+        except TimeoutError:
+            reason = self._timed_out
+        except OSError as problem:
+            reason, cause = reason_of(problem), cause_of(problem)
+        finally:
+            if connection.peer is None:
+                connection.abort()
+            if peer.dial is connection:
+                peer.dial = None
+        return reason, crossed, cause
+
+    def _tls_options(self, host: str) -> dict[str, Any]:
+        if self._tls is None:
+            return {}
+        seconds = {"ssl_handshake_timeout": self._connect_timeout_seconds, "ssl_shutdown_timeout": TLS_SHUTDOWN_SECONDS}
+        return {"ssl": self._tls.dialling, "server_hostname": host, **seconds}
 
     def _blackhole_is_over(self, peer: TransportPeer) -> None:
         peer.blackhole = None
-        self._give_up(peer, self._timed_out())
+        self._give_up(peer, self._timed_out)
 
     def _forget_blackhole(self, peer: TransportPeer) -> None:
         if peer.blackhole is not None:
             peer.blackhole.cancel()
             peer.blackhole = None
-
-    def _timed_out(self) -> str:
-        return f"timed out after {self._connect_timeout_seconds:g} s"
 
     def _give_up(self, peer: TransportPeer, reason: str, cause: UnreachableCause = NO_ANSWER) -> None:
         peer.queue.clear()
@@ -413,7 +413,7 @@ class MemberTransport:
 
     def _unreachable(self, address: Address, reason: str, cause: UnreachableCause = NO_ANSWER) -> None:
         if not self._closed:
-            self._receiver.unreachable(address, reason, cause)
+            self._receiver.unreachable(address, one_line(reason), cause)
 
     # One connection per pair
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from random import Random
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import LinkChanged
+from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.links import LinkConditions, conditions_by_kind, conditions_for, delay_us, set_condition
 from quarterdeck.backend.core.messages import Message
 
@@ -52,9 +52,9 @@ class LiveNetwork:
         if kind in condition.dropped_kinds:
             return 0
         found = conditions_for(condition, kind)
-        if any(one.loss and draw() < one.loss for one in found):
+        if any(part.loss and draw() < part.loss for part in found):
             return 0
-        return 2 if any(one.duplicate and draw() < one.duplicate for one in found) else 1
+        return 2 if any(part.duplicate and draw() < part.duplicate for part in found) else 1
 
     def delay_us(self, condition: LinkChanged) -> int:
         """Return the delay that a link in this condition adds to a message, whatever its kind."""
@@ -63,7 +63,7 @@ class LiveNetwork:
     def delay_of_kind_us(self, condition: LinkChanged, message: Message) -> int:
         """Return what it adds besides to messages of this one's kind."""
         found = conditions_for(condition, str(message.__struct_config__.tag))
-        return sum(delay_us(one, self._randomness.random) for one in found[1:])
+        return sum(delay_us(part, self._randomness.random) for part in found[1:])
 
     def hides_loss(self, source: Address, target: Address) -> bool:
         """Whether `target` cannot learn that a connection has ended at `source`."""

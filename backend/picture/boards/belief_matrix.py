@@ -14,7 +14,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.picture.boards.table_agreement import differs_from_master
 from quarterdeck.backend.picture.fold.picture import MemberBelief, Picture
-from quarterdeck.backend.picture.text.fact import NOT_TOLD
+from quarterdeck.backend.picture.text.fact import NOT_REPORTED
 from quarterdeck.backend.picture.text.formatting import listed, one_line, with_names
 
 BeliefState = Literal["member", "master", "suspected", "removed", "held", "unknown"]
@@ -29,7 +29,7 @@ GLYPHS: dict[BeliefState, str] = {
 }
 
 NOT_REACHED = "not reached"
-"""The state of a member that nobody hears any more."""
+"""The state of a member that is not heard any more."""
 
 DISSENT_GLYPH = "≠"
 
@@ -71,7 +71,7 @@ class ListBelief:
     held_by: tuple[str, ...]
     state: str
     """The state of the cluster as those believe it to be, with names where they differ; empty when it is ACTIVE. It says where it
-    is not told."""
+    is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +118,8 @@ def observer_facts(picture: Picture, observer: str) -> ObserverFacts:
 def table_text(belief: MemberBelief, letter: str) -> str:
     """Return the version of the member's partition table after `letter`; its digest where no version is reported."""
     if belief.table is None:
-        return "" if belief.tells("owners") else NOT_TOLD
-    if not belief.tells("table-version"):
+        return "" if belief.shows("owners") else NOT_REPORTED
+    if not belief.shows("table-version"):
         return f"#{belief.table.digest[:DIGEST_IN_CELL]}"
     return f"{letter}{belief.table.version}"
 
@@ -167,7 +167,7 @@ def summarize_beliefs(picture: Picture) -> BeliefSummary:
         group[1].append(label)
     groups.sort(key=lambda group: -len(group[1]))
     lists = tuple(_list_of(picture, belief, holders) for belief, holders in groups)
-    dissenters = frozenset(label for one in lists[1:] for label in one.held_by)
+    dissenters = frozenset(label for row in lists[1:] for label in row.held_by)
     return BeliefSummary(lists, dissenters, _sentence(picture, lists), _apart(picture) if len(lists) > 1 else ())
 
 
@@ -176,7 +176,7 @@ def how_it_differs(picture: Picture, survey: BeliefSummary, label: str) -> str:
     if label not in survey.dissenters:
         return ""
     most = survey.lists[0]
-    own = next(one for one in survey.lists[1:] if label in one.held_by)
+    own = next(row for row in survey.lists[1:] if label in row.held_by)
     held, usual = f"v{own.version}", f"v{most.version}"
     if own.master != most.master or own.lineage != most.lineage:
         held += f" with master {_name(picture, own.master)}"
@@ -198,7 +198,7 @@ def _cluster_state(picture: Picture, holders: Sequence[str]) -> str:
     by_state: dict[str, list[str]] = {}
     for label in holders:
         belief = picture.members[label]
-        state = belief.cluster_state if belief.tells("cluster-state") else f"state {NOT_TOLD}"
+        state = belief.cluster_state if belief.shows("cluster-state") else f"state {NOT_REPORTED}"
         by_state.setdefault(state, []).append(label)
     if len(by_state) == 1:
         return "".join(state for state in by_state if state != "ACTIVE")
@@ -206,14 +206,14 @@ def _cluster_state(picture: Picture, holders: Sequence[str]) -> str:
 
 
 def _apart(picture: Picture) -> tuple[str, ...]:
-    told = []
+    lines = []
     for label in picture.masters():
         belief = picture.members[label]
         if belief.merging:
-            told.append(f"{one_line(label)} is merging into the cluster of {_name(picture, belief.merging)}")
+            lines.append(f"{one_line(label)} is merging into the cluster of {_name(picture, belief.merging)}")
         elif belief.not_merging:
-            told.append(one_line(f"{label} is not merging: {with_names(belief.not_merging, picture.label_of)}"))
-    return tuple(told)
+            lines.append(one_line(f"{label} is not merging: {with_names(belief.not_merging, picture.label_of)}"))
+    return tuple(lines)
 
 
 def _state(belief: MemberBelief, address: Address) -> BeliefState:
@@ -237,8 +237,8 @@ def _sentence(picture: Picture, lists: tuple[ListBelief, ...]) -> str:
         size = len(only.members)
         return f"1 list: v{only.version} of {size} member{'s' if size != 1 else ''} {_leadership(picture, only)}"
     lineages: dict[str, list[ListBelief]] = {}
-    for one in lists:
-        lineages.setdefault(one.lineage, []).append(one)
+    for row in lists:
+        lineages.setdefault(row.lineage, []).append(row)
     several = len(lineages) > 1
     spelt = [
         _spell_out(picture, of_one, several) for of_one in list(lineages.values())[: LISTS_SPELT_OUT if several else 1]
@@ -278,7 +278,7 @@ def _difference(picture: Picture, most: ListBelief, one: ListBelief) -> str:
     missing = [picture.label_of(address) for address in theirs if address not in own]
     extra = [picture.label_of(address) for address in own if address not in theirs]
     lives = [picture.label_of(address) for address, uuid in own.items() if theirs.get(address, uuid) != uuid]
-    parts = ((missing, "without"), (extra, "with"), (lives, "with another life of"))
+    parts = ((missing, "without"), (extra, "with"), (lives, "with another incarnation of"))
     return ", ".join(f"{word} {_names(names)}" for names, word in parts if names) or "the same members"
 
 

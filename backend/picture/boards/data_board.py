@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, get_args
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.member_data import NO_RATE, NOTHING, Lag, Rate
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.fact import NOT_TOLD, Fact, Tone, not_told_fact
+from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact, Tone, not_told_fact
 from quarterdeck.backend.picture.text.formatting import bytes_text, counted, duration_text, one_line
 
 Grouping = Literal["member", "map", "partition"]
@@ -47,7 +47,7 @@ class DataRow(NamedTuple):
 
 
 NOTHING_SAID = "–"
-"""Of a member that has told nothing: it has nothing, or wrote its journal before members told of data."""
+"""Of a member that has reported nothing: it has nothing, or its journal is older than reports of data."""
 
 
 def rate_text(rate: float) -> str:
@@ -64,16 +64,16 @@ def data_rows(picture: Picture, grouping: Grouping, now_us: int) -> dict[str, Da
 
 def data_sentence(picture: Picture, now_us: int) -> Fact:
     """All of it in a line."""
-    tellers = list(_owners(picture))
-    if not tellers:
-        unknown = picture.nobody_tells("data")
+    owners = list(_owners(picture))
+    if not owners:
+        unknown = picture.without("data")
         if unknown is not None:
             return not_told_fact("", "data", unknown.witnessed_by)
-        return Fact("", "nothing is stored, as far as the members have told", "faint")
-    known = [belief.data or NOTHING for belief in tellers]
-    rates = [one.rate(now_us) for one in known]
+        return Fact("", "nothing is stored, as far as the members have reported", "faint")
+    known = [belief.data or NOTHING for belief in owners]
+    rates = [data.rate(now_us) for data in known]
     text = (
-        f"{counted(sum(one.entries for one in known), 'key')}, {bytes_text(sum(one.bytes for one in known))}; "
+        f"{counted(sum(data.entries for data in known), 'key')}, {bytes_text(sum(data.bytes for data in known))}; "
         f"{rate_text(sum(rate.reads for rate in rates))} reads/s, {rate_text(sum(rate.writes for rate in rates))} writes/s"
     )
     lags = lags_of_backups(picture)
@@ -147,7 +147,7 @@ def _member_row(belief: MemberBelief, lag: Lag | None, now_us: int) -> DataRow:
     behind, age_us = (lag.writes, max(now_us - lag.oldest_us, 0)) if lag is not None else (0, 0)
     data = belief.data
     if data is None:
-        missing = NOTHING_SAID if belief.tells("data") else NOT_TOLD
+        missing = NOTHING_SAID if belief.shows("data") else NOT_REPORTED
         return DataRow(name, "", None, None, None, behind=behind, oldest_us=age_us, missing=missing)
     return DataRow(
         name, "", data.entries, data.bytes, data.rate(now_us),

@@ -11,15 +11,11 @@ from typing import NamedTuple
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.membership.views.identity import Member
-from quarterdeck.backend.picture.boards.belief_matrix import (
-    DISSENT_GLYPH,
-    state_word,
-    table_text,
-)
+from quarterdeck.backend.picture.boards.belief_matrix import DISSENT_GLYPH, state_word, table_text
 from quarterdeck.backend.picture.boards.table_agreement import differs_from_master
 from quarterdeck.backend.picture.fold.belief import MemberBelief, Silence
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.fact import NOT_TOLD, Fact, Tone, not_told
+from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact, Tone, not_told
 from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, one_line
 
 OBSERVERS_NAMED = 3
@@ -48,7 +44,7 @@ class HeartbeatCell(NamedTuple):
     words: str
     tone: Tone
     left_us: int | None
-    """How long until somebody suspects it, if nothing is heard; 0 when somebody does already; None when nobody is near it."""
+    """How long until a member suspects it, if nothing is heard; 0 when one does already; None when none is near it."""
     sentence: str
     """The same at length, naming observers."""
     known: bool = True
@@ -60,12 +56,12 @@ class HeartbeatCell(NamedTuple):
 
 
 class HeartbeatObservers(NamedTuple):
-    """The running members that have anything to say against others; of a healthy cluster nobody."""
+    """The running members that have anything to say against others; of a healthy cluster none."""
 
     suspicious: tuple[MemberBelief, ...]
     waiting: tuple[MemberBelief, ...]
     silent: MemberBelief | None = None
-    """One that runs and of which no heartbeats are told; None when they are told of all."""
+    """One that runs and of which no heartbeats are known; None when they are known of all."""
     masters: tuple[MemberBelief, ...] = ()
     """Those that lead, while there are several."""
 
@@ -88,7 +84,7 @@ class MemberBoardEntry:
     table_differs: bool
     owned: int | None
     backups: int | None
-    """How many partitions it owns, and keeps a backup of; None where that is not told."""
+    """How many partitions it owns, and keeps a backup of; None where that is not known."""
     age: str
     """How long this incarnation is known."""
     order: int
@@ -98,7 +94,7 @@ class MemberBoardEntry:
     address: str
     uuid: str
     tone: Tone
-    """Of what is told of no consequence: faint when the member is gone."""
+    """Of what is shown of no consequence: faint when the member is gone."""
 
 
 class ListOrder:
@@ -120,13 +116,13 @@ class ListOrder:
 
 
 def heartbeat_observers(picture: Picture) -> HeartbeatObservers:
-    """Whoever has something to say against others now."""
+    """Return the members that have something to say against others now."""
     running = [belief for belief in picture.members.values() if belief.running]
     masters = tuple(belief for belief in running if belief.leads)
     return HeartbeatObservers(
         tuple(belief for belief in running if belief.suspicions),
         tuple(belief for belief in running if belief.silences),
-        next((belief for belief in running if not belief.tells("heartbeats")), None),
+        next((belief for belief in running if not belief.shows("heartbeats")), None),
         masters if len(masters) > 1 else (),
     )
 
@@ -168,13 +164,13 @@ def member_row(
 
 
 def replicas_held(picture: Picture, belief: MemberBelief) -> tuple[int | None, int | None]:
-    """How many partitions a member owns, and keeps a backup of, by its master's table; None for what is not told."""
+    """How many partitions a member owns, and keeps a backup of, by its master's table; None for what is not known."""
     master = picture.master_of(belief.label)
-    teller = master if master is not None and master.table is not None else belief
-    held = teller.table
+    source = master if master is not None and master.table is not None else belief
+    held = source.table
     if held is None:
-        return (0, 0) if teller.tells("owners") else (None, None)
-    return held.owned_by(belief.uuid), held.backed_up_by(belief.uuid) if teller.tells("backups") else None
+        return (0, 0) if source.shows("owners") else (None, None)
+    return held.owned_by(belief.uuid), held.backed_up_by(belief.uuid) if source.shows("backups") else None
 
 
 def heartbeat(picture: Picture, belief: MemberBelief, observed_by: HeartbeatObservers, now_us: int) -> HeartbeatCell:
@@ -207,7 +203,7 @@ def heartbeat(picture: Picture, belief: MemberBelief, observed_by: HeartbeatObse
         )
     if observed_by.silent is not None:
         why = f"heartbeats are {not_told('heartbeats', observed_by.silent.witnessed_by)}"
-        return HeartbeatCell("", NOT_TOLD, "faint", None, why, known=False)
+        return HeartbeatCell("", NOT_REPORTED, "faint", None, why, known=False)
     others = [other.label for other in observed_by.masters if belief.address not in other.listed]
     if others:
         sides = f"not on the side of {_names(others)}"
@@ -229,7 +225,7 @@ def board_facts(picture: Picture, now_us: int) -> Iterator[Fact]:
     late = {address for belief in observed_by.waiting for address in belief.silences} - suspected
     if suspected:
         yield Fact("", f"? {len(suspected)} suspected", "warning")
-    unknown = picture.nobody_tells("suspicions")
+    unknown = picture.without("suspicions")
     if unknown is not None:
         yield Fact("", f"suspicions {not_told('suspicions', unknown.witnessed_by)}", "faint")
     if late:
@@ -248,9 +244,9 @@ def member_sentence(picture: Picture, label: str, row: MemberBoardEntry) -> str:
     said = [
         f"{row.label}: {row.state or row.role}",
         row.heartbeat.sentence,
-        f"suspects {listed(suspects, OBSERVERS_NAMED) or ('nobody' if belief.tells('suspicions') else f'({NOT_TOLD})')}",
+        f"suspects {listed(suspects, OBSERVERS_NAMED) or ('no member' if belief.shows('suspicions') else f'({NOT_REPORTED})')}",
         f"list {row.list_version}" if row.list_version else "no list yet",
-        f"life {one_line(belief.uuid)}",
+        f"uuid {one_line(belief.uuid)}",
     ]
     return "; ".join(filter(None, said))
 
@@ -287,8 +283,8 @@ def _names(labels: Sequence[str]) -> str:
 def members_by_age(picture: Picture, labels: Sequence[str]) -> tuple[str, ...]:
     """`labels` as the lists of the running members have them, the list that most of them hold first.
 
-    Members of another cluster come after those of the first, in the order of their own list. Whoever is on no list of a running
-    member comes last: when it starts again it is the youngest. Lists of one cluster that differ do not move anybody who is on
+    Members of another cluster come after those of the first, in the order of their own list. A member on no list of a running
+    member comes last: when it starts again it is the youngest. Lists of one cluster that differ do not move a member that is on
     both.
     """
     holders: dict[int, int] = {}

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TypeVar
 
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, ProcessResumed, Record
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.member_list import MemberList, member_list_text
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import LinkMeasured
@@ -26,7 +26,7 @@ from quarterdeck.backend.picture.events.split_brain import VERDICTS
 from quarterdeck.backend.picture.events.witnessed import process_text, stands_still, work_text
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.fact import NOT_TOLD, Fact, Tone, not_told_fact
+from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact, Tone, not_told_fact
 from quarterdeck.backend.picture.text.formatting import (
     age_text,
     clock_text,
@@ -61,7 +61,7 @@ def member_detail(
     belief = picture.members.get(label)
     if belief is None:
         return (Fact("status", "not up: nothing was ever heard of it", "faint"),)
-    # Imported for the first member of whom something is told: nothing is in the first picture of a new cluster.
+    # Imported for the first member of which something is known: nothing is in the first picture of a new cluster.
     from quarterdeck.backend.picture.merging.join_list_board import join_list_facts
 
     facts = [
@@ -96,16 +96,16 @@ def _standing(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[F
         yield Fact("", with_names(belief.connection.reason, picture.label_of), "warning")
     if belief.status in ("paused", "stopped", "killed"):
         yield Fact("", "what follows is what it believed last", "faint")
-    life = f"{belief.address or 'address not known'}, life {belief.uuid}"
-    yield Fact("", f"{life}, come out of a merge" if belief.merged_from else life)
+    place = f"{belief.address or 'address not known'}, uuid {belief.uuid}"
+    yield Fact("", f"{place}, come out of a merge" if belief.merged_from else place)
     if not belief.version:
         return
-    if belief.tells("cluster-state"):
+    if belief.shows("cluster-state"):
         state_tone: Tone = "plain" if belief.cluster_state == "ACTIVE" else "warning"
         yield Fact("cluster", belief.cluster_state, state_tone)
     else:
         yield not_told_fact("cluster", "cluster-state", belief.witnessed_by)
-    if not belief.tells("data"):
+    if not belief.shows("data"):
         yield not_told_fact("operations", "data", belief.witnessed_by)
     elif belief.operating:
         yield Fact("operations", "served")
@@ -134,14 +134,16 @@ def _obstacles(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[
 
 
 def _suspicions(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[Fact]:
-    for heading, (address, (reason, since_us)) in _under("suspects", belief.suspicions):
-        who, why = _names(picture, [address]), with_names(reason, picture.label_of)
+    for heading, (address, suspected) in _under("suspects", belief.suspicions):
+        who, why = _names(picture, [address]), with_names(suspected.reason, picture.label_of)
         yield Fact(
-            heading, f"{BELIEF_CELLS['suspected'].glyph} {who} since {age_text(now_us - since_us)}: {why}", "warning"
+            heading,
+            f"{BELIEF_CELLS['suspected'].glyph} {who} since {age_text(now_us - suspected.since_us)}: {why}",
+            "warning",
         )
     if not belief.suspicions:
-        known = belief.tells("suspicions")
-        yield Fact("suspects", "nobody") if known else not_told_fact("suspects", "suspicions", belief.witnessed_by)
+        known = belief.shows("suspicions")
+        yield Fact("suspects", "none") if known else not_told_fact("suspects", "suspicions", belief.witnessed_by)
 
 
 def _disconnections(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[Fact]:
@@ -178,7 +180,7 @@ def _under(heading: str, entries: Mapping[Key, Value]) -> Iterator[tuple[str, tu
 
 
 def _names(picture: Picture, addresses: Iterable[Address]) -> str:
-    return ", ".join(picture.label_of(address) for address in addresses) or "nobody"
+    return ", ".join(picture.label_of(address) for address in addresses) or "none"
 
 
 HEARTBEATS_LATE_US = 6 * SECOND_US
@@ -200,7 +202,7 @@ def process_facts(belief: MemberBelief, now_us: int) -> Iterator[Fact]:
         yield Fact("work", f"{work}{'' if process else since}")
     age = measured.heartbeat_age
     if age is not None:
-        text = f"it sent its last {duration_text(age)} before its metrics; who received it is not told"
+        text = f"it sent its last {duration_text(age)} before its metrics; who received it is not reported"
         yield Fact("sends heartbeats", text, "warning" if age > HEARTBEATS_LATE_US else "plain")
     if measured.cp_groups or measured.cp_missing:
         missing = f", {counted(measured.cp_missing, 'CP member')} missing" if measured.cp_missing else ""
@@ -210,7 +212,7 @@ def process_facts(belief: MemberBelief, now_us: int) -> Iterator[Fact]:
 
 EVENTS_TOLD = 20
 
-PROCESS_FAULTS: frozenset[type] = frozenset({events.ProcessKilled, events.ProcessPaused, events.ProcessResumed})
+PROCESS_FAULTS: frozenset[type] = frozenset({ProcessKilled, ProcessPaused, ProcessResumed})
 """What was done to a member, recorded under the name of its cluster."""
 
 
@@ -226,20 +228,20 @@ def recent_facts(picture: Picture, records: Sequence[Record], label: str) -> Ite
     )
     heading = "lately"
     for record in islice(own, EVENTS_TOLD):
-        yield Fact(heading, f"{clock_text(record.at).strip()} s: {_told(picture, record)}", "faint")
+        yield Fact(heading, f"{clock_text(record.at).strip()} s: {_event_text(picture, record)}", "faint")
         heading = ""
     if heading:
         yield Fact(heading, "nothing that is still remembered", "faint")
 
 
-def _told(picture: Picture, record: Record) -> str:
+def _event_text(picture: Picture, record: Record) -> str:
     """As in the tail of all events, but for the name of the member."""
-    told = describe_event(record.event, picture.label_of)
-    return told if isinstance(record.event, events.MemberStarted) else with_names(told, picture.label_of)
+    words = describe_event(record.event, picture.label_of)
+    return words if isinstance(record.event, events.MemberStarted) else with_names(words, picture.label_of)
 
 
 LINKS_SPELT_OUT = 12
-"""How many links are told of before the rest is only counted."""
+"""How many links are named before the rest is only counted."""
 
 
 def heartbeat_facts(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[Fact]:
@@ -258,14 +260,14 @@ def heartbeat_facts(picture: Picture, belief: MemberBelief, now_us: int) -> Iter
 
 
 def link_facts(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[Fact]:
-    """Its links that are not plain, both ways. What is wrong with a link is known when somebody made it so."""
+    """Its links that are not plain, both ways. What is wrong with a link is known when a command made it so."""
     ends = belief.label
     touched = [link for (source, target), link in picture.links.items() if ends in (source, target)]
     others = sum(other.running and other is not belief for other in picture.members.values())
     if belief.metrics is not None and belief.metrics.strained_links is not None:
         yield from _measured_links(picture, belief.metrics.strained_links, now_us - belief.metrics_us)
         return
-    if not touched and not belief.tells("links"):
+    if not touched and not belief.shows("links"):
         yield not_told_fact("links", "links", belief.witnessed_by)
         return
     if not touched:
@@ -282,7 +284,7 @@ def link_facts(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[
 
 
 def _measured_links(picture: Picture, strained: tuple[LinkMeasured, ...], age_us: int) -> Iterator[Fact]:
-    since = f"by its metrics, much the same for {age_text(age_us)}; what arrives is not told"
+    since = f"by its metrics, much the same for {age_text(age_us)}; what arrives is not reported"
     if not strained:
         yield Fact("links", f"✓ it writes to every member to which it has connections ({since})")
     heading = "links"
@@ -301,7 +303,7 @@ PARTITIONS_NAMED = 12
 """How many partitions a fact names before it only counts the rest."""
 
 BACKUPS_EXPLAINED = 3
-"""How many backups that are out of step are told of with their reasons."""
+"""How many backups that are out of step are named with their reasons."""
 
 
 def partition_facts(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[Fact]:
@@ -312,7 +314,7 @@ def partition_facts(picture: Picture, belief: MemberBelief, now_us: int) -> Iter
         since = age_text(now_us - master.leading.draining[belief.address])
         yield Fact("leaves", f"{master.label} moves all data off it since {since}", "warning")
     if belief.taking_part:
-        parts = [f"p{one.partition} ({one.endpoint})" for one in belief.taking_part.values()]
+        parts = [f"p{accepted.partition} ({accepted.endpoint})" for accepted in belief.taking_part.values()]
         yield Fact("migrates", listed(parts, PARTITIONS_NAMED))
     yield from _out_of_step(picture, belief)
     heading = "leads"
@@ -326,7 +328,7 @@ def _table(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[Fact
     differs = differs_from_master(picture, belief, now_us)
     its_master = f"{DISSENT_GLYPH} its master {master.label} has " if master is not None else ""
     table = belief.table
-    if table is None and not belief.tells("owners"):
+    if table is None and not belief.shows("owners"):
         yield not_told_fact("table", "owners", belief.witnessed_by)
         return
     if table is None:
@@ -334,9 +336,9 @@ def _table(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[Fact
             yield Fact("table", f"none yet; {its_master}v{master.table.version}", "warning")
         return
     text = f"v{table.version} since {age_text(now_us - table.since_us)} ({table.cause}), digest {table.digest}"
-    if not belief.tells("table-version"):
+    if not belief.shows("table-version"):
         stamp = f", state stamp {belief.state_stamp}" if belief.state_stamp is not None else ""
-        text = f"digest {table.digest}{stamp}, since {age_text(now_us - table.since_us)}; its version is {NOT_TOLD}"
+        text = f"digest {table.digest}{stamp}, since {age_text(now_us - table.since_us)}; its version is {NOT_REPORTED}"
         text += f"; {its_master}digest {master.table.digest}" if differs and master and master.table else ""
     elif differs and master is not None and master.table is not None:
         same = " too, with other content" if master.table.version == table.version else ""
@@ -344,7 +346,9 @@ def _table(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[Fact
     yield Fact("table", text, "warning" if differs else "plain")
     owned, backed_up = table.owned_by(belief.uuid), table.backed_up_by(belief.uuid)
     backups = (
-        f"keeps {counted(backed_up, 'backup')}" if belief.tells("backups") else f"which backups it keeps is {NOT_TOLD}"
+        f"keeps {counted(backed_up, 'backup')}"
+        if belief.shows("backups")
+        else f"which backups it keeps is {NOT_REPORTED}"
     )
     yield Fact("partitions", f"owns {owned} of {table.partitions}, {backups}")
 

@@ -93,7 +93,7 @@ class MigrationRow:
 
     @property
     def facts(self) -> tuple[Fact, ...]:
-        told: tuple[tuple[str, str, Tone], ...] = (
+        lines: tuple[tuple[str, str, Tone], ...] = (
             ("migration", f"{self.partition} {self.kind}".rstrip(), "strong"),
             ("state", self.state_text, TONES[self.state]),
             ("to", self.destination, "plain"),
@@ -103,7 +103,7 @@ class MigrationRow:
             ("note", self.note, "plain"),
             ("in words", self.sentence, "faint"),
         )
-        return tuple(Fact(heading, text, tone) for heading, text, tone in told if text)
+        return tuple(Fact(heading, text, tone) for heading, text, tone in lines if text)
 
     @property
     def age(self) -> str:
@@ -173,8 +173,8 @@ def migration_board(picture: Picture, now_us: int) -> MigrationBoard:
     ]
     if history.failed:
         failed = history.failed[-1]
-        told = f"✕ last failed, {age_text(now_us - failed.at_us)} ago: p{failed.begun.partition}, {failed.reason}"
-        heads.append(Head(one_line(with_names(told, picture.label_of)), "bad"))
+        lines = f"✕ last failed, {age_text(now_us - failed.at_us)} ago: p{failed.begun.partition}, {failed.reason}"
+        heads.append(Head(one_line(with_names(lines, picture.label_of)), "bad"))
     entries: dict[str, Entry] = {}
     for master in masters:
         entries |= master.leading.running
@@ -223,7 +223,7 @@ def led_by(picture: Picture, master: MemberBelief, now_us: int) -> list[Head]:
 def progress_text(picture: Picture) -> str:
     """How much is under way, in a few words; empty when nothing is."""
     leading = [picture.members[label].leading for label in picture.masters()]
-    running, waiting = sum(len(one.running) for one in leading), sum(one.waiting for one in leading)
+    running, waiting = sum(len(led.running) for led in leading), sum(one.waiting for one in leading)
     recovering = "searching the latest table" if any(one.recovering for one in leading) else ""
     moving = f"{running} migrating, {waiting} planned" if running or waiting else ""
     return ", ".join(filter(None, (recovering, moving, waiting_text(picture, idle=""))))
@@ -232,15 +232,15 @@ def progress_text(picture: Picture) -> str:
 def waiting_text(picture: Picture, idle: str = "none waits by the master's metrics") -> str:
     """Return how many migrations wait by the metrics of real masters, `idle` if none does; empty where that is not known."""
     measured = [one.metrics for one in map(picture.members.__getitem__, picture.masters()) if one.metrics is not None]
-    known = [one for one in measured if one.queued_migrations is not None]
+    known = [metrics for metrics in measured if metrics.queued_migrations is not None]
     if not known:
         return ""
-    return ", ".join(migrating_text(one) for one in known if one.queued_migrations) or idle
+    return ", ".join(migrating_text(metrics) for metrics in known if metrics.queued_migrations) or idle
 
 
 def _silence(picture: Picture) -> str:
-    unknown = picture.nobody_tells("migration-queue")
-    if unknown is not None and picture.nobody_tells("migration-ends") is not None:
+    unknown = picture.without("migration-queue")
+    if unknown is not None and picture.without("migration-ends") is not None:
         return f"migrations are {not_told('migration-ends', unknown.witnessed_by)}"
     if unknown is not None:
         ended = picture.history.done_count + picture.history.failed_count
@@ -330,7 +330,7 @@ def _planned_row(picture: Picture, one: PlannedMigration, key: str) -> Migration
 
 
 def _lost_row(lost: PartitionLoss, key: str, now_us: int) -> MigrationRow:
-    note = f"no replica was left, told by {one_line(lost.leader)}"
+    note = f"no replica was left, reported by {one_line(lost.leader)}"
     return MigrationRow(
         key=key,
         state="lost",
@@ -376,13 +376,13 @@ def rate_text(picture: Picture, now_us: int) -> str:
 def left_text(picture: Picture, now_us: int) -> str:
     """How long all that is planned and running will take, if it goes on as in the last seconds."""
     leading = [picture.members[label].leading for label in picture.masters()]
-    left = sum(one.waiting + len(one.running) for one in leading)
+    left = sum(led.waiting + len(led.running) for led in leading)
     rate: MigrationRate = picture.history.rates.at(now_us)
     if not left:
         return ""
     if rate.migrations:
         return f"about {age_text(max(SECOND_US, round(left / rate.migrations * SECOND_US)))} left"
-    oldest_us = min((running.since_us for one in leading for running in one.running.values()), default=now_us)
+    oldest_us = min((running.since_us for led in leading for running in led.running.values()), default=now_us)
     if now_us - oldest_us < WINDOW_S * SECOND_US:
         return "just begun, so there is no telling how long it will take"
     return f"nothing has ended for {WINDOW_S} s, so there is no telling how long it will take"

@@ -1,7 +1,7 @@
 """The questions that operators of such clusters ask, each answered from the picture in a line or two.
 
 Is it one cluster, and if not, why does it not become one? Who was removed, and why? Have all members the same partition table?
-Is the migration stuck? Which answers of health checks mislead now? What is not told is said to be so.
+Is the migration stuck? Which answers of health checks mislead now? What is not known is said to be so.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.migration_board import progress_text
@@ -19,12 +19,15 @@ from quarterdeck.backend.picture.boards.suspicion_board import lasting_facts
 from quarterdeck.backend.picture.boards.table_agreement import same_table
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.health.cluster_health import has_ended, is_merging, unseen_members
 from quarterdeck.backend.picture.health.data_loss import data_losses
 from quarterdeck.backend.picture.merging.why_not_merging import TONES, why_not_merging
 from quarterdeck.backend.picture.text.fact import Fact, Tone, not_told
-from quarterdeck.backend.picture.text.formatting import age_text, counted, names_text, one_line, with_names
+from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, names_text, one_line, with_names
 
 PAIRS_TOLD = 6
+MEMBERS_NAMED = 4
+"""How many members one answer names."""
 STUCK_US = 30 * SECOND_US
 """A migration of which nothing was heard for so long is said to stand still."""
 
@@ -55,33 +58,40 @@ def _under(heading: str, answers: Sequence[tuple[str, Tone]]) -> Iterator[Fact]:
 def _one_cluster(picture: Picture) -> Iterator[Fact]:
     masters = [picture.members[label] for label in picture.masters()]
     away = [label for label, belief in picture.members.items() if not belief.running]
+    ended = [label for label in away if has_ended(picture.members[label])]
     answers: list[tuple[str, Tone]] = []
     if not masters:
         answers.append(("no master is seen", "warning"))
-    elif len(masters) == 1 and len(unseen := _removed_unseen(picture, masters[0])) >= len(masters[0].members):
-        removed = f"it removed {counted(len(unseen), 'member')} that may have a master of their own"
-        answers.append((f"not known: {_half(masters[0])}; {removed}", "warning"))
+    elif len(masters) == 1 and (doubtful := _doubtful(picture, masters[0])):
+        answers.append((f"not known: {_half(masters[0])}; {doubtful}", "warning"))
     elif len(masters) == 1:
         answers.append((f"yes, as far as is seen: {_half(masters[0])}", "good"))
     else:
         answers.append((f"no: {counted(len(masters), 'master')} lead at the same time", "bad"))
         answers += [(_half(master), "warning") for master in masters]
-    if away:
-        answers.append((f"not seen: {', '.join(away)}; whom they follow now is not known", "warning"))
+    if ended:
+        answers.append((f"ended: {', '.join(ended)}", "warning"))
+    if unseen := [label for label in away if label not in ended]:
+        answers.append((f"not seen: {', '.join(unseen)}; whom they follow now is not known", "warning"))
     yield from _under("is it one cluster", answers)
 
 
-def _removed_unseen(picture: Picture, master: MemberBelief) -> list[Address]:
-    """Return whom a master has removed that may be there: it is not seen, and nothing shows that it has ended."""
+def _doubtful(picture: Picture, master: MemberBelief) -> str:
+    """Return which members may lead besides `master`; empty where none may."""
+    merging = [label for label, belief in picture.members.items() if is_merging(belief)]
+    if merging:
+        return f"{listed(merging, MEMBERS_NAMED)} {'merges' if len(merging) == 1 else 'merge'}"
+    on_lists = {address for belief in picture.members.values() if belief.running for address in belief.listed}
+    unseen = [*unseen_members(picture, on_lists), *map(picture.label_of, _removed_unmet(picture, master))]
+    if len(unseen) > 1:
+        return f"{listed(unseen, MEMBERS_NAMED)} are not seen and may have a master of their own"
+    return f"{unseen[0]} is not seen and may lead on its own" if unseen else ""
+
+
+def _removed_unmet(picture: Picture, master: MemberBelief) -> list[Address]:
+    """Return whom a master has removed and the watcher has never met."""
     return [
-        address
-        for address in master.ever_listed - master.listed
-        if (belief := picture.members.get(picture.label_of(address))) is None
-        or (
-            belief.status == "member"
-            and not belief.reached
-            and (belief.connection is None or belief.connection.state != "gone")
-        )
+        address for address in master.ever_listed - master.listed if picture.label_of(address) not in picture.members
     ]
 
 
@@ -105,7 +115,7 @@ def _why_apart(picture: Picture, now_us: int) -> Iterator[Fact]:
 def _lost_data(picture: Picture, now_us: int) -> Iterator[Fact]:
     """Answer from what masters record of lost partitions, judged against the backups of maps."""
     heading = "which data was lost"
-    unknown = picture.nobody_tells("losses")
+    unknown = picture.without("losses")
     answers: list[tuple[str, Tone]] = [
         (f"{loss.text(now_us)}, says {loss.side}: {loss.outlook}", "bad" if loss.certain else "warning")
         for loss in data_losses(picture, now_us)
@@ -118,7 +128,7 @@ def _lost_data(picture: Picture, now_us: int) -> Iterator[Fact]:
 
 def _migrating(picture: Picture, now_us: int) -> Iterator[Fact]:
     heading, latest = "is the migration stuck", next(reversed(picture.history.witnessed), None)
-    unknown = picture.nobody_tells("migration-ends")
+    unknown = picture.without("migration-ends")
     if (progress := progress_text(picture)) != "":
         yield Fact(heading, f"{progress}; see the migrations", "plain")
     elif unknown is not None and unknown.witnessed_by:
@@ -215,10 +225,15 @@ def removal_facts(picture: Picture, recent: Sequence[Record], now_us: int) -> It
     reasons: dict[tuple[str, Address], str] = {}
     ends: dict[str, str] = {}
     for record in recent:
-        if isinstance(record.event, events.MemberRemoved):
-            reasons[record.member, record.event.address] = record.event.reason
-        elif isinstance(record.event, events.MemberStopped):
-            ends[record.uuid] = record.event.reason
+        match record.event:
+            case events.MemberRemoved(address=address, reason=reason):
+                reasons[record.member, address] = reason
+            case events.SuspicionRaised(suspect=address, reason=reason):  # a claimant leaves out whom it suspects
+                reasons[record.member, address] = reason
+            case events.SuspicionCleared(suspect=address):
+                reasons.pop((record.member, address), None)
+            case events.MemberStopped(reason=reason):
+                ends[record.uuid] = reason
     if not found:
         yield Fact(heading, "nobody, as far back as is remembered here", "faint")
     for removal in reversed(found[-ANSWERS_SHOWN:]):
@@ -234,17 +249,14 @@ def removal_facts(picture: Picture, recent: Sequence[Record], now_us: int) -> It
 
 
 def _reason(
-    picture: Picture,
-    removal: Removal,
-    member: Member,
-    reasons: dict[tuple[str, Address], str],
-    ends: dict[str, str],
+    picture: Picture, removal: Removal, member: Member, reasons: dict[tuple[str, Address], str], ends: dict[str, str]
 ) -> str:
     """Return why this member was removed: by its own words where it ended, else by those of the remover."""
     if member.uuid in ends:
         return f"it stopped: {ends[member.uuid]}"
     reason = reasons.get((removal.remover, member.address), "")
     belief = picture.members.get(removal.remover)
-    if reason or belief is None or belief.tells("suspicions"):
-        return reason or "no reason was given"
+    if reason or belief is None or belief.shows("suspicions"):
+        unaccepted = removal.claims and belief is not None and not belief.witnessed_by
+        return reason or ("no acceptance of its claim came" if unaccepted else "no reason was given")
     return f"why is {not_told('suspicions', belief.witnessed_by)}"

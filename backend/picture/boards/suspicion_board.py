@@ -12,7 +12,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.picture.boards.member_board import members_by_age
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.fact import NOT_TOLD, Fact, Tone, not_told, not_told_fact
+from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact, Tone, not_told, not_told_fact
 from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, one_line, with_names
 
 SUSPECTS_GLYPH = "?"
@@ -26,7 +26,10 @@ MOST_WHOLE = 16
 REASONS_SHOWN = 8
 
 STAYS = "does not clear by itself"
-STAYS_WHY = "neither sends the other heartbeats any more (measured with 5.3.8), and no link that heals changes that"
+STAYS_WHY = (
+    "neither sends the other heartbeats any more (measured with 5.3.8 and 5.5.0, links cut both ways and one way), and no link "
+    "that heals changes that"
+)
 
 MUTUALS_COUNTED = 20_000
 """Of more suspicions it is not counted how many are mutual."""
@@ -41,7 +44,7 @@ class SuspicionCell:
     since_us: int | None = None
 
 
-UNTOLD = SuspicionCell(NOT_TOLD, "faint")
+UNTOLD = SuspicionCell(NOT_REPORTED, "faint")
 TRUSTED = SuspicionCell(TRUST_GLYPH, "faint")
 ITSELF = SuspicionCell(SELF_GLYPH, "faint")
 NOT_LISTED = SuspicionCell("", "faint")
@@ -62,8 +65,8 @@ class SuspicionSummary:
     """The whole of it in words."""
 
 
-def summarize_suspicions(picture: Picture, *, everybody: bool) -> SuspicionSummary:
-    """Who suspects and who is suspected; with `everybody`, members that have no part in it have rows and columns too."""
+def summarize_suspicions(picture: Picture, *, all_members: bool) -> SuspicionSummary:
+    """Who suspects and who is suspected; with `all_members`, members that have no part in it have rows and columns too."""
     suspicious: list[MemberBelief] = []
     suspected: set[Address] = set()
     raised = 0
@@ -77,11 +80,11 @@ def summarize_suspicions(picture: Picture, *, everybody: bool) -> SuspicionSumma
     observers = {belief.label for belief in suspicious}
     order = members_by_age(picture, (*picture.members, *sorted(labels)))
     return SuspicionSummary(
-        observers=tuple(order if everybody else (label for label in order if label in observers)),
-        suspects=tuple(order if everybody else (label for label in order if label in labels)),
+        observers=tuple(order if all_members else (label for label in order if label in observers)),
+        suspects=tuple(order if all_members else (label for label in order if label in labels)),
         raised=raised,
         mutual=mutual,
-        sentence=_sentence(raised, len(suspicious), len(suspected), mutual) + _what_is_untold(picture, raised),
+        sentence=_sentence(raised, len(suspicious), len(suspected), mutual) + _what_is_not_known(picture, raised),
     )
 
 
@@ -95,7 +98,7 @@ def suspicion_cell(picture: Picture, observer: str, suspect: str, now_us: int) -
     address = picture.address_of(suspect) or Address(suspect)
     suspicion = belief.suspicions.get(address)
     if suspicion is None:
-        return NOT_LISTED if address not in belief.listed else TRUSTED if belief.tells("suspicions") else UNTOLD
+        return NOT_LISTED if address not in belief.listed else TRUSTED if belief.shows("suspicions") else UNTOLD
     glyph = MUTUAL_GLYPH if is_mutual(picture, belief, address) else SUSPECTS_GLYPH
     tone: Tone = "warning" if belief.running else "faint"
     return SuspicionCell(f"{glyph} {age_text(now_us - suspicion.since_us)}", tone, suspicion.since_us)
@@ -137,17 +140,18 @@ def suspicion_facts(picture: Picture, observer: str, now_us: int) -> tuple[Fact,
     if belief is None:
         return ()
     facts: list[Fact] = []
-    for place, (address, (reason, since_us)) in enumerate(list(belief.suspicions.items())[:REASONS_SHOWN]):
+    for place, (address, suspected) in enumerate(list(belief.suspicions.items())[:REASONS_SHOWN]):
         glyph = MUTUAL_GLYPH if is_mutual(picture, belief, address) else SUSPECTS_GLYPH
-        told = f"{glyph} {picture.label_of(address)} for {age_text(now_us - since_us)}: {with_names(reason, picture.label_of)}"
-        told += f"; {STAYS}: {STAYS_WHY}" if stays(picture, belief, address) else ""
-        facts.append(Fact("" if place else "suspects", one_line(told), "warning"))
+        age, why = age_text(now_us - suspected.since_us), with_names(suspected.reason, picture.label_of)
+        lines = f"{glyph} {picture.label_of(address)} for {age}: {why}"
+        lines += f"; {STAYS}: {STAYS_WHY}" if stays(picture, belief, address) else ""
+        facts.append(Fact("" if place else "suspects", one_line(lines), "warning"))
     if len(belief.suspicions) > REASONS_SHOWN:
         facts.append(Fact("", f"and {len(belief.suspicions) - REASONS_SHOWN} more", "warning"))
-    if not belief.suspicions and not belief.tells("suspicions"):
+    if not belief.suspicions and not belief.shows("suspicions"):
         facts.append(not_told_fact("suspects", "suspicions", belief.witnessed_by))
     elif not belief.suspicions:
-        word = "nobody; a master removes whom it does not hear" if belief.is_master else "nobody"
+        word = "none; a master removes a member that it does not hear" if belief.is_master else "none"
         facts.append(Fact("suspects", word))
     by = [other.label for other in picture.members.values() if other.running and belief.address in other.suspicions]
     if by:
@@ -160,14 +164,14 @@ def suspicion_sentence(picture: Picture, observer: str, now_us: int) -> str:
     belief = picture.members.get(observer)
     if belief is None:
         return f"{one_line(observer)} was never heard of"
-    told = [
+    lines = [
         f"{MUTUAL_GLYPH + ' ' if is_mutual(picture, belief, address) else ''}{picture.label_of(address)} for "
-        f"{age_text(now_us - since_us)} ({with_names(reason, picture.label_of)}{_staying(picture, belief, address)})"
-        for address, (reason, since_us) in belief.suspicions.items()
+        f"{age_text(now_us - found.since_us)} ({with_names(found.reason, picture.label_of)}{_staying(picture, belief, address)})"
+        for address, found in belief.suspicions.items()
     ]
-    if not told and not belief.tells("suspicions"):
+    if not lines and not belief.shows("suspicions"):
         return one_line(f"whom {observer} suspects is {not_told('suspicions', belief.witnessed_by)}")
-    return one_line(f"{observer} suspects {listed(told, REASONS_SHOWN, '; ') or 'nobody'}")
+    return one_line(f"{observer} suspects {listed(lines, REASONS_SHOWN, '; ') or 'no member'}")
 
 
 def _staying(picture: Picture, belief: MemberBelief, suspect: Address) -> str:
@@ -178,9 +182,9 @@ def _mutual_pairs(picture: Picture, suspicious: list[MemberBelief]) -> int:
     return sum(is_mutual(picture, belief, address) for belief in suspicious for address in belief.suspicions) // 2
 
 
-def _what_is_untold(picture: Picture, raised: int) -> str:
-    """Of how many running members it is not told whom they suspect."""
-    silent = [belief for belief in picture.members.values() if belief.running and not belief.tells("suspicions")]
+def _what_is_not_known(picture: Picture, raised: int) -> str:
+    """Of how many running members it is not known whom they suspect."""
+    silent = [belief for belief in picture.members.values() if belief.running and not belief.shows("suspicions")]
     if not silent:
         return ""
     whose = f"{counted(len(silent), 'member')}: " if raised else ""
@@ -189,7 +193,7 @@ def _what_is_untold(picture: Picture, raised: int) -> str:
 
 def _sentence(raised: int, observers: int, suspects: int, mutual: int | None) -> str:
     if not raised:
-        return "nobody suspects anybody"
+        return "no member suspects another"
     both = f", {counted(mutual, 'pair')} of them mutual" if mutual else ""
     return (
         f"{counted(observers, 'member')} {'suspects' if observers == 1 else 'suspect'} {counted(suspects, 'member')}: "

@@ -68,9 +68,9 @@ def same_table(picture: Picture, now_us: int) -> Iterator[Fact]:
         ]
     else:
         answers.append(("no table is known: partitions are arranged at the first use of data", "faint"))
-    untold = [label for label, belief in known.items() if not belief.tells("owners")]
-    if untold:
-        answers.append((f"{', '.join(untold)}: {not_told('owners', known[untold[0]].witnessed_by)}", "faint"))
+    unknown = [label for label, belief in known.items() if not belief.shows("owners")]
+    if unknown:
+        answers.append((f"{', '.join(unknown)}: {not_told('owners', known[unknown[0]].witnessed_by)}", "faint"))
     for place, (text, tone) in enumerate(answers):
         yield Fact("" if place else heading, one_line(text), tone)
 
@@ -94,7 +94,7 @@ def _stamps(holders: list[MemberBelief], now_us: int) -> Iterator[tuple[str, Ton
 
 def _is_another_table(picture: Picture, belief: MemberBelief) -> bool:
     master = picture.master_of(belief.label)
-    if master is None or master.table is None or not belief.running or not belief.tells("owners"):
+    if master is None or master.table is None or not belief.running or not belief.shows("owners"):
         return False
     return belief.table is None or belief.table.digest != master.table.digest
 
@@ -104,5 +104,5 @@ def _has_lasted(picture: Picture, belief: MemberBelief, now_us: int) -> bool:
     master = picture.master_of(belief.label)
     if master is None or not (belief.witnessed_by or master.witnessed_by):
         return True
-    changed = [one.table.since_us if one.table is not None else one.started_us for one in (belief, master)]
+    changed = [holder.table.since_us if holder.table is not None else holder.started_us for holder in (belief, master)]
     return now_us - max(changed) > LASTING_US

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from quarterdeck.backend.core.events import EVENT_KINDS, Event, MemberStarted, Record
+from quarterdeck.backend.core.events import EVENT_KINDS, Event, Record
+from quarterdeck.backend.core.membership.events import MemberStarted
 from quarterdeck.backend.picture.events.data import DATA
 from quarterdeck.backend.picture.events.event_row import EpisodePart, EventRow
 from quarterdeck.backend.picture.events.faults import FAULTS, REQUESTS

@@ -43,6 +43,10 @@ def _merged(event: events.EntriesMerged, name_of: NameOf) -> str:
     return f"brought {brought} into the merge, {event.taken} taken ({event.policy}){failed}"
 
 
+def _evicted(event: events.EntriesEvicted, name_of: NameOf) -> str:
+    return f"evicts {counted(len(event.keys), 'entry', 'entries')} of {event.map} from p{event.partition} to make room"
+
+
 def _measured(event: events.DataMeasured, name_of: NameOf) -> str:
     reads, writes = sum(measured.reads for measured in event.maps), sum(measured.writes for measured in event.maps)
     stored = f"stores {counted(event.entries, 'entry', 'entries')}, {bytes_text(event.bytes)}"
@@ -72,8 +76,11 @@ DATA = (
         follows=(Follows(events.BackupOutOfStep, "it had asked for it", same="partition"),),
     ),
     EventRow(
-        kind=events.EntriesMerged, words=_merged, tone="strong", story="merge",
+        kind=events.EntriesMerged, words=_merged, tone="strong",
         follows=(Follows(MemberStarted, "it came here in a merge"),),
+    ),
+    EventRow(
+        kind=events.EntriesEvicted, words=_evicted, tone="faint", level=DEBUG, mark=None, part="frequent", external=True,
     ),
     EventRow(
         kind=events.DataMeasured, words=_measured, tone="faint", level=DEBUG, mark=None, part="measurement",

@@ -83,13 +83,10 @@ class EventRow(Generic[E]):
     landmark: Callable[[E, str], LandmarkMark | None] | None = None
     """How it stands out in a run; the second argument is the label of the member that records it."""
 
-    # Episodes and stories
+    # Episodes
     part: EpisodePart | Callable[[E], EpisodePart] = "decision"
     decides: int = 0
     """How much it says of why its episode went as it did; 0: nothing."""
-    story: Literal["", "claim", "merge"] = ""
-    """The story of which it may be a step."""
-    begins_story: bool = False
 
     # Causes
     external: bool = False

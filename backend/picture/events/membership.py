@@ -53,7 +53,7 @@ INCARNATIONS = (
     EventRow(
         kind=events.MemberStarted, words=_started, tone="strong",
         mark=lambda event, letter: ("▲ anew" if event.merged_from else "▲ start", "good"), mark_weight=5,
-        lane="alive", story="merge",
+        lane="alive",
     ),
     EventRow(
         kind=events.MemberStopped, words=lambda event, name_of: f"stops: {event.reason}", mark=("■ stop", "bad"),
@@ -84,7 +84,6 @@ LISTS = (
         kind=events.ListInstalled, words=_list_installed,
         mark=lambda event, letter: (f"● v{event.version}{letter(event.master)}", "strong"), mark_weight=8,
         part=lambda event: "detail" if event.cause in ("published", "joined") else "decision", decides=5,
-        story="claim",
     ),
     EventRow(
         kind=events.ListRejected,
@@ -95,13 +94,12 @@ LISTS = (
         kind=events.MasterChanged,
         words=lambda event, name_of: f"follows {name_of(event.master)} as master: {event.reason}", tone="strong",
         mark=lambda event, letter: (f"★ {letter(event.master)}", "plain"), mark_weight=2, part="detail",
-        story="claim",
     ),
     EventRow(
         kind=events.MemberAdmitted,
         words=lambda event, name_of: (
-            f"admits {name_of(event.address)} with list v{event.version} "
-            f"({event.acknowledged} of {event.expected} acknowledged it)"
+            f"admits {name_of(event.address)} with list v{event.version}"
+            + (f" ({event.acknowledged} of {event.expected} acknowledged it)" if event.expected else "")
         ),
         tone="good", level=DEBUG, mark=lambda event, letter: (f"+ {letter(event.address)}", "good"), part="detail",
         decides=6,
@@ -140,23 +138,21 @@ CLAIMS = (
         kind=events.ClaimStarted, words=_claim_started, tone="warning",
         logged_as="Starting mastership claim process: ", mark=("◇ claim", "warning"), mark_weight=5,
         landmark=lambda event, member: LandmarkMark("claims", "C", "warning", f"{member} claims the mastership"),
-        decides=10, story="claim", begins_story=True,
+        decides=10,
     ),
     EventRow(
         kind=events.ClaimAnswered, words=_claim_answered, level=DEBUG, mark=_claim_answer_mark, part="detail",
-        story="claim",
     ),
     EventRow(
         kind=events.ClaimFinished, words=_claim_finished, tone="good",
         logged_as=lambda event: f"Mastership is claimed with {len(event.accepted) + 1} members: ",
         mark=lambda event, letter: (f"◆ v{event.version}", "good"), mark_weight=7,
         landmark=lambda event, member: LandmarkMark("claims", "D", "good", f"{member} is done with its claim"),
-        decides=13, story="claim",
+        decides=13,
     ),
     EventRow(
         kind=events.ClaimAbandoned, words=lambda event, name_of: f"abandons its claim: {event.reason}",
         tone="warning", level=WARNING, mark=("◇ drop", "warning"),
         landmark=lambda event, member: LandmarkMark("claims", "A", "bad", f"{member} abandons its claim"), decides=12,
-        story="claim",
     ),
 )  # fmt: skip

@@ -26,7 +26,7 @@ def _remembered(event: events.AddressesRemembered, name_of: NameOf) -> str:
 
 def _join_list(event: events.JoinListChanged, name_of: NameOf) -> str:
     listed = names_text(event.addresses, name_of)
-    if not event.edition:  # nobody edited it while it was watched
+    if not event.edition:  # no one edited it while it was watched
         return f"looks for others at {listed or 'nobody'}, as its configuration is read"
     return f"takes edition {event.edition} of the join list, from {name_of(event.author)}: {listed}"
 
@@ -54,7 +54,7 @@ MERGES = (
             f"met the cluster of {name_of(event.remote)}: {VERDICTS[event.decision]} ({event.rule}: {event.why})"
         ),
         tone="strong", mark=lambda event, letter: (f"met {letter(event.remote)}", "strong"), mark_weight=4,
-        decides=15, story="merge",
+        decides=15,
     ),
     EventRow(
         kind=events.NotMerging,
@@ -71,13 +71,11 @@ MERGES = (
             f"begins to merge {names_text(event.merging, name_of)} into the cluster of {name_of(event.target)}"
         ),
         tone="strong", mark=lambda event, letter: (f"⇒ {letter(event.target)}", "strong"), mark_weight=5, decides=18,
-        story="merge", begins_story=True,
     ),
     EventRow(
         kind=events.MergeAbandoned,
         words=lambda event, name_of: f"gives up merging into the cluster of {name_of(event.target)}: {event.reason}",
         tone="bad", level=WARNING, mark=lambda event, letter: (f"⇏ {letter(event.target)}", "bad"), decides=19,
-        story="merge",
         follows=(
             Follows(events.ClusterStateRefused, "its cluster could not be frozen"),
             Follows(events.MergeStarted, "it had begun to merge"),
@@ -89,7 +87,6 @@ MERGES = (
             f"leaves its cluster for that of {name_of(event.target)}, and goes on as {event.next_uuid}"
         ),
         tone="strong", level=WARNING, mark=lambda event, letter: (f"⇒ {letter(event.target)}", "strong"), decides=17,
-        story="merge",
     ),
 )  # fmt: skip
 
@@ -97,7 +94,7 @@ CLUSTER_STATE = (
     EventRow(
         kind=events.ClusterStateChanged,
         words=lambda event, name_of: f"holds the cluster to be {event.state}: {event.reason}", tone="warning",
-        mark=lambda event, letter: (event.state.casefold(), "warning"), story="merge",
+        mark=lambda event, letter: (event.state.casefold(), "warning"),
     ),
     EventRow(
         kind=events.ClusterStateRefused,

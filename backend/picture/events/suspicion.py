@@ -42,7 +42,7 @@ SUSPICION = (
     ),
     EventRow(
         kind=events.ObserverPaused,
-        words=lambda event, name_of: f"stood still for {duration_text(event.gap)} itself, so it accuses nobody",
+        words=lambda event, name_of: f"stood still for {duration_text(event.gap)} itself, so it suspects no member",
         level=WARNING, logged_as="Resetting heartbeat timestamps: ",
     ),
     EventRow(

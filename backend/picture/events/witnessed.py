@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from logging import DEBUG
+from logging import DEBUG, WARNING
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.witnessed import events
@@ -29,7 +29,7 @@ def connection_text(event: events.ConnectionChanged) -> str:
 def _witnessed(event: events.MemberWitnessed, name_of: NameOf) -> str:
     sources = " and ".join(SOURCES[source] for source in event.sources)
     unknown = ", ".join(sorted(ASPECTS.difference(event.tells)))
-    return f"is known from {sources}" + (f"; not told: {unknown}" if unknown else "")
+    return f"is known from {sources}" + (f"; not reported: {unknown}" if unknown else "")
 
 
 def _owners(event: events.OwnersTold, name_of: NameOf) -> str:
@@ -88,10 +88,15 @@ def migrating_text(measured: events.MemberMeasured) -> str:
     return f"{waiting}, {measured.completed_migrations} of {measured.planned_migrations} of the round done"
 
 
+def _failed(event: events.MigrationFailed, name_of: NameOf) -> str:
+    what = f"a migration of p{event.partition}" if event.partition is not None else "a migration"
+    return f"says that {what} failed: {event.migration}"
+
+
 def _measured(event: events.MemberMeasured, name_of: NameOf) -> str:
     age = event.heartbeat_age
     heartbeats = f"heartbeats sent {duration_text(age)} before" if age is not None else ""
-    links = f"strained links to {names_text((one.address for one in event.strained_links or ()), name_of)}"
+    links = f"strained links to {names_text((link.address for link in event.strained_links or ()), name_of)}"
     parts = (
         migrating_text(event), process_text(event), work_text(event), heartbeats, links if event.strained_links else "",
     )  # fmt: skip
@@ -122,4 +127,17 @@ WITNESSED = (
         kind=events.MemberMeasured, words=_measured, tone=lambda event: "warning" if stands_still(event) else "faint",
         level=DEBUG, mark=None, part="measurement", external=True,
     ),
+    EventRow(
+        kind=events.JoinerRefused, words=lambda event, name_of: f"refuses {name_of(event.joiner)}: {event.reason}",
+        tone="bad", level=WARNING, external=True,
+    ),
+    EventRow(
+        kind=events.LeaveRequested,
+        words=lambda event, name_of: f"is asked by {name_of(event.address)} to let it leave", external=True,
+    ),
+    EventRow(
+        kind=events.MigrationsRemaining,
+        words=lambda event, name_of: f"has {counted(event.count, 'migration')} left to do", part="frequent", external=True,
+    ),
+    EventRow(kind=events.MigrationFailed, words=_failed, tone="warning", part="frequent", external=True),
 )  # fmt: skip

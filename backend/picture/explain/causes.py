@@ -66,7 +66,7 @@ def causes(records: Iterable[Record] | EventIndex, record: Record, name_of: Name
 
 
 def direct_causes(event_index: EventIndex, record: Record) -> list[DirectCause]:
-    """Return what `record` follows from at one remove, the most telling first."""
+    """Return what `record` follows from at one remove, the clearest first."""
     place = event_index.place_of(record)
     if place is None:
         return []

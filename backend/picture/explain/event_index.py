@@ -9,7 +9,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import RecordId
-from quarterdeck.backend.core.events import Event, MemberStarted, Record
+from quarterdeck.backend.core.events import Event, Record
+from quarterdeck.backend.core.membership.events import MemberStarted
 from quarterdeck.backend.picture.text.formatting import NameOf
 
 LOOK_BACK = 2_000
@@ -161,7 +162,7 @@ class Effect(NamedTuple):
 
 
 Rule = Callable[[Effect, Any], Causes]
-"""Yields the direct causes of an event of one class, the most telling first."""
+"""Yields the direct causes of an event of one class, the clearest first."""
 
 
 def event_of(kind: type[EventType], record: Record) -> EventType:

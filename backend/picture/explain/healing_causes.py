@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.link_condition import LinkChanged
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.picture.explain.event_index import Causes, Effect, Rule, event_of, local_cause, message_cause
 
 # Partial disconnections
@@ -34,7 +35,9 @@ def _reported(effect: Effect, event: events.DisconnectionReported) -> Causes:
         raised = effect.of(reporter, events.SuspicionRaised, partial(_is_about, suspect))
         yield from message_cause(raised, f"{reporter} suspects {effect.name(suspect)}")
     if not event.suspects:
-        yield from message_cause(effect.of(reporter, events.SuspicionCleared), f"{reporter} suspects nobody any more")
+        yield from message_cause(
+            effect.of(reporter, events.SuspicionCleared), f"{reporter} suspects no member any more"
+        )
 
 
 def _is_about(suspect: Address, raised: events.SuspicionRaised) -> bool:
@@ -62,7 +65,7 @@ def _verdict(effect: Effect, event: events.MergeVerdict) -> Causes:
     theirs = effect.at(event.remote, events.ListInstalled)
     there = _listed(theirs) or {event.remote}
     edited = effect.own(events.JoinListChanged, lambda one: not there.isdisjoint(one.addresses))
-    yield from local_cause(edited, "its join list names somebody there")
+    yield from local_cause(edited, "its join list names a member there")
     mine = effect.own(events.ListInstalled)
     here = {effect.record.member, *map(effect.name, _listed(mine))}
     healed = _healed_between(effect, here, set(map(effect.name, there)))
@@ -83,11 +86,11 @@ def _listed(installed: Record | None) -> set[Address]:
 def _healed_between(effect: Effect, here: set[str], there: set[str]) -> Record | None:
     """Return the latest link between two sides to become plain."""
 
-    def mended(link: events.LinkChanged) -> bool:
+    def mended(link: LinkChanged) -> bool:
         joins = (link.source in here and link.target in there) or (link.source in there and link.target in here)
         return joins and link.is_plain
 
-    return effect.anywhere(events.LinkChanged, mended)
+    return effect.anywhere(LinkChanged, mended)
 
 
 def _not_merging(effect: Effect, event: events.NotMerging) -> Causes:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.events import ProcessPaused, ProcessResumed, Record
+from quarterdeck.backend.core.link_condition import LinkChanged
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.partitions.events import DrainFinished
 from quarterdeck.backend.picture.explain.event_index import Causes, Effect, Rule, event_of, local_cause, message_cause
 from quarterdeck.backend.picture.explain.suspicion_causes import causes_of_silence, causes_of_suspicion
@@ -20,7 +21,7 @@ from quarterdeck.backend.picture.explain.suspicion_causes import causes_of_silen
 def _started(effect: Effect, event: events.MemberStarted) -> Causes:
     if event.merged_from:
         left = effect.of(effect.record.member, events.MemberMerging, lambda one: one.next_uuid == effect.record.uuid)
-        yield from local_cause(left, "its life before ended in a merge")
+        yield from local_cause(left, "its incarnation before ended in a merge")
 
 
 def _join_requested(effect: Effect, event: events.JoinRequested) -> Causes:
@@ -171,8 +172,8 @@ def _heard_again(effect: Effect, label: str, noticed: Record | None) -> Causes:
     """Yield what ended the silence of `label` since it was `noticed`."""
     observer = effect.record.member
     ends = {label, observer}
-    resumed = effect.anywhere(events.ProcessResumed, lambda one: one.target == label)
-    mended = effect.anywhere(events.LinkChanged, lambda one: one.is_plain and {one.source, one.target} == ends)
+    resumed = effect.anywhere(ProcessResumed, lambda one: one.target == label)
+    mended = effect.anywhere(LinkChanged, lambda one: one.is_plain and {one.source, one.target} == ends)
     for healed, why in ((resumed, f"{label} runs on"), (mended, "the link between the two is healed")):
         if healed is not None and noticed is not None and healed.at >= noticed.at:
             yield from local_cause(healed, why)
@@ -207,7 +208,7 @@ def _explicit_sent(effect: Effect, event: events.ExplicitSuspicionSent) -> Cause
 
 def _explicit_received(effect: Effect, event: events.ExplicitSuspicionReceived) -> Causes:
     sent = effect.at(event.sender, events.ExplicitSuspicionSent, lambda one: effect.is_own(one.to))
-    yield from message_cause(sent, f"{effect.name(event.sender)} told it to")
+    yield from message_cause(sent, f"{effect.name(event.sender)} ordered it")
 
 
 def _complaint(effect: Effect, event: events.ComplaintSent) -> Causes:
@@ -223,7 +224,7 @@ def _complaint(effect: Effect, event: events.ComplaintSent) -> Causes:
 
 
 def _observer_paused(effect: Effect, event: events.ObserverPaused) -> Causes:
-    paused = effect.anywhere(events.ProcessPaused, lambda one: one.target == effect.record.member)
+    paused = effect.anywhere(ProcessPaused, lambda one: one.target == effect.record.member)
     yield from local_cause(paused, "it was frozen")
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.data import events as data_events
+from quarterdeck.backend.core.events import Event
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.partitions import events as partition_events
 from quarterdeck.backend.picture.explain.event_index import (
     Accepts,
@@ -57,7 +58,7 @@ def _table_received(effect: Effect, event: partition_events.TableChanged) -> Cau
 # Plans
 
 
-PLAN_CAUSES: Mapping[partition_events.PlanCause, tuple[type[events.Event], str, Accepts | None]] = {
+PLAN_CAUSES: Mapping[partition_events.PlanCause, tuple[type[Event], str, Accepts | None]] = {
     "member-leaves": (partition_events.DrainStarted, "a member wants to leave", None),
     "new-master": (partition_events.TableRecovered, "its table is the latest there is", None),
     "arranged": (partition_events.TableChanged, "they were arranged", lambda one: one.cause == "arranged"),

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import RecordId
-from quarterdeck.backend.core.events import MemberStarted, Record
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.events import MemberStarted
 from quarterdeck.backend.picture.events.catalogue import ROWS
 from quarterdeck.backend.picture.events.event_row import LaneState
 from quarterdeck.backend.picture.explain.causes import direct_causes
@@ -146,7 +147,7 @@ class SpaceTime:
         return SpaceTimeRow(
             at_us=records[0].at,
             gap_us=records[0].at - before,
-            marks=tuple(self._mark(lane, told_there) for lane, told_there in sorted(by_lane.items())),
+            marks=tuple(self._mark(lane, on_lane) for lane, on_lane in sorted(by_lane.items())),
             arrows=tuple(arrows),
             lanes="".join(LANE_GLYPHS[self._state(lane, place)] for lane in range(len(self.lanes))),
             record=records[0],

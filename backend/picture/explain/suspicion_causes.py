@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import SuspicionCause
-from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, ProcessResumed, Record
+from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.links import conditions_for
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.explain.event_index import Causes, Effect, local_cause, message_cause
 
@@ -35,7 +36,9 @@ def causes_of_suspicion(
         case "new-incarnation":
             newer = effect.at(address, events.MemberStarted)
             if newer is not None and newer.uuid != uuid:
-                yield from message_cause(newer, f"{label} lives anew at the same address, so the life before is over")
+                yield from message_cause(
+                    newer, f"{label} has started again at the same address, so the incarnation before is over"
+                )
         case "asked":
             asked = effect.own(events.ExplicitSuspicionReceived, lambda one: one.sender == address and one.heeded)
             yield from local_cause(asked, f"{label} asked for it")
@@ -61,10 +64,10 @@ def causes_of_silence(
     ended = _end_of(effect, label, uuid)
     if ended is not None:
         yield from local_cause(
-            ended, f"{label} {'was killed' if isinstance(ended.event, events.ProcessKilled) else 'had stopped'}"
+            ended, f"{label} {'was killed' if isinstance(ended.event, ProcessKilled) else 'had stopped'}"
         )
         return
-    paused = effect.anywhere(events.ProcessPaused, lambda one: one.target == label)
+    paused = effect.anywhere(ProcessPaused, lambda one: one.target == label)
     if paused is not None and _lasted(effect, paused, begun_us):
         yield from local_cause(paused, f"{label} was frozen")
         return
@@ -80,7 +83,7 @@ def _end_of(effect: Effect, label: str, uuid: str) -> Record | None:
     goodbye = effect.of(label, events.MemberStopped)
     if goodbye is not None and goodbye.uuid == uuid:
         return goodbye
-    killed = effect.anywhere(events.ProcessKilled, lambda one: one.target == label)
+    killed = effect.anywhere(ProcessKilled, lambda one: one.target == label)
     if killed is None:
         return None
     born = next(
@@ -91,16 +94,16 @@ def _end_of(effect: Effect, label: str, uuid: str) -> Record | None:
 
 def _lasted(effect: Effect, paused: Record, begun_us: int) -> bool:
     """Return whether the pause was still on when the silence began, or began in it."""
-    target = paused.event.target if isinstance(paused.event, events.ProcessPaused) else ""
-    resumed = effect.anywhere(events.ProcessResumed, lambda one: one.target == target)
+    target = paused.event.target if isinstance(paused.event, ProcessPaused) else ""
+    resumed = effect.anywhere(ProcessResumed, lambda one: one.target == target)
     return resumed is None or _comes_before(effect, resumed, paused) or resumed.at >= begun_us
 
 
 def _bad_link(effect: Effect, source: str, target: str, begun_us: int, wanted: str) -> Record | None:
     """Return what made the one-way link bad in the time from `begun_us` on."""
-    for record in effect.event_index.all_of(events.LinkChanged, effect.place):
+    for record in effect.event_index.all_of(LinkChanged, effect.place):
         link = record.event
-        if not isinstance(link, events.LinkChanged) or (link.source, link.target) != (source, target):
+        if not isinstance(link, LinkChanged) or (link.source, link.target) != (source, target):
             continue
         if link.is_plain and record.at < begun_us:
             return None
@@ -109,7 +112,7 @@ def _bad_link(effect: Effect, source: str, target: str, begun_us: int, wanted: s
     return None
 
 
-def _explains(link: events.LinkChanged, wanted: str) -> bool:
+def _explains(link: LinkChanged, wanted: str) -> bool:
     if link.blocked or (wanted != "" and wanted in link.dropped_kinds):
         return True
     return any(known.loss or known.delay or known.delay_up_to or known.held for known in conditions_for(link, wanted))

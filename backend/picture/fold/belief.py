@@ -1,13 +1,13 @@
-"""What one member believes in one life: its list, its suspicions, why that does not heal, its partitions and its work."""
+"""What one member believes in one incarnation: its list, its suspicions, why that does not heal, its partitions and its work."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import ObstacleCause, UnreachableCause
@@ -23,9 +23,11 @@ from quarterdeck.backend.picture.fold.table_belief import TableBelief
 Status = Literal["joining", "member", "paused", "stopped", "killed"]
 
 
-class BelievedSuspicion(NamedTuple):
-    """Why a member suspects another, and since when on the run's clock."""
+class Suspected(Struct, frozen=True):
+    """A member that this one suspects, why, and since when on the run's clock."""
 
+    suspect: Address
+    uuid: Annotated[str, Meta(description="The incarnation that is suspected.")]
     reason: str
     since_us: int
 
@@ -65,12 +67,13 @@ class VerdictOn(Struct, frozen=True):
     since_us: int
 
 
-class MergeObstacle(NamedTuple):
-    """What keeps a master from merging, as a cause and in words; `silent` are the addresses at which nobody answers."""
+class Obstacle(Struct, frozen=True):
+    """Why a master is not merging: with the cluster of `remote`, or with any when that is null."""
 
-    cause: ObstacleCause
+    remote: Address | None
     reason: str
-    silent: tuple[Address, ...] = ()
+    cause: ObstacleCause
+    silent: Annotated[tuple[Address, ...], Meta(description="Addresses at which nothing answers.")] = ()
 
 
 class SearchPlan(NamedTuple):
@@ -122,7 +125,7 @@ class MemberBelief:
     lineage: str = ""
     master: Address | None = None
     members: tuple[Member, ...] = ()
-    suspicions: dict[Address, BelievedSuspicion] = field(default_factory=dict)
+    suspicions: dict[Address, Suspected] = field(default_factory=dict)
     silences: dict[Address, Silence] = field(default_factory=dict)
     """Whose heartbeats it said to be late, as long as it does not suspect them yet."""
     ever_listed: frozenset[Address] = frozenset()
@@ -142,7 +145,7 @@ class MemberBelief:
     merged_from: str = ""
     """The uuid of the incarnation before, when that one ended in a merge."""
     settings: Mapping[str, str] | None = None
-    """Its properties that are not the documented defaults, as text by name; None while nobody told them. Always a new one."""
+    """Its properties that are not the documented defaults, as text by name; None while they are not known. Always a new one."""
     join_list: tuple[Address, ...] = ()
     """Where it looks for its cluster, and for others."""
     join_list_edition: int = 0
@@ -170,7 +173,7 @@ class MemberBelief:
     """Why it is not let in, while it waits for that."""
     verdicts: dict[Address, VerdictOn] = field(default_factory=dict)
     """On a master: what it last found about each other master that it met."""
-    obstacles: dict[Address | None, MergeObstacle] = field(default_factory=dict)
+    obstacles: dict[Address | None, Obstacle] = field(default_factory=dict)
     """On a master: why it is not merging, for each cluster that it met, the latest last; under None why it meets none."""
     merging: Address | None = None
     """On a master that leads its cluster into another one: the master of that."""
@@ -183,17 +186,17 @@ class MemberBelief:
     out_of_step: dict[int, BackupBehind] = field(default_factory=dict)
     """By partition, its backups that do not have what their owners have."""
     data: MemberData | None = None
-    """What it stores and what is asked of it; None until it tells, which it does when there is something. Always a new one."""
+    """What it stores and what is asked of it; None until it reports, which it does when there is something. Always a new one."""
     leading: MigrationsLed = field(default_factory=MigrationsLed)
     """On a master: the migrations that it leads."""
     witnessed_by: tuple[Source, ...] = ()
     """Where all this is known from, if not from the member itself."""
     untold: frozenset[Aspect] = frozenset()
-    """What nobody tells of it; nothing for a member that keeps a journal of its own."""
+    """What no source reports of it; nothing for a member that keeps a journal of its own."""
     connection: WitnessConnection | None = None
-    """How its witness reaches it; None where nobody listens to it over the network."""
+    """How its witness reaches it; None where no client listens to it over the network."""
     state_stamp: int | None = None
-    """Its own digest of its partition table, where a witness was told it."""
+    """Its own digest of its partition table, where a witness received it."""
     stamp_since_us: int = 0
     """Since when `state_stamp` is what it is."""
     metrics: MemberMeasured | None = None
@@ -215,15 +218,15 @@ class MemberBelief:
         twin.leading = self.leading.fork()
         return twin
 
-    def tells(self, aspect: Aspect) -> bool:
-        """Whether `aspect` of this member is known. If not, show that it is not told: neither none nor well."""
+    def shows(self, aspect: Aspect) -> bool:
+        """Whether `aspect` of this member is known. If not, show that it is not known: neither none nor well."""
         return aspect not in self.untold
 
     @property
     def search_addresses(self) -> tuple[Address, ...]:
-        """Where it looks for clusters other than its own: its join list, then what it remembers; nobody who is on its list."""
+        """Where it looks for clusters other than its own: its join list, then what it remembers; none that is on its list."""
         found = dict.fromkeys((*self.join_list, *self.remembered))
-        return tuple(one for one in found if one not in self.listed and one != self.address)
+        return tuple(address for address in found if address not in self.listed and address != self.address)
 
     @property
     def not_merging(self) -> str:
@@ -237,7 +240,7 @@ class MemberBelief:
 
     @property
     def reached(self) -> bool:
-        """Whether what is told of it is news. What a member out of reach believed last may be over."""
+        """Whether what is known of it is news. What a member out of reach believed last may be over."""
         return self.connection is None or self.connection.state == "connected"
 
     @property

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from quarterdeck.backend.core import events
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.picture.fold.belief import (
     MemberBelief,
-    MergeObstacle,
+    Obstacle,
     Resolved,
     SearchPlan,
     Unusable,
@@ -27,7 +27,7 @@ def _on_disconnection_reported(belief: MemberBelief, event: events.Disconnection
 
 
 def _on_disconnection_resolved(belief: MemberBelief, event: events.DisconnectionResolved, at: int) -> None:
-    """Those removed have to prove their links before they come back; to whom they are missing is told when they ask."""
+    """Those removed have to prove their links before they come back; to whom they are missing is known when they ask."""
     belief.resolution = Resolved(event.keep, event.remove, event.exact, event.why, at)
     belief.reports.clear()
     for address in event.remove:
@@ -47,13 +47,13 @@ def _on_merge_verdict(belief: MemberBelief, event: events.MergeVerdict, at: int)
     belief.verdicts[event.remote] = VerdictOn(event.remote, event.decision, event.rule, event.why, at)
     belief.obstacles.pop(event.remote, None)
     if event.decision != "local-merges":
-        belief.obstacles[event.remote] = MergeObstacle("verdict", event.why)
+        belief.obstacles[event.remote] = Obstacle(event.remote, event.why, "verdict")
 
 
 def _on_not_merging(belief: MemberBelief, event: events.NotMerging, at: int) -> None:
     belief.obstacles.pop(event.remote, None)  # the latest stands last
     if event.reason:
-        belief.obstacles[event.remote] = MergeObstacle(event.cause, event.reason, event.silent)
+        belief.obstacles[event.remote] = Obstacle(event.remote, event.reason, event.cause, event.silent)
 
 
 def _on_merge_started(belief: MemberBelief, event: events.MergeStarted, at: int) -> None:
@@ -64,7 +64,7 @@ def _on_merge_started(belief: MemberBelief, event: events.MergeStarted, at: int)
 def _on_merge_abandoned(belief: MemberBelief, event: events.MergeAbandoned, at: int) -> None:
     """No reason of the core's own follows before the next search, so this is the reason until then."""
     belief.merging = None
-    belief.obstacles[event.target] = MergeObstacle(event.cause, event.reason)
+    belief.obstacles[event.target] = Obstacle(event.target, event.reason, event.cause)
 
 
 def _on_member_merging(belief: MemberBelief, event: events.MemberMerging, at: int) -> None:
@@ -133,7 +133,9 @@ def settle_with_list(belief: MemberBelief) -> None:
     if belief.reports:
         listed = belief.listed
         still = {
-            who: tuple(one for one in them if one in listed) for who, them in belief.reports.items() if who in listed
+            who: tuple(suspect for suspect in them if suspect in listed)
+            for who, them in belief.reports.items()
+            if who in listed
         }
         belief.reports = {who: them for who, them in still.items() if them}
     if not belief.is_master:

@@ -47,6 +47,10 @@ class Stored(NamedTuple):
     """Of a partition: writes that some backup had not confirmed."""
     oldest_us: int = 0
     """When the oldest of them was made."""
+    backups: int | None = None
+    """Of a map: how many it is to have; None where that is not reported."""
+    backup_entries: int | None = None
+    """Of a map: the entries that the member holds as a backup."""
 
     def rate(self, now_us: int) -> Rate:
         """Return what is asked of it now."""
@@ -105,12 +109,13 @@ def measured(before: MemberData | None, event: DataMeasured, at: int, *, by_map:
     """
     goes_on = before is not None and before.at_us == at
     before = before or NOTHING
-    reads = sum(one.reads for one in event.maps) if by_map else sum(row[3] for row in event.rows if len(row) > 1)
-    writes = sum(one.writes for one in event.maps) if by_map else sum(row[4] for row in event.rows if len(row) > 1)
+    reads = sum(part.reads for part in event.maps) if by_map else sum(row[3] for row in event.rows if len(row) > 1)
+    writes = sum(part.writes for part in event.maps) if by_map else sum(row[4] for row in event.rows if len(row) > 1)
     partitions = _taken(before.partitions, event.rows, event.span, at)
     maps = {name: one for name, one in before.maps.items() if one.entries or one.at_us == at}
     for one in event.maps:
-        maps[one.map] = Stored(one.entries, one.bytes, one.reads, one.writes, event.span, at)
+        counts = one.entries, one.bytes, one.reads, one.writes
+        maps[one.map] = Stored(*counts, event.span, at, backups=one.backups, backup_entries=one.backup_entries)
     return replace(
         before,
         entries=event.entries,
@@ -124,7 +129,7 @@ def measured(before: MemberData | None, event: DataMeasured, at: int, *, by_map:
         at_us=at,
         maps=maps,
         partitions=partitions,
-        lagging={str(one.backup): Lag(one.partitions, one.writes, at - one.oldest) for one in event.lagging},
+        lagging={str(lag.backup): Lag(lag.partitions, lag.writes, at - lag.oldest) for lag in event.lagging},
     )
 
 
@@ -132,11 +137,11 @@ def _taken(
     before: Mapping[int, Stored], rows: Iterable[tuple[int, ...]], span_us: int, at: int
 ) -> Mapping[int, Stored]:
     partitions = dict(before)
-    for partition, *told in rows:
-        if not told:
+    for partition, *values in rows:
+        if not values:
             partitions.pop(partition, None)
             continue
-        entries, size, reads, writes, *lag = told
+        entries, size, reads, writes, *lag = values
         behind, age_us = lag or (0, 0)
         partitions[partition] = Stored(entries, size, reads, writes, span_us, at, behind, at - age_us if behind else 0)
     return partitions

@@ -62,12 +62,12 @@ class MigrationRates:
     def at(self, now_us: int) -> MigrationRate:
         """Return the pace over the last `WINDOW_S` seconds, or since the first that was counted in them."""
         now = now_us // SECOND_US
-        counted = [one for one in self._seconds if now - WINDOW_S < one.second <= now]
+        counted = [second for second in self._seconds if now - WINDOW_S < second.second <= now]
         if not counted:
             return MigrationRate(0.0, 0.0)
         length_s = max(1, min(WINDOW_S, now - counted[0].second + 1))
         return MigrationRate(
-            sum(one.migrations for one in counted) / length_s, sum(one.bytes for one in counted) / length_s
+            sum(second.migrations for second in counted) / length_s, sum(second.bytes for second in counted) / length_s
         )
 
 
@@ -75,7 +75,7 @@ ENDED_KEPT = 100
 """Ended migrations of each kind that are remembered; all of them are counted."""
 
 BEGUN_KEPT = 1_000
-"""Migrations whose end was not told; more than that have lost their master without a word of it."""
+"""Migrations whose end was not recorded; more than that have lost their master without a word of it."""
 
 SAME_LOSS_US = 10_000_000
 """A partition that is lost again within this time is the same loss, reported by another member."""
@@ -100,7 +100,7 @@ class CopiedData(NamedTuple):
 
 
 class EndedMigration(NamedTuple):
-    """How a migration ended, when, after how long, and who told it."""
+    """How a migration ended, when, after how long, and who recorded it."""
 
     begun: MigrationStarted
     committed: bool
@@ -109,11 +109,11 @@ class EndedMigration(NamedTuple):
     took_us: int
     leader: str
     copied: CopiedData | None
-    """What was copied for it, if that was told."""
+    """What was copied for it, if that was recorded."""
 
 
 class WitnessedMigration(NamedTuple):
-    """A migration of which only the end was told, when, and by which member."""
+    """A migration of which only the end was recorded, when, and by which member."""
 
     migrated: ReplicaMigrated
     at_us: int
@@ -137,7 +137,7 @@ class Recovery(Struct, frozen=True):
 
 @dataclass(slots=True)
 class MigrationsLed:
-    """What a member tells of migrations while it leads them. All but the counts is void once it leads no more."""
+    """What a member records of migrations while it leads them. All but the counts is void once it leads no more."""
 
     planned: dict[int, tuple[PlannedMigration, ...]] = field(default_factory=dict)
     """What has not begun, by partition, in the order of the plan."""
@@ -184,14 +184,14 @@ class MigrationsLed:
 
 
 class MigrationHistory:
-    """The migrations that ended, and the partitions that were lost, whoever led and whatever became of that one since."""
+    """The migrations that ended, and the partitions that were lost, whichever master led and whatever became of it since."""
 
     def __init__(self) -> None:
         self.done: deque[EndedMigration] = deque(maxlen=ENDED_KEPT)
         self.failed: deque[EndedMigration] = deque(maxlen=ENDED_KEPT)
         self.lost: deque[PartitionLoss] = deque(maxlen=ENDED_KEPT)
         self.witnessed: deque[WitnessedMigration] = deque(maxlen=ENDED_KEPT)
-        """Those of which only the end was told. Each of these four has the latest last."""
+        """Those of which only the end was recorded. Each of these four has the latest last."""
         self.done_count = self.failed_count = self.lost_count = 0
         self.rates = MigrationRates()
         self.copied: dict[str, CopiedData] = {}
@@ -242,7 +242,7 @@ class MigrationHistory:
             self.lost_count += 1
 
     def _end(self, migration_id: str, record: Record, committed: bool, reason: str) -> None:
-        """Nothing is known of one whose beginning was not seen, or whose end was told before."""
+        """Nothing is known of one whose beginning was not seen, or whose end was recorded before."""
         if migration_id not in self._begun:
             return
         begun, since_us = self._begun.pop(migration_id)

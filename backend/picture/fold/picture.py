@@ -1,6 +1,6 @@
 """The fold: events in, what each member believes out.
 
-A picture never asks anybody anything. The same records give the same picture, whether they come from a live cluster,
+A picture never asks a member anything. The same records give the same picture, whether they come from a live cluster,
 from a simulation or from a journal; replay is this fold up to a moment.
 """
 
@@ -9,23 +9,33 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data.events import CallFinished, DataMeasured, EntriesMerged
-from quarterdeck.backend.core.events import LinkChanged, Record
+from quarterdeck.backend.core.events import (
+    Event,
+    JournalChanged,
+    OperatorAsked,
+    ProcessKilled,
+    ProcessPaused,
+    ProcessResumed,
+    Record,
+    StrangerRefused,
+)
+from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.links import set_condition
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import PartitionLost
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import Aspect, ConnectionChanged
-from quarterdeck.backend.picture.fold.belief import BelievedSuspicion, MemberBelief, Silence, Status
+from quarterdeck.backend.picture.fold.belief import MemberBelief, Silence, Status, Suspected
 from quarterdeck.backend.picture.fold.healing import RECOVERY_FOLDS, inherit, settle_with_list
 from quarterdeck.backend.picture.fold.losses import Losses
 from quarterdeck.backend.picture.fold.migrations import HISTORY_KINDS, MigrationHistory
 from quarterdeck.backend.picture.fold.partitions import PARTITION_FOLDS, settle_leading
 from quarterdeck.backend.picture.fold.witness import WITNESS_FOLDS, inherit_witness
 
-__all__ = ["BelievedSuspicion", "MemberBelief", "Picture", "Status"]
+__all__ = ["MemberBelief", "Picture", "Status"]
 
 MEASURE_INTERVAL = "quarterdeck.data.measure.interval.seconds"
 """The property of members that measure their data; 0 turns that off."""
@@ -34,10 +44,13 @@ USED_LATELY_US = 10 * SECOND_US
 """Data that was used so lately may have changed since it was measured."""
 
 NO_ADDRESS = Address("")
-"""Stands in a belief whose `MemberStarted` was never seen, until one of its lists tells the address."""
+"""Stands in a belief whose `MemberStarted` was never seen, until one of its lists gives the address."""
 
 CONTENTS_KEPT = 64
 """Lists whose addresses are remembered for the next member that installs them."""
+
+PAST_KEPT = 10_000
+"""Incarnations that are over, and still known as that."""
 
 
 class Picture:
@@ -62,7 +75,8 @@ class Picture:
         self._called_us = 0
         """When a client was answered last, as far as that is recorded."""
         self._labels: dict[Address, str] = {}
-        self._past_lives: set[str] = set()
+        self._past_incarnations: dict[str, None] = {}
+        """The latest `PAST_KEPT`, so that stragglers of theirs are known as such."""
         self._contents: dict[tuple[str, int], tuple[tuple[Member, ...], frozenset[Address]]] = {}
         """Lists seen lately, by lineage and version: all members install the same ones, their addresses are shared."""
         self._latest_union: tuple[frozenset[Address], frozenset[Address], frozenset[Address]] = (frozenset(),) * 3
@@ -80,9 +94,9 @@ class Picture:
         self._links_shared = twin._links_shared = True
         twin._called_us = self._called_us
         twin.losses, twin.journal_failure = self.losses.copy(), self.journal_failure
-        twin._labels, twin._past_lives, twin._contents = (
+        twin._labels, twin._past_incarnations, twin._contents = (
             self._labels.copy(),
-            self._past_lives.copy(),
+            self._past_incarnations.copy(),
             self._contents.copy(),
         )
         twin._latest_union = self._latest_union
@@ -97,11 +111,11 @@ class Picture:
         if from_outside is not None:
             from_outside(self, event)
         elif isinstance(event, events.MemberStarted):
-            self._begin_life(record, event)
+            self._begin_incarnation(record, event)
         else:
             if kind in HISTORY_KINDS:
                 self.history.take(record)
-            belief = self._life_of(record)
+            belief = self._incarnation_of(record)
             if belief is None:
                 return
             belief.at = record.at
@@ -119,8 +133,22 @@ class Picture:
                 FOLDS[kind](belief, event, record.at)
             elif kind is CallFinished:
                 self._called_us = record.at
-            elif kind in FOLDS:  # the rest is told in the event tail and changes no belief
+            elif kind in FOLDS:  # the rest is shown in the event tail and changes no belief
                 FOLDS[kind](belief, event, record.at)
+
+    def forget(self, label: str) -> None:
+        """Forget a member that is looked for no more."""
+        belief = self.members.pop(label, None)
+        if belief is None:
+            return
+        gone = {address for address, known in self._labels.items() if known == label}
+        for address in gone:
+            del self._labels[address]
+        for name, other in list(self.members.items()):
+            if not gone.isdisjoint(other.ever_listed):
+                changed = self._belief_to_change(name)
+                assert changed is not None
+                changed.ever_listed -= gone - changed.listed
 
     def label_of(self, address: Address) -> str:
         """Return the label of the member at `address`; the address itself when no member was seen there."""
@@ -139,11 +167,11 @@ class Picture:
         master = self.members.get(self.label_of(belief.master))
         return master if master is not None and master.running and master.is_master else None
 
-    def nobody_tells(self, aspect: Aspect) -> MemberBelief | None:
-        """One of the members, where nobody tells `aspect`; None where somebody does, or there is no member."""
+    def without(self, aspect: Aspect) -> MemberBelief | None:
+        """One of the members, where no source reports `aspect`; None where one does, or there is no member."""
         unknown = None
         for belief in self.members.values():
-            if belief.tells(aspect):
+            if belief.shows(aspect):
                 return None
             unknown = unknown or belief
         return unknown
@@ -180,39 +208,41 @@ class Picture:
             self.links, self._links_shared = self.links.copy(), False
         set_condition(self.links, link)
 
-    def _kill(self, event: events.ProcessKilled) -> None:
+    def _kill(self, event: ProcessKilled) -> None:
         belief = self._belief_to_change(event.target)
         if belief is not None:
             belief.status = "killed"
             settle_leading(belief)
 
-    def _pause(self, event: events.ProcessPaused) -> None:
+    def _pause(self, event: ProcessPaused) -> None:
         belief = self._belief_to_change(event.target)
         if belief is not None and belief.status not in ("stopped", "killed"):
             belief.status = "paused"
 
-    def _resume(self, event: events.ProcessResumed) -> None:
+    def _resume(self, event: ProcessResumed) -> None:
         belief = self._belief_to_change(event.target)
         if belief is not None and belief.status == "paused":
             belief.status = "member" if belief.version else "joining"
 
-    def _journal(self, event: events.JournalChanged) -> None:
+    def _journal(self, event: JournalChanged) -> None:
         belief = self._belief_to_change(event.target)
         if belief is not None:
             belief.journal_failure = event.failure
         else:  # that of a whole cluster
             self.journal_failure = event.failure
 
-    def _only_told(self, event: events.StrangerRefused | events.OperatorAsked) -> None:
-        """Told in the event tail; changes no belief, and the label it is recorded under may be no member's."""
+    def _change_nothing(self, event: StrangerRefused | OperatorAsked) -> None:
+        """Shown in the event tail; changes no belief, and the label it is recorded under may be no member's."""
 
-    # Lives
+    # Incarnations
 
-    def _begin_life(self, record: Record, started: events.MemberStarted | None) -> MemberBelief:
+    def _begin_incarnation(self, record: Record, started: events.MemberStarted | None) -> MemberBelief:
         """Begin an incarnation. `started` is None for one whose beginning was never seen."""
         before = self.members.get(record.member)
         if before is not None and before.uuid != record.uuid:
-            self._past_lives.add(before.uuid)
+            self._past_incarnations[before.uuid] = None
+            if len(self._past_incarnations) > PAST_KEPT:
+                del self._past_incarnations[next(iter(self._past_incarnations))]
         if started is not None:
             address = started.address
         else:
@@ -232,7 +262,7 @@ class Picture:
             self._labels[address] = record.member
         return belief
 
-    def _life_of(self, record: Record) -> MemberBelief | None:
+    def _incarnation_of(self, record: Record) -> MemberBelief | None:
         """Return the belief that `record` belongs to; None for a straggler of an earlier incarnation.
 
         A journal may begin in the middle of an incarnation, so an unknown incarnation need not have shown its start.
@@ -242,9 +272,9 @@ class Picture:
             return belief if belief.writer is self._writer else self._belief_to_change(record.member)
         if isinstance(record.event, ConnectionChanged):  # a process is reached in whichever incarnation it is
             return self._belief_to_change(record.member)
-        if record.uuid in self._past_lives:
+        if record.uuid in self._past_incarnations:
             return None
-        return self._begin_life(record, None)
+        return self._begin_incarnation(record, None)
 
     def _belief_to_change(self, label: str) -> MemberBelief | None:
         """Return the belief of the member called `label`, made this picture's own if it is shared."""
@@ -257,11 +287,11 @@ class Picture:
 
     def _install(self, belief: MemberBelief, event: events.ListInstalled, at: int) -> None:
         if belief.suspicions or belief.silences:
-            lives_before = {member.address: member.uuid for member in belief.members}
+            uuids_before = {member.address: member.uuid for member in belief.members}
             still_there = {
                 member.address
                 for member in event.members
-                if lives_before.get(member.address, "" if lives_before else member.uuid) == member.uuid
+                if uuids_before.get(member.address, "" if uuids_before else member.uuid) == member.uuid
             }
             belief.suspicions = {who: why for who, why in belief.suspicions.items() if who in still_there}
             belief.silences = {who: since for who, since in belief.silences.items() if who in still_there}
@@ -307,7 +337,7 @@ def _follow(belief: MemberBelief, event: events.MasterChanged, at: int) -> None:
 
 
 def _suspect(belief: MemberBelief, event: events.SuspicionRaised, at: int) -> None:
-    belief.suspicions[event.suspect] = BelievedSuspicion(event.reason, at)
+    belief.suspicions[event.suspect] = Suspected(event.suspect, event.suspect_uuid, event.reason, at)
     belief.silences.pop(event.suspect, None)
 
 
@@ -318,7 +348,7 @@ def _miss(belief: MemberBelief, event: events.HeartbeatLate, at: int) -> None:
         belief.silences[event.address] = Silence(at - event.silence, event.timeout)
 
 
-def _claim(belief: MemberBelief, event: events.Event, at: int) -> None:
+def _claim(belief: MemberBelief, event: Event, at: int) -> None:
     belief.claiming = isinstance(event, events.ClaimStarted)
 
 
@@ -326,7 +356,7 @@ def _set(belief: MemberBelief, event: events.SettingsChanged, at: int) -> None:
     belief.settings = {**(belief.settings or {}), **event.properties}
 
 
-def _end(belief: MemberBelief, event: events.Event, at: int) -> None:
+def _end(belief: MemberBelief, event: Event, at: int) -> None:
     belief.claiming = False
     if belief.status != "killed":
         belief.status = "stopped"
@@ -334,13 +364,13 @@ def _end(belief: MemberBelief, event: events.Event, at: int) -> None:
 
 
 FOLDS_FROM_OUTSIDE: dict[type, Callable[[Picture, Any], None]] = {
-    events.ProcessKilled: Picture._kill,
-    events.ProcessPaused: Picture._pause,
-    events.ProcessResumed: Picture._resume,
+    ProcessKilled: Picture._kill,
+    ProcessPaused: Picture._pause,
+    ProcessResumed: Picture._resume,
     LinkChanged: Picture._change_link,
-    events.JournalChanged: Picture._journal,
-    events.StrangerRefused: Picture._only_told,
-    events.OperatorAsked: Picture._only_told,
+    JournalChanged: Picture._journal,
+    StrangerRefused: Picture._change_nothing,
+    OperatorAsked: Picture._change_nothing,
 }
 """What the operator and the network did, by kind of event."""
 

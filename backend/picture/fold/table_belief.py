@@ -47,7 +47,7 @@ class TableBelief:
 
     def __init__(self, writer: object = None) -> None:
         self.writer = writer
-        """As that of the belief: whoever may change this table; for all others it is as good as frozen."""
+        """As that of the belief: the picture that may change this table; for all others it is as good as frozen."""
         self.version = 0
         """The sum of the versions of all partitions (Decisions: Table version)."""
         self.digest = ""
@@ -62,7 +62,7 @@ class TableBelief:
         self._number_of: dict[str, int] = {}
         self._rows: dict[int, tuple[int, ...]] = {}
         """By partition: its version, then the number of the holder at each replica index."""
-        # Counts by number of the holder. The last place, which is where -1 leads, is for nobody.
+        # Counts by number of the holder. The last place, which is where -1 leads, is for no holder.
         self._owned = [0]
         self._backed_up = [0]
 

@@ -1,4 +1,4 @@
-"""The part of the fold that is about members of which a witness tells: what is not told, and what is told in their way."""
+"""The part of the fold that is about members that a witness reports: what is not known, and what is known in their way."""
 
 from __future__ import annotations
 
@@ -6,23 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 from quarterdeck.backend.core.partitions.events import TableChanged
-from quarterdeck.backend.core.witnessed.events import (
-    ASPECTS,
-    ConnectionChanged,
-    MemberMeasured,
-    MemberWitnessed,
-    OwnersTold,
-)
+from quarterdeck.backend.core.witnessed import events as witnessed
 from quarterdeck.backend.picture.fold.belief import MemberBelief, WitnessConnection
 from quarterdeck.backend.picture.fold.partitions import on_table_changed
 
 
-def _on_member_witnessed(belief: MemberBelief, event: MemberWitnessed, at: int) -> None:
+def _on_member_witnessed(belief: MemberBelief, event: witnessed.MemberWitnessed, at: int) -> None:
     belief.witnessed_by = event.sources
-    belief.untold = ASPECTS.difference(event.tells)
+    belief.untold = witnessed.ASPECTS.difference(event.tells)
 
 
-def _on_owners_told(belief: MemberBelief, event: OwnersTold, at: int) -> None:
+def _on_owners_told(belief: MemberBelief, event: witnessed.OwnersTold, at: int) -> None:
     """Take a table of owners: one holder for each partition, and no version. `MemberBelief.tells` excludes backups then."""
     if event.state_stamp != belief.state_stamp:
         belief.state_stamp, belief.stamp_since_us = event.state_stamp, at
@@ -33,21 +27,21 @@ def _on_owners_told(belief: MemberBelief, event: OwnersTold, at: int) -> None:
     on_table_changed(belief, table, at)
 
 
-def _on_connection_changed(belief: MemberBelief, event: ConnectionChanged, at: int) -> None:
+def _on_connection_changed(belief: MemberBelief, event: witnessed.ConnectionChanged, at: int) -> None:
     belief.connection = WitnessConnection(event.state, event.reason, at)
 
 
-def _on_member_measured(belief: MemberBelief, event: MemberMeasured, at: int) -> None:
+def _on_member_measured(belief: MemberBelief, event: witnessed.MemberMeasured, at: int) -> None:
     belief.metrics, belief.metrics_us = event, at
 
 
 WITNESS_FOLDS: dict[type, Callable[[MemberBelief, Any, int], object]] = {
-    MemberWitnessed: _on_member_witnessed,
-    OwnersTold: _on_owners_told,
-    ConnectionChanged: _on_connection_changed,
-    MemberMeasured: _on_member_measured,
+    witnessed.MemberWitnessed: _on_member_witnessed,
+    witnessed.OwnersTold: _on_owners_told,
+    witnessed.ConnectionChanged: _on_connection_changed,
+    witnessed.MemberMeasured: _on_member_measured,
 }
-"""What each kind of event does to the belief of the member that it is told of; called with belief, event and time."""
+"""What each kind of event does to the belief of the member that it is about; called with belief, event and time."""
 
 
 def inherit_witness(belief: MemberBelief, before: MemberBelief) -> None:

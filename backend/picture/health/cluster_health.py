@@ -16,7 +16,7 @@ from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.health.copy_counts import CopyCounts, most_copies
 from quarterdeck.backend.picture.health.data_loss import DataLoss, data_losses
-from quarterdeck.backend.picture.text.fact import NOT_TOLD, Tone
+from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Tone
 from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, one_line
 
 LONGEST = 100
@@ -194,15 +194,7 @@ class _Judgement:
             for label, belief in members.items()
             if belief.status == "joining" and label not in self._away and label not in self._gone
         ]
-        ended = [
-            label
-            for label, belief in members.items()
-            if belief.status in ("stopped", "killed")
-            or label in self._gone
-            or (
-                belief.connection is not None and belief.connection.state == "gone" and belief.witnessed_by != ("logs",)
-            )
-        ]
+        ended = [label for label, belief in members.items() if label in self._gone or has_ended(belief)]
         whole: bool | None = False
         condition: Condition
         if joining:
@@ -262,7 +254,8 @@ class _Judgement:
         joining = [
             label
             for label, belief in self._picture.members.items()
-            if belief.status == "joining" and belief.reached and label not in self._away and label not in self._gone
+            if (belief.status == "joining" and belief.reached and label not in self._away and label not in self._gone)
+            or is_merging(belief)
         ]
         if joining:
             unknown["joining"] = list(dict.fromkeys((*unknown.get("joining", ()), *joining)))
@@ -278,6 +271,8 @@ class _Judgement:
             return "gone"
         if belief is None:
             return "not reached"
+        if belief.uuid != uuid and belief.witnessed_by and not belief.running:
+            return "joining"  # a list has its next incarnation, which the watcher has not met yet
         if belief.uuid != uuid or belief.status in ("stopped", "killed"):
             return "gone"
         if belief.status == "paused":
@@ -293,14 +288,7 @@ class _Judgement:
     def _unseen(self) -> list[str]:
         """Members on no list that is seen, of which it is not known that they have ended: whom they follow is not known."""
         listed_ones = {address for holders in self._lists.values() for address in holders[0].listed}
-        found = [
-            label
-            for label, belief in self._picture.members.items()
-            if belief.address not in listed_ones
-            and belief.status in ("member", "paused")
-            and label not in self._gone
-            and (label in self._away or (belief.connection is not None and belief.connection.state in UNSEEN_STATES))
-        ]
+        found = unseen_members(self._picture, listed_ones, self._away, self._gone)
         met = {belief.address for belief in self._picture.members.values()} | self._picture.members.keys()
         return [*found, *(label for label in self._away if label not in met and label not in listed_ones)]
 
@@ -322,6 +310,32 @@ class _Judgement:
 
 
 UNSEEN_STATES = ("silent", "refused", "merging")
+
+
+def unseen_members(
+    picture: Picture, listed_ones: Collection[Address], away: Collection[str] = (), gone: Collection[str] = ()
+) -> list[str]:
+    """Return the members on none of the lists that are seen, of which it is not known that they have ended."""
+    return [
+        label
+        for label, belief in picture.members.items()
+        if belief.address not in listed_ones
+        and belief.status in ("member", "paused")
+        and label not in gone
+        and (label in away or (belief.connection is not None and belief.connection.state in UNSEEN_STATES))
+    ]
+
+
+def has_ended(belief: MemberBelief) -> bool:
+    """Return whether a member's process is known to have ended: it stopped, was killed, or none is found at its address."""
+    if belief.status in ("stopped", "killed"):
+        return True
+    return belief.connection is not None and belief.connection.state == "gone" and belief.witnessed_by != ("logs",)
+
+
+def is_merging(belief: MemberBelief) -> bool:
+    """Return whether a member has left its cluster to merge into another one, as far as it is seen."""
+    return belief.status == "joining" and belief.connection is not None and belief.connection.state == "merging"
 
 
 def _named(members: Mapping[str, Sequence[str]], names: int) -> Iterator[str]:
@@ -356,7 +370,7 @@ class ReplicaSafety(NamedTuple):
     text: str
 
 
-UNKNOWN_TABLE = ReplicaSafety(None, None, f"partition table {NOT_TOLD}")
+UNKNOWN_TABLE = ReplicaSafety(None, None, f"partition table {NOT_REPORTED}")
 SEARCHED_TABLE = ReplicaSafety(None, None, "the latest partition table is being searched")
 NO_DATA = ReplicaSafety(True, None, "no data yet")
 
@@ -378,16 +392,16 @@ def replica_safety(
 def _of_table(picture: Picture, master: MemberBelief, counts: CopyCounts, now_s: int) -> ReplicaSafety:
     if master.leading.recovering is not None:
         return SEARCHED_TABLE
-    if not master.tells("owners"):
+    if not master.shows("owners"):
         return UNKNOWN_TABLE
     table = master.table
     if table is None:
         return NO_DATA if master.seen_from_start else UNKNOWN_TABLE
     count = counts.census(picture, master, table, now_s)
-    if not master.tells("backups"):
+    if not master.shows("backups"):
         if count.lost and table.since_us > master.list_since_us:  # an older one is of an older list
             return ReplicaSafety(False, None, f"{counted(count.lost, 'partition')} without an owner")
-        return ReplicaSafety(None, None, f"backups {NOT_TOLD}")
+        return ReplicaSafety(None, None, "backups unknown")
     if count.lost:
         return ReplicaSafety(False, None, f"{_have(count.lost)} no copy")
     if count.single:

@@ -1,7 +1,7 @@
 """How many copies are left of each partition, by one member's table.
 
 What a table says of a stretch of partitions is one character of a strip. Tables are looked through once for all members that hold
-the same one, and again when a table, or the life of a member, has changed.
+the same one, and again when a table, or the status of a member, has changed.
 """
 
 from __future__ import annotations
@@ -84,14 +84,14 @@ def _census(table: TableBelief, living: Collection[str], able: int) -> TableCoun
     length = min(STRIP_LENGTH, table.partitions)
     signs = [WHOLE] * length
     single = lost = fewer = 0
-    lives = (*(holder.uuid in living for holder in table.holders), False)  # the last place is nobody's
+    alive = (*(holder.uuid in living for holder in table.holders), False)  # the last place is no holder's
     copies_of: dict[tuple[int, ...], int] = {}
     """By its holders, of whom many partitions have the same, what is left of a partition; -1 where nothing is to be noted."""
     for partition in range(table.partitions):
         held = table.rows.get(partition, NO_HOLDERS)[1:]
         copies = copies_of.get(held)
         if copies is None:
-            copies = sum([lives[number] for number in held])
+            copies = sum([alive[number] for number in held])
             copies_of[held] = copies = -1 if copies and copies >= min(len(held), able) else copies
         if copies < 0:
             continue

@@ -34,7 +34,7 @@ class DataLoss:
     elsewhere: tuple[str, ...]
     """Those of them that run under another master: their replicas are there."""
     returned: tuple[str, ...] = ()
-    """Those of them that merged back and of which it is not told whether their entries came with them."""
+    """Those of them that merged back and of which it is not known whether their entries came with them."""
 
     @property
     def what(self) -> str:
@@ -66,13 +66,13 @@ class DataLoss:
             )
         if self.returned:
             back = one_line(listed(self.returned, MEMBERS_NAMED))
-            return f"{back} merged back; whether the entries came with that is not told: count them"
+            return f"{back} merged back; whether the entries came with that is not reported: count them"
         return f"what they held is gone; reported as long as the cluster of {one_line(self.side)} exists"
 
     def text(self, now_us: int) -> str:
         """All that is known of the loss."""
-        told = f"{self.what}, {age_text(max(now_us - self.since_us, 0))} ago"
-        return " ".join(filter(None, (told, self.why)))
+        loss_text = f"{self.what}, {age_text(max(now_us - self.since_us, 0))} ago"
+        return " ".join(filter(None, (loss_text, self.why)))
 
     def as_fields(self, now_us: int) -> dict[str, object]:
         return {

@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.picture.fold.picture import MemberBelief, Picture
 from quarterdeck.backend.picture.merging.join_list_edit import spelt
-from quarterdeck.backend.picture.text.fact import NOT_TOLD, Fact, not_told, not_told_fact
+from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact, not_told, not_told_fact
 from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, names_text, one_line
 
 NAMES_SHOWN = 6
 """How many names a cell spells out before it only counts the rest."""
+NAMES_COUNTED = 3
+"""With more names, their number stands before them."""
 
 DIFFERS_GLYPH = "≠"
 SILENT_GLYPH = "✕"
@@ -36,7 +38,7 @@ class ListRow:
     entries: str
     remembered: str
     silent: str
-    """Entries at which nobody answers, as far as is known."""
+    """Entries at which nothing answers, as far as is known."""
     missing: str
     """Members of its cluster that it does not list. They are found through others as long as one of those answers."""
     greyed: bool
@@ -55,10 +57,12 @@ class JoinListBoard:
         picture, belief = self._picture, self._picture.members.get(label)
         if belief is None:
             return ListRow(one_line(label), "", "not up", False, "", "", "", "", True)
-        if not belief.tells("join-list"):
+        if not belief.shows("join-list"):
             cluster = one_line(picture.label_of(belief.master)) if belief.master else ""
-            untold = NOT_TOLD
-            return ListRow(one_line(label), cluster, untold, False, untold, untold, untold, untold, not belief.running)
+            unknown = NOT_REPORTED
+            return ListRow(
+                one_line(label), cluster, unknown, False, unknown, unknown, unknown, unknown, not belief.running
+            )
         master = picture.master_of(label)
         differs = master is not None and master.join_list != belief.join_list
         silent = self.silent_entries(belief)
@@ -68,7 +72,7 @@ class JoinListBoard:
             cluster=one_line(picture.label_of(belief.master)) if belief.master else "",
             source=f"{DIFFERS_GLYPH} {source}" if differs else source,
             differs=differs,
-            entries=self._names(belief.join_list) or "nobody",
+            entries=self._names(belief.join_list) or "none",
             remembered=self._names(strangers_remembered(belief)),
             silent=f"{SILENT_GLYPH} {self._names(silent)}" if silent else "",
             missing=self._names(missing_members(belief)),
@@ -80,7 +84,7 @@ class JoinListBoard:
         picture, belief = self._picture, self._picture.members.get(label)
         if belief is None:
             return one_line(f"{label} is not up: nothing was ever heard of it")
-        if not belief.tells("join-list"):
+        if not belief.shows("join-list"):
             return one_line(f"where {label} looks for others is {not_told('join-list', belief.witnessed_by)}")
         name_of, master = picture.label_of, picture.master_of(label)
         other = master is not None and master.join_list != belief.join_list
@@ -91,8 +95,8 @@ class JoinListBoard:
         if remembered := strangers_remembered(belief):
             parts.append(f"remembers {names_text(remembered, name_of)}")
         if silent := self.silent_entries(belief):
-            named = [f"{name_of(one)} ({self._found_at(belief, one)})" for one in silent]
-            parts.append(f"nobody answers at {listed(named, NAMES_SHOWN)}")
+            named = [f"{name_of(address)} ({self._found_at(belief, address)})" for address in silent]
+            parts.append(f"no answer from {listed(named, NAMES_SHOWN)}")
         if missing := missing_members(belief):
             parts.append(f"does not list {names_text(missing, name_of)} of its own cluster")
         return one_line("; ".join(parts))
@@ -101,7 +105,7 @@ class JoinListBoard:
         """Entries of a list where no member runs: down, frozen, or never seen there."""
         if self.answering.issuperset(belief.join_list):  # the common case, and quick
             return ()
-        return tuple(one for one in belief.join_list if one not in self.answering and one != belief.address)
+        return tuple(entry for entry in belief.join_list if entry not in self.answering and entry != belief.address)
 
     def state_of(self, address: Address) -> str:
         """Return what is known of the member that should be at `address`, in a word; empty when one is."""
@@ -116,13 +120,15 @@ class JoinListBoard:
         return unusable.reason if unusable is not None else self.state_of(address)
 
     def _names(self, every: Sequence[Address]) -> str:
-        shown = ",".join(one_line(self._picture.label_of(one)) for one in every[:NAMES_SHOWN])
+        """Return the names, after their number where a narrow column may cut them."""
+        shown = ",".join(one_line(self._picture.label_of(address)) for address in every[:NAMES_SHOWN])
+        shown = f"{len(every)}: {shown}" if len(every) > NAMES_COUNTED else shown
         return f"{shown} +{len(every) - NAMES_SHOWN}" if len(every) > NAMES_SHOWN else shown
 
 
 def strangers_remembered(belief: MemberBelief) -> tuple[Address, ...]:
     """Return what a member remembers, without the members on its list now."""
-    return tuple(one for one in belief.remembered if one not in belief.listed)
+    return tuple(address for address in belief.remembered if address not in belief.listed)
 
 
 def missing_members(belief: MemberBelief) -> tuple[Address, ...]:
@@ -150,21 +156,21 @@ def source_text(picture: Picture, belief: MemberBelief) -> str:
 def join_list_facts(picture: Picture, belief: MemberBelief, now_us: int) -> tuple[Fact, ...]:
     """Return what there is to say of one member's list and memory, for its fact sheet."""
     board, name_of = JoinListBoard(picture), picture.label_of
-    if not belief.tells("join-list"):
+    if not belief.shows("join-list"):
         return (not_told_fact("join list", "join-list", belief.witnessed_by),)
-    listed = ", ".join(spelt(one, name_of(one)) for one in belief.join_list)
-    facts = [Fact("join list", f"{listed or 'nobody'}; {source_text(picture, belief)}")]
+    listed = ", ".join(spelt(entry, name_of(entry)) for entry in belief.join_list)
+    facts = [Fact("join list", f"{listed or 'empty'}; {source_text(picture, belief)}")]
     silent, missing = board.silent_entries(belief), missing_members(belief)
     if silent:
-        told = ", ".join(f"{name_of(one)} ({board.state_of(one)})" for one in silent)
-        facts.append(Fact("", f"{SILENT_GLYPH} nobody answers at {told}", "warning"))
+        places = ", ".join(f"{name_of(entry)} ({board.state_of(entry)})" for entry in silent)
+        facts.append(Fact("", f"{SILENT_GLYPH} no answer from {places}", "warning"))
     for address, found in belief.unusable.items():
         facts.append(Fact("", f"{SILENT_GLYPH} of no use is {name_of(address)}: {found.reason}", "warning"))
     if missing:
         facts.append(Fact("", f"it does not list {names_text(missing, name_of)} of its own cluster"))
     remembered = [
-        f"{spelt(one, name_of(one))} since {age_text(now_us - belief.remembered[one])}"
-        for one in strangers_remembered(belief)
+        f"{spelt(entry, name_of(entry))} since {age_text(now_us - belief.remembered[entry])}"
+        for entry in strangers_remembered(belief)
     ]
     if remembered:
         facts.append(Fact("remembers", ", ".join(remembered)))
@@ -189,4 +195,6 @@ def _search_text(picture: Picture, belief: MemberBelief, now_us: int) -> str:
     when = (
         f"in {age_text(belief.search.next_us(now_us) - now_us)}" if belief.search is not None else "at its next search"
     )
-    return f"for other clusters {when}, at {names_text(belief.search_addresses, picture.label_of)}"
+    asked = belief.search_addresses
+    where = f", at {names_text(asked, picture.label_of)}" if asked else "; it knows of no address outside its own"
+    return f"for other clusters {when}{where}"

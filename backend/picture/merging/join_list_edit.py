@@ -1,11 +1,11 @@
-"""Editing a join list before it is sent to anybody: reading what is typed, and what it would change.
+"""Editing a join list before it is sent to a member: reading what is typed, and what it would change.
 
 See Split-brain Recovery Improvements, User Interaction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal
@@ -21,6 +21,8 @@ from quarterdeck.backend.core.address import (
     resolve_join_list,
 )
 from quarterdeck.backend.core.commands.commands import SetJoinList
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.events import JoinListChanged, MemberStarted
 from quarterdeck.backend.picture.fold.picture import MemberBelief, Picture
 from quarterdeck.backend.picture.text.fact import Tone
 from quarterdeck.backend.picture.text.formatting import counted, names_text, one_line
@@ -137,7 +139,7 @@ class Spread:
 def read_draft(lines: Sequence[str], picture: Picture, *, port_try_count: int = 3) -> Draft:
     """Read a list of one entry a line. Members may stand by their labels; several entries may share a line.
 
-    An entry that is no address is bad; one that stands twice, stands for several ports or names a host where nobody was seen is
+    An entry that is no address is bad; one that stands twice, stands for several ports or names a host without a member is
     only remarked on.
     """
     found: dict[Address, int] = {}
@@ -155,7 +157,7 @@ def read_draft(lines: Sequence[str], picture: Picture, *, port_try_count: int = 
             for address in addresses:
                 found.setdefault(address, number)
     if not found and not remarks:
-        remarks.append(Remark(1, "an empty join list finds nobody; name at least one address", "bad"))
+        remarks.append(Remark(1, "an empty join list leads to no member; name at least one address", "bad"))
     return Draft(tuple(found), tuple(remarks))
 
 
@@ -179,13 +181,13 @@ def sub_cluster(picture: Picture, label: str) -> MemberBelief | None:
 def plan_edit(picture: Picture, master: MemberBelief, wanted: Sequence[Address]) -> EditPlan:
     """Return what the list `wanted` would change in the cluster of `master`."""
     changes = compare_lists(
-        master.join_list, wanted, {one: picture.label_of(one) for one in (*master.join_list, *wanted)}
+        master.join_list, wanted, {address: picture.label_of(address) for address in (*master.join_list, *wanted)}
     )
     followers = [label for label in members_of(picture, master) if label != master.label]
     lists = {label: picture.members[label].join_list for label in followers}
     differing = tuple(label for label, known in lists.items() if known != master.join_list and known != tuple(wanted))
     kept = [change.address for change in changes if change.sign == "="]
-    reordered = kept != [one for one in master.join_list if one in kept]
+    reordered = kept != [entry for entry in master.join_list if entry in kept]
     return EditPlan(master.label, (master.label, *followers), changes, reordered, differing)
 
 
@@ -207,8 +209,8 @@ def compare_lists(
 ) -> tuple[JoinListChange, ...]:
     """Every address of the list `after` in its order, then those of `before` that it lacks."""
     old, new = set(before), set(after)
-    kept = [JoinListChange("=" if one in old else "+", one, one_line(names[one])) for one in after]
-    return (*kept, *(JoinListChange("−", one, one_line(names[one])) for one in before if one not in new))
+    kept = [JoinListChange("=" if address in old else "+", address, one_line(names[address])) for address in after]
+    return (*kept, *(JoinListChange("−", entry, one_line(names[entry])) for entry in before if entry not in new))
 
 
 def members_of(picture: Picture, master: MemberBelief) -> Iterator[str]:
@@ -272,3 +274,33 @@ def _remarks_on(
         yield Remark(line, f"{one_line(host_of(addresses[0]))}: no member was ever seen on this host", "warning")
     elif all(picture.label_of(address) == address and address not in picture.members for address in addresses):
         yield Remark(line, f"{one_line(entry)}: no member was ever seen there", "warning")
+
+
+@dataclass(frozen=True, slots=True)
+class MadeEdit:
+    """The latest edit of a join list that stands, and what takes it back."""
+
+    at_us: int
+    undo: SetJoinList
+
+
+def edit_in_force(records: Iterable[Record], label_of: Callable[[Address], str]) -> MadeEdit | None:
+    """Return the latest edit in `records` that stands, if the list before it is known. One that restored a list took one back."""
+    lists: dict[str, list[tuple[int, tuple[Address, ...]]]] = {}
+    """By member, the list that it began with or was given by others, and those that edits at it made of that."""
+    for record in records:
+        if isinstance(event := record.event, MemberStarted) and event.join_list:
+            lists[record.member] = [(record.at, event.join_list)]
+        elif isinstance(event, JoinListChanged):
+            known = lists.setdefault(record.member, [])
+            if not event.edition or label_of(event.author) != record.member:
+                lists[record.member] = [(record.at, event.addresses)]
+            elif len(known) > 1 and known[-2][1] == event.addresses:
+                known.pop()
+            else:
+                known.append((record.at, event.addresses))
+    edits = [(known[-1][0], member, known[-2][1]) for member, known in lists.items() if len(known) > 1]
+    if not edits:
+        return None
+    at_us, member, before = max(edits)
+    return MadeEdit(at_us, SetJoinList(member, tuple(map(str, before))))

@@ -14,14 +14,15 @@ from typing import Literal, NamedTuple
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import ClusterProfile, ProfiledMember, allows_joins
 from quarterdeck.backend.core.commands.commands import ChangeState, Command, HealLink, SearchClusters
-from quarterdeck.backend.core.events import LinkChanged
+from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.links import conditions_by_kind
 from quarterdeck.backend.core.membership.split_brain.merge_decision import decide_merge
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.core.witnessed.discovery import JOINER, discovery_hint
 from quarterdeck.backend.picture.events.split_brain import VERDICTS
 from quarterdeck.backend.picture.fold.picture import MemberBelief, Picture
 from quarterdeck.backend.picture.merging.join_list_edit import EditPlan, members_of, plan_edit, spelt
-from quarterdeck.backend.picture.text.fact import NOT_TOLD, not_told
+from quarterdeck.backend.picture.text.fact import NOT_REPORTED, not_told
 from quarterdeck.backend.picture.text.formatting import age_text, counted, names_text, with_names
 
 PairState = Literal["merging", "due", "waits", "blocked"]
@@ -76,7 +77,7 @@ class PairDiagnosis:
             yield configured
             return
         overlap = self._overlap()
-        if not (self._smaller.tells("join-list") and self._greater.tells("join-list")):
+        if not (self._smaller.shows("join-list") and self._greater.shows("join-list")):
             yield from (one for one in (self._states(), overlap, self._cut_links(), self._met()) if one is not None)
             return
         # Whom a cluster still lists it does not look for; whether it will is seen when it lists them no more.
@@ -84,9 +85,9 @@ class PairDiagnosis:
         found = [blocker for blocker in (self._states(), overlap, self._cut_links(), unknown) if blocker is not None]
         yield from found
         if not found:
-            yield self._given_up() or self._silence() or self._links_untold() or self._due()
+            yield self._given_up() or self._silence() or self._links_unknown() or self._due()
 
-    # What has begun, and what nobody can change
+    # What has begun, and what no one can change
 
     def _merging(self) -> Blocker | None:
         for one, other in ((self._smaller, self._greater), (self._greater, self._smaller)):
@@ -123,26 +124,39 @@ class PairDiagnosis:
         one, other, verdict = max(met, key=lambda found: found[2].since_us)
         ago = age_text(max(self._now_us - verdict.since_us, 0))
         why = with_names(verdict.why, self._name)
-        said = f"{one.label} met {other.label} {ago} ago: {VERDICTS[verdict.decision]}, {why}"
-        return Blocker(verdict.rule, said, "blocked" if verdict.decision == "cannot-merge" else "waits")
+        found = f"{VERDICTS[verdict.decision]}, {why}"
+        if verdict.decision == "cannot-merge":  # what no later search changes is judged before, by the configurations
+            found = f"they could not merge then, {why}; the next search compares them again"
+        return Blocker(verdict.rule, f"{one.label} met {other.label} {ago} ago: {found}", "waits")
 
     def _met(self) -> Blocker:
-        """Where it is not told where the two look, what they said of each other is all that is known."""
+        """Where it is not known where the two look, what they said of each other is all that is known."""
         verdict = self._verdict()
         if verdict is not None:
             return verdict
-        unknown = self._smaller if not self._smaller.tells("join-list") else self._greater
-        met = "neither says that it met the other" if unknown.tells("merge-verdicts") else "what they found is not told"
+        unknown = self._smaller if not self._smaller.shows("join-list") else self._greater
+        met = (
+            "neither says that it met the other"
+            if unknown.shows("merge-verdicts")
+            else "what they found is not reported"
+        )
         looks = not_told("join-list", unknown.witnessed_by)
+        if unknown.shows("settings"):  # its configuration is known, and has no join list
+            joiner = (unknown.settings or {}).get(JOINER)
+            looks = (
+                f"not a join list, but {joiner}: {discovery_hint(joiner)}"
+                if joiner
+                else "not a join list, but discovery"
+            )
         return Blocker("not-told", f"{met}, and where they look for others is {looks}", "waits")
 
     # What an operator can change
 
     def _states(self) -> Blocker | None:
-        shut = [one for one in (self._smaller, self._greater) if not allows_joins(one.cluster_state)]
+        shut = [belief for belief in (self._smaller, self._greater) if not allows_joins(belief.cluster_state)]
         if not shut:
             return None
-        names = " and ".join(f"{one.label}'s cluster is {one.cluster_state}" for one in shut)
+        names = " and ".join(f"{side.label}'s cluster is {side.cluster_state}" for side in shut)
         rule = decide_merge(profile(self._smaller), profile(self._greater)).rule
         return Blocker(
             rule if rule in ("local-state", "remote-state") else "state",
@@ -152,7 +166,7 @@ class PairDiagnosis:
         )
 
     def _overlap(self) -> Blocker | None:
-        """While one side lists somebody of the other, neither looks for it."""
+        """While one side lists a member of the other, neither looks for it."""
         for one, other in ((self._smaller, self._greater), (self._greater, self._smaller)):
             if other.address in one.listed:
                 return self._still_listed(one, other)
@@ -194,7 +208,7 @@ class PairDiagnosis:
         cut = self._first_cut()
         if cut is None:
             return None
-        smaller, greater = (tuple(members_of(self._picture, one)) for one in (self._smaller, self._greater))
+        smaller, greater = (tuple(members_of(self._picture, belief)) for belief in (self._smaller, self._greater))
         source, target = cut
         return Blocker(
             "link-cut",
@@ -249,7 +263,7 @@ class PairDiagnosis:
         )
 
     def _silence(self) -> Blocker | None:
-        """Everybody who could lead the one to the other was silent when asked last."""
+        """All that could lead the one to the other were silent when asked last."""
         asked: list[Address] = []
         for one, other in ((self._smaller, self._greater), (self._greater, self._smaller)):
             obstacle = one.obstacles.get(None)
@@ -267,9 +281,9 @@ class PairDiagnosis:
             *self._search(looking),
         )
 
-    def _links_untold(self) -> Blocker | None:
+    def _links_unknown(self) -> Blocker | None:
         """Return what is known where members do not report their links: not that nothing is in the way."""
-        if self._smaller.tells("links") and self._greater.tells("links"):
+        if self._smaller.shows("links") and self._greater.shows("links"):
             return None
         verdict = self._verdict()
         if verdict is not None:
@@ -279,7 +293,7 @@ class PairDiagnosis:
         way = self._name(self._ways(looking, other)[0])
         return Blocker(
             "not-told",
-            f"whether {looking.label} reaches {way} is {NOT_TOLD}: members do not report their links; if it does, it finds it "
+            f"whether {looking.label} reaches {way} is {NOT_REPORTED}: members do not report their links; if so, it finds it "
             f"{self._when(looking)}, and {self._by_size}; try that port from its host",
             "waits",
         )
@@ -299,7 +313,7 @@ class PairDiagnosis:
     # Questions
 
     def _ways(self, seeker: MemberBelief, other: MemberBelief) -> list[Address]:
-        """Addresses at which `seeker` looks and somebody of the cluster of `other` answers, the master's first."""
+        """Addresses at which `seeker` looks and a member of the cluster of `other` answers, the master's first."""
         search_addresses = self._looks_at(seeker)
         ways = [other.address] if other.address in search_addresses else []
         return ways + [
@@ -315,7 +329,7 @@ class PairDiagnosis:
         return belief is None or (belief.running and belief.master == master.address)
 
     def _searchers(self) -> list[MemberBelief]:
-        """Who knows somebody of the other side, the next to look first."""
+        """Who knows a member of the other side, the next to look first."""
         pairs = ((self._smaller, self._greater), (self._greater, self._smaller))
         able = [one for one, other in pairs if self._ways(one, other)]
         return sorted(
@@ -356,7 +370,7 @@ class PairDiagnosis:
     def _edit(self, cluster: MemberBelief, other: MemberBelief) -> EditPlan:
         """Return the list of `cluster` with the master of `other`; what only some of its members list is kept."""
         members = [cluster.label, *members_of(self._picture, cluster)]
-        known = dict.fromkeys(one for label in members for one in self._picture.members[label].join_list)
+        known = dict.fromkeys(address for label in members for address in self._picture.members[label].join_list)
         return plan_edit(self._picture, cluster, tuple(dict.fromkeys((*known, other.address))))
 
     def _edit_text(self, cluster: MemberBelief, other: MemberBelief) -> str:
@@ -365,7 +379,7 @@ class PairDiagnosis:
 
 def cuts(link: LinkChanged) -> bool:
     """Whether a link in this condition lets no merge through."""
-    stopped = {*link.dropped_kinds, *(one.kind for one in conditions_by_kind(link) if one.loss >= 1 or one.held)}
+    stopped = {*link.dropped_kinds, *(part.kind for part in conditions_by_kind(link) if part.loss >= 1 or part.held)}
     return bool(link.blocked) or "" in stopped or not MERGING_TAKES.isdisjoint(stopped)
 
 

@@ -120,7 +120,7 @@ def _connected_members(pairs: LinkRows) -> int:
     found, ahead = 0, 1 << min(pairs)
     while ahead:
         found |= ahead
-        ahead = _union(pairs.get(one, 0) for one in vertices_of(ahead)) & ~found
+        ahead = _union(pairs.get(vertex, 0) for vertex in vertices_of(ahead)) & ~found
     return found
 
 
@@ -128,10 +128,10 @@ def _sides_of(links: LinkRows, members: int) -> tuple[int, ...] | None:
     """Return the sides of `members`, if between any two of these there are all links and within each there are none."""
     sides: list[int] = []
     seen = 0
-    for one in vertices_of(members):
-        if seen >> one & 1:
+    for vertex in vertices_of(members):
+        if seen >> vertex & 1:
             continue
-        side = members & ~links.get(one, 0)
+        side = members & ~links.get(vertex, 0)
         if any(links.get(other, 0) & members != members & ~side for other in vertices_of(side)):
             return None
         sides.append(side)
@@ -141,6 +141,6 @@ def _sides_of(links: LinkRows, members: int) -> tuple[int, ...] | None:
 
 def _union(sets: Iterator[int]) -> int:
     found = 0
-    for one in sets:
-        found |= one
+    for members in sets:
+        found |= members
     return found

@@ -1,7 +1,7 @@
 """The faults in force: who made the network or the processes worse, folded back from what became of each link.
 
-The records tell of single one-way links. Those that got worse at one time in one way are one fault, told as the command would be
-that made it: a partition, a cut, a slow link.
+The records are about single one-way links. Those that got worse at one time in one way are one fault, shown as the command
+that made it would be: a partition, a cut, a slow link.
 """
 
 from __future__ import annotations
@@ -10,10 +10,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.commands.commands import Command, HealLink, ResumeMember, StartMember
-from quarterdeck.backend.core.events import LinkChanged, Record
+from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, ProcessResumed, Record
+from quarterdeck.backend.core.link_condition import LinkChanged
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.partial_disconnection.shrinking_graph import vertices_of
+from quarterdeck.backend.picture.events.link_impairments import (
+    GLYPHS,
+    Impairment,
+    ImpairmentKind,
+    commands_for,
+    heading_of,
+    impairments_of,
+    neutral,
+)
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.network.fault_shapes import (
     LinkRows,
@@ -25,15 +35,6 @@ from quarterdeck.backend.picture.network.fault_shapes import (
     sources_by_targets,
     transposed,
     union,
-)
-from quarterdeck.backend.picture.network.link_impairments import (
-    GLYPHS,
-    Impairment,
-    ImpairmentKind,
-    commands_for,
-    impairment_text,
-    impairments_of,
-    neutral,
 )
 from quarterdeck.backend.picture.text.formatting import age_text, counted, one_line
 
@@ -114,11 +115,11 @@ class FaultLedger:
         match record.event:
             case LinkChanged():
                 self._change_link(record.event, record.at)
-            case events.ProcessKilled(target):
+            case ProcessKilled(target):
                 self._stopped[target] = ("killed", record.at)
-            case events.ProcessPaused(target):
+            case ProcessPaused(target):
                 self._stopped.setdefault(target, ("paused", record.at))
-            case events.ProcessResumed(target):
+            case ProcessResumed(target):
                 self._stopped.pop(target, None)
             case events.MemberStarted():
                 if self._stopped.pop(record.member, None) is None:
@@ -259,7 +260,7 @@ class FaultLedger:
             case "one-way":
                 return f"cut {' '.join(sides)} one-way{how}"
             case _:
-                return f"{impairment_text(impairment)}: {(' → ' if shape.one_way else ' ↔ ').join(sides)}"
+                return f"{heading_of(impairment)}: {(' → ' if shape.one_way else ' ↔ ').join(sides)}"
 
     def _undo(self, impairment: Impairment, shape: Shape) -> tuple[Command, ...]:
         if impairment.kind != "cut":
@@ -282,7 +283,7 @@ class FaultLedger:
                     yield from commands_for(impairment, self._names(sources), self._names(targets), one_way=True)
 
     def _rest(self, impairment: Impairment, rows: LinkRows, since_us: int | None) -> ActiveFault:
-        """Links in no order that could be told: one fault, undone source by source."""
+        """Links in no order that could be named: one fault, undone source by source."""
         links = links_in(rows)
         undo: list[Command] = []
         for source, targets in rows.items():
@@ -299,7 +300,7 @@ class FaultLedger:
             key=f"{impairment} {since_us} rest",
             kind=impairment.kind,
             glyph=GLYPHS[impairment.kind],
-            text=one_line(f"{impairment_text(impairment)}: {counted(links, 'one-way link')} more"),
+            text=one_line(f"{heading_of(impairment)}: {counted(links, 'one-way link')} more"),
             members=self._names(members),
             links=links,
             since_us=since_us,

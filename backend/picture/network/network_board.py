@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 from quarterdeck.backend.core.commands.commands import CutLink, Partition
-from quarterdeck.backend.core.events import LinkChanged
+from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.links import LinkConditions
 from quarterdeck.backend.picture.boards.belief_matrix import state_word
+from quarterdeck.backend.picture.events.link_impairments import GLYPHS, heading_of, impairments_of
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.network.faults import FaultLedger
-from quarterdeck.backend.picture.network.link_impairments import GLYPHS, impairment_text, impairments_of
 from quarterdeck.backend.picture.text.fact import Tone, not_told
 from quarterdeck.backend.picture.text.formatting import letter_of, listed, one_line
 
-LinkWord = Literal["up", "cut", "one-way", "slow", "lossy", "doubling", "dropping", "down", "not told"]
+LinkWord = Literal["up", "cut", "one-way", "slow", "lossy", "doubling", "dropping", "down", "not reported"]
 
 OTHERS_NAMED = 6
 """How many members one kind of trouble names."""
@@ -34,7 +34,7 @@ WORD_GLYPHS: dict[LinkWord, str] = {
     "doubling": GLYPHS["doubling"],
     "dropping": GLYPHS["dropping"],
     "down": "○",
-    "not told": "·",
+    "not reported": "·",
 }
 
 WORD_TONES: dict[LinkWord, Tone] = {
@@ -46,7 +46,7 @@ WORD_TONES: dict[LinkWord, Tone] = {
     "doubling": "warning",
     "dropping": "warning",
     "down": "faint",
-    "not told": "faint",
+    "not reported": "faint",
 }
 
 PLANNED_GLYPH = "✂"
@@ -108,7 +108,9 @@ def link_word(picture: Picture, source: str, target: str) -> LinkWord:
     if condition is None:
         if _is_down(picture, source) or _is_down(picture, target):
             return "down"
-        return "up" if picture.members[source].tells("links") or picture.members[target].tells("links") else "not told"
+        return (
+            "up" if picture.members[source].shows("links") or picture.members[target].shows("links") else "not reported"
+        )
     if condition.blocked:
         back = picture.links.get((target, source))
         return "cut" if back is not None and back.blocked else "one-way"
@@ -130,7 +132,7 @@ def link_sentence(picture: Picture, member: str) -> str:
         if back is not None:
             by_text.setdefault(f"{_wrong(back)} from", []).append(other)
     belief = picture.members.get(member)
-    if not by_text and belief is not None and not belief.tells("links"):
+    if not by_text and belief is not None and not belief.shows("links"):
         return one_line(f"{member}: its links are {not_told('links', belief.witnessed_by)}")
     wrong = [f"{text} {listed(others, OTHERS_NAMED)}" for text, others in by_text.items()]
     if belief is not None and _is_down(picture, member):
@@ -145,10 +147,10 @@ def network_sentence(picture: Picture, ledger: FaultLedger) -> str:
     """All links, counted by what is wrong with them."""
     running = [label for label, belief in picture.members.items() if belief.status in ("joining", "member")]
     up = len(running) * (len(running) - 1) - ledger.wrong_among(running)
-    unknown = picture.nobody_tells("links")
+    unknown = picture.without("links")
     plain = f"{WORD_GLYPHS['up']} up {up}" if unknown is None else not_told("links", unknown.witnessed_by)
-    told = [f"{WORD_GLYPHS[word]} {word} {count}" for word, count in ledger.link_counts().items()]
-    return f"one-way links: {', '.join([*told, plain])}"
+    counts = [f"{WORD_GLYPHS[word]} {word} {count}" for word, count in ledger.link_counts().items()]
+    return f"one-way links: {', '.join([*counts, plain])}"
 
 
 def member_text(picture: Picture, label: str, place: int, side: int) -> str:
@@ -162,7 +164,7 @@ def member_text(picture: Picture, label: str, place: int, side: int) -> str:
 def drawing(
     picture: Picture, labels: Sequence[str], *, sides: Mapping[str, int], selected: Sequence[str], planned: Plan
 ) -> NetworkDrawing:
-    """Draw `labels` and their links; `sides` are those that a plan puts them on, and `planned` tells what it would cut."""
+    """Draw `labels` and their links; `sides` are those that a plan puts them on, and `planned` says what it would cut."""
     nodes = []
     for place, label in enumerate(labels):
         belief = picture.members.get(label)
@@ -188,7 +190,7 @@ def _edge(picture: Picture, one: int, source: str, other: int, target: str, plan
     glyph_back = (
         PLANNED_GLYPH if plan_back else "" if back == "up" else WORD_GLYPHS["cut" if back == "one-way" else back]
     )
-    if (there, back) == ("not told", "not told") and not (plan_there or plan_back):
+    if (there, back) == ("not reported", "not reported") and not (plan_there or plan_back):
         return None
     if not glyph_there and not glyph_back:
         return Edge(one, other, "faint", "", "", 1) if meshed else None
@@ -211,7 +213,7 @@ def by_age(picture: Picture) -> tuple[str, ...]:
 
 
 def zones_of(picture: Picture) -> dict[str, str]:
-    """Where members stand, as far as lists tell."""
+    """Where members stand, as far as lists show."""
     zones: dict[str, str] = {}
     for label in picture.masters():
         for member in picture.members[label].members:
@@ -221,7 +223,7 @@ def zones_of(picture: Picture) -> dict[str, str]:
 
 
 def _wrong(condition: LinkChanged) -> str:
-    return ", ".join(impairment_text(impairment) for impairment in impairments_of(condition))
+    return ", ".join(heading_of(impairment) for impairment in impairments_of(condition))
 
 
 def _is_down(picture: Picture, label: str) -> bool:

@@ -71,10 +71,10 @@ def _lists(picture: Picture, running: list[MemberBelief]) -> Iterator[ClusterMet
     yield _metric(
         "list_members", "Members on the list of a master.", {one.label: len(one.members) for one in masters}, "master"
     )
-    yield _metric("list_version", "The version of that list.", {one.label: one.version for one in masters}, "master")
-    telling = [belief for belief in running if belief.tells("suspicions")]
-    suspects = {suspect for belief in telling for suspect in belief.suspicions}
-    yield _metric("suspected_members", "Members that another one suspects.", _known(len(suspects) if telling else None))
+    yield _metric("list_version", "The version of that list.", {head.label: head.version for head in masters}, "master")
+    known = [belief for belief in running if belief.shows("suspicions")]
+    suspects = {suspect for belief in known for suspect in belief.suspicions}
+    yield _metric("suspected_members", "Members that another one suspects.", _known(len(suspects) if known else None))
 
 
 def _tables(picture: Picture, running: list[MemberBelief], now_us: int) -> Iterator[ClusterMetric]:
@@ -86,14 +86,14 @@ def _tables(picture: Picture, running: list[MemberBelief], now_us: int) -> Itera
 def _migrations(picture: Picture, running: list[MemberBelief]) -> Iterator[ClusterMetric]:
     waiting: dict[str, float] = {}
     for master in (belief for belief in running if belief.leads):
-        queued = master.leading.waiting + len(master.leading.running) if master.tells("migration-queue") else None
+        queued = master.leading.waiting + len(master.leading.running) if master.shows("migration-queue") else None
         if queued is None and master.metrics is not None:
             queued = master.metrics.queued_migrations
         if queued is not None:
             waiting[master.label] = queued
     yield _metric("migrations_waiting", "Migrations that a master has not ended.", waiting, "master")
     history = picture.history
-    if picture.nobody_tells("migration-ends") is None and running:
+    if picture.without("migration-ends") is None and running:
         ended = {"done": history.done_count, "failed": history.failed_count}
         metric = _metric("migrations_ended", "Migrations that were seen to end.", ended, "outcome")
         yield metric._replace(counts_up=True)
@@ -101,20 +101,18 @@ def _migrations(picture: Picture, running: list[MemberBelief]) -> Iterator[Clust
 
 def _data(picture: Picture, health: ClusterHealth, running: list[MemberBelief]) -> Iterator[ClusterMetric]:
     lost = {loss.side: loss.partitions for loss in health.losses}
-    if picture.nobody_tells("losses") is None and running:
+    if picture.without("losses") is None and running:
         yield _metric("lost_partitions", "Partitions that the cluster of a master lost, for good.", lost, "master")
     entries = {loss.side: loss.entries for loss in health.losses if loss.entries is not None}
     yield _metric("lost_entries", "About how many entries they had.", entries, "master")
-    telling = [belief.data for belief in running if belief.data is not None]
+    known = [belief.data for belief in running if belief.data is not None]
     stored: Counter[str] = Counter()
-    for data in telling:
+    for data in known:
         stored.update({name: one.entries for name, one in data.maps.items()})
     yield _metric("map_entries", "Entries of a map, at their owners.", stored, "map")
+    yield _metric("entries", "Entries at their owners.", _known(sum(data.entries for data in known) if known else None))
     yield _metric(
-        "entries", "Entries at their owners.", _known(sum(one.entries for one in telling) if telling else None)
-    )
-    yield _metric(
-        "backup_entries", "Entries in backups.", _known(sum(one.backup_entries for one in telling) if telling else None)
+        "backup_entries", "Entries in backups.", _known(sum(data.backup_entries for data in known) if known else None)
     )
 
 

@@ -7,7 +7,7 @@ members do not report is a reason for "not known", never for yes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, NamedTuple
 
 from quarterdeck.backend.core.properties import SECOND_US
@@ -23,7 +23,7 @@ QUIET_US = 30 * SECOND_US
 PAUSE_US = 5 * SECOND_US
 """Migrations with a longer time between them are of two rounds."""
 FEWEST_MEASURED = 5
-"""Of fewer migrations no rate is told."""
+"""Of fewer migrations no rate is given."""
 NAMED = 4
 
 Answer = Literal["yes", "no", "unknown"]
@@ -51,6 +51,16 @@ class StopVerdict(NamedTuple):
         """No outweighs not known."""
         answers: set[Answer] = {reason.answer for reason in self.reasons}
         return "no" if "no" in answers else "unknown" if answers else "yes"
+
+    def sentence(self, label: str) -> str:
+        """Return the verdict on the member called `label` in words."""
+        named, reasons = one_line(label), "; ".join(reason.text for reason in self.reasons)
+        if self.answer == "no":
+            return f"{named} may not be stopped now: {reasons}"
+        if self.answer == "unknown":
+            return f"not known whether {named} may be stopped: {reasons}"
+        took = f"; a graceful stop takes about {age_text(self.expected_stop_us)}" if self.expected_stop_us else ""
+        return f"{named} may be stopped{took}"
 
     def as_fields(self, now_us: int) -> dict[str, object]:
         """Return the fields of the JSON contract."""
@@ -119,14 +129,14 @@ def _size(belief: MemberBelief, minimum: int) -> Iterator[StopReason]:
 
 
 def _state(picture: Picture, belief: MemberBelief) -> Iterator[StopReason]:
-    if not belief.tells("cluster-state"):
+    if not belief.shows("cluster-state"):
         yield StopReason(
-            "state", "the state of the cluster is not told; nothing migrates unless it is ACTIVE", "unknown"
+            "state", "the state of the cluster is not reported; nothing migrates unless it is ACTIVE", "unknown"
         )
     elif belief.cluster_state != "ACTIVE":
         master = picture.master_of(belief.label)
         table = master.table if master is not None and master.table is not None else belief.table
-        lost = loss_of(picture, table, [belief.label]).lost if table is not None and belief.tells("backups") else ()
+        lost = loss_of(picture, table, [belief.label]).lost if table is not None and belief.shows("backups") else ()
         text = f"the cluster is {belief.cluster_state}: its data would not migrate to others"
         yield StopReason("state", f"{text}; {counted(len(lost), 'partition')} would be lost" if lost else text, "no")
 
@@ -135,33 +145,35 @@ def _migrations(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator
     master = picture.master_of(belief.label)
     if master is None:
         yield StopReason("migrations", "its master is not seen, so what migrates is not known", "unknown")
-    elif master.tells("migration-queue"):
+    elif master.shows("migration-queue"):
         leading = master.leading
         if leading.recovering is not None:
             since_us = leading.recovering.since_us
             yield StopReason("migrations", "the latest partition table is being searched", "no", since_us)
         elif left := leading.waiting + len(leading.running):
-            since_us = min((one.since_us for one in leading.running.values()), default=now_us)
+            since_us = min((migration.since_us for migration in leading.running.values()), default=now_us)
             yield StopReason("migrations", f"{counted(left, 'migration')} not ended", "no", since_us)
         leaving = [picture.label_of(address) for address in leading.draining if address != belief.address]
         if leaving:
             yield StopReason("leaving", f"{listed(leaving, NAMED)} leaves at this moment", "no")
     elif master.metrics is None:
-        yield StopReason("migrations", "how many migrations wait is not told yet", "unknown")
+        yield StopReason("migrations", "how many migrations wait is not reported yet", "unknown")
     else:
         waiting = master.metrics.queued_migrations
         if waiting is None:
-            yield StopReason("migrations", "how many migrations wait is not told", "unknown")
+            yield StopReason("migrations", "how many migrations wait is not reported", "unknown")
         elif waiting:
             yield StopReason("migrations", f"{counted(waiting, 'migration')} wait", "no", master.metrics_us)
-    syncing = sum(one.metrics.replica_syncs or 0 for one in picture.members.values() if one.running and one.metrics)
+    syncing = sum(
+        other.metrics.replica_syncs or 0 for other in picture.members.values() if other.running and other.metrics
+    )
     if syncing:
         yield StopReason("backups", f"{counted(syncing, 'backup')} are being copied", "no")
 
 
 def _tables(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[StopReason]:
-    running = [one for one in picture.members.values() if one.running]
-    digests = table_digests(picture, (one.label for one in running), now_us)
+    running = [other for other in picture.members.values() if other.running]
+    digests = table_digests(picture, (other.label for other in running), now_us)
     if is_unsettled(picture, now_us):
         yield StopReason("tables", "members report other owners, and it is not known yet whether that lasts", "unknown")
     elif len(digests) > 1:
@@ -169,7 +181,7 @@ def _tables(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[Sto
         yield StopReason("tables", f"there are {len(digests)} partition tables: {sizes}", "no")
     table = belief.table
     if belief.witnessed_by and table is None:
-        yield StopReason("tables", "its partition table is not told", "unknown")
+        yield StopReason("tables", "its partition table is not reported", "unknown")
     elif belief.witnessed_by and table is not None and (quiet_us := now_us - table.since_us) < QUIET_US:
         text = f"owners are known and unchanged for {age_text(quiet_us)} only; backups are compared every {age_text(QUIET_US)}"
         yield StopReason("tables", text, "unknown", table.since_us)
@@ -186,18 +198,63 @@ def _backups(picture: Picture, belief: MemberBelief, health: ClusterHealth, now_
 
 def _counted_backups(picture: Picture, belief: MemberBelief) -> Iterator[StopReason]:
     """Compare entries with backups, as members of Hazelcast count them: half a partition's share may be under way."""
-    members = [one for one in picture.members.values() if one.running]
+    members = [other for other in picture.members.values() if other.running]
     # The first metrics of a connection are not complete; a member whose later ones name no map has none.
-    silent = [one.label for one in members if one.data is None and (one.metrics is None or not one.metrics.span)]
-    entries = sum(one.data.entries for one in members if one.data is not None)
-    backed_up = sum(one.data.backup_entries for one in members if one.data is not None)
+    silent = [
+        other.label for other in members if other.data is None and (other.metrics is None or not other.metrics.span)
+    ]
+    entries = sum(other.data.entries for other in members if other.data is not None)
+    backed_up = sum(other.data.backup_entries for other in members if other.data is not None)
     if silent:
         yield StopReason("backups", f"{listed(silent, NAMED)} has not reported its entries yet", "unknown")
+    elif (by_map := _backups_by_map(members)) is not None:
+        yield from _missing_backups(by_map, belief)
     elif entries and not backed_up:
         yield StopReason("backups", f"{entries:,} entries of maps have no backup", "no")
-    elif entries:
-        copies = max(round(backed_up / entries), 1)
-        partitions = belief.table.partitions if belief.table is not None else 1
-        if entries * copies - backed_up > max(entries * copies / partitions / 2, 1):
-            text = f"{backed_up:,} backups of {entries:,} entries: some are missing, or maps have different numbers of backups"
+    elif entries and _is_short(backed_up, entries * max(round(backed_up / entries), 1), belief):
+        text = (
+            f"{backed_up:,} backups of {entries:,} entries: some are missing, or maps have different numbers of backups"
+        )
+        yield StopReason("backups", text, "unknown")
+
+
+class _MapBackups(NamedTuple):
+    entries: int
+    backups: int
+    backup_entries: int
+
+
+def _backups_by_map(members: Iterable[MemberBelief]) -> dict[str, _MapBackups] | None:
+    """Return what all members together hold of each map; None where the backups of one that has entries are not reported."""
+    found: dict[str, _MapBackups] = {}
+    for stored in (belief.data for belief in members if belief.data is not None):
+        recorded = [(one.entries, one.backup_entries or 0) for one in stored.maps.values()]
+        if [sum(counts) for counts in zip(*recorded, strict=True)] != [stored.entries, stored.backup_entries]:
+            return None  # not every map is recorded
+        for name, one in stored.maps.items():
+            if one.backups is None or one.backup_entries is None:
+                return None
+            known = found.get(name, _MapBackups(0, one.backups, 0))
+            held = known.backup_entries + one.backup_entries
+            # A member that owns no entry of the map reports that it has no backups.
+            found[name] = _MapBackups(known.entries + one.entries, max(known.backups, one.backups), held)
+    return None if any(one.backup_entries and not one.backups for one in found.values()) else found
+
+
+def _missing_backups(maps: Mapping[str, _MapBackups], belief: MemberBelief) -> Iterator[StopReason]:
+    without = [name for name, one in maps.items() if one.entries and not one.backups]
+    if without:
+        entries = sum(maps[name].entries for name in without)
+        text = f"{listed(list(map(one_line, without)), NAMED)}: {entries:,} entries of maps that have no backup"
+        yield StopReason("backups", text, "no")
+    for name, one in maps.items():
+        if _is_short(one.backup_entries, one.entries * one.backups, belief):
+            copies = f"{one.backup_entries:,} backups of {one.entries:,} entries that have {one.backups} each"
+            text = f"map {one_line(name)}: {copies}"
             yield StopReason("backups", text, "unknown")
+
+
+def _is_short(held: int, wanted: int, belief: MemberBelief) -> bool:
+    """Return whether more backups are missing than half a partition's share."""
+    partitions = belief.table.partitions if belief.table is not None else 1
+    return wanted - held > max(wanted / partitions / 2, 1)

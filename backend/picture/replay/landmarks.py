@@ -6,9 +6,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import Event, Record
+from quarterdeck.backend.core.events import Event, ProcessKilled, ProcessPaused, ProcessResumed, Record
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed
 from quarterdeck.backend.picture.events.catalogue import ROWS
 from quarterdeck.backend.picture.events.event_row import LandmarkLane, LandmarkMark
@@ -156,7 +156,7 @@ class Landmarks:
         proven = bool(event.merged_from) or record.uuid not in self._witnessed
         self._change(record, record.member, leads=False, frozen=False, merges=proven)
 
-    def _end(self, record: Record, event: events.Event) -> None:
+    def _end(self, record: Record, event: Event) -> None:
         self._change(record, record.member, leads=False, frozen=False)
 
     def _install(self, record: Record, event: events.ListInstalled) -> None:
@@ -169,13 +169,13 @@ class Landmarks:
     def _follow_master(self, record: Record, event: events.MasterChanged) -> None:
         self._change(record, record.member, leads=event.master == self._addresses.get(record.member))
 
-    def _kill(self, record: Record, event: events.ProcessKilled) -> None:
+    def _kill(self, record: Record, event: ProcessKilled) -> None:
         self._change(record, event.target, leads=False, frozen=False)
 
-    def _pause(self, record: Record, event: events.ProcessPaused) -> None:
+    def _pause(self, record: Record, event: ProcessPaused) -> None:
         self._change(record, event.target, frozen=True)
 
-    def _resume(self, record: Record, event: events.ProcessResumed) -> None:
+    def _resume(self, record: Record, event: ProcessResumed) -> None:
         self._change(record, event.target, frozen=False)
 
 
@@ -192,9 +192,9 @@ RULES: dict[type, Callable[[Landmarks, Record, Any], None]] = {
     events.MemberMerging: Landmarks._end,
     events.ListInstalled: Landmarks._install,
     events.MasterChanged: Landmarks._follow_master,
-    events.ProcessKilled: Landmarks._kill,
-    events.ProcessPaused: Landmarks._pause,
-    events.ProcessResumed: Landmarks._resume,
+    ProcessKilled: Landmarks._kill,
+    ProcessPaused: Landmarks._pause,
+    ProcessResumed: Landmarks._resume,
     ConnectionChanged: Landmarks._lose,
 }
 """By class of events, what one says of which member leads or is frozen."""

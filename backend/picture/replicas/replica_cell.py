@@ -28,14 +28,14 @@ MARKS: dict[ReplicaState, str] = {
 
 MEANINGS: dict[ReplicaState, str] = {
     "held": "held",
-    "gap": "nobody, though somebody could",
+    "gap": "empty, though a member could take it",
     "gone": "on a member that is gone",
     "single": "the only copy",
     "doubtful": "on a member that is suspected or frozen",
     "behind": "a backup out of step with its owner",
-    "migrating": "somebody comes here by a migration",
+    "migrating": "a member gets it by a migration",
     "differs": "another holder than in the master's table",
-    "vacant": "nobody: there are not enough members",
+    "vacant": "empty: there are not enough members",
 }
 
 TONES: dict[ReplicaState, Tone] = {
@@ -55,7 +55,7 @@ class ReplicaCell(NamedTuple):
     """A replica as it is painted."""
 
     letter: str
-    """That of the holder, or of who comes where nobody is; empty without either."""
+    """That of the holder, or of who comes where no member is; empty without either."""
     hue: int
     """Number of the member whose letter it is, to colour it by; `NOBODY` for none."""
     state: ReplicaState
@@ -65,7 +65,7 @@ Column = tuple[ReplicaCell, ...]
 """The replicas of one partition by replica index."""
 
 EMPTY: dict[ReplicaState, ReplicaCell] = {state: ReplicaCell("", NOBODY, state) for state in MARKS}
-"""Cells in which nobody is."""
+"""Cells in which no member is."""
 
 
 def suspected_with(picture: Picture, belief: MemberBelief) -> Set[Address]:

@@ -161,7 +161,7 @@ class ReplicaCensus:
         exact = [label for label in labels if label.casefold() == name]
         if len(exact or labels) != 1:
             problem = "several members begin with" if labels else "there is no member"
-            known = [one_line(one) for one in labels or picture.members]
+            known = [one_line(belief) for belief in labels or picture.members]
             raise BadFilter(f"{problem} {name!r}; use one of {listed(known, NAMES_SPELT_OUT)}")
         address = picture.members[(exact or labels)[0]].address
         table = self._map.table

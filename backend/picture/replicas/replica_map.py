@@ -48,7 +48,7 @@ class RowContext(NamedTuple):
     living: tuple[bool, ...]
     """By number of the holder; the last place, where `NOBODY` leads, is false."""
     translated: tuple[int, ...]
-    """The number that each holder in the master's table has in this one; the last place is nobody's."""
+    """The number that each holder in the master's table has in this one; the last place is no holder's."""
 
 
 NO_CONTEXT = RowContext(0, 0, 1, (), (False,), (NOBODY,))
@@ -58,7 +58,7 @@ class PartitionAnomaly(NamedTuple):
     """What is special about one partition."""
 
     arrivals: tuple[tuple[int, int], ...] = ()
-    """Replica index at which somebody arrives by a migration, and the place of that one among all members."""
+    """Replica index at which a member arrives by a migration, and the place of that one among all members."""
     behind: frozenset[int] = frozenset()
     """Numbers of the holders whose backup is out of step."""
 
@@ -71,7 +71,7 @@ class ReplicaMap:
 
     def __init__(self) -> None:
         self.observer = ""
-        """Whose table this is; empty while nobody has one."""
+        """Whose table this is; empty while no member has one."""
         self.master = ""
         """Whose table it is compared with; empty when that is the observer's own, or none."""
         self.table = TableBelief()
@@ -119,7 +119,7 @@ class ReplicaMap:
 
     def show_heat(self, digits: Mapping[int, str]) -> None:
         """Let these stand in place of the letters of holders, by partition; none: letters again."""
-        changed = [one for one in digits.keys() | self._heat.keys() if digits.get(one) != self._heat.get(one)]
+        changed = [key for key in digits.keys() | self._heat.keys() if digits.get(key) != self._heat.get(key)]
         if changed:
             self.revision += 1
         for partition in changed:
@@ -218,8 +218,8 @@ class ReplicaMap:
             places = {label: place for place, label in enumerate(picture.members)}
             for partition in migrating.keys() | behind.keys():
                 arrivals = tuple(
-                    (one.begun.destination_new, places.get(picture.label_of(one.begun.destination), len(places)))
-                    for one in migrating.get(partition, ())
+                    (move.begun.destination_new, places.get(picture.label_of(move.begun.destination), len(places)))
+                    for move in migrating.get(partition, ())
                 )
                 anomalies[partition] = PartitionAnomaly(arrivals, behind.get(partition, frozenset()))
         if anomalies != self.anomalies:

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from quarterdeck.backend.picture.boards.belief_matrix import (
-    DISSENT_GLYPH,
-    state_word,
-    table_text,
-)
+from quarterdeck.backend.picture.boards.belief_matrix import DISSENT_GLYPH, state_word, table_text
 from quarterdeck.backend.picture.boards.table_agreement import differs_from_master
 from quarterdeck.backend.picture.events.partitions import migration_path_text
 from quarterdeck.backend.picture.fold.belief import MemberBelief
@@ -18,11 +14,11 @@ from quarterdeck.backend.picture.fold.table_belief import NOBODY, TableBelief
 from quarterdeck.backend.picture.replicas.replica_cell import MARKS, MEANINGS, TONES
 from quarterdeck.backend.picture.replicas.replica_census import COUNTED_STATES, FILTER_WORDS, ReplicaCensus
 from quarterdeck.backend.picture.replicas.replica_map import NO_ROW, ReplicaMap
-from quarterdeck.backend.picture.text.fact import NOT_TOLD, Fact, Tone, not_told
+from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact, Tone, not_told
 from quarterdeck.backend.picture.text.formatting import age_text, counted, letter_of, one_line
 
 DIGEST_SHOWN = 8
-"""Letters of a digest that tell tables apart at a glance."""
+"""Letters of a digest that distinguish tables at a glance."""
 
 COUNT_WORDS = {state: word for word, state in FILTER_WORDS.items()}
 
@@ -32,15 +28,15 @@ def map_facts(picture: Picture, shown: ReplicaMap, now_us: int) -> Iterator[Fact
     belief = picture.members.get(shown.observer)
     if belief is None or belief.table is None:
         known = any(member.table is not None for member in picture.members.values())
-        unknown = picture.nobody_tells("owners")
+        unknown = picture.without("owners")
         if unknown is not None:
             yield Fact("", f"partitions are {not_told('owners', unknown.witnessed_by)}", "faint")
             return
         witnessed = any(member.witnessed_by for member in picture.members.values())
         if shown.observer and known:
-            whose = f"{one_line(shown.observer)} {'has told' if witnessed else 'has'} no table"
+            whose = f"{one_line(shown.observer)} {'has reported' if witnessed else 'has'} no table"
         else:
-            whose = "no owners are told yet" if witnessed else "no partitions yet"
+            whose = "no owners are reported yet" if witnessed else "no partitions yet"
         when = (
             "when a client uses data for the first time" if witnessed else "at the first use of data, or when asked for"
         )
@@ -49,10 +45,10 @@ def map_facts(picture: Picture, shown: ReplicaMap, now_us: int) -> Iterator[Fact
     table = belief.table
     role = "master" if belief.is_master and belief.running else "not its master's" if shown.master else "no master seen"
     yield Fact("", f"table of {one_line(shown.observer)} ({role})", "strong")
-    version = f"v{table.version}, " if belief.tells("table-version") else ""
+    version = f"v{table.version}, " if belief.shows("table-version") else ""
     yield Fact("", f"{version}digest {table.digest[:DIGEST_SHOWN]}, {age_text(now_us - table.since_us)} old")
     partitions = counted(shown.partitions, "partition")
-    if belief.tells("backups"):
+    if belief.shows("backups"):
         yield Fact("", f"{partitions}, {counted(shown.width, 'replica')} each")
     else:
         yield Fact("", f"{partitions}, owners only: backups {not_told('backups', belief.witnessed_by)}", "warning")
@@ -62,8 +58,8 @@ def map_facts(picture: Picture, shown: ReplicaMap, now_us: int) -> Iterator[Fact
         yield Fact("", f"= the table of {one_line(shown.master)}", "good")
 
 
-def census_facts(census: ReplicaCensus, teller: MemberBelief | None = None) -> Iterator[Fact]:
-    """Yield what is wrong in the whole table, in a line, in the words of the filter. `teller` is whose table it is."""
+def census_facts(census: ReplicaCensus, source: MemberBelief | None = None) -> Iterator[Fact]:
+    """Yield what is wrong in the whole table, in a line, in the words of the filter. `source` is whose table it is."""
     fine = True
     for state in COUNTED_STATES:
         partitions = len(census.partitions[state])
@@ -72,8 +68,8 @@ def census_facts(census: ReplicaCensus, teller: MemberBelief | None = None) -> I
             yield Fact("", f"{MARKS[state]} {partitions} {COUNT_WORDS[state]}", TONES[state])
     if census.counting:
         yield Fact("", "… counting", "faint")
-    elif fine and teller is not None and not teller.tells("backups"):
-        yield Fact("", f"every partition has an owner; backups {NOT_TOLD}", "plain")
+    elif fine and source is not None and not source.shows("backups"):
+        yield Fact("", f"every partition has an owner; backups {NOT_REPORTED}", "plain")
     elif fine:
         yield Fact("", "✓ every replica is where it belongs", "good")
 
@@ -83,20 +79,20 @@ def partition_sentence(picture: Picture, shown: ReplicaMap, partition: int, inde
     row = shown.table.rows.get(partition, NO_ROW)
     cells = shown.column(partition)
     said = []
-    for place in [index, *(one for one in range(len(cells)) if one != index)]:
+    for place in [index, *(other for other in range(len(cells)) if other != index)]:
         if place >= len(cells):
             continue
         role = "owner" if place == 0 else f"backup {place}"
         number = row[place + 1] if place + 1 < len(row) else NOBODY
-        who = picture.label_of(shown.table.holders[number].address) if number != NOBODY else "nobody"
+        who = picture.label_of(shown.table.holders[number].address) if number != NOBODY else "none"
         state = cells[place].state
         plain = state == "held" or (number == NOBODY and state == "vacant")
         what = "" if plain else f" ({MARKS[state]} {MEANINGS[state]})"
         said.append(f"{role} {who}{what}")
     belief = picture.members.get(shown.observer)
-    if belief is not None and not belief.tells("backups"):
-        said.append(f"backups {NOT_TOLD}")
-    version = f" v{row[0]}" if belief is None or belief.tells("table-version") else ""
+    if belief is not None and not belief.shows("backups"):
+        said.append(f"backups {NOT_REPORTED}")
+    version = f" v{row[0]}" if belief is None or belief.shows("table-version") else ""
     text = f"p{partition}{version}: {', '.join(said)}"
     for running in shown.migrating.get(partition, ()):
         way = migration_path_text(running.begun, picture.label_of)
@@ -118,7 +114,7 @@ def _other_holders(picture: Picture, shown: ReplicaMap, partition: int) -> str:
     master = picture.members.get(shown.master)
     if master is None or master.table is None:
         return ""
-    holders = [picture.label_of(one.address) if one else "nobody" for one in master.table.row(partition)]
+    holders = [picture.label_of(holder.address) if holder else "none" for holder in master.table.row(partition)]
     return f"; {DISSENT_GLYPH} {shown.master} has v{other[0]}: {', '.join(holders)}"
 
 
@@ -133,11 +129,11 @@ class HolderRow:
     """In a word when it is not simply a member."""
     owned: int | None
     backups: int | None
-    """None where that is not told."""
+    """None where that is not known."""
     out_of_step: int
     table: str
     digest: str
-    """Of its own table; behind it the member's own stamp of it, where that is told."""
+    """Of its own table; behind it the member's own stamp of it, where that is known."""
     age: str
     """Of its table."""
     differs: bool
@@ -151,7 +147,7 @@ def holder_row(picture: Picture, shown: ReplicaMap, label: str, place: int, now_
     """Return the row of a member that appeared at `place` in the order of all members."""
     belief = picture.members[label]
     table, own = shown.table, belief.table
-    teller = picture.members.get(shown.observer) or belief
+    source = picture.members.get(shown.observer) or belief
     differs = differs_from_master(picture, belief, now_us)
     mark = f"{DISSENT_GLYPH} " if differs else ""
     gone = belief.status in ("stopped", "killed")
@@ -164,8 +160,8 @@ def holder_row(picture: Picture, shown: ReplicaMap, label: str, place: int, now_
         hue=place,
         name=one_line(label),
         state=state_word(belief),
-        owned=table.owned_by(belief.uuid) if teller.table is not None or teller.tells("owners") else None,
-        backups=table.backed_up_by(belief.uuid) if teller.tells("backups") else None,
+        owned=table.owned_by(belief.uuid) if source.table is not None or source.shows("owners") else None,
+        backups=table.backed_up_by(belief.uuid) if source.shows("backups") else None,
         out_of_step=len(belief.out_of_step),
         table=f"{mark}{table_text(belief, 'v') or 'none'}",
         digest=f"{digest}/{stamp}" if stamp else digest,

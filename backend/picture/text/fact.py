@@ -33,14 +33,14 @@ def fact_rows(facts: Iterable[Fact], about: str, content: str) -> Iterator[dict[
         yield {about: heading, content: fact.text}
 
 
-NOT_TOLD = "not told"
+NOT_REPORTED = "not reported"
 
 LOGS_TELL: frozenset[Aspect] = frozenset(("suspicions", "claims", "merge-verdicts", "losses", "cluster-state"))
 CLIENTS_ARE_TOLD: frozenset[Aspect] = frozenset(("owners", "migration-ends", "losses", "cluster-state", "join-list"))
 """What the log of a member of Hazelcast contains, and what it sends to its clients. Everything else only the member knows."""
 
 
-def what_would_tell(aspect: Aspect, sources: Collection[Source]) -> str:
+def what_would_show(aspect: Aspect, sources: Collection[Source]) -> str:
     """Return what an operator can give so that `aspect` is known, when all is known from `sources`."""
     if aspect in LOGS_TELL and "logs" not in sources:
         return "give logs with --logs"
@@ -51,7 +51,7 @@ def what_would_tell(aspect: Aspect, sources: Collection[Source]) -> str:
 
 def not_told(aspect: Aspect, sources: Collection[Source]) -> str:
     """Say that an aspect is not reported, and what would report it."""
-    return f"{NOT_TOLD}: {what_would_tell(aspect, sources)}"
+    return f"{NOT_REPORTED}: {what_would_show(aspect, sources)}"
 
 
 def not_told_fact(heading: str, aspect: Aspect, sources: Collection[Source]) -> Fact:

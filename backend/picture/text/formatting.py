@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from string import ascii_lowercase, ascii_uppercase
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import one_line as one_line
 from quarterdeck.backend.core.properties import SECOND_US
 
 LONG_US = 120 * SECOND_US
@@ -91,20 +92,10 @@ def names_text(addresses: Iterable[Address], name_of: NameOf) -> str:
     return listed([name_of(address) for address in addresses], NAMES_SPELT_OUT) or "nobody"
 
 
-STAND_IN = "\N{REPLACEMENT CHARACTER}"
-
-
-def one_line(text: str) -> str:
-    """`text` with every unprintable character replaced: line ends, escapes, marks of reading direction."""
-    if text.isprintable():
-        return text
-    return "".join(letter if letter.isprintable() else STAND_IN for letter in text)
-
-
 PORT = re.compile(r":\d+$")
 
 
-def told_apart(names: Sequence[str], width: int) -> Sequence[str]:
+def distinguishable(names: Sequence[str], width: int) -> Sequence[str]:
     """`names` in at most `width` letters each, so that no two of them read the same; more letters only where it takes more.
 
     Of addresses the port is left out where it is the same for all; what does not fit is cut at its end, or else at its beginning.
@@ -122,7 +113,7 @@ def told_apart(names: Sequence[str], width: int) -> Sequence[str]:
             for part, name in zip(parts, names, strict=True)
         ):
             return [_cut(name, part, front=cut.start != 0) for part, name in zip(parts, names, strict=True)]
-    return told_apart(names, width + 1)
+    return distinguishable(names, width + 1)
 
 
 def _cut(name: str, part: str, *, front: bool) -> str:

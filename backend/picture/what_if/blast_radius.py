@@ -54,13 +54,15 @@ def _of_data(picture: Picture, killed: Collection[str], stopped: Collection[str]
     living = incarnations_left(picture)
     staying = [label for label in stopped if _is_held(picture, label, allows_migrations)]
     killed = [*killed, *(label for label in staying if label not in killed)]
-    unknown = who_does_not_tell(picture, {*killed, *stopped})
+    unknown = without_backups(picture, {*killed, *stopped})
     if unknown is not None:
         return [f"What would be lost is {not_told('backups', unknown.witnessed_by)}."]
     for table, uuids in incarnations_by_table(picture, killed):
         loss = table.loss_without(uuids, living)
         if loss.lost:
-            sentences.append(f"✕ {counted(len(loss.lost), 'partition')} would be lost: nobody else holds a replica.")
+            sentences.append(
+                f"✕ {counted(len(loss.lost), 'partition')} would be lost: no other member holds a replica."
+            )
         else:
             heirs = sum(loss.heirs.values())
             waits = any(_is_held(picture, label, allows_promotions) for label in killed)
@@ -157,13 +159,13 @@ def loss_of(picture: Picture, table: TableBelief, labels: Collection[str]) -> Re
     return table.loss_without(dying, living)
 
 
-def who_does_not_tell(picture: Picture, labels: Collection[str]) -> MemberBelief | None:
-    """One of `labels` by whose table, or whose master's, it is not told who holds backups; None where all is told."""
+def without_backups(picture: Picture, labels: Collection[str]) -> MemberBelief | None:
+    """One of `labels` by whose table, or whose master's, it is not known who holds backups; None where all is known."""
     for label in labels:
         belief = picture.members.get(label)
-        teller = picture.master_of(label) or belief
-        if teller is not None and not teller.tells("backups"):
-            return teller
+        source = picture.master_of(label) or belief
+        if source is not None and not source.shows("backups"):
+            return source
     return None
 
 
@@ -173,21 +175,21 @@ def loss_facts(picture: Picture, loss: ReplicaLoss, labels: Collection[str]) -> 
     if not dying:
         return ()
     who = listed([one_line(label) for label in dying], HEIRS_NAMED)
-    unknown = who_does_not_tell(picture, dying)
+    unknown = without_backups(picture, dying)
     if unknown is not None:
         owned = f"{counted(len(loss.lost) + sum(loss.heirs.values()), 'partition')} would need another owner; "
         why = f"who holds their backups is {not_told('backups', unknown.witnessed_by)}"
         return Fact("if now died", who, "strong"), Fact("what is lost", f"{owned if loss.lost else ''}{why}", "warning")
     facts = []
     if loss.lost:
-        facts.append(Fact("✕ lost", f"{_partitions(loss.lost)}: nobody else holds a replica", "bad"))
+        facts.append(Fact("✕ lost", f"{_partitions(loss.lost)}: no other member holds a replica", "bad"))
     if loss.bared:
         facts.append(Fact("! one copy", f"{_partitions(loss.bared)}", "warning"))
     if loss.heirs:
-        told = [f"{one_line(_label(picture, uuid))} {count}" for uuid, count in loss.heirs.items()]
-        more = f" and {len(told) - HEIRS_NAMED} more members" if len(told) > HEIRS_NAMED else ""
+        named = [f"{one_line(_label(picture, uuid))} {count}" for uuid, count in loss.heirs.items()]
+        more = f" and {len(named) - HEIRS_NAMED} more members" if len(named) > HEIRS_NAMED else ""
         owned = counted(sum(loss.heirs.values()), "partition")
-        facts.append(Fact("→ taken over", f"{owned}, by {', '.join(told[:HEIRS_NAMED])}{more}", "plain"))
+        facts.append(Fact("→ taken over", f"{owned}, by {', '.join(named[:HEIRS_NAMED])}{more}", "plain"))
     if not facts:
         facts.append(Fact("✓ nothing", "they hold no replica", "good"))
     if not loss.lost and (loss.bared or loss.heirs):

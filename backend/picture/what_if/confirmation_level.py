@@ -48,10 +48,11 @@ def _hits_half(picture: Picture, gone: Collection[str]) -> bool:
 
 
 def _loses_data(picture: Picture, killed: Collection[str]) -> bool:
-    """Whether a partition loses its last replica, by the same tables as what is told of it."""
+    """Whether a partition loses its last replica, by the same tables as what is said of it."""
     living = incarnations_left(picture)
     return any(
-        table.loss_without(lives, living).lost for table, lives in incarnations_by_table(picture, sorted(killed))
+        table.loss_without(incarnations, living).lost
+        for table, incarnations in incarnations_by_table(picture, sorted(killed))
     )
 
 

@@ -94,7 +94,7 @@ def decide(master: MemberBelief) -> DisconnectionDecision | None:
         RemovalChoice(remove, _split_cost(master, remove)),
         settlement.exact,
         settlement.why,
-        tuple(RemovalChoice(one, _split_cost(master, one)) for one in others),
+        tuple(RemovalChoice(address, _split_cost(master, address)) for address in others),
         searched,
         disputes > 1,
     )
@@ -113,7 +113,7 @@ def decision_facts(
     `changed_us`: when its reports changed last.
     """
     facts = [Fact("master", one_line(f"{master.label}, list v{master.version} of {len(master.members)}"), "strong")]
-    if decision is None and not master.tells("suspicions"):
+    if decision is None and not master.shows("suspicions"):
         facts.append(not_told_fact("reports", "suspicions", master.witnessed_by))
     elif decision is None:
         facts.append(Fact("reports", "none: there is nothing to decide", "faint"))
@@ -189,7 +189,7 @@ def _when(timing: Timing, now_us: int, changed_us: int | None) -> str:
 
 
 def _unreported_suspicions(picture: Picture, master: MemberBelief, timing: Timing) -> Iterator[Fact]:
-    """Suspicions among the followers that the master was not told of."""
+    """Suspicions among the followers that were not reported to the master."""
     silent = [
         belief.label
         for belief in picture.members.values()
@@ -204,7 +204,7 @@ def _unreported_suspicions(picture: Picture, master: MemberBelief, timing: Timin
         if timing.settles is False
         else "they come with the next heartbeats, if it wants them"
     )
-    yield Fact("not told", f"{named}: their suspicions have not reached it; {why}", "warning")
+    yield Fact("not reported", f"{named}: their suspicions have not reached it; {why}", "warning")
 
 
 def _settled_before(picture: Picture, master: MemberBelief, now_us: int) -> Iterator[Fact]:
@@ -245,7 +245,7 @@ def _alternatives(
             searched = False
         disputes += bool(equals)
         found += [gone & ~members | members & ~stay for stay in (equals or ())[:room]]
-    return [tuple(addresses[place] for place in vertices_of(one)) for one in found], searched, disputes
+    return [tuple(addresses[place] for place in vertices_of(clique)) for clique in found], searched, disputes
 
 
 def _split_cost(master: MemberBelief, remove: Sequence[Address]) -> SplitCost:
@@ -254,9 +254,9 @@ def _split_cost(master: MemberBelief, remove: Sequence[Address]) -> SplitCost:
     stay = [member for member in master.members if member.address not in going]
     stay_lack = go_lack = None
     if master.table is not None:
-        everybody = {member.uuid for member in master.members}
-        stay_lack = len(master.table.loss_without([member.uuid for member in go], everybody).lost)
-        go_lack = len(master.table.loss_without([member.uuid for member in stay], everybody).lost)
+        all_members = {member.uuid for member in master.members}
+        stay_lack = len(master.table.loss_without([member.uuid for member in go], all_members).lost)
+        go_lack = len(master.table.loss_without([member.uuid for member in stay], all_members).lost)
     return SplitCost(
-        len(stay), sum(not one.lite for one in stay), stay_lack, len(go), sum(not one.lite for one in go), go_lack
+        len(stay), sum(not who.lite for who in stay), stay_lack, len(go), sum(not who.lite for who in go), go_lack
     )

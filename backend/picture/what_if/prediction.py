@@ -1,4 +1,4 @@
-"""What is predicted to come of commands that are not given yet, and how it is told.
+"""What is predicted to come of commands that are not given yet, and how it is said.
 
 Nothing is reckoned here: `backend.simulation.prediction` runs the members themselves forward in a copy, and this is what it saw.
 """
@@ -11,7 +11,7 @@ from typing import Literal
 
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.fact import NOT_TOLD, Fact, Tone
+from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact, Tone
 from quarterdeck.backend.picture.text.formatting import counted, listed, one_line
 
 NAMES_SHOWN = 8
@@ -34,7 +34,7 @@ class PredictedCluster:
     refuses: str = ""
     """Why it would not serve clients; empty when it would."""
     untold: bool = False
-    """Whether nobody tells who holds which replica."""
+    """Whether it is not known who holds which replica."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,15 +100,15 @@ def with_present_table(found: FaultPrediction, picture: Picture) -> FaultPredict
 
 def _with_table(cluster: PredictedCluster, picture: Picture) -> PredictedCluster:
     beliefs = [picture.members[label] for label in cluster.members if label in picture.members]
-    if any(not belief.tells("backups") for belief in beliefs):
+    if any(not belief.shows("backups") for belief in beliefs):
         return replace(cluster, untold=True)
     master = picture.master_of(cluster.members[0])
     table = master.table if master is not None and master.table is not None else beliefs[0].table if beliefs else None
     if table is None:
         return cluster
     inside = {belief.uuid for belief in beliefs}
-    everybody = inside | {belief.uuid for belief in picture.members.values()}
-    return replace(cluster, partitions=len(table), lost=len(table.loss_without(everybody - inside, everybody).lost))
+    all_members = inside | {belief.uuid for belief in picture.members.values()}
+    return replace(cluster, partitions=len(table), lost=len(table.loss_without(all_members - inside, all_members).lost))
 
 
 def prediction_facts(found: FaultPrediction) -> tuple[Fact, ...]:
@@ -131,7 +131,7 @@ def _cluster_facts(found: FaultPrediction) -> Iterator[Fact]:
 def _data(cluster: PredictedCluster) -> str:
     words = []
     if cluster.untold:
-        words.append(f"what it would lose is {NOT_TOLD}")
+        words.append(f"what it would lose is {NOT_REPORTED}")
     elif cluster.partitions is None:
         words.append("no partitions yet")
     elif cluster.lost:
@@ -145,7 +145,7 @@ def _data(cluster: PredictedCluster) -> str:
 
 def _step_facts(found: FaultPrediction) -> Iterator[Fact]:
     if not found.steps:
-        yield Fact("on the way", "no list changes and nobody claims the mastership", "good")
+        yield Fact("on the way", "no list changes and no member claims the mastership", "good")
     for place, step in enumerate(found.steps[:STEPS_SHOWN]):
         yield Fact(
             "" if place else "on the way", f"after {step.after_us / SECOND_US:.1f} s {_step_text(step)}", "warning"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from quarterdeck.backend.core.events import DisconnectionReported, DisconnectionResolved, Record, SettingsChanged
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.events import DisconnectionReported, DisconnectionResolved, SettingsChanged
 from quarterdeck.backend.core.properties import DOCUMENTED, SECOND_US
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 
@@ -15,7 +16,7 @@ QUIET_HEARTBEATS = "hazelcast.partial.member.disconnection.resolution.heartbeat.
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Lengths of time in microseconds; None for what nobody has told or shown."""
+    """Lengths of time in microseconds; None for what is not known."""
 
     interval_us: int | None = None
     """Between two heartbeats."""
@@ -39,7 +40,7 @@ def timing_of(records: Iterable[Record], belief: MemberBelief | None = None) -> 
 
     A member whose settings are known goes before.
     """
-    told = _told_by(belief)
+    known = _properties_of(belief)
     changed_us: dict[str, int] = {}
     quiet_seen_us: int | None = None
     reported = False
@@ -47,7 +48,7 @@ def timing_of(records: Iterable[Record], belief: MemberBelief | None = None) -> 
         match record.event:
             case SettingsChanged(properties):
                 if belief is None or belief.settings is None:
-                    told.update(properties)
+                    known.update(properties)
             case DisconnectionReported():
                 reported = True
                 changed_us[record.uuid] = record.at
@@ -55,10 +56,10 @@ def timing_of(records: Iterable[Record], belief: MemberBelief | None = None) -> 
                 reported = True
                 if record.uuid in changed_us:
                     quiet_seen_us = record.at - changed_us.pop(record.uuid)
-    heartbeats = told.get(QUIET_HEARTBEATS)
+    heartbeats = known.get(QUIET_HEARTBEATS)
     quiet_heartbeats = int(float(heartbeats)) if heartbeats is not None else None
     return Timing(
-        interval_us=_seconds(told.get(INTERVAL)),
+        interval_us=_seconds(known.get(INTERVAL)),
         quiet_heartbeats=quiet_heartbeats,
         quiet_seen_us=quiet_seen_us,
         settles=True
@@ -81,7 +82,7 @@ def reports_changed_us(records: Iterable[Record], master_uuid: str) -> int | Non
     return changed_us
 
 
-def _told_by(belief: MemberBelief | None) -> dict[str, str]:
+def _properties_of(belief: MemberBelief | None) -> dict[str, str]:
     """Return the settings of a member: what it reported, and the documented defaults for the rest."""
     if belief is None or belief.settings is None:
         return {}

@@ -8,7 +8,9 @@ import traceback
 
 import msgspec
 
-from quarterdeck.backend.core import events
+from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, ProcessResumed, Record
+from quarterdeck.backend.core.link_condition import LinkChanged
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.properties import SECOND_US, BadProperty
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.pipeline.campaign.child_process import LostRun, OutOfTime, at_most
@@ -167,7 +169,7 @@ class DetectionTimes:
             return None
         return max(0, self._listed_us - self._disturbed_us) / SECOND_US
 
-    def append(self, record: events.Record) -> None:
+    def append(self, record: Record) -> None:
         """Measure the next record of the run."""
         match record.event:
             case events.ListInstalled():
@@ -178,12 +180,12 @@ class DetectionTimes:
                     self.seconds.append((record.at - since_us) / SECOND_US)
             case events.MemberStarted():
                 self._incarnations[record.member] = record.uuid
-            case events.ProcessKilled(target) | events.ProcessPaused(target):
+            case ProcessKilled(target) | ProcessPaused(target):
                 self._disturbed_us = record.at
                 if target in self._incarnations:
                     self._since.setdefault(self._incarnations[target], record.at)
-            case events.ProcessResumed(target):
+            case ProcessResumed(target):
                 self._disturbed_us = record.at
                 self._since.pop(self._incarnations.get(target, ""), None)
-            case events.LinkChanged():
+            case LinkChanged():
                 self._disturbed_us = record.at

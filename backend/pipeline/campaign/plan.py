@@ -12,7 +12,7 @@ from msgspec import Struct
 from quarterdeck.backend.core.properties import PropertyValue, Settings
 from quarterdeck.backend.scenarios.format.reading import read_scenario
 from quarterdeck.backend.scenarios.format.scenario import Scenario
-from quarterdeck.backend.simulation.swarm_testing.drawing import members_drawn
+from quarterdeck.backend.simulation.swarm_testing.drawing import members_drawn, partitions_drawn
 from quarterdeck.backend.simulation.swarm_testing.guided import Origin
 from quarterdeck.backend.simulation.swarm_testing.parallel_trials import WALK, walk
 
@@ -78,7 +78,7 @@ def _read(text: str) -> Scenario:
 
 
 def in_order(campaign: Campaign, seeds: range) -> list[PlannedRun]:
-    """Return all planned runs in an order that is independent of their cost, so that equal parts cost about the same."""
+    """Return all planned runs in an order that is independent of their cost; the schedule moves only the slow ones."""
     planned_runs = [PlannedRun(variant, seed) for variant in range(len(campaign.variants)) for seed in seeds]
     return sorted(planned_runs, key=lambda one: blake2b(b"%d/%d" % (one.variant, one.seed), digest_size=8).digest())
 
@@ -88,6 +88,7 @@ def in_order(campaign: Campaign, seeds: range) -> list[PlannedRun]:
 SCENARIO_SECONDS = 0.1
 SWARM_SECONDS = 0.1
 PAIR_SECONDS = 0.0015
+PARTITION_SECONDS = 0.00066
 ALL_HEARTBEATS = 4
 """How many times as much a run costs that leaves out no heartbeats."""
 
@@ -97,5 +98,5 @@ def expected_seconds(campaign: Campaign, planned_run: PlannedRun) -> float:
     if campaign.scenario:
         return SCENARIO_SECONDS
     times = (ALL_HEARTBEATS if campaign.is_sweep else 1) * (WALK + 1 if campaign.guided else 1)
-    members = members_drawn(planned_run.seed, campaign.sizes)
-    return times * (SWARM_SECONDS + PAIR_SECONDS * members**2)
+    members, partitions = members_drawn(planned_run.seed, campaign.sizes), partitions_drawn(planned_run.seed)
+    return times * (SWARM_SECONDS + PAIR_SECONDS * members**2 + PARTITION_SECONDS * partitions)

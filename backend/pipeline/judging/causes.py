@@ -15,7 +15,8 @@ from heapq import heappop, heappush
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.events import ListInstalled, MemberMerging, Record
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.events import ListInstalled, MemberMerging
 from quarterdeck.backend.pipeline.judging.lines import Line
 
 Cause = tuple[str, int]

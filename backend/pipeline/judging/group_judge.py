@@ -17,7 +17,7 @@ from typing import BinaryIO
 import msgspec
 from msgspec import Struct
 
-from quarterdeck.backend.journal.files import SEALED_SUFFIX
+from quarterdeck.backend.journal.files import SEALED_SUFFIX, current_path, numbers_of
 from quarterdeck.backend.pipeline.audit_input import InputFile
 from quarterdeck.backend.pipeline.audit_result import QuarantinedLine
 from quarterdeck.backend.pipeline.judging.lines import (
@@ -26,6 +26,7 @@ from quarterdeck.backend.pipeline.judging.lines import (
     SetAside,
     StrangeRecord,
     decode_record,
+    run_of_line,
     strange_record,
 )
 from quarterdeck.backend.pipeline.judging.order import OutOfOrder, by_cause, by_time
@@ -56,8 +57,14 @@ class GroupVerdict(Struct, frozen=True):
 
 
 def lines_of_file(file: InputFile) -> Iterator[bytes]:
-    """Read the lines of a file on this machine: of text, or of a part of the table `events`. Raises OSError."""
-    with Path(file.read).open("rb") as content:
+    """Read the lines of a file on this machine: of text, or of a part of the table `events`. Raises OSError.
+
+    A file that its writer has merged or retired since it was listed is read where its records are now, if they are.
+    """
+    place = current_path(Path(file.read))
+    if place is None and numbers_of(Path(file.read).name).writer:
+        return
+    with (place or Path(file.read)).open("rb") as content:
         yield from lines_of_content(file, content)
 
 
@@ -110,13 +117,6 @@ def _name(file: InputFile) -> str:
     return PurePath(file.read).name.removesuffix(SEALED_SUFFIX)
 
 
-class _RunOfLine(Struct):
-    run: str
-
-
-_RUN = msgspec.json.Decoder(_RunOfLine)
-
-
 class _Group:
     """One reading of a group."""
 
@@ -144,7 +144,7 @@ class _Group:
         runs: dict[str, dict[tuple[str, int], Line]] = {}
         repeats: list[Line] = []
         tables = [file for file in files if file.read.endswith(PARQUET)]
-        left = Counter(_RUN.decode(raw).run for file in tables for raw in self._read(file))
+        left = Counter(run_of_line(raw).run for file in tables for raw in self._read(file))
         for file in files:
             for line in self._lines_of(file):
                 record = line[3]

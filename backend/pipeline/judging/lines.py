@@ -10,7 +10,8 @@ import msgspec
 from msgspec import Struct, inspect
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import HeartbeatLate, Record
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.events import HeartbeatLate
 from quarterdeck.backend.pipeline.audit_result import QuarantinedLine
 
 TORN = "torn, no JSON, or a value of the wrong type"
@@ -49,6 +50,13 @@ class NoRecord(Exception):
     """A line that is no record; the message is the reason."""
 
 
+class RunOfLine(Struct):
+    """The run that a line names."""
+
+    run: str
+
+
+run_of_line = msgspec.json.Decoder(RunOfLine).decode
 decode_record = msgspec.json.Decoder(Record).decode
 _HEAD = msgspec.json.Decoder(StrangeRecord)
 

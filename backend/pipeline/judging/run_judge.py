@@ -9,7 +9,8 @@ from zlib import crc32
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.events import ListInstalled, MemberMerging, Record, SuspicionRaised
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.events import ListInstalled, MemberMerging, SuspicionRaised
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import MemberWitnessed
 from quarterdeck.backend.hazelcast.logs.observations.recorded import RecordObservers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from io import BytesIO
 from typing import get_type_hints
 
@@ -14,16 +15,23 @@ from pyspark.sql.types import BinaryType, DataType, LongType, StringType, Struct
 from quarterdeck.backend.pipeline.audit_input import Group, InputFile
 from quarterdeck.backend.pipeline.judging import division
 from quarterdeck.backend.pipeline.judging.division import PartSummary, ReadRow, SharedRow
-from quarterdeck.backend.pipeline.judging.group_judge import GroupVerdict, lines_of_content, lines_of_file
-from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion
-from quarterdeck.backend.pipeline.judging.spark_judge import (
-    BYTES_A_TASK,
-    contents,
-    judge_contents_on_spark,
-    judge_on_spark,
-    tasks_of,
+from quarterdeck.backend.pipeline.judging.group_judge import (
+    GroupVerdict,
+    ReadLines,
+    judge_group,
+    lines_of_content,
 )
-from quarterdeck.backend.pipeline.spark.arrow import MapInArrow, batches_of, rows_of
+from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion
+from quarterdeck.backend.pipeline.judging.spark_tasks import (
+    a_row_a_task,
+    carry_out_on_spark,
+    contents,
+    reader_of,
+    rows_of_tasks,
+    tasks_in,
+)
+from quarterdeck.backend.pipeline.judging.tasks import BYTES_A_TASK, tasks_of
+from quarterdeck.backend.pipeline.spark.arrow import batches_of, rows_of
 from quarterdeck.backend.pipeline.spark.tuning import FEW_FILES_A_BATCH, conf_set
 
 ROWS_AT_ONCE = 4_096
@@ -49,18 +57,22 @@ def judge_groups_on_spark(
 ) -> Iterator[tuple[int, GroupVerdict]]:
     """Judge each of `groups`, one with more than `undivided_bytes` in several tasks; yield its place and verdict.
 
-    `are_far`: Spark reads the files, not the tasks.
+    `are_far`: the files are at addresses.
     """
     sizes = [sum(file.size_bytes for file in group) for group in groups]
     small = [place for place, size in enumerate(sizes) if size <= undivided_bytes]
     if small:
-        judge = judge_contents_on_spark if are_far else judge_on_spark
-        for place, verdict in judge(spark, [groups[place] for place in small], question):
+        undivided = [groups[place] for place in small]
+        for place, verdict in carry_out_on_spark(spark, undivided, partial(_judge, question), are_far=are_far):
             yield small[place], verdict
     for place, size in enumerate(sizes):
         if size > undivided_bytes:
             count = min(MOST_SHARES, 1 + size // max(1, undivided_bytes))
             yield place, _judge_divided(spark, groups[place], question, count, are_far=are_far)
+
+
+def _judge(question: AuditQuestion, group: Group, read: ReadLines) -> GroupVerdict:
+    return judge_group(group, question, read)
 
 
 def _judge_divided(
@@ -76,13 +88,14 @@ def _judge_divided(
         return batches_of(((msgspec.json.encode(summary),) for summary in summaries), _SUMMARY, ROWS_AT_ONCE)
 
     tasks = min(MOST_TASKS, 1 + sum(file.size_bytes for file in group) // BYTES_A_TASK)
-    with conf_set(spark, FEW_FILES_A_BATCH):
-        if are_far:
+    divided = tasks_of([(file,) for file in group])
+    reader = reader_of(spark, [group], are_far=are_far)
+    with conf_set(spark, FEW_FILES_A_BATCH), a_row_a_task(spark, len(divided)):
+        if reader is None:
             paths = [file.read for file in group]
             read = contents(spark, paths).select("path", "content").mapInArrow(_reading_contents, _READ)
         else:
-            files = [[file for _, alone in task for file in alone] for task in tasks_of([(file,) for file in group])]
-            read = spark.range(0, len(files), 1, len(files)).mapInArrow(_reading(files), _READ)
+            read = rows_of_tasks(spark, divided).mapInArrow(partial(_reading, reader), _READ)
         incarnations = _repartitioned(read, tasks, ReadRow._fields[:2], ReadRow._fields[:7])
         shared = incarnations.mapInArrow(judge_incarnations, _SHARED)
         shares = _repartitioned(shared, 2 * count, SharedRow._fields[:2], SharedRow._fields[:6])
@@ -94,12 +107,9 @@ def _repartitioned(rows: DataFrame, tasks: int, keys: Sequence[str], order: Sequ
     return rows.repartition(tasks, *keys).sortWithinPartitions(*order)
 
 
-def _reading(files: Sequence[Sequence[InputFile]]) -> MapInArrow:
-    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows = (row for (task,) in rows_of(batches, "id") for row in division.read_rows(files[task], lines_of_file))
-        return batches_of(rows, _READ, ROWS_AT_ONCE)
-
-    return read
+def _reading(reader: ReadLines, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    files = [file for task in tasks_in(batches) for _, alone in task for file in alone]
+    return batches_of(division.read_rows(files, reader), _READ, ROWS_AT_ONCE)
 
 
 def _reading_contents(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

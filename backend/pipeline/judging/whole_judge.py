@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from msgspec import Struct
@@ -16,9 +15,7 @@ from quarterdeck.backend.pipeline.judging.group_judge import GroupVerdict
 from quarterdeck.backend.pipeline.judging.lines import MAX_QUARANTINED
 from quarterdeck.backend.pipeline.judging.order import by_cause
 from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion, RunJudge, RunVerdict
-
-JudgeGroups = Callable[[Sequence[Group]], Iterable[tuple[int, GroupVerdict]]]
-"""Judges groups, here or on Spark, and yields the place and the verdict of each, in any order."""
+from quarterdeck.backend.pipeline.judging.tasks import CarryOut, results_of_whole_runs
 
 
 class WholeVerdict(Struct, frozen=True):
@@ -38,39 +35,15 @@ class LogVerdict(Struct, frozen=True):
     verdict: RunVerdict | None
 
 
-def judge_whole(groups: Sequence[Group], judge: JudgeGroups) -> WholeVerdict:
-    """Judge `groups`. Those that turn out to hold parts of one run are judged once more, as one group."""
-    verdicts: list[GroupVerdict] = []
-    while groups:
-        judged = dict(judge(groups))
-        joined = _joined(len(groups), [{run.run for run in judged[place].runs} for place in range(len(groups))])
-        verdicts += [judged[places[0]] for places in joined if len(places) == 1]
-        groups = [tuple(file for place in places for file in groups[place]) for places in joined if len(places) > 1]
+def judge_whole(groups: Sequence[Group], judge: CarryOut[GroupVerdict]) -> WholeVerdict:
+    """Judge `groups`."""
+    verdicts = results_of_whole_runs(groups, judge, lambda verdict: [run.run for run in verdict.runs])
     counts = {
         name: sum(getattr(verdict, name) for verdict in verdicts)
         for name in ("lines", "duplicates", "quarantined", "contradicting")
     }
     runs = [run for verdict in verdicts for run in verdict.runs]
     return whole_verdict(runs, counts, [line for verdict in verdicts for line in verdict.problems])
-
-
-def _joined(count: int, runs: Sequence[set[str]]) -> list[list[int]]:
-    """Return the places from 0 to `count`, those together that have a run in common."""
-    parent = list(range(count))
-
-    def root(place: int) -> int:
-        while parent[place] != place:
-            parent[place] = place = parent[parent[place]]
-        return place
-
-    first: dict[str, int] = {}
-    for place, names in enumerate(runs):
-        for name in names:
-            parent[root(place)] = root(first.setdefault(name, place))
-    joined: dict[int, list[int]] = defaultdict(list)
-    for place in range(count):
-        joined[root(place)].append(place)
-    return list(joined.values())
 
 
 def whole_verdict(

@@ -6,13 +6,15 @@ cannot be reached; a frozen owner answers no request.
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, Window
-from pyspark.sql import functions as F
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
+from typing import NamedTuple
 
-from quarterdeck.backend.pipeline.metrics.expressions import of_kind, setting_count, shaped
-from quarterdeck.backend.pipeline.metrics.spans import concurrent_sums, merge_adjacent
-from quarterdeck.backend.pipeline.metrics.table_source import TableSource
+from quarterdeck.backend.pipeline.metrics.run_tables import RunTables
+from quarterdeck.backend.pipeline.metrics.spans import Span, Stretch, concurrent_sums, merged
 from quarterdeck.backend.pipeline.tables.columns import schema
+from quarterdeck.backend.pipeline.tables.run_events import Row, followed
 
 AVAILABILITY = schema(
     """
@@ -30,88 +32,76 @@ AVAILABILITY = schema(
     """
 )
 
-_KEY = ["run", "uuid", "partition"]
+
+class _HeldRow(NamedTuple):
+    """A row of a master's table while that one led: the incarnations that hold replicas, the owner first."""
+
+    holders: Sequence[str | None]
+    from_at: int
+    to_at: int
 
 
-def availability(source: TableSource) -> DataFrame:
+def availability(tables: RunTables) -> list[Row]:
     """Make one row for each partition and each master that led with a table."""
-    rows = source.memoized("rows", lambda: _rows(source))
-    counted = source.memoized("replicas at once", lambda: _counted(source, rows))
-    ownerless = _summed(merge_adjacent(counted, _KEY, F.expr("owners = 0")), "without_owner")
-    fewer = _summed(merge_adjacent(counted, _KEY, F.expr("replicas < wanted")), "fewer_replicas")
-    observed = counted.groupBy(*_KEY, "member", "wanted").agg(F.expr("sum(to_at - from_at) AS observed_us"))
-    whole = observed.join(ownerless, _KEY, "left").join(fewer, _KEY, "left").fillna(0)
-    return shaped(whole.withColumnsRenamed({"uuid": "master_uuid", "member": "master"}), AVAILABILITY)
-
-
-def _counted(source: TableSource, rows: DataFrame) -> DataFrame:
-    """Return stretches of each row in which the same holders are there: owners, replicas, wanted, member."""
-    # A row without holders still spans its time.
-    spans = rows.selectExpr(*_KEY, "from_at", "to_at", "1 AS rows", "0 AS owners", "0 AS replicas")
-    counted = concurrent_sums(spans.unionByName(_holding(source, rows)), _KEY, "rows", "owners", "replicas")
-    return counted.where("rows > 0").join(_wanted(source, rows), _KEY)
-
-
-def _rows(source: TableSource) -> DataFrame:
-    """Return rows of the masters' own tables as spans: run, uuid, member, partition, holders (uuids), from_at, to_at."""
-    leading = source.masters().selectExpr("run", "uuid", "member", "from_at AS led_from", "to_at AS led_to")
-    following = Window.partitionBy(*_KEY).orderBy("seq")
-    # A row of `table-changed` has the partition, its version, and then the places of its holders.
-    holders = (
-        "transform(slice(row, 3, size(row)), place -> if(place >= 0, get(holders.uuid, cast(place AS int)), NULL))"
-    )
-    rows = (
-        source.events.where(of_kind("table-changed"))
-        .join(leading.select("run", "uuid").distinct(), ["run", "uuid"], "left_semi")
-        .select("run", "uuid", "seq", "at", "event.holders", F.explode("event.rows").alias("row"))
-        .withColumn("partition", F.col("row")[0].cast("int"))
-        .withColumn("next_at", F.lead("at").over(following))
-        .selectExpr(*_KEY, "at", "next_at", f"{holders} AS holders")
-    )
-    clipped = rows.join(leading, ["run", "uuid"]).selectExpr(
-        *(*_KEY, "member", "holders"),
-        *("greatest(at, led_from) AS from_at", "coalesce(least(next_at, led_to), led_to) AS to_at"),
-    )
-    return clipped.where("from_at < to_at")
-
-
-def _holding(source: TableSource, rows: DataFrame) -> DataFrame:
-    """Return for each holder in a row the part of its span in which it ran; minus one owner where that one was frozen."""
-    holders = rows.select(*_KEY, "from_at", "to_at", F.posexplode("holders").alias("index", "holder")).where(
-        "holder IS NOT NULL"
-    )
-    ran = source.running().selectExpr("run", "uuid AS holder", "to_at AS ended_at")
-    living = holders.join(ran, ["run", "holder"]).selectExpr(
-        *(*_KEY, "from_at", "least(to_at, ended_at) AS to_at"),
-        *("0 AS rows", "if(index = 0, 1, 0) AS owners", "1 AS replicas"),
-    )
-    still = source.frozen().selectExpr("run", "uuid AS holder", "from_at AS still_from", "to_at AS still_to")
-    stopped = (
-        holders.where("index = 0")
-        .join(still, ["run", "holder"])
-        .where("from_at < still_to AND still_from < to_at")
-        .selectExpr(
-            *(*_KEY, "greatest(from_at, still_from) AS from_at", "least(to_at, still_to) AS to_at"),
-            *("0 AS rows", "-1 AS owners", "0 AS replicas"),
+    held = _rows(tables)
+    most = max((len(row.holders) - row.holders.count(None) for rows in held.values() for row in rows), default=0)
+    made = []
+    for (uuid, member, partition), rows in held.items():
+        backups = tables.setting_count(uuid, "quarterdeck.backup.count")
+        wanted = most if backups is None else backups + 1
+        weighed = concurrent_sums(stretch for row in rows for stretch in _holding(tables, row))
+        stretches = [stretch for stretch in weighed if stretch[2][0] > 0]
+        ownerless = merged((from_at, to_at) for from_at, to_at, (_, owners, _) in stretches if owners == 0)
+        fewer = merged((from_at, to_at) for from_at, to_at, (_, _, replicas) in stretches if replicas < wanted)
+        made.append(
+            {
+                **{"master_uuid": uuid, "master": member, "partition": partition, "wanted": wanted},
+                "observed_us": sum(stretch[1] - stretch[0] for stretch in stretches),
+                **_summed(ownerless, "without_owner"),
+                **_summed(fewer, "fewer_replicas"),
+            }
         )
-    )
-    return living.where("from_at < to_at").unionByName(stopped)
+    return made
 
 
-def _wanted(source: TableSource, rows: DataFrame) -> DataFrame:
-    """Return how many replicas each partition should have, with the master's label: as set, else the most there were."""
-    backups = source.running().select(
-        "run", "uuid", setting_count("settings", "quarterdeck.backup.count").alias("backups")
-    )
-    most = rows.groupBy("run").agg(F.expr("max(size(array_compact(holders))) AS most"))
-    named = rows.groupBy(*_KEY).agg(F.first("member").alias("member"))
-    wanted = "cast(coalesce(backups + 1, most) AS int) AS wanted"
-    return named.join(backups, ["run", "uuid"]).join(most, "run").selectExpr(*_KEY, "member", wanted)
+def _rows(tables: RunTables) -> dict[tuple[str, str, int], list[_HeldRow]]:
+    """Return the rows of masters' own tables as long as these led, by uuid, label and partition."""
+    leading = defaultdict(list)
+    for one in tables.masters:
+        leading[one.uuid].append(one)
+    changes: dict[tuple[str, int], list[tuple[int, list[str | None]]]] = defaultdict(list)
+    for event in sorted(tables.events.rows(("table-changed",), "uuid seq at", "holders rows"), key=itemgetter("seq")):
+        # A row of `table-changed` has the partition, its version, and then the places of its holders.
+        for partition, _, *places in event["rows"] if event["uuid"] in leading else ():
+            uuids = [event["holders"][place]["uuid"] if place >= 0 else None for place in places]
+            changes[event["uuid"], partition].append((event["at"], uuids))
+    rows = defaultdict(list)
+    for (uuid, partition), in_order in changes.items():
+        for (at, uuids), following in followed(in_order):
+            for one in leading[uuid]:
+                from_at = max(at, one.from_at)
+                to_at = one.to_at if following is None else min(following[0], one.to_at)
+                if from_at < to_at:
+                    rows[uuid, one.member, partition].append(_HeldRow(uuids, from_at, to_at))
+    return rows
 
 
-def _summed(spans: DataFrame, name: str) -> DataFrame:
-    return spans.groupBy(*_KEY).agg(
-        F.expr(f"sum(to_at - from_at) AS {name}_us"),
-        F.expr(f"count(*) AS {name}_times"),
-        F.expr(f"max(to_at - from_at) AS longest_{name}_us"),
-    )
+def _holding(tables: RunTables, row: _HeldRow) -> Iterator[Stretch]:
+    """Yield the row's span, and for each holder the part of it in which that one ran; minus one owner while it was frozen.
+
+    The weights are rows, owners and replicas.
+    """
+    yield row.from_at, row.to_at, (1, 0, 0)
+    for index, holder in enumerate(row.holders):
+        one = tables.running.get(holder) if holder is not None else None
+        if one is not None and row.from_at < min(row.to_at, one.to_at):
+            yield row.from_at, min(row.to_at, one.to_at), (0, int(index == 0), 1)
+        for from_at, to_at in tables.frozen[holder] if holder is not None and index == 0 else ():
+            if row.from_at < to_at and from_at < row.to_at:
+                yield max(from_at, row.from_at), min(to_at, row.to_at), (0, -1, 0)
+
+
+def _summed(spans: Sequence[Span], name: str) -> Row:
+    lengths = [to_at - from_at for from_at, to_at in spans]
+    longest = max(lengths, default=0)
+    return {f"{name}_us": sum(lengths), f"{name}_times": len(lengths), f"longest_{name}_us": longest}

@@ -10,16 +10,15 @@ interval. A process that dies breaks its connections, and each is tried again so
 
 from __future__ import annotations
 
-from functools import reduce
-
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from quarterdeck.backend.core.causes import SuspicionCause
-from quarterdeck.backend.journal.old_form import REPORTS, SUSPICION
-from quarterdeck.backend.pipeline.metrics.expressions import of_kind, setting, setting_count, setting_us, shaped
-from quarterdeck.backend.pipeline.metrics.table_source import TableSource
+from quarterdeck.backend.journal.old_form import suspicion_said
+from quarterdeck.backend.pipeline.metrics.run_tables import HeldView, Incarnation, RunTables
 from quarterdeck.backend.pipeline.tables.columns import schema
+from quarterdeck.backend.pipeline.tables.run_events import Row
 
 EVIDENCE: dict[SuspicionCause, str] = {
     "no-heartbeat": "heartbeat",
@@ -59,150 +58,137 @@ ordered or other: the evidence
     """
 )
 
-_KEY = ("run", "fault", "from_at", "victim_uuid", "observer_uuid")
+
+class _Duty(NamedTuple):
+    """What a member should notice: a fault, whose victim was on its list, until it is over."""
+
+    fault: Row
+    victim: Incarnation
+    view: HeldView
+    observer: Incarnation
+    until_at: int
 
 
-def detection(source: TableSource) -> DataFrame:
+class _Noticing(NamedTuple):
+    """A suspicion, or a removal by a master."""
+
+    at: int
+    reason: str | None
+    cause: str | None
+    reporter: str | None
+    cleared_at: int | None = None
+
+
+def detection(tables: RunTables) -> list[Row]:
     """Make one row for each fault and each member that should notice it.
 
     Left out are members that suspected the victim already, and those whose own incarnation ended before they could notice.
     """
-    expected = source.memoized("expected", lambda: _expected(source))
-    noticed = expected.join(_noticings(source), ["run", "observer_uuid", "victim_uuid"])
-    before = noticed.where("since < from_at AND from_at < coalesce(until, until_at)").select(*_KEY).distinct()
-    first = (
-        noticed.where("since >= from_at AND since <= until_at")
-        .groupBy(*_KEY)
-        .agg(F.expr("min(struct(since AS at, reason, cause, reporter)) AS noticed"))
-    )
-    rows = (
-        expected.join(before, list(_KEY), "left_anti")
-        .join(first, list(_KEY), "left")
-        .join(_removals(source, expected), list(_KEY), "left")
-        .where("noticed IS NOT NULL OR removed_at IS NOT NULL OR observer_to >= until_at")
-    )
-    cases = (F.when(F.col("noticed.cause") == cause, F.lit(name)) for cause, name in EVIDENCE.items())
-    reported = F.when(F.col("noticed.reporter").isNotNull(), F.lit("report"))
-    how = F.when(F.col("noticed").isNotNull(), F.coalesce(reported, *cases, F.lit("other")))
-    least, most = _bounds(how)
-    return shaped(
-        rows.withColumns(
-            {
-                "how": how,
-                "detector": setting("settings", "hazelcast.heartbeat.failuredetector.type"),
-                "reason": F.col("noticed.reason"),
-                "noticed_at": F.col("noticed.at"),
-                "noticed_us": F.expr("noticed.at - from_at"),
-                "removed_us": F.expr("removed_at - from_at"),
-                "least_us": least,
-                "most_us": most,
-            }
-        ),
-        DETECTION,
-    )
+    noticings = _noticings(tables)
+    views = defaultdict(list)
+    for view in tables.views:
+        views[view.uuid].append(view)
+    rows = []
+    for duty in _duties(tables):
+        from_at, uuid, until_at = duty.fault["from_at"], duty.victim.uuid, duty.until_at
+        known = noticings[duty.observer.uuid, uuid]
+        if any(one.at < from_at < (until_at if one.cleared_at is None else one.cleared_at) for one in known):
+            continue
+        noticed = min((one for one in known if from_at <= one.at <= until_at), key=_nones_first, default=None)
+        lists = (view for view in views[duty.observer.uuid] if from_at <= view.from_at <= until_at)
+        removed_at = min((view.from_at for view in lists if uuid not in view.listed), default=None)
+        if noticed is not None or removed_at is not None or duty.observer.to_at >= until_at:
+            rows.append(_row(tables, duty, noticed, removed_at))
+    return rows
 
 
-def _expected(source: TableSource) -> DataFrame:
-    """Return which incarnation should notice which fault, and until when it can."""
-    joined = source.running().where("joined_at IS NOT NULL")
-    victims = joined.selectExpr(
-        "run", "member AS victim", "uuid AS victim_uuid", "from_at AS victim_from", "to_at AS victim_to"
-    )
-    watching = source.view_spans().selectExpr(
-        *("run", "uuid AS observer_uuid", "member AS observer", "leads AS master", "listed"),
-        *("from_at AS held_from", "to_at AS held_to"),
-    )
-    blind = (
-        source.table("faults")
-        .join(source.ends(), "run")
-        .where("fault <> 'link' OR blocked <> ''")
-        .selectExpr(
-            *("run", "fault", "from_at", "to_at", "coalesce(member, source) AS victim", "target AS only"),
-            "coalesce(to_at, run_ended_at) AS until_at",
-        )
-    )
-    # An incarnation that is killed ends at the very moment of the fault; the next one under its label begins later.
-    struck = (
-        blind.join(victims, ["run", "victim"])
-        .where("victim_from <= from_at AND from_at <= victim_to")
-        .where("fault = 'kill' AND victim_to = from_at OR fault <> 'kill' AND from_at < victim_to")
-    )
-    seen = (
-        struck.join(watching, "run")
-        .where("held_from <= from_at AND from_at < held_to AND observer_uuid <> victim_uuid")
-        .where("array_contains(listed, victim_uuid) AND observer = coalesce(only, observer)")
-    )
-    observers = joined.selectExpr("run", "uuid AS observer_uuid", "settings", "to_at AS observer_to")
-    return seen.join(observers, ["run", "observer_uuid"]).drop("listed", "held_from", "held_to", "only")
+def _nones_first(noticing: _Noticing) -> Any:
+    return [(value is not None, value) for value in noticing[:4]]
 
 
-def _noticings(source: TableSource) -> DataFrame:
-    """Return suspicions, and removals by masters: run, observer_uuid, victim_uuid, since, until, reason, cause, reporter."""
-    suspected = source.table("suspicions").selectExpr(
-        *("run", "uuid AS observer_uuid", "suspect_uuid AS victim_uuid", "raised_at AS since", "cleared_at AS until"),
-        *("raised_reason AS reason", "raised_cause AS cause", "reporter"),
-    )
-    removed = source.events.where(of_kind("member-removed")).select(
-        "run",
-        F.col("uuid").alias("observer_uuid"),
-        F.col("event.removed_uuid").alias("victim_uuid"),
-        F.col("at").alias("since"),
-        F.lit(None).cast("long").alias("until"),
-        "event.reason",
-        _cause_of_removal().alias("cause"),
-        _reporter_of_removal().alias("reporter"),
-    )
-    return suspected.unionByName(removed)
+def _row(tables: RunTables, duty: _Duty, noticed: _Noticing | None, removed_at: int | None) -> Row:
+    how = None
+    if noticed is not None:
+        how = "report" if noticed.reporter is not None else EVIDENCE.get(noticed.cause, "other")  # type: ignore[call-overload]
+    from_at = duty.fault["from_at"]
+    least_us, most_us = _bounds(tables, duty.observer.uuid, how)
+    return {
+        **{"fault": duty.fault["fault"], "from_at": from_at, "to_at": duty.fault["to_at"]},
+        **{"victim": duty.victim.member, "victim_uuid": duty.victim.uuid},
+        **{"observer": duty.view.member, "observer_uuid": duty.observer.uuid, "master": duty.view.leads, "how": how},
+        "detector": tables.setting(duty.observer.uuid, "hazelcast.heartbeat.failuredetector.type"),
+        "reason": None if noticed is None else noticed.reason,
+        "noticed_at": None if noticed is None else noticed.at,
+        "noticed_us": None if noticed is None else noticed.at - from_at,
+        "removed_at": removed_at,
+        "removed_us": None if removed_at is None else removed_at - from_at,
+        **{"least_us": least_us, "most_us": most_us},
+    }
 
 
-def _cause_of_removal() -> Column:
-    """Return the cause of a removal; records of form 1 have it only in their sentence."""
-    sentence = F.element_at(F.split("event.reason", REPORTS), -1)
-    described = (F.when(sentence.like(pattern.replace("*", "%")), F.lit(cause)) for pattern, cause in SUSPICION)
-    return F.coalesce("event.cause", *described, F.lit("unknown"))
+def _duties(tables: RunTables) -> Iterator[_Duty]:
+    """Yield which incarnation should notice which fault, and until when it can."""
+    joined = {uuid: one for uuid, one in tables.running.items() if one.joined_at is not None}
+    for fault in tables.table("faults"):
+        if fault["fault"] == "link" and not fault["blocked"]:
+            continue
+        until_at = tables.span[1] if fault["to_at"] is None else fault["to_at"]
+        only = fault["target"]  # the end of a link, which alone cannot hear the other one
+        for victim in joined.values():
+            if not _is_struck(victim, fault):
+                continue
+            for view in tables.views:
+                held = view.from_at <= fault["from_at"] < view.to_at and victim.uuid in view.listed
+                if held and view.uuid in joined and view.uuid != victim.uuid and view.member == (only or view.member):
+                    yield _Duty(fault, victim, view, joined[view.uuid], until_at)
 
 
-def _reporter_of_removal() -> Column:
-    """Return the address of the member whose evidence it is; null where the observer found it itself."""
-    reporter = F.split("event.reason", REPORTS)[0]
-    is_reported = F.col("form").isNull() & F.col("event.reason").contains(REPORTS)
-    return F.coalesce("event.reporter", F.when(is_reported, reporter))
+def _is_struck(one: Incarnation, fault: Row) -> bool:
+    """Return whether no other could hear this incarnation.
+
+    One that is killed ends at the very moment of the fault; the next one under its label begins later.
+    """
+    from_at: int = fault["from_at"]
+    if one.member != (fault["member"] or fault["source"]) or one.from_at > from_at:
+        return False
+    return one.to_at == from_at if fault["fault"] == "kill" else from_at < one.to_at
 
 
-def _removals(source: TableSource, expected: DataFrame) -> DataFrame:
-    """Return when each observer first held a list without the victim, while the fault lasted."""
-    lists = source.view_spans().selectExpr("run", "uuid AS observer_uuid", "listed", "from_at AS removed_at")
-    return (
-        expected.select(*_KEY, "until_at")
-        .join(lists, ["run", "observer_uuid"])
-        .where("removed_at >= from_at AND removed_at <= until_at AND NOT array_contains(listed, victim_uuid)")
-        .groupBy(*_KEY)
-        .agg(F.min("removed_at").alias("removed_at"))
-    )
+def _noticings(tables: RunTables) -> dict[tuple[str, str], list[_Noticing]]:
+    """Return suspicions, and removals by masters, by the incarnations that noticed and were noticed."""
+    noticings = defaultdict(list)
+    for row in tables.table("suspicions"):
+        said = (row["raised_at"], row["raised_reason"], row["raised_cause"], row["reporter"], row["cleared_at"])
+        noticings[row["uuid"], row["suspect_uuid"]].append(_Noticing(*said))
+    for row in tables.events.rows(("member-removed",), "uuid at form", "removed_uuid reason cause reporter"):
+        # Records of form 1 have the cause and the reporter only in their sentence.
+        cause, reporter = suspicion_said(row["reason"] or "", row["form"])
+        said = (row["at"], row["reason"], row["cause"] or cause, row["reporter"] or reporter, None)
+        noticings[row["uuid"], row["removed_uuid"]].append(_Noticing(*said))
+    return noticings
 
 
-def _bounds(how: Column) -> tuple[Column, Column]:
-    """Return the least and the most time after which this evidence shows, in microseconds."""
-    timeout = setting_us("settings", "hazelcast.max.no.heartbeat.seconds")
-    interval = setting_us("settings", "hazelcast.heartbeat.interval.seconds")
-    tries = setting_count("settings", "hazelcast.connection.monitor.max.faults")
-    connection = tries * setting_us("settings", "hazelcast.connection.monitor.interval")
-    confirm_timeout = setting_us("settings", "hazelcast.max.no.master.confirmation.seconds")
-    confirm_interval = setting_us("settings", "hazelcast.master.confirmation.interval.seconds")
-    deadline = setting("settings", "hazelcast.heartbeat.failuredetector.type") == "deadline"
-    # On a ring the silent are asked first, which takes a round.
-    rounds = F.when(setting("settings", "quarterdeck.heartbeat.topology") == "ring", 2).otherwise(1)
-    least = (
-        (how == "heartbeat", timeout - interval),
-        (how == "connection", connection),
-        (how == "confirmation", confirm_timeout - confirm_interval),
-    )
-    most = (
-        ((how == "heartbeat") & deadline, timeout + rounds * interval),
-        (how == "confirmation", confirm_timeout + confirm_interval),
-    )
-    return _first(least), _first(most)
+def _bounds(tables: RunTables, observer: str, how: str | None) -> tuple[int | None, int | None]:
+    """Return the least and the most time after which this evidence shows to the observer, in microseconds."""
+    if tables.setting(observer, "hazelcast.heartbeat.failuredetector.type") is None:
+        return None, None
 
+    def us(name: str) -> int:
+        return tables.setting_us(observer, name) or 0
 
-def _first(cases: tuple[tuple[Column, Column], ...]) -> Column:
-    return reduce(lambda rest, case: F.when(case[0], case[1]).otherwise(rest), cases, F.lit(None).cast("long"))
+    match how:
+        case "heartbeat":
+            timeout_us = us("hazelcast.max.no.heartbeat.seconds")
+            interval_us = us("hazelcast.heartbeat.interval.seconds")
+            # On a ring the silent are asked first, which takes a round.
+            rounds = 2 if tables.setting(observer, "quarterdeck.heartbeat.topology") == "ring" else 1
+            is_deadline = tables.setting(observer, "hazelcast.heartbeat.failuredetector.type") == "deadline"
+            return timeout_us - interval_us, timeout_us + rounds * interval_us if is_deadline else None
+        case "connection":
+            tries = tables.setting_count(observer, "hazelcast.connection.monitor.max.faults") or 0
+            return tries * us("hazelcast.connection.monitor.interval"), None
+        case "confirmation":
+            timeout_us = us("hazelcast.max.no.master.confirmation.seconds")
+            interval_us = us("hazelcast.master.confirmation.interval.seconds")
+            return timeout_us - interval_us, timeout_us + interval_us
+    return None, None

@@ -1,10 +1,11 @@
-"""Measures journals or tables. Importing this file imports no Spark; calling `measure` does."""
+"""Measures journals or tables, here or on Spark. Importing this file imports no Spark."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +13,13 @@ from msgspec import Struct
 
 from quarterdeck.backend.journal.files import NoJournal
 from quarterdeck.backend.pipeline import commit
-from quarterdeck.backend.pipeline.audit_input import AuditInput, are_addresses, kind_of, resolve_input
+from quarterdeck.backend.pipeline.audit_input import are_addresses, kind_of, resolve_input
 from quarterdeck.backend.pipeline.spark.requirements import needing_packages
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from quarterdeck.backend.pipeline.metrics.summary import By
-    from quarterdeck.backend.pipeline.metrics.table_source import TableSource
+    from quarterdeck.backend.pipeline.metrics.summary import By, RunSamples
+    from quarterdeck.backend.pipeline.run_reader import RunReader
+    from quarterdeck.backend.pipeline.tables.run_lines import RunLines
 
 TABLE_NAMES = ("detection", "one_view", "splits", "availability", "migration_rates", "plans", "messages")
 """The tables of metrics. A test keeps this equal to the registry."""
@@ -42,42 +42,57 @@ class Measured(Struct, frozen=True):
 def measure(paths: Sequence[Path | str], by: By, table: str = "", *, master: str = "", remote: str = "") -> Measured:
     """Return percentiles of all metrics by `by`, or the rows of one `table` of them.
 
-    `paths` are journals or one directory of tables, also at addresses that Spark reads. Raises `NoJournal`, `StoreRefused`,
-    `PipelineMissing`, `JavaMissing` or `SparkUnreachable`.
+    `paths` are journals or one directory of tables, also at addresses that Spark reads. Spark does the work there, and where a
+    `master` or a `remote` is named. Raises `NoJournal`, `StoreRefused`, `PipelineMissing`, `JavaMissing` or `SparkUnreachable`.
     """
+    with _reader(paths, master, remote) as reader:
+        from quarterdeck.backend.pipeline.metrics.summary import METRICS, SUMMARY, summary
+        from quarterdeck.backend.pipeline.tables.store import quarantined_rows
+
+        done = reader.results(partial(_measure_run, table))
+        by_run = {run: result for one in done for run, result in one.by_run.items()}
+        quarantined = sum(one.quarantined for one in done)
+        if reader.source.kind == "store":
+            quarantined = quarantined_rows(reader.source.paths[0], reader.spark)
+    columns = tuple((METRICS[table].schema if table else SUMMARY).names)
+    if table:
+        first = [name for name in ("run", "from_at", "at") if name in columns]
+        order = [*first, *columns]
+        rows = sorted((row for of_run in by_run.values() for row in of_run), key=lambda row: _nones_first(row, order))
+    else:
+        rows = summary(by_run, by)
+    ordered = tuple({name: row[name] for name in columns} for row in rows[:MAX_ROWS])
+    return Measured(columns, ordered, len(rows) > MAX_ROWS, quarantined)
+
+
+def _measure_run(table: str, run: str, lines: RunLines) -> RunSamples | list[dict[str, Any]]:
+    """Return the samples of a run, or its rows of a table."""
+    from quarterdeck.backend.pipeline.metrics.run_tables import RunTables
+    from quarterdeck.backend.pipeline.metrics.summary import METRICS, samples_of
+
+    tables = RunTables.of_lines(run, lines)
+    return METRICS[table].rows(tables) if table else samples_of(tables)
+
+
+def _nones_first(row: dict[str, Any], order: Sequence[str]) -> list[Any]:
+    return [(row[name] is not None, str(row[name]) if isinstance(row[name], list) else row[name]) for name in order]
+
+
+@contextmanager
+def _reader(paths: Sequence[Path | str], master: str, remote: str) -> Iterator[RunReader]:
+    """Give what reads the runs at these paths."""
     is_far, places = are_addresses(paths), list(map(Path, paths))
     if not is_far and kind_of(places) == "logs" and commit.read_manifest(places[0]) is None:
         raise NoJournal(f"{places[0]}: holds no journal; {NOT_OF_LOGS}")
     with tempfile.TemporaryDirectory(prefix="quarterdeck-metrics-") as staging:
         found = None if is_far else resolve_input(places, Path(staging), "journal")
         with needing_packages():
+            from quarterdeck.backend.pipeline.run_reader import RunReader
+
+            if found is not None and not master and not remote:
+                yield RunReader(found)
+                return
             from quarterdeck.backend.pipeline.far_input import resolve_far_input
-            from quarterdeck.backend.pipeline.metrics.summary import metric_table, summary
-            from quarterdeck.backend.pipeline.spark import session, tuning
+            from quarterdeck.backend.pipeline.spark import session
         with session.spark_session(master, remote=remote) as spark:
-            found = found or resolve_far_input(spark, list(map(str, paths)))
-            with tuning.tuned(spark, found.size_bytes), _source(spark, found) as (source, quarantined):
-                if table:
-                    rows = metric_table(source, table)
-                    first = [name for name in ("run", "from_at", "at") if name in rows.columns]
-                    rows = rows.orderBy(*first, *rows.columns)
-                else:
-                    rows = summary(source, by)
-                collected = [row.asDict(recursive=True) for row in rows.limit(MAX_ROWS + 1).collect()]
-    is_cut = len(collected) > MAX_ROWS
-    return Measured(tuple(rows.columns), tuple(collected[:MAX_ROWS]), is_cut, quarantined)
-
-
-@contextmanager
-def _source(spark: SparkSession, found: AuditInput) -> Iterator[tuple[TableSource, int]]:
-    """Return the tables to measure, and how many lines were no records."""
-    from quarterdeck.backend.pipeline.metrics.table_source import TableSource
-    from quarterdeck.backend.pipeline.tables.on_spark import passing_store
-    from quarterdeck.backend.pipeline.tables.store import read_table
-
-    if found.kind == "store":
-        store = found.paths[0]
-        yield TableSource.of_store(spark, store), read_table(spark, store, "quarantine").count()
-        return
-    with passing_store(spark, found) as made:
-        yield TableSource(made.read("events"), made.read), made.quarantined
+            yield RunReader(found or resolve_far_input(spark, list(map(str, paths))), spark)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, Window
-from pyspark.sql import functions as F
+from collections import Counter, defaultdict
+
 from pyspark.sql.types import ArrayType, StructType
 
-from quarterdeck.backend.pipeline.metrics.expressions import shaped
-from quarterdeck.backend.pipeline.metrics.spans import concurrent_sums, merge_adjacent
-from quarterdeck.backend.pipeline.metrics.table_source import TableSource
+from quarterdeck.backend.pipeline.metrics.run_tables import RunTables
+from quarterdeck.backend.pipeline.metrics.spans import counted, merged
 from quarterdeck.backend.pipeline.tables.columns import schema
+from quarterdeck.backend.pipeline.tables.run_events import Row
 
 SIDE = schema(
     """
@@ -33,66 +33,38 @@ SPLITS = schema(
 )
 
 
-def splits(source: TableSource) -> DataFrame:
+def splits(tables: RunTables) -> list[Row]:
     """Make one row for each split brain. A frozen master leads no member."""
-    windows = source.memoized("windows of splits", lambda: _windows(source))
-    named = windows.selectExpr("run", "from_at AS window_from", "to_at AS window_to")
-    healed = (
-        named.join(source.fault_ends().withColumnRenamed("at", "mended_at"), "run")
-        .where("mended_at > window_from AND mended_at <= window_to")
-        .groupBy("run", F.col("window_from").alias("from_at"))
-        .agg(F.max("mended_at").alias("healed_at"))
-    )
-    whole = windows.join(_sides(source, named), ["run", "from_at"], "left").join(healed, ["run", "from_at"], "left")
-    to_at = F.expr("if(ended, to_at, NULL)")
-    return shaped(
-        whole.withColumns(
+    leading = counted((one.from_at, one.to_at) for one in tables.masters)
+    rows = []
+    for from_at, to_at in merged((begins, ends) for begins, ends, masters in leading if masters > 1):
+        ended_at = to_at if to_at < tables.span[1] else None
+        healed_at = max((at for at, _ in tables.fault_ends if from_at < at <= to_at), default=None)
+        rows.append(
             {
-                "lasted_us": F.expr("to_at - from_at"),
-                "merge_us": to_at - F.coalesce("healed_at", "from_at"),
-                "to_at": to_at,
+                **{"from_at": from_at, "to_at": ended_at, "lasted_us": to_at - from_at, "healed_at": healed_at},
+                "merge_us": None if ended_at is None else ended_at - (from_at if healed_at is None else healed_at),
+                "sides": _sides(tables, from_at, to_at),
             }
-        ),
-        SPLITS,
-    )
-
-
-def _windows(source: TableSource) -> DataFrame:
-    """Return spans with more than one master: run, from_at, to_at, and whether they ended before the journal did."""
-    counted = concurrent_sums(source.masters().withColumn("masters", F.lit(1)), ["run"], "masters")
-    several = merge_adjacent(counted, ["run"], F.expr("masters > 1"))
-    return several.join(source.ends(), "run").selectExpr("run", "from_at", "to_at", "to_at < run_ended_at AS ended")
-
-
-def _sides(source: TableSource, windows: DataFrame) -> DataFrame:
-    """Return the sides of each window: who led in it, and those who followed that master longer than any other."""
-    in_window = "from_at < window_to AND to_at > window_from"
-    leaders = (
-        windows.join(source.masters(), "run")
-        .where(in_window)
-        .groupBy("run", "window_from", "lineage")
-        .agg(F.min_by("member", "from_at").alias("master"), F.min("from_at").alias("led_from"))
-    )
-    followed = (
-        windows.join(source.view_spans().where("from_at < to_at"), "run")
-        .where(in_window)
-        .withColumn("for_us", F.least("to_at", "window_to") - F.greatest("from_at", "window_from"))
-        .groupBy("run", "window_from", "member", "lineage")
-        .agg(F.sum("for_us").alias("for_us"))
-    )
-    longest = Window.partitionBy("run", "window_from", "member").orderBy(F.col("for_us").desc(), "lineage")
-    followers = (
-        followed.withColumn("place", F.row_number().over(longest))
-        .where("place = 1")
-        .groupBy("run", "window_from", "lineage")
-        .agg(F.array_sort(F.collect_list("member")).alias("members"))
-    )
-    side = F.struct("led_from", *SIDE.names)
-    return (
-        leaders.join(followers, ["run", "window_from", "lineage"])
-        .groupBy("run", F.col("window_from").alias("from_at"))
-        .agg(F.array_sort(F.collect_list(side)).alias("sides"))
-        .withColumn(
-            "sides", F.transform("sides", lambda one: F.struct(*(one[name].alias(name) for name in SIDE.names)))
         )
-    )
+    return rows
+
+
+def _sides(tables: RunTables, begins: int, ends: int) -> list[Row]:
+    """Return the sides of a split: who led in it, and those who followed that master longer than any other."""
+    leaders: dict[str, tuple[int, str]] = {}
+    for one in sorted(tables.masters, key=lambda one: (one.from_at, one.member)):
+        if one.from_at < ends and one.to_at > begins:
+            leaders.setdefault(one.lineage, (one.from_at, one.member))
+    followed: dict[str, Counter[str]] = defaultdict(Counter)
+    for view in tables.views:
+        if view.from_at < view.to_at and view.from_at < ends and view.to_at > begins:
+            followed[view.member][view.lineage] += min(view.to_at, ends) - max(view.from_at, begins)
+    followers = defaultdict(list)
+    for member, lineages in sorted(followed.items()):
+        followers[min(lineages, key=lambda lineage: (-lineages[lineage], lineage))].append(member)
+    return [
+        {"master": master, "lineage": lineage, "members": followers[lineage]}
+        for (_, master), lineage in sorted((leader, lineage) for lineage, leader in leaders.items())
+        if lineage in followers
+    ]

@@ -2,51 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import reduce
-from typing import Literal
-
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+import re
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from statistics import fmean
+from typing import Literal, NamedTuple
 
 from quarterdeck.backend.pipeline.metrics import availability, detection, split_brains, traffic, view_convergence
-from quarterdeck.backend.pipeline.metrics.expressions import shaped
-from quarterdeck.backend.pipeline.metrics.table_source import TableSource
-from quarterdeck.backend.pipeline.tables.columns import TableDefinition as Table
+from quarterdeck.backend.pipeline.metrics.run_tables import MetricTable, RunTables
 from quarterdeck.backend.pipeline.tables.columns import schema
+from quarterdeck.backend.pipeline.tables.run_events import Row
 
-_METRICS: tuple[Table[TableSource], ...] = (
-    Table("detection", detection.DETECTION, detection.detection, "how long faults went unnoticed, and by whom"),
-    Table(
+_METRICS = (
+    MetricTable("detection", detection.DETECTION, detection.detection, "how long faults went unnoticed, and by whom"),
+    MetricTable(
         "one_view",
         view_convergence.VIEW_CONVERGENCE,
         view_convergence.view_convergence,
         "how long members took to agree on one list",
     ),
-    Table(
+    MetricTable(
         "splits",
         split_brains.SPLITS,
         split_brains.splits,
         "split brains, with their sides, and how long the merge took",
     ),
-    Table(
+    MetricTable(
         "availability",
         availability.AVAILABILITY,
         availability.availability,
         "how long partitions were without owner or short of replicas",
     ),
-    Table("migration_rates", traffic.MIGRATION_RATES, traffic.migration_rates, "how fast data moved"),
-    Table("plans", traffic.PLANS, traffic.plans, "plans of migrations against their lower bound"),
-    Table("messages", traffic.MESSAGES, traffic.messages, "what can be known of the messages that were sent"),
+    MetricTable("migration_rates", traffic.MIGRATION_RATES, traffic.migration_rates, "how fast data moved"),
+    MetricTable("plans", traffic.PLANS, traffic.plans, "plans of migrations against their lower bound"),
+    MetricTable("messages", traffic.MESSAGES, traffic.messages, "what can be known of the messages that were sent"),
 )
 
 METRICS = {table.name: table for table in _METRICS}
 """In the order of the documentation. Durations of migrations, merges and calls are in the tables of those names."""
 
 By = Literal["run", "scenario", "settings", "all"]
-
-ACCURACY = 10_000
-"""Up to so many samples the percentiles are exact."""
 
 TIMED_RUN = r"^\d{8}T\d{6}Z-(.+)-[0-9a-f]{4}$"
 """Runs of live clusters are named after the time, the scenario or cluster, and a random number."""
@@ -79,136 +75,189 @@ SUMMARY = schema(
 )
 
 
-def summary(source: TableSource, by: By) -> DataFrame:
+PERCENTILES = {"p50": 50, "p90": 90, "p99": 99}
+
+
+class Measurement(NamedTuple):
+    """What is measured, of what kind, and in which unit."""
+
+    metric: str
+    kind: str
+    unit: str
+
+
+class Samples:
+    """The samples of one measurement: values, how many are missing, and the least that theory allows for any of them."""
+
+    def __init__(self) -> None:
+        self.values = array("d")
+        self.missing = 0
+        self.floor: float | None = None
+
+    def add(self, value: float | None, floor: float | None = None) -> None:
+        """Add a sample; None: what was expected did not happen."""
+        if value is None:
+            self.missing += 1
+        else:
+            self.values.append(value)
+        if floor is not None:
+            self.floor = float(floor) if self.floor is None else min(self.floor, float(floor))
+
+    def extend(self, others: Samples) -> None:
+        """Add the samples of others."""
+        self.values.extend(others.values)
+        self.missing += others.missing
+        if others.floor is not None:
+            self.floor = others.floor if self.floor is None else min(self.floor, others.floor)
+
+    def summary(self) -> Row:
+        """Return their percentiles, each a value that occurred."""
+        values = sorted(self.values)
+        row: Row = {"count": len(values), "missing": self.missing, "floor": self.floor}
+        if not values:
+            return row | dict.fromkeys(("least", "mean", "p50", "p90", "p99", "most"))
+        places = {name: -(-len(values) * percent // 100) - 1 for name, percent in PERCENTILES.items()}
+        return row | {
+            **{"least": values[0], "mean": fmean(values), "most": values[-1]},
+            **{name: values[place] for name, place in places.items()},
+        }
+
+
+class RunSamples(NamedTuple):
+    """The samples of a run, and the settings of its first incarnation, where they are known."""
+
+    samples: Mapping[Measurement, Samples]
+    settings: Mapping[str, str] | None
+    has_incarnations: bool
+
+
+def summary(runs: Mapping[str, RunSamples], by: By) -> list[Row]:
     """Return percentiles, ordered by group, metric and kind."""
-    grouped = samples(source).join(F.broadcast(groups(source, by)), "run")
-    value = F.col("value")
-    percentiles = F.percentile_approx("value", F.lit([0.5, 0.9, 0.99]), ACCURACY)
-    rows = (
-        grouped.groupBy("by", "metric", "kind", "unit")
-        .agg(
-            F.count(value).alias("count"),
-            F.count_if(value.isNull()).alias("missing"),
-            F.min("floor").alias("floor"),
-            F.min(value).alias("least"),
-            F.mean(value).alias("mean"),
-            percentiles.alias("percentiles"),
-            F.max(value).alias("most"),
-        )
-        .withColumns({name: F.col("percentiles")[place] for place, name in enumerate(("p50", "p90", "p99"))})
-    )
-    return shaped(rows, SUMMARY).orderBy("by", "metric", "kind")
+    names = groups(runs, by)
+    grouped: dict[tuple[str, Measurement], Samples] = defaultdict(Samples)
+    for run, of_run in runs.items():
+        for measurement, samples in of_run.samples.items():
+            grouped[names[run], measurement].extend(samples)
+    return [
+        {"by": name, **measurement._asdict(), **samples.summary()}
+        for (name, measurement), samples in sorted(grouped.items(), key=lambda group: group[0])
+    ]
 
 
-def groups(source: TableSource, by: By) -> DataFrame:
-    """Return columns run and by: the group that each run belongs to."""
-    runs = source.ends().select("run")
+def groups(runs: Mapping[str, RunSamples], by: By) -> dict[str, str]:
+    """Return the group that each run belongs to."""
     match by:
         case "run":
-            return runs.withColumn("by", F.col("run"))
+            return {run: run for run in runs}
         case "scenario":
-            return runs.withColumn("by", scenario_of(F.col("run")))
+            return {run: scenario_of(run) for run in runs}
         case "all":
-            return runs.withColumn("by", F.lit("all"))
-    return _settings_that_differ(source, runs)
+            return dict.fromkeys(runs, "all")
+    return _settings_that_differ(runs)
 
 
-def scenario_of(run: Column) -> Column:
+def scenario_of(run: str) -> str:
     """Return the scenario of a run, as far as its name shows it."""
-    timed, seeded = F.regexp_extract(run, TIMED_RUN, 1), F.regexp_replace(run, SEEDS_OF_RUN, "")
-    return F.when(timed != "", timed).when(seeded == "", SWARM).otherwise(seeded)
+    timed = re.search(TIMED_RUN, run)
+    return timed[1] if timed else re.sub(SEEDS_OF_RUN, "", run) or SWARM
 
 
-def samples(source: TableSource) -> DataFrame:
-    """Return all measurements: run, metric, kind, unit, value (null where what was expected did not happen), floor."""
-    parts = (_of_membership, _of_partitions, _of_traffic)
-    return reduce(DataFrame.unionByName, (sample for part in parts for sample in part(source)))
-
-
-def _settings_that_differ(source: TableSource, runs: DataFrame) -> DataFrame:
+def _settings_that_differ(runs: Mapping[str, RunSamples]) -> dict[str, str]:
     """Return the settings of each run's first incarnation, of those properties that are not the same in all runs."""
-    settings = F.expr("min_by(settings, struct(started_at, uuid)) AS settings")
-    first = source.table("lives").groupBy("run").agg(settings)
-    each = first.select("run", F.explode("settings").alias("name", "value"))
-    known = first.where("settings IS NOT NULL").agg(F.count("*").alias("runs"))
-    alike = each.groupBy("name", "value").count().join(F.broadcast(known))
-    others = each.join(alike.where("count < runs"), ["name", "value"], "left_semi")
-    pair = F.concat_ws("=", "name", "value")
-    named = others.groupBy("run").agg(F.concat_ws(", ", F.array_sort(F.collect_list(pair))).alias("by"))
-    unknown = first.where("settings IS NULL").select("run", F.lit("not known").alias("unknown"))
-    return (
-        runs.join(named, "run", "left")
-        .join(unknown, "run", "left")
-        .select("run", F.coalesce("unknown", "by", F.lit("as documented or alike")).alias("by"))
-    )
+    known = {run: one.settings for run, one in runs.items() if one.settings is not None}
+    alike = Counter(pair for settings in known.values() for pair in settings.items())
+    named = {
+        run: ", ".join(sorted(f"{name}={value}" for name, value in settings.items() if alike[name, value] < len(known)))
+        for run, settings in known.items()
+    }
+    return {
+        run: "not known"
+        if one.settings is None and one.has_incarnations
+        else named.get(run) or "as documented or alike"
+        for run, one in runs.items()
+    }
 
 
-def metric_table(source: TableSource, name: str) -> DataFrame:
-    """Return the table of one metric, made once."""
-    return source.memoized(name, lambda: METRICS[name].make(source))
+def samples_of(tables: RunTables) -> RunSamples:
+    """Return all measurements of a run."""
+    samples: dict[Measurement, Samples] = defaultdict(Samples)
+    for part in (_of_membership, _of_partitions, _of_traffic):
+        for measurement, value, floor in part(tables):
+            samples[measurement].add(value, floor)
+    first = min(tables.running.values(), key=lambda one: (one.from_at, one.uuid), default=None)
+    return RunSamples(dict(samples), None if first is None else first.settings, first is not None)
 
 
-def _sample(
-    table: DataFrame,
-    metric: str,
-    value: Column,
-    *,
-    unit: str = "us",
-    kind: Column | None = None,
-    floor: Column | None = None,
-) -> DataFrame:
-    return table.select(
-        "run",
-        F.lit(metric).alias("metric"),
-        (F.lit("") if kind is None else F.coalesce(kind, F.lit("none"))).alias("kind"),
-        F.lit(unit).alias("unit"),
-        value.cast("double").alias("value"),
-        (F.lit(None) if floor is None else floor).cast("double").alias("floor"),
-    )
+_Sample = tuple[Measurement, float | None, float | None]
 
 
-def _of_membership(source: TableSource) -> Iterator[DataFrame]:
-    noticed = metric_table(source, "detection")
-    by_what = F.concat_ws(" ", "fault", F.coalesce("how", F.lit("unnoticed")))
+def _sampled(
+    rows: Iterable[Row], metric: str, value: str, kind: str = "", unit: str = "us", floor: str = ""
+) -> Iterator[_Sample]:
+    """Yield a sample of each row: its field `value`, with the fields `kind` as its kind."""
+    for row in rows:
+        named = " ".join(text for text in (row[name] for name in kind.split()) if text is not None)
+        yield Measurement(metric, named, unit), row[value], row[floor] if floor else None
+
+
+def _of_membership(tables: RunTables) -> Iterator[_Sample]:
+    noticed = [row | {"how": row["how"] or "unnoticed"} for row in _rows(tables, "detection")]
     # A member that learned it from the master before it noticed by itself has missed nothing.
-    own = noticed.where("noticed_us is not null or removed_us is null")
-    yield _sample(own, "noticed", F.col("noticed_us"), kind=by_what, floor=F.col("least_us"))
-    over = noticed.where("noticed_us is not null and least_us is not null")
-    yield _sample(over, "noticed later than the floor", F.col("noticed_us") - F.col("least_us"), kind=by_what)
-    removed = noticed.where("removed_us is not null")
-    yield _sample(removed, "removed", F.col("removed_us"), kind=by_what, floor=F.col("least_us"))
-    yield _sample(metric_table(source, "one_view"), "one view", F.col("took_us"), kind=F.concat_ws(" ", "what"))
-    yield _sample(metric_table(source, "splits"), "split brain", F.col("lasted_us"))
-    yield _sample(metric_table(source, "splits"), "healed to one master", F.col("merge_us"))
-    yield _sample(source.table("merges"), "merge of a member", F.expr("joined_at - left_at"))
-    yield _sample(source.table("claims"), "claim", F.expr("ended_at - started_at"), kind=F.col("outcome"))
+    own = [row for row in noticed if row["noticed_us"] is not None or row["removed_us"] is None]
+    yield from _sampled(own, "noticed", "noticed_us", "fault how", floor="least_us")
+    over = [
+        row | {"over": row["noticed_us"] - row["least_us"]}
+        for row in noticed
+        if row["noticed_us"] is not None and row["least_us"] is not None
+    ]
+    yield from _sampled(over, "noticed later than the floor", "over", "fault how")
+    removed = [row for row in noticed if row["removed_us"] is not None]
+    yield from _sampled(removed, "removed", "removed_us", "fault how", floor="least_us")
+    one_view = [row | {"what": " ".join(row["what"])} for row in _rows(tables, "one_view")]
+    yield from _sampled(one_view, "one view", "took_us", "what")
+    yield from _sampled(_rows(tables, "splits"), "split brain", "lasted_us")
+    yield from _sampled(_rows(tables, "splits"), "healed to one master", "merge_us")
+    yield from _sampled(_took(tables.table("merges"), "left_at", "joined_at"), "merge of a member", "took")
+    yield from _sampled(_took(tables.table("claims"), "started_at", "ended_at"), "claim", "took", "outcome")
 
 
-def _of_partitions(source: TableSource) -> Iterator[DataFrame]:
-    held = metric_table(source, "availability")
+def _rows(tables: RunTables, name: str) -> list[Row]:
+    return METRICS[name].rows(tables)
+
+
+def _took(rows: Iterable[Row], begun: str, ended: str) -> Iterator[Row]:
+    """Yield the rows with the time from one of their moments to another, where both are known."""
+    for row in rows:
+        is_known = row[begun] is not None and row[ended] is not None
+        yield row | {"took": row[ended] - row[begun] if is_known else None}
+
+
+def _of_partitions(tables: RunTables) -> Iterator[_Sample]:
+    held = _rows(tables, "availability")
     for what in ("without_owner", "fewer_replicas"):
         name = what.replace("_", " ")
-        yield _sample(held, name, F.col(f"{what}_us"))
-        yield _sample(held, f"{name}, share of the time", F.col(f"{what}_us") / F.col("observed_us"), unit="share")
-        yield _sample(held, f"{name}, times", F.col(f"{what}_times"), unit="times")
-    moved = source.table("migrations")
-    kind = F.concat_ws(" ", "type", "outcome")
-    yield _sample(moved, "migration", F.expr("decided_at - started_at"), kind=kind)
-    yield _sample(moved.where("copy_us is not null"), "copy of a migration", F.col("copy_us"), kind=kind)
-    rates = metric_table(source, "migration_rates").where("committed_per_second is not null")
-    yield _sample(rates, "migrations committed", F.col("committed_per_second"), unit="per-second")
-    yield _sample(rates, "bytes moved", F.col("bytes_per_second"), unit="bytes-per-second")
-    yield _sample(metric_table(source, "plans"), "copies planned", F.col("moves"), unit="copies")
-    yield _sample(metric_table(source, "plans"), "copies over the lower bound", F.col("over"), unit="copies")
+        yield from _sampled(held, name, f"{what}_us")
+        shares = [{"share": row[f"{what}_us"] / row["observed_us"] if row["observed_us"] else None} for row in held]
+        yield from _sampled(shares, f"{name}, share of the time", "share", unit="share")
+        yield from _sampled(held, f"{name}, times", f"{what}_times", unit="times")
+    moved = tables.table("migrations")
+    yield from _sampled(_took(moved, "started_at", "decided_at"), "migration", "took", "type outcome")
+    copied = [row for row in moved if row["copy_us"] is not None]
+    yield from _sampled(copied, "copy of a migration", "copy_us", "type outcome")
+    rates = [row for row in _rows(tables, "migration_rates") if row["committed_per_second"] is not None]
+    yield from _sampled(rates, "migrations committed", "committed_per_second", unit="per-second")
+    yield from _sampled(rates, "bytes moved", "bytes_per_second", unit="bytes-per-second")
+    yield from _sampled(_rows(tables, "plans"), "copies planned", "moves", unit="copies")
+    yield from _sampled(_rows(tables, "plans"), "copies over the lower bound", "over", unit="copies")
 
 
-def _of_traffic(source: TableSource) -> Iterator[DataFrame]:
-    sent = metric_table(source, "messages")
-    kind = F.concat_ws(" ", "known", "kind")
-    yield _sample(sent, "messages", F.col("messages"), unit="messages", kind=kind)
-    yield _sample(sent, "messages of a member", F.col("per_member_second"), unit="per-second", kind=kind)
-    writes, reads = source.table("writes"), source.table("reads")
-    yield _sample(writes, "write", F.col("took"), kind=F.concat_ws(" ", "operation", "outcome"))
-    yield _sample(reads, "read", F.col("took"), kind=F.col("outcome"))
-    rejected = writes.groupBy("run").agg(F.count_if(F.expr("outcome = 'untouched'")).alias("rejected"))
-    yield _sample(rejected, "writes rejected", F.col("rejected"), unit="times")
+def _of_traffic(tables: RunTables) -> Iterator[_Sample]:
+    sent = _rows(tables, "messages")
+    yield from _sampled(sent, "messages", "messages", "known kind", unit="messages")
+    yield from _sampled(sent, "messages of a member", "per_member_second", "known kind", unit="per-second")
+    writes, reads = tables.table("writes"), tables.table("reads")
+    yield from _sampled(writes, "write", "took", "operation outcome")
+    yield from _sampled(reads, "read", "took", "outcome")
+    if writes:
+        rejected = sum(row["outcome"] == "untouched" for row in writes)
+        yield Measurement("writes rejected", "", "times"), rejected, None

@@ -7,13 +7,13 @@ what is sent. For migrations and plans see Avoid Data Loss on Migration.
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from collections import Counter, defaultdict
+from collections.abc import Callable
 
-from quarterdeck.backend.pipeline.metrics.expressions import of_kind, setting, setting_count, setting_us, shaped
-from quarterdeck.backend.pipeline.metrics.spans import concurrent_sums, merge_adjacent, subtract
-from quarterdeck.backend.pipeline.metrics.table_source import TableSource
+from quarterdeck.backend.pipeline.metrics.run_tables import RunTables
+from quarterdeck.backend.pipeline.metrics.spans import counted, merged, subtracted
 from quarterdeck.backend.pipeline.tables.columns import schema
+from quarterdeck.backend.pipeline.tables.run_events import Row
 
 MIGRATION_RATES = schema(
     """
@@ -56,87 +56,101 @@ disconnection-reports, tables, migration-chunks
     """
 )
 
-TRACES = {
-    "lists": "event.kind = 'list-installed'"
-    " AND NOT exists(event.members, entry -> entry.uuid = uuid AND entry.address = event.author)",
-    "join-requests": "event.kind = 'join-requested'",
-    "claims": "size(event.asked) @ claim-started",
-    "claim-answers": "event.kind = 'claim-answered'",
-    "explicit-suspicions": "event.kind = 'explicit-suspicion-sent'",
-    "complaints": "event.kind = 'complaint-sent'",
-    "disconnection-reports": "event.kind = 'disconnection-reported'",
-    "tables": "event.kind = 'table-changed' AND event.author <> uuid",
-    "migration-chunks": "event.chunks @ migration-copied",
+
+def _is_from_another(row: Row) -> bool:
+    """Return whether the list was sent: its author is another incarnation than the one that installed it."""
+    return not any(one["uuid"] == row["uuid"] and one["address"] == row["author"] for one in row["members"])
+
+
+TRACES: dict[str, tuple[str, str, Callable[[Row], int]]] = {
+    "lists": ("list-installed", "members author", _is_from_another),
+    "join-requests": ("join-requested", "kind", lambda _: 1),
+    "claims": ("claim-started", "asked", lambda row: len(row["asked"])),
+    "claim-answers": ("claim-answered", "kind", lambda _: 1),
+    "explicit-suspicions": ("explicit-suspicion-sent", "kind", lambda _: 1),
+    "complaints": ("complaint-sent", "kind", lambda _: 1),
+    "disconnection-reports": ("disconnection-reported", "kind", lambda _: 1),
+    "tables": ("table-changed", "author", lambda row: row["author"] != row["uuid"]),
+    "migration-chunks": ("migration-copied", "chunks", lambda row: row["chunks"] or 0),
 }
-"""By kind of message, the events that each show one, or how many messages an event of a kind shows."""
+"""By kind of message, the kind of events that show some, the fields that say how many, and how many an event shows."""
 
 
-def migration_rates(source: TableSource) -> DataFrame:
-    """Make one row for each run with migrations."""
-    table = source.table("migrations").join(source.ends(), "run")
-    spans = table.where("started_at IS NOT NULL").selectExpr(
-        "run", "started_at AS from_at", "coalesce(decided_at, run_ended_at) AS to_at", "1 AS moving"
-    )
-    counted = concurrent_sums(spans, ["run"], "moving")
-    most = counted.groupBy("run").agg(F.max("moving").alias("most_at_once"))
-    busy = merge_adjacent(counted, ["run"], F.expr("moving > 0"))
-    busy = busy.groupBy("run").agg(F.expr("sum(to_at - from_at) AS busy_us"))
-    totals = table.groupBy("run").agg(
-        F.expr("count_if(outcome = 'committed') AS committed"),
-        F.expr("count_if(outcome = 'rolled-back') AS rolled_back"),
-        F.expr("count_if(outcome = 'open') AS open"),
-        F.expr("coalesce(sum(bytes), 0) AS bytes"),
-    )
-    seconds = F.when(F.col("busy_us") > 0, F.col("busy_us") / 1e6)
-    rates = {"committed_per_second": F.col("committed") / seconds, "bytes_per_second": F.col("bytes") / seconds}
-    return shaped(totals.join(busy, "run", "left").join(most, "run", "left").withColumns(rates), MIGRATION_RATES)
+def migration_rates(tables: RunTables) -> list[Row]:
+    """Make one row for a run with migrations."""
+    rows = tables.table("migrations")
+    if not rows:
+        return []
+    ends_at = tables.span[1]
+    spans = [
+        (row["started_at"], ends_at if row["decided_at"] is None else row["decided_at"])
+        for row in rows
+        if row["started_at"] is not None
+    ]
+    stretches = list(counted(spans))
+    busy = merged((from_at, to_at) for from_at, to_at, moving in stretches if moving > 0)
+    busy_us = sum(to_at - from_at for from_at, to_at in busy) if busy else None
+    outcomes = Counter(row["outcome"] for row in rows)
+    sent = sum(row["bytes"] or 0 for row in rows)
+    return [
+        {
+            **{"committed": outcomes["committed"], "rolled_back": outcomes["rolled-back"], "open": outcomes["open"]},
+            **{"busy_us": busy_us, "most_at_once": max((stretch[2] for stretch in stretches), default=None)},
+            "committed_per_second": outcomes["committed"] / (busy_us / 1e6) if busy_us else None,
+            **{"bytes": sent, "bytes_per_second": sent / (busy_us / 1e6) if busy_us else None},
+        }
+    ]
 
 
-def plans(source: TableSource) -> DataFrame:
+def plans(tables: RunTables) -> list[Row]:
     """Make one row for each plan of a master with at least one migration."""
-    made = source.events.where(of_kind("migrations-planned")).selectExpr(
-        *("run", "uuid", "member", "at", "size(event.planned) AS planned"),
-        "size(filter(event.planned, migration -> migration.unavoidable)) AS unavoidable",
-        *("event.moves", "event.lower_bound", "event.moves - event.lower_bound AS over", "event.why"),
-    )
-    return shaped(made.where("planned > 0"), PLANS)
+    made = tables.events.rows(("migrations-planned",), "uuid member at", "planned moves lower_bound why")
+    return [
+        row
+        | {
+            "planned": len(row["planned"]),
+            "unavoidable": sum(bool(migration["unavoidable"]) for migration in row["planned"]),
+            "over": row["moves"] - row["lower_bound"],
+        }
+        for row in made
+        if row["planned"]
+    ]
 
 
-def messages(source: TableSource) -> DataFrame:
-    """Make one row for each run and kind of message that occurred."""
-    ran = source.running().groupBy("run").agg((F.expr("sum(to_at - from_at)") / 1e6).alias("member_seconds"))
-    counted = _recorded(source).unionByName(_heartbeats(source)).where("messages > 0").join(ran, "run")
-    rate = F.when(F.col("member_seconds") > 0, F.col("messages") / F.col("member_seconds"))
-    return shaped(counted.withColumn("per_member_second", rate), MESSAGES)
+def messages(tables: RunTables) -> list[Row]:
+    """Make one row for each kind of message that occurred."""
+    ran_us = sum(one.to_at - one.from_at for one in tables.running.values())
+    sent = {("recorded", kind): _recorded(tables, *trace) for kind, trace in TRACES.items()}
+    sent["reckoned", "heartbeats"] = _heartbeats(tables)
+    return [
+        {
+            **{"kind": kind, "known": known, "messages": many},
+            "per_member_second": many / (ran_us / 1e6) if ran_us > 0 else None,
+        }
+        for (known, kind), many in sent.items()
+        if many > 0 and tables.running
+    ]
 
 
-def _recorded(source: TableSource) -> DataFrame:
-    counts = []
-    for name, trace in TRACES.items():
-        number, _, kind = trace.partition(" @ ")
-        counted = f"coalesce(sum({number}) FILTER (WHERE event.kind = '{kind}'), 0)" if kind else f"count_if({trace})"
-        counts.append(F.expr(counted).alias(name))
-    long = source.events.groupBy("run").agg(*counts).unpivot(["run"], list(TRACES), "kind", "messages")
-    return long.withColumn("known", F.lit("recorded"))
+def _recorded(tables: RunTables, kind: str, fields: str, many: Callable[[Row], int]) -> int:
+    return sum(map(many, tables.events.rows((kind,), "uuid", fields)))
 
 
-def _heartbeats(source: TableSource) -> DataFrame:
+def _heartbeats(tables: RunTables) -> int:
     """Reckon one heartbeat per interval to all others on the list, or to as many as watch a member on a ring."""
-    awake = subtract(
-        source.view_spans().where("from_at < to_at"),
-        source.frozen(),
-        ["run", "uuid"],
-        ["run", "uuid", "version", "lineage", "size", "leads"],
-    )
-    settings = source.running().select(
-        "run",
-        "uuid",
-        setting_us("settings", "hazelcast.heartbeat.interval.seconds").alias("interval_us"),
-        setting("settings", "quarterdeck.heartbeat.topology").alias("topology"),
-        setting_count("settings", "quarterdeck.heartbeat.ring.successors").alias("successors"),
-    )
-    # On a ring a member sends to those who watch it and to the master; a master sends to all.
-    receivers = "if(topology = 'ring' AND NOT leads, least(size - 1, successors + 1), size - 1)"
-    total = F.expr(f"cast(round(sum({receivers} * ((to_at - from_at) / interval_us))) AS bigint) AS messages")
-    spent = awake.join(settings, ["run", "uuid"]).where("interval_us IS NOT NULL").groupBy("run").agg(total)
-    return spent.selectExpr("run", "'heartbeats' AS kind", "messages", "'reckoned' AS known")
+    held = defaultdict(list)
+    for view in (view for view in tables.views if view.from_at < view.to_at):
+        held[view.uuid, view.version, view.lineage, len(view.listed), view.leads].append((view.from_at, view.to_at))
+    rounds = 0.0
+    for (uuid, _, _, size, leads), spans in held.items():
+        interval_us = tables.setting_us(uuid, "hazelcast.heartbeat.interval.seconds")
+        if interval_us is None:
+            continue
+        receivers = size - 1
+        # On a ring a member sends to those who watch it and to the master; a master sends to all.
+        if tables.setting(uuid, "quarterdeck.heartbeat.topology") == "ring" and not leads:
+            successors = tables.setting_count(uuid, "quarterdeck.heartbeat.ring.successors") or 0
+            receivers = min(receivers, successors + 1)
+        awake = subtracted(spans, tables.frozen[uuid])
+        rounds += sum(receivers * ((to_at - from_at) / interval_us) for from_at, to_at in awake)
+    return round(rounds)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from functools import reduce
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import NamedTuple
 
-from pyspark.sql import DataFrame, Window
-from pyspark.sql import functions as F
-
-from quarterdeck.backend.pipeline.metrics.expressions import shaped
-from quarterdeck.backend.pipeline.metrics.spans import concurrent_sums, subtract
-from quarterdeck.backend.pipeline.metrics.table_source import TableSource
+from quarterdeck.backend.pipeline.metrics.run_tables import RunTables
+from quarterdeck.backend.pipeline.metrics.spans import Span, counted, subtracted
 from quarterdeck.backend.pipeline.tables.columns import schema
+from quarterdeck.backend.pipeline.tables.run_events import Row, followed
 
 BURST_US = 5_000
 """Events within so short a time are one disturbance: the links of a cut, for instance."""
@@ -29,65 +28,86 @@ VIEW_CONVERGENCE = schema(
 )
 
 
-def view_convergence(source: TableSource) -> DataFrame:
+class _Agreement(NamedTuple):
+    """A span in which all members that run and are not paused hold one list of just themselves."""
+
+    from_at: int
+    to_at: int
+    lineage: str
+    version: int
+
+
+class _Burst(NamedTuple):
+    """Disturbances close together. Where only links broke, `what` is empty."""
+
+    first_at: int
+    at: int
+    what: list[str]
+
+
+def view_convergence(tables: RunTables) -> list[Row]:
     """Make one row for each disturbance. Links that break are none, but end the wait after the one before."""
-    following = F.lead("first_at").over(Window.partitionBy("run").orderBy("at"))
-    bursts = source.memoized("bursts", lambda: _bursts(source))
-    bursts = bursts.withColumn("next_at", following).where("size(what) > 0")
-    agreed = source.memoized("agreements", lambda: _agreements(source))
-    agreed = agreed.withColumnsRenamed({"from_at": "begins", "to_at": "ends"})
-    earliest = "min(struct(greatest(begins, at) AS at, lineage, version)) AS met"
-    met = (
-        bursts.join(agreed, "run")
-        .where("ends > at AND (next_at IS NULL OR begins < next_at)")
-        .groupBy("run", "at")
-        .agg(F.expr(earliest))
-    )
-    rows = bursts.join(met, ["run", "at"], "left").selectExpr(
-        *("run", "at", "what", "met.at AS agreed_at", "met.at - at AS took_us"),
-        "met IS NULL AND next_at IS NOT NULL AS overtaken",
-        *("met.lineage AS lineage", "met.version AS version"),
-    )
-    return shaped(rows, VIEW_CONVERGENCE)
+    agreements = list(_agreements(tables))
+    rows = []
+    for burst, following in followed(list(_bursts(tables))):
+        if not burst.what:
+            continue
+        met = min(
+            (
+                (max(one.from_at, burst.at), one.lineage, one.version)
+                for one in agreements
+                if one.to_at > burst.at and (following is None or one.from_at < following.first_at)
+            ),
+            default=None,
+        )
+        agreed_at, lineage, version = met or (None, None, None)
+        rows.append(
+            {
+                **{"at": burst.at, "what": burst.what, "agreed_at": agreed_at, "lineage": lineage, "version": version},
+                "took_us": None if agreed_at is None else agreed_at - burst.at,
+                "overtaken": met is None and following is not None,
+            }
+        )
+    return rows
 
 
-def _agreements(source: TableSource) -> DataFrame:
-    """Return spans in which all members that run and are not paused hold one list of just themselves.
+def _agreements(tables: RunTables) -> Iterator[_Agreement]:
+    """Yield the agreements.
 
-    Columns run, lineage, version, from_at, to_at. A member that holds a list is on it; so if as many hold a list as are on it,
-    and as run, then all that run hold it.
+    A member that holds a list is on it; so if as many hold a list as are on it, and as run, then all that run hold it.
     """
-    still, view = source.frozen(), ["run", "lineage", "version", "size"]
-    held, ran = (spans.where("from_at < to_at") for spans in (source.view_spans(), source.running()))
-    holding = source.memoized("holding", lambda: subtract(held, still, ["run", "uuid"], [*view, "uuid"]))
-    awake = source.memoized("awake", lambda: subtract(ran, still, ["run", "uuid"], ["run", "uuid"]))
-    complete = concurrent_sums(holding.withColumn("holders", F.lit(1)), view, "holders").where("holders = size")
-    alive = concurrent_sums(awake.withColumn("alive", F.lit(1)), ["run"], "alive").selectExpr(
-        "run", "alive AS size", "from_at AS alive_from", "to_at AS alive_to"
-    )
-    both = complete.join(alive, ["run", "size"]).where("from_at < alive_to AND alive_from < to_at")
-    spans = ("greatest(from_at, alive_from) AS from_at", "least(to_at, alive_to) AS to_at")
-    return both.selectExpr("run", "lineage", "version", *spans)
+    held: dict[tuple[str, int, int], dict[str, list[Span]]] = defaultdict(lambda: defaultdict(list))
+    for view in (view for view in tables.views if view.from_at < view.to_at):
+        held[view.lineage, view.version, len(view.listed)][view.uuid].append((view.from_at, view.to_at))
+    running = [one for one in tables.running.values() if one.from_at < one.to_at]
+    awake = [span for one in running for span in subtracted([(one.from_at, one.to_at)], tables.frozen[one.uuid])]
+    alive = list(counted(awake))
+    for (lineage, version, size), of_members in held.items():
+        holding = [span for uuid, spans in of_members.items() for span in subtracted(spans, tables.frozen[uuid])]
+        for from_at, to_at, holders in counted(holding):
+            for alive_from, alive_to, many in alive if holders == size else ():
+                if many == size and from_at < alive_to and alive_from < to_at:
+                    yield _Agreement(max(from_at, alive_from), min(to_at, alive_to), lineage, version)
 
 
-def _bursts(source: TableSource) -> DataFrame:
-    """Return disturbances close together: run, first_at, at (the last of them), what (empty where only links broke)."""
-    incarnations, faults = source.table("lives"), source.table("faults")
-    parts = [
-        incarnations.where("coalesce(merged_from, '') = ''").selectExpr("run", "started_at AS at", "'started' AS what"),
-        incarnations.where("end IN ('stopped', 'killed', 'replaced')").selectExpr(
-            "run", "ended_at AS at", "if(end = 'replaced', 'lost', end) AS what"
-        ),
-        faults.where("fault = 'pause'").selectExpr("run", "from_at AS at", "'paused' AS what"),
-        source.fault_ends(),
-        faults.where("fault = 'link'").selectExpr("run", "from_at AS at", "cast(NULL AS string) AS what"),
-    ]
-    in_order = Window.partitionBy("run").orderBy("at")
-    first = F.coalesce(F.col("at") - F.lag("at").over(in_order) > BURST_US, F.lit(True))
-    numbered = reduce(DataFrame.unionByName, parts).distinct().withColumn("first", first.cast("int"))
-    so_far = in_order.rangeBetween(Window.unboundedPreceding, 0)
-    return (
-        numbered.withColumn("burst", F.sum("first").over(so_far))
-        .groupBy("run", "burst")
-        .agg(F.min("at").alias("first_at"), F.max("at").alias("at"), F.array_sort(F.collect_set("what")).alias("what"))
-    )
+def _bursts(tables: RunTables) -> Iterator[_Burst]:
+    happened = sorted(_disturbances(tables))
+    first = 0
+    for place in range(1, len(happened) + 1):
+        if place == len(happened) or happened[place][0] - happened[place - 1][0] > BURST_US:
+            burst = happened[first:place]
+            yield _Burst(burst[0][0], burst[-1][0], sorted({what for _, what in burst if what}))
+            first = place
+
+
+def _disturbances(tables: RunTables) -> Iterator[tuple[int, str]]:
+    """Yield what happened to members, and when; empty for a link that broke."""
+    for row in tables.table("lives"):
+        if not row["merged_from"]:
+            yield row["started_at"], "started"
+        if row["end"] in ("stopped", "killed", "replaced"):
+            yield row["ended_at"], "lost" if row["end"] == "replaced" else row["end"]
+    for fault in tables.table("faults"):
+        if fault["fault"] != "kill":
+            yield fault["from_at"], "paused" if fault["fault"] == "pause" else ""
+    yield from tables.fault_ends

@@ -1,231 +1,268 @@
-"""Reduces the events that an audit judged to the few rows of its report, on the same Spark.
+"""Reduces the runs that an audit judged to the few rows of its report.
 
 First come the rows of the index, one for each run, then the parts of the few runs that have a section.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from operator import itemgetter
+from typing import Any
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
+import pyarrow.compute as pc
 
-from quarterdeck.backend.pipeline.audit_lines import InputLines
 from quarterdeck.backend.pipeline.audit_result import AuditResult
-from quarterdeck.backend.pipeline.metrics.expressions import of_kind
-from quarterdeck.backend.pipeline.metrics.summary import metric_table, samples, summary
-from quarterdeck.backend.pipeline.metrics.table_source import TableSource
+from quarterdeck.backend.pipeline.metrics.run_tables import RunTables
+from quarterdeck.backend.pipeline.metrics.summary import METRICS, Measurement, Samples, samples_of
 from quarterdeck.backend.pipeline.report.builder import build_report
 from quarterdeck.backend.pipeline.report.rows import BINS_PER_DECADE, ReportLimits, ReportRows, Row
-from quarterdeck.backend.pipeline.schemas import RECORD
-from quarterdeck.backend.pipeline.tables.columns import CLUSTER_EVENT_KINDS
+from quarterdeck.backend.pipeline.run_reader import RunReader
+from quarterdeck.backend.pipeline.tables.run_lines import RunLines
 
 ROUNDING = 1e-9
 """Keeps 1000 microseconds at the beginning of a bin, whatever the logarithm makes of them."""
 
-FIELDS: dict[str, Sequence[str]] = {
-    "lives": (
-        "uuid", "coalesce(address, '') AS address", "started_at AS start_us", "ended_at AS end_us",
-        "coalesce(end, '') AS end",
-    ),
-    "views": (
-        "uuid", "last.at AS start_us", "last.at AS end_us", "last.version AS version", "last.lineage AS lineage",
-        "last.master AS master", "last.members.address AS members", "last.size AS size", "installs",
-    ),
-    "suspicions": ("observer", "suspect", "times", "suspected_us", "open"),
-    "migrations": (
-        "migration_id", "partition", "type", "coalesce(source, '') AS source",
-        "coalesce(destination, '') AS destination", "coalesce(started_at, run_began_at) AS start_us",
-        "copied_at AS copied_us", "coalesce(decided_at, finished_at) AS end_us", "outcome", "bytes", "rejections",
-        "coalesce(reason, '') AS reason",
-    ),
-    "claims": (
-        "member", "coalesce(started_at, run_began_at) AS start_us", "ended_at AS end_us", "outcome", "version",
-        "new_version", "accepted", "refused", "retried", "coalesce(left_out, array()) AS left_out",
-        "coalesce(reason, '') AS reason",
-    ),
-    "merges": (
-        "member", "coalesce(target, '') AS target", "coalesce(from_lineage, '') AS from_lineage",
-        "coalesce(to_lineage, '') AS to_lineage", "left_at AS start_us", "joined_at AS end_us",
-    ),
-    "faults": (
-        "fault", "from_at", "member", "source", "target", "to_at", "blocked", "delay", "loss", "duplicate",
-        "dropped_kinds", "worse_kinds",
-    ),
-    "splits": (
-        "0 AS number", "from_at AS start_us", "to_at AS end_us", "lasted_us", "healed_at AS healed_us",
-        "transform(sides, side -> named_struct('lineage', side.lineage, 'master', side.master,"
-        " 'members', side.members)) AS sides",
-    ),
-    "metrics": (
-        "metric", "kind", "unit", "count", "missing", "floor", "least", "mean", "p50", "p90", "p99", "most",
-    ),
-}  # fmt: skip
-"""By section, the fields that it shows, as Spark computes them from the columns of the tables."""
 
-
-def report_on(lines: InputLines, result: AuditResult, limits: ReportLimits | None = None) -> Row:
-    """Return the report on `lines`, of which `result` is the audit."""
+def report_on(reader: RunReader, result: AuditResult, limits: ReportLimits | None = None) -> Row:
+    """Return the report on the runs of which `result` is the audit. Raises OSError for what cannot be read."""
     limits = limits or ReportLimits()
-    first = dict.fromkeys(
-        [finding.run for finding in result.findings] + [observation.run for observation in result.observations]
-    )
-    rows = _collect(lines.events, list(first), limits, is_measured=lines.source.kind == "journal")
-    return build_report(rows, result, lines.source, limits)
+    named = [*(finding.run for finding in result.findings), *(seen.run for seen in result.observations)]
+    first = {run: place for place, run in enumerate(dict.fromkeys(named))}
+    index = reader.each(_index_row)
+    runs = sorted(index.values(), key=lambda row: (first.get(row.run, len(first)), *_natural(row.run)))[: limits.index]
+    is_measured = reader.source.kind == "journal"
+    shown = [row.run for row in runs[: limits.sections]]
+    parts: dict[str, list[Row]] = defaultdict(list)
+    if shown:
+        made = reader.each(partial(_run_parts, limits, is_measured=is_measured), shown)
+        for run in shown:
+            for name, rows in made[run].items():
+                parts[name] += rows
+    return build_report(ReportRows(runs, dict(parts)), result, reader.source, limits)
 
 
-def _collect(events: DataFrame, first: Sequence[str], limits: ReportLimits, *, is_measured: bool) -> ReportRows:
-    """Collect the rows for a report on `events`: columns of a record, each event once. Runs in `first` come first."""
-    runs = _index(events, first[: limits.index], limits)
-    shown = [run.run for run in runs[: limits.sections]]
-    if not shown:
-        return ReportRows(runs, {})
-    # The checkpoint drops the long plan of the events, on which all parts would be planned.
-    source = TableSource(events.where(F.col("run").isin(shown)).select(*RECORD.names).localCheckpoint())
-    parts = _parts(source, limits)
+def _natural(run: str) -> tuple[str, int, str]:
+    """Return what runs are sorted by: seed-9 comes before seed-10."""
+    return re.sub(r"\d+", "0", run), len(run), run
+
+
+def _index_row(run: str, lines: RunLines) -> Row:
+    times = [line.at for line in lines.first_of(run).values()]
+    members = len(lines.members[run])
+    return Row(run=run, start_us=min(times), end_us=max(times), events=len(times), members=members)
+
+
+def _run_parts(limits: ReportLimits, run: str, lines: RunLines, *, is_measured: bool) -> dict[str, list[Row]]:
+    """Return the rows of a run by section; each has `run`, `part`, and `of` where there may be more."""
+    tables = RunTables.of_lines(run, lines)
+    parts = {name: list(make(tables, limits)) for name, make in SECTIONS.items()}
     if is_measured:
-        measured = summary(source, "run").withColumnRenamed("by", "run")
-        parts["metrics"] = _first("metrics", measured, ["metric", "kind"], limits.metrics)
-        parts["bins"] = _bins(samples(source))
-    return ReportRows(runs, {name: _rows(part) for name, part in parts.items()})
+        samples = samples_of(tables).samples
+        parts["metrics"] = _cut(_metrics(samples), limits.metrics)
+        parts["bins"] = list(_bins(samples))
+    return {name: [Row(run=run, **row) for row in rows] for name, rows in parts.items()}
 
 
-def _index(events: DataFrame, first: Sequence[str], limits: ReportLimits) -> list[Row]:
-    member = F.when(~of_kind(*CLUSTER_EVENT_KINDS), F.col("member"))
-    place = F.array_position(F.array(*map(F.lit, first)).cast("array<string>"), F.col("run"))
-    natural = (F.regexp_replace("run", r"\d+", "0"), F.length("run"), F.col("run"))  # seed-9 comes before seed-10
-    rows = (
-        events.groupBy("run")
-        .agg(
-            F.min("at").alias("start_us"),
-            F.max("at").alias("end_us"),
-            F.count("*").alias("events"),
-            F.count_distinct(member).alias("members"),
-        )
-        .orderBy(F.nullif(place, F.lit(0)).asc_nulls_last(), *natural)
-        .limit(limits.index)
-        .collect()
-    )
-    return [Row(row.asDict()) for row in rows]
+def _cut(rows: Iterable[dict[str, Any]], most: int) -> list[Row]:
+    """Return the first rows as parts, with `of`: how many there are."""
+    parts = [Row(row) for row in rows]
+    return [Row(of=len(parts), part=part) for part in parts[:most]]
 
 
-def _rows(part: DataFrame) -> list[Row]:
-    lines = part.select(F.to_json(F.struct("*"), {"ignoreNullFields": "false"})).collect()
-    return [json.loads(line, object_hook=Row) for (line,) in lines]
+def _counted(values: Iterable[tuple[Any, ...]], *fields: str) -> Iterator[Row]:
+    """Yield how often values occur, as parts with these fields."""
+    for value, times in Counter(values).items():
+        yield Row(part=Row(zip(fields, value, strict=True), times=times))
 
 
-def _parts(source: TableSource, limits: ReportLimits) -> dict[str, DataFrame]:
-    table, ends = source.table, source.ends()
-    incarnations = _lanes(table("lives"), limits)
-    shown = incarnations.select("run", "uuid")
-    migrations = table("migrations").withColumn("type", F.coalesce("type", F.lit("unknown")))
-    open_first = F.when(F.col("outcome") == "open", 0).otherwise(1)
-    duration = F.expr("coalesce(decided_at, finished_at) - started_at")
-    slowest_first = [open_first, duration.desc_nulls_last(), F.col("migration_id")]
-    fault_order = ["from_at", "fault", "member", "source", "target"]
-    return {
-        "lives": incarnations.select("run", "of", "member", "lanes", _part("lives")),
-        "views": _thinned(table("views").join(shown, ["run", "uuid"], "left_semi"), limits),
-        "suspicions": _pairs(_with_durations(source), limits),
-        "migrations": _first("migrations", migrations.join(ends, "run"), slowest_first, limits.migrations),
-        "outcomes": _counted(migrations, "type", "outcome"),
-        "claims": _first("claims", table("claims").join(ends, "run"), ["started_at", "uuid", "claim"], limits.rows),
-        "merges": _first("merges", table("merges"), ["left_at", "uuid"], limits.rows),
-        "faults": _first("faults", table("faults"), fault_order, limits.faults),
-        "kinds": _counted(source.events.select("run", F.col("event.kind").alias("kind")), "kind"),
-        "splits": _first("splits", metric_table(source, "splits"), ["from_at"], limits.rows),
-    }
+def _lives(tables: RunTables, limits: ReportLimits) -> Iterator[Row]:
+    """Yield the incarnations of the members that started first."""
+    of_member = defaultdict(list)
+    for row in sorted(tables.table("lives"), key=itemgetter("started_at", "uuid")):
+        of_member[row["member"]].append(row)
+    lanes = sorted(of_member.items(), key=lambda lane: (lane[1][0]["started_at"], lane[0]))
+    for member, rows in lanes[: limits.lanes]:
+        for row in rows[: limits.incarnations]:
+            part = Row(
+                uuid=row["uuid"],
+                address=row["address"] or "",
+                start_us=row["started_at"],
+                end_us=row["ended_at"],
+                end=row["end"] or "",
+            )
+            yield Row(of=len(rows), member=member, lanes=len(lanes), part=part)
 
 
-def _part(name: str) -> Column:
-    return F.struct(*map(F.expr, FIELDS[name])).alias("part")
+def _views(tables: RunTables, limits: ReportLimits) -> Iterator[Row]:
+    """Yield each list of a short lane; of a longer one, the last list in each of `limits.marks` equal spans of the run."""
+    shown = {row.part.uuid for row in _lives(tables, limits)}
+    of_lane = defaultdict(list)
+    for row in sorted(tables.table("views"), key=itemgetter("at", "seq")):
+        if row["uuid"] in shown:
+            of_lane[row["member"]].append(row)
+    times = [row["at"] for rows in of_lane.values() for row in rows]
+    for member, rows in of_lane.items():
+        bins = defaultdict(list)
+        for place, row in enumerate(rows):
+            in_time = (row["at"] - min(times)) * limits.marks // (max(times) - min(times) + 1)
+            bins[row["uuid"], in_time if len(rows) > limits.marks else place].append(row)
+        for (uuid, _), of_bin in bins.items():
+            last = max(of_bin, key=itemgetter("seq"))
+            part = Row(
+                uuid=uuid,
+                start_us=last["at"],
+                end_us=last["at"],
+                **{name: last[name] for name in ("version", "lineage", "master")},
+                members=[listed["address"] for listed in last["members"][: limits.names]],
+                size=len(last["members"]),
+                installs=len(of_bin),
+            )
+            yield Row(of=len(rows), member=member, part=part)
 
 
-def _counted(rows: DataFrame, *fields: str) -> DataFrame:
-    """Count the rows of each run that are alike in these fields."""
-    counted = rows.groupBy("run", *fields).agg(F.count("*").alias("times"))
-    return counted.select("run", F.struct(*fields, "times").alias("part"))
+def _suspicions(tables: RunTables, limits: ReportLimits) -> list[Row]:
+    """Return pairs of members with how long one suspected the other.
 
-
-def _first(name: str, rows: DataFrame, order: Sequence[str | Column], most: int) -> DataFrame:
-    """Return the first rows of each run as parts of section `name`, with `of`: how many there are."""
-    of_run = Window.partitionBy("run")
-    ranked = rows.withColumns({"_place": F.row_number().over(of_run.orderBy(*order)), "of": F.count("*").over(of_run)})
-    return ranked.where(F.col("_place") <= most).select("run", "of", _part(name))
-
-
-def _lanes(incarnations: DataFrame, limits: ReportLimits) -> DataFrame:
-    """Return the incarnations of the members that started first."""
-    of_member, of_run = Window.partitionBy("run", "member"), Window.partitionBy("run")
-    in_lane = incarnations.withColumns(
-        {
-            "_came": F.min("started_at").over(of_member),
-            "_place": F.row_number().over(of_member.orderBy("started_at", "uuid")),
-            "of": F.count("*").over(of_member),
-        }
-    )
-    lanes = in_lane.withColumn("lane", F.dense_rank().over(of_run.orderBy("_came", "member")))
-    counted = lanes.withColumn("lanes", F.max("lane").over(of_run))
-    return counted.where((F.col("lane") <= limits.lanes) & (F.col("_place") <= limits.incarnations))
-
-
-def _thinned(views: DataFrame, limits: ReportLimits) -> DataFrame:
-    """Return each list of a short lane; of a longer one, the last list in each of `limits.marks` equal spans of the run."""
-    of_lane, of_run = Window.partitionBy("run", "member"), Window.partitionBy("run")
-    measured = views.withColumns(
-        {
-            "_start": F.min("at").over(of_run),
-            "_span": F.max("at").over(of_run) - F.min("at").over(of_run) + 1,
-            "of": F.count("*").over(of_lane),
-            "_place": F.row_number().over(of_lane.orderBy("at", "seq")),
-        }
-    )
-    in_time = F.floor((F.col("at") - F.col("_start")) / F.col("_span") * limits.marks)
-    binned = measured.withColumn("_bin", F.when(F.col("of") > limits.marks, in_time).otherwise(F.col("_place")))
-    members = F.slice("members", 1, limits.names).alias("members"), F.size("members").alias("size")
-    last = F.max_by(F.struct("at", "version", "lineage", "master", *members), "seq").alias("last")
-    spans = binned.groupBy("run", "member", "uuid", "_bin").agg(
-        last, F.count("*").alias("installs"), F.max("of").alias("of")
-    )
-    return spans.select("run", "of", "member", _part("views"))
-
-
-def _with_durations(source: TableSource) -> DataFrame:
-    """Add how long each suspicion lasted.
-
-    One that was never cleared ends when the observer's list lacks the suspect, or with the observer's incarnation or the run.
+    A suspicion that was never cleared ends when the observer's list lacks the suspect, or with the observer's incarnation or the
+    run.
     """
-    suspicions, views = source.table("suspicions"), source.table("views")
-    suspect = F.struct(F.col("suspect").alias("address"), F.col("suspect_uuid").alias("uuid"))
-    listed = F.expr("transform(members, member -> named_struct('address', member.address, 'uuid', member.uuid))")
-    lists = views.select("run", "uuid", F.col("at").alias("listed_at"), listed.alias("listed"))
-    off_list = (F.col("listed_at") >= F.col("raised_at")) & ~F.array_contains("listed", suspect)
-    removed = (
-        suspicions.join(lists, ["run", "uuid"])
-        .where(off_list)
-        .groupBy("run", "uuid", "raised_seq")
-        .agg(F.min("listed_at").alias("removed_at"))
+    lists = defaultdict(list)
+    for row in tables.table("views"):
+        lists[row["uuid"]].append((row["at"], {(listed["address"], listed["uuid"]) for listed in row["members"]}))
+    pairs: dict[tuple[str, str], Row] = {}
+    for row in tables.table("suspicions"):
+        one = row["suspect"], row["suspect_uuid"]
+        removed_at = min(
+            (at for at, of in lists[row["uuid"]] if at >= row["raised_at"] and one not in of), default=None
+        )
+        ends = [at for at in (row["cleared_at"], removed_at) if at is not None]
+        until_at = min(ends) if ends else tables.running[row["uuid"]].to_at
+        pair = pairs.setdefault(
+            (row["member"], row["suspect"]),
+            Row(observer=row["member"], suspect=row["suspect"], times=0, suspected_us=0, open=0),
+        )
+        pair["times"] += 1
+        pair["suspected_us"] += max(until_at - row["raised_at"], 0)
+        pair["open"] += not ends
+    in_order = sorted(pairs.values(), key=lambda pair: (-pair["times"], pair["observer"], pair["suspect"]))
+    return _cut(in_order, limits.suspicions)
+
+
+def _migrations(tables: RunTables, limits: ReportLimits) -> list[Row]:
+    """Return the open migrations, then those that took longest."""
+
+    def ended_at(row: dict[str, Any]) -> Any:
+        return row["finished_at"] if row["decided_at"] is None else row["decided_at"]
+
+    def slowest_first(row: dict[str, Any]) -> tuple[bool, float, str]:
+        end, begun = ended_at(row), row["started_at"]
+        took = math.inf if end is None or begun is None else begun - end
+        return row["outcome"] != "open", took, row["migration_id"]
+
+    shown = (
+        {
+            **{name: row[name] for name in ("migration_id", "partition")},
+            "type": row["type"] or "unknown",
+            **{name: row[name] or "" for name in ("source", "destination", "reason")},
+            "start_us": tables.span[0] if row["started_at"] is None else row["started_at"],
+            **{"copied_us": row["copied_at"], "end_us": ended_at(row)},
+            **{name: row[name] for name in ("outcome", "bytes", "rejections")},
+        }
+        for row in sorted(tables.table("migrations"), key=slowest_first)
     )
-    until = "coalesce(least(cleared_at, removed_at), ended_at, run_ended_at)"
-    return (
-        suspicions.join(source.ends(), "run")
-        .join(source.table("lives").select("run", "uuid", "ended_at"), ["run", "uuid"], "left")
-        .join(removed, ["run", "uuid", "raised_seq"], "left")
-        .withColumn("suspected_us", F.expr(f"greatest({until} - raised_at, 0)"))
-        .withColumn("is_open", F.expr("cleared_at IS NULL AND removed_at IS NULL"))
+    return _cut(shown, limits.migrations)
+
+
+def _claims(tables: RunTables, limits: ReportLimits) -> list[Row]:
+    counts = ("outcome", "version", "new_version", "accepted", "refused", "retried")
+    shown = (
+        {
+            "member": row["member"],
+            **{"start_us": row["started_at"], "end_us": row["ended_at"]},
+            **{name: row[name] for name in counts},
+            **{"left_out": row["left_out"] or [], "reason": row["reason"] or ""},
+        }
+        for row in sorted(tables.table("claims"), key=itemgetter("started_at", "uuid", "claim"))
+    )
+    return _cut(shown, limits.rows)
+
+
+def _merges(tables: RunTables, limits: ReportLimits) -> list[Row]:
+    shown = (
+        {
+            "member": row["member"],
+            **{name: row[name] or "" for name in ("target", "from_lineage", "to_lineage")},
+            **{"start_us": row["left_at"], "end_us": row["joined_at"]},
+        }
+        for row in sorted(tables.table("merges"), key=itemgetter("left_at", "uuid"))
+    )
+    return _cut(shown, limits.rows)
+
+
+FAULT = (
+    *("from_at", "fault", "member", "source", "target", "to_at", "blocked", "delay", "loss", "duplicate"),
+    *("dropped_kinds", "worse_kinds"),
+)
+
+
+def _faults(tables: RunTables, limits: ReportLimits) -> list[Row]:
+    def order(row: dict[str, Any]) -> list[Any]:
+        return [(row[name] is not None, row[name]) for name in FAULT[:5]]
+
+    return _cut(
+        ({name: row[name] for name in FAULT} for row in sorted(tables.table("faults"), key=order)), limits.faults
     )
 
 
-def _pairs(suspicions: DataFrame, limits: ReportLimits) -> DataFrame:
-    pairs = suspicions.groupBy("run", F.col("member").alias("observer"), "suspect").agg(
-        F.count("*").alias("times"), F.sum("suspected_us").alias("suspected_us"), F.count_if("is_open").alias("open")
+def _splits(tables: RunTables, limits: ReportLimits) -> list[Row]:
+    shown = (
+        {
+            **{"number": 0, "start_us": row["from_at"], "end_us": row["to_at"], "lasted_us": row["lasted_us"]},
+            **{"healed_us": row["healed_at"], "sides": [Row(side) for side in row["sides"]]},
+        }
+        for row in sorted(METRICS["splits"].rows(tables), key=itemgetter("from_at"))
     )
-    return _first("suspicions", pairs, [F.col("times").desc(), "observer", "suspect"], limits.suspicions)
+    return _cut(shown, limits.rows)
 
 
-def _bins(measured: DataFrame) -> DataFrame:
+def _kinds(tables: RunTables, limits: ReportLimits) -> Iterator[Row]:
+    for count in pc.value_counts(tables.events.column("kind")).to_pylist():
+        yield Row(part=Row(kind=count["values"], times=count["counts"]))
+
+
+def _outcomes(tables: RunTables, limits: ReportLimits) -> Iterator[Row]:
+    outcomes = ((row["type"] or "unknown", row["outcome"]) for row in tables.table("migrations"))
+    return _counted(outcomes, "type", "outcome")
+
+
+SECTIONS: dict[str, Callable[[RunTables, ReportLimits], Iterable[Row]]] = {
+    "lives": _lives,
+    "views": _views,
+    "suspicions": _suspicions,
+    "migrations": _migrations,
+    "outcomes": _outcomes,
+    "claims": _claims,
+    "merges": _merges,
+    "faults": _faults,
+    "kinds": _kinds,
+    "splits": _splits,
+}
+
+
+def _metrics(samples: Mapping[Measurement, Samples]) -> Iterator[Row]:
+    for measurement, of_one in sorted(samples.items(), key=itemgetter(0)):
+        yield Row(**measurement._asdict(), **of_one.summary())
+
+
+def _bins(samples: Mapping[Measurement, Samples]) -> Iterator[Row]:
     """Count samples in microseconds by bin; durations below one microsecond count as one."""
-    place = F.floor(F.log10(F.greatest("value", F.lit(1.0))) * BINS_PER_DECADE + ROUNDING)
-    durations = measured.where("unit = 'us' and value is not null")
-    return _counted(durations.withColumn("bin", place), "metric", "kind", "bin")
+    bins = (
+        (metric, kind, math.floor(math.log10(max(value, 1.0)) * BINS_PER_DECADE + ROUNDING))
+        for (metric, kind, unit), of_one in samples.items()
+        for value in (of_one.values if unit == "us" else ())
+    )
+    return _counted(bins, "metric", "kind", "bin")

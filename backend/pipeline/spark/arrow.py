@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -33,6 +34,8 @@ def batches_of(rows: Iterable[tuple[Any, ...]], schema: StructType, size: int = 
 def exit_with_task() -> None:
     """End this worker silently when its task is cancelled, like a process in a pipe.
 
-    Nothing reads from it then, and Spark would print a traceback.
+    Nothing reads from it then, and Spark would print a traceback. Outside of a task nothing changes: this code runs in programs
+    of their own, too, which a connection that is closed must not end.
     """
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    if TaskContext.get() is not None:
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)

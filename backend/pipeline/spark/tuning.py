@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from pyspark import StorageLevel
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 SMALL_BYTES = 16 << 20
 """Up to this size, one task reads everything."""
@@ -59,8 +58,3 @@ def conf_set(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
                 spark.conf.unset(name)
             else:
                 spark.conf.set(name, old)
-
-
-def persisted(table: DataFrame, size_bytes: int) -> DataFrame:
-    """Compute `table` once. A small one is computed at once, without its plan, which would cost more than the rows."""
-    return table.localCheckpoint() if is_small(size_bytes) else table.persist(StorageLevel.DISK_ONLY)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
-from quarterdeck.backend.journal.files import RUN_PREFIX, as_record, run_directory, sealed_name
+from quarterdeck.backend.journal.files import RUN_PREFIX, as_record, current_path, run_directory, sealed_name
 from quarterdeck.backend.pipeline.audit_input import InputFile
 from quarterdeck.backend.pipeline.judging.group_judge import judge_group
 from quarterdeck.backend.pipeline.rules import Finding, by_weight, linked
@@ -160,13 +160,16 @@ class LiveAudit:
 
     def _read_again(self, audit: RunAudit, names: Iterable[str]) -> None:
         directory = run_directory(self._root, audit.run)
-        for name in names:
-            try:
-                with (directory / name).open("rb") as file:
-                    lines = (JournalLine(directory / name, raw.removesuffix(b"\n")) for raw in file)
-                    audit.add(read_of(lines, audit.run))
-            except FileNotFoundError:
-                self._on_message(f"{directory / name}: it was read before and is gone; what it held is missing now")
+        places = {directory / name: current_path(directory / name) for name in names}
+        for place in dict.fromkeys(
+            place for place in places.values() if place is not None
+        ):  # merged files hold several
+            with place.open("rb") as file:
+                lines = (JournalLine(place, raw.removesuffix(b"\n")) for raw in file)
+                audit.add(read_of(lines, audit.run))
+        if gone := [str(file) for file, place in places.items() if place is None]:
+            more = f" and {len(gone) - 1} more" * (len(gone) > 1)
+            self._on_message(f"{gone[0]}{more}: read before and gone; what was in there is missing now")
 
     def _judge(self, audit: RunAudit, before_us: float, arrived_until_s: float, now_s: float) -> None:
         judged = audit.judge(before_us, arrived_until_s)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.invariants.convergence import Convergence
+from quarterdeck.backend.pipeline.judging.lines import StrangeRecord
 from quarterdeck.backend.pipeline.judging.order import OutOfOrder
 from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion, RunJudge
 from quarterdeck.backend.pipeline.rules import NAMES, Finding, by_weight, linked
@@ -103,8 +104,17 @@ class RunAudit:
             self._observe(record)
         return self.judged - judged
 
-    def findings(self, directory: Path) -> list[Finding]:
-        """Return the findings so far, in the order of an audit. `directory` is where the run's files are."""
+    @property
+    def judged_us(self) -> int:
+        """The time of the run's clock up to which it is judged; -1 before it begins."""
+        return -1 if self._last is None else self._last.at_us
+
+    def report_strange(self, place: tuple[str, int], strange: StrangeRecord, problem: str) -> None:
+        """Note a record that exists but cannot be understood."""
+        self._judge.report_strange(place, strange.member, strange.seq, problem)
+
+    def findings(self, directory: Path | None) -> list[Finding]:
+        """Return the findings so far, in the order of an audit. `directory` is where the run's files are, if there is one."""
         return by_weight([linked(finding, directory) for finding in self._judge.verdict().findings])
 
     def _observe(self, record: Record) -> None:

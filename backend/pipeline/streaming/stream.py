@@ -10,7 +10,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -197,8 +197,9 @@ class _FinishedFiles:
             unread = (file for file in directory.rglob(FINISHED) if file.name not in known and file not in self._given)
             for file in sorted(unread):
                 self._given.add(file)
-                some.append(file)
-                size_bytes += file.stat().st_size
+                with suppress(FileNotFoundError):  # retired meanwhile
+                    size_bytes += file.stat().st_size
+                    some.append(file)
                 if size_bytes >= BYTES_AT_ONCE:
                     yield some
                     some, size_bytes = [], 0
@@ -211,7 +212,7 @@ class _FinishedFiles:
 
 def _lines(files: Sequence[Path]) -> Iterator[JournalLine]:
     for file in files:
-        with file.open("rb") as lines:
+        with suppress(FileNotFoundError), file.open("rb") as lines:
             for raw in lines:
                 yield JournalLine(file, raw.removesuffix(b"\n"))
 

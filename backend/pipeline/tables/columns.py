@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Generic, TypeVar
-
 import pyarrow as pa
-from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
@@ -52,18 +47,6 @@ CLUSTER_EVENT_KINDS = (
     "stranger-refused",
 )
 """Kinds of events recorded under the name of the cluster: what is done to members, not what they do."""
-
-SourceT = TypeVar("SourceT")
-
-
-@dataclass(frozen=True)
-class TableDefinition(Generic[SourceT]):
-    """A table: its columns, and how it is made of its source."""
-
-    name: str
-    schema: StructType
-    make: Callable[[SourceT], DataFrame]
-    meaning: str
 
 
 def schema(text: str, **types: DataType) -> StructType:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -16,6 +16,7 @@ from quarterdeck.backend.pipeline.schemas import RECORD
 from quarterdeck.backend.pipeline.tables.columns import arrow_schema
 
 Row = dict[str, Any]
+RowT = TypeVar("RowT")
 
 NO_RUN = "(none)"
 """The run of lines that belong to none."""
@@ -41,6 +42,10 @@ class RunEvents:
     def __init__(self, table: pa.Table) -> None:
         self._table = table.combine_chunks()
         self._kinds = pc.struct_field(self._table["event"], "kind")
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """Return a column of the record, or the kinds of all events."""
+        return self._kinds if name == "kind" else self._table[name]
 
     def mask(self, *kinds: str) -> pa.ChunkedArray:
         """Return which events are of these kinds."""
@@ -122,6 +127,6 @@ def _fits(row: Row) -> bool:
     return True
 
 
-def followed(in_order: Sequence[Row]) -> Iterator[tuple[Row, Row | None]]:
+def followed(in_order: Sequence[RowT]) -> Iterator[tuple[RowT, RowT | None]]:
     """Yield each row with the next one, which the last does not have."""
     yield from zip_longest(in_order, in_order[1:])

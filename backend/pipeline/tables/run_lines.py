@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -12,8 +12,20 @@ import pyarrow as pa
 
 from quarterdeck.backend.journal.files import RUN_PREFIX
 from quarterdeck.backend.pipeline.audit_input import InputFile
-from quarterdeck.backend.pipeline.judging.lines import CONTRADICTS, TORN, NoRecord, decode_record, strange_record
+from quarterdeck.backend.pipeline.judging.lines import (
+    CONTRADICTS,
+    TORN,
+    NoRecord,
+    decode_record,
+    run_of_line,
+    strange_record,
+)
+from quarterdeck.backend.pipeline.schemas import EVENT_KINDS
+from quarterdeck.backend.pipeline.tables.columns import CLUSTER_EVENT_KINDS
 from quarterdeck.backend.pipeline.tables.run_events import NO_RUN, UnfitLines, record_columns
+
+_OF_CLUSTERS = frozenset(kind.cls for kind in EVENT_KINDS if kind.tag in CLUSTER_EVENT_KINDS)
+"""The classes of events that are recorded under the name of the cluster."""
 
 
 class RecordLine(NamedTuple):
@@ -39,9 +51,13 @@ class QuarantineRow(NamedTuple):
 class RunLines:
     """The lines of some files: records by run, and what is no record."""
 
-    def __init__(self) -> None:
+    def __init__(self, wanted: Collection[str] | None = None) -> None:
+        """`wanted`: the runs whose lines are kept; all, where none are named."""
+        self._wanted = wanted
         self.records: dict[str, list[RecordLine]] = defaultdict(list)
         self.quarantine: dict[str, list[QuarantineRow]] = defaultdict(list)
+        self.members: dict[str, set[str]] = defaultdict(set)
+        """The labels of the members, by run."""
 
     def read(self, files: Iterable[InputFile], read: Callable[[InputFile], Iterable[bytes]]) -> None:
         """Add the lines of files. Raises OSError."""
@@ -53,6 +69,8 @@ class RunLines:
 
     def add(self, raw: bytes, file: str, run: str) -> None:
         """Add a line of `file`; `run` is that of a line that names none."""
+        if self._wanted is not None and (_run_named(raw) or NO_RUN) not in self._wanted:
+            return
         try:
             head = decode_record(raw)
         except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
@@ -61,22 +79,27 @@ class RunLines:
             except NoRecord as reason:
                 self._set_aside(_run_named(raw) or run, file, raw, str(reason))
                 return
-        line = RecordLine(head.at, raw, file, head.uuid, head.seq)
-        self.records[head.run or NO_RUN].append(line)
+        named = head.run or NO_RUN
+        self.records[named].append(RecordLine(head.at, raw, file, head.uuid, head.seq))
+        if getattr(head, "event", None).__class__ not in _OF_CLUSTERS:
+            self.members[named].add(head.member)
 
     def runs(self) -> list[str]:
         """Return the runs of all lines."""
         return list(self.records | self.quarantine)
 
+    def first_of(self, run: str) -> dict[tuple[str, int], RecordLine]:
+        """Return the records of the run by identity, each once: the first one by time."""
+        first: dict[tuple[str, int], RecordLine] = {}
+        for line in sorted(self.records[run]):
+            first.setdefault((line.uuid, line.seq), line)
+        return first
+
     def events(self, run: str) -> tuple[list[RecordLine], pa.Table]:
         """Return each event of the run once, by time, as lines and as columns; set aside what contradicts one, or fits none."""
         while True:
-            first: dict[tuple[str, int], RecordLine] = {}
-            contradicting = [
-                line
-                for line in sorted(self.records[run])
-                if first.setdefault((line.uuid, line.seq), line).raw != line.raw
-            ]
+            first = self.first_of(run)
+            contradicting = [line for line in sorted(self.records[run]) if first[line.uuid, line.seq].raw != line.raw]
             events = list(first.values())
             try:
                 columns = record_columns([line.raw for line in events])
@@ -97,8 +120,6 @@ class RunLines:
 
 def _run_named(raw: bytes) -> str:
     try:
-        line = msgspec.json.decode(raw)
+        return run_of_line(raw).run
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return ""
-    run = line.get("run") if isinstance(line, dict) else None
-    return run if isinstance(run, str) else ""

@@ -8,18 +8,19 @@ read at once. Rows of other runs are not touched.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow.parquet as pq
 from msgspec import Struct, structs
 
 from quarterdeck.backend.journal.files import NoJournal
 from quarterdeck.backend.pipeline import commit
 from quarterdeck.backend.pipeline.audit_input import AuditInput, InputFile, are_addresses, resolve_input
 from quarterdeck.backend.pipeline.commit import TableManifest
-from quarterdeck.backend.pipeline.judging.group_judge import collector_paused, lines_of_file
+from quarterdeck.backend.pipeline.judging.group_judge import ReadLines, collector_paused, lines_of_file
 from quarterdeck.backend.pipeline.tables.batches import SCHEMAS
 from quarterdeck.backend.pipeline.tables.fold import Fold, Folded, RunDivided
 
@@ -108,6 +109,16 @@ def read_table(spark: SparkSession, store: Path | str, name: str) -> DataFrame:
     return spark.read.schema(SCHEMAS[name]).parquet(f"{store}/{name}").select(SCHEMAS[name].names)
 
 
+def quarantined_rows(store: Path | str, spark: SparkSession | None) -> int:
+    """Return how many lines the store has in quarantine."""
+    if are_addresses([store]):
+        assert spark is not None
+        return read_table(spark, store, "quarantine").count()
+    return sum(
+        pq.ParquetFile(part).metadata.num_rows for part in sorted((Path(store) / "quarantine").rglob("*.parquet"))
+    )
+
+
 def _find(paths: Sequence[Path | str], staging: Path, spark: SparkSession | None) -> AuditInput:
     if not are_addresses(paths):
         return resolve_input(list(map(Path, paths)), staging, "journal")
@@ -138,7 +149,7 @@ def _update(
     is_last: bool,
 ) -> StoreUpdate:
     parts = _parts(store, staging)
-    copies = _fetched(spark, new, staging) if new.is_far and spark is not None else {}
+    read = _reader(spark, new, staging)
     groups = new.groups()
     while True:
         fold = Fold(_folder(building, staging), manifest, parts, is_last=is_last)
@@ -146,7 +157,7 @@ def _update(
             with collector_paused():
                 fold.reread(new)
                 for group in groups:
-                    fold.add(group, lambda file: lines_of_file(copies.get(file.read, file)))
+                    fold.add(group, read)
                 made = fold.end()
             break
         except RunDivided:  # rare: parts of one run are in several groups
@@ -196,17 +207,20 @@ def _parts(store: Place, staging: Path) -> dict[str, list[Path]]:
     return copies
 
 
-def _fetched(spark: SparkSession, new: AuditInput, staging: Path) -> dict[str, InputFile]:
-    """Return copies of the files at addresses, by address."""
-    from quarterdeck.backend.pipeline.judging.spark_judge import contents
+def _reader(spark: SparkSession | None, new: AuditInput, staging: Path) -> ReadLines:
+    """Return what reads these files. Copies of those at addresses are fetched where only Hadoop reads them."""
+    if not new.is_far or not new.files:
+        return lines_of_file
+    from quarterdeck.backend.pipeline.judging.far_files import far_reader
+    from quarterdeck.backend.pipeline.judging.spark_tasks import contents
 
+    assert spark is not None
+    if (far := far_reader(spark, new.files)) is not None:
+        return far.lines
     copies: dict[str, InputFile] = {}
     (staging / "fetched").mkdir()
-    rows: Iterator[tuple[str, bytes]] = iter(())
-    if new.files:
-        rows = contents(spark, list(new.read)).select("path", "content").toLocalIterator()
-    for address, content in rows:
+    for address, content in contents(spark, list(new.read)).select("path", "content").toLocalIterator():
         copy = staging / "fetched" / f"{len(copies):06d}"
         copy.write_bytes(content)
         copies[address] = InputFile(str(copy), address)
-    return copies
+    return lambda file: lines_of_file(copies[file.read])

@@ -1,6 +1,6 @@
 """Time in a simulated run: members' own clocks, which run fast or slow and may jump ahead, and how long messages take.
 
-Members only ever see their own clock; the run's time is nobody's. A clock never goes backwards, as no monotonic clock does. Each
+Members only ever see their own clock; the run's time is no member's. A clock never goes backwards, being monotonic. Each
 message draws its own time, so messages overtake one another.
 """
 

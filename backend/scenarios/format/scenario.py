@@ -244,7 +244,7 @@ class ScenarioStep(ScenarioModel):
         if self.do is not None:
             return "do", self.do.text()
         if self.schedule is not None:
-            return "schedule", "; ".join(one.text() for one in self.schedule)
+            return "schedule", "; ".join(choice.text() for choice in self.schedule)
         if self.expect is not None:
             return "expect", self.expect.text()
         return "free-play", ""
@@ -317,7 +317,7 @@ class Scenario(ScenarioModel):
     data. `zones` names where members stand, for groups that are zone-aware. `member_settings` and `cluster_names` hold for a
     member in each of its incarnations.
 
-    `join_lists` holds only those that do not list everybody. `latency` and `clocks` are for simulated runs: live members
+    `join_lists` holds only those that do not list all members. `latency` and `clocks` are for simulated runs: live members
     have the network and the clock of their machine. With `addresses` or a schedule it runs simulated only. Messages of the kinds
     in `prompt` arrive at once, where a schedule says when the others do. `chapter`, `goal`, `minutes` and
     `seed_of` are for trainees: where it belongs, what is learnt, how long that takes, and in which document to read more.
@@ -345,8 +345,10 @@ class Scenario(ScenarioModel):
 
     @model_validator(mode="after")
     def _schedule_decides(self) -> Scenario:
-        if self.has_schedule and (told := ", ".join(sorted(self.model_fields_set & NOT_WITH_SCHEDULE))):
-            raise ValueError(f"has a schedule, in which messages take no time and members are alike; leave out {told}")
+        if self.has_schedule and (unused := ", ".join(sorted(self.model_fields_set & NOT_WITH_SCHEDULE))):
+            raise ValueError(
+                f"has a schedule, in which messages take no time and members are alike; leave out {unused}"
+            )
         return self
 
     @property

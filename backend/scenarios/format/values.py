@@ -160,8 +160,7 @@ Members = Annotated[
 EventKind = Annotated[str, AfterValidator(_known_kind), Field(json_schema_extra={"enum": sorted(EVENT_KINDS)})]
 MessageKind = Annotated[str, AfterValidator(_known_message), Field(json_schema_extra={"enum": sorted(MESSAGE_KINDS)})]
 MessageKinds = Annotated[
-    tuple[MessageKind, ...],
-    BeforeValidator(one_or_many, json_schema_input_type=MessageKind | tuple[MessageKind, ...]),
+    tuple[MessageKind, ...], BeforeValidator(one_or_many, json_schema_input_type=MessageKind | tuple[MessageKind, ...])
 ]
 Entries = Annotated[tuple[Annotated[str, AfterValidator(_join_entry)], ...], OneOrMany, Field(min_length=1)]
 """Of a join list: labels, addresses, and hosts, which stand for a few ports."""

@@ -67,8 +67,8 @@ def action_tree(command: Command) -> Any:
     label, details = str(values["member"]), description.details
     if not details:
         return {description.tag: label}
-    told = {detail.key: values[detail.name] for detail in details if detail.name in values}
-    return {description.tag: {label: told if len(details) > 1 else values[details[0].name]}}
+    fields = {detail.key: values[detail.name] for detail in details if detail.name in values}
+    return {description.tag: {label: fields if len(details) > 1 else values[details[0].name]}}
 
 
 def _unchanged(value: Any) -> Any:
@@ -92,8 +92,8 @@ def _block(value: Any, depth: int) -> Any:
             laid = CommentedMap((key, _block(one, depth + 1)) for key, one in value.items())
             on_own_lines = depth in (0, 2)
         case list():
-            laid = CommentedSeq(_block(one, depth + 1) for one in value)
-            on_own_lines = depth == 1 and any(isinstance(one, dict) for one in value)
+            laid = CommentedSeq(_block(part, depth + 1) for part in value)
+            on_own_lines = depth == 1 and any(isinstance(part, dict) for part in value)
         case str() if value.startswith(("?", ":")):
             # The library writes it without quotes, and cannot read that in a flow.
             return SingleQuotedScalarString(value)

@@ -239,6 +239,7 @@ class Quarterdeck(Section):
     bind: str = ""
     preset: Literal["production", "training"] = "production"
     journal: WrittenPath | None = None
+    audit_log: WrittenPath | None = None
     run: str = ""
     log: Log = Log()
     security: SecuritySection = SecuritySection()

@@ -55,6 +55,8 @@ class Security:
     users: tuple[User, ...] = ()
     cluster_secret: str = field(default="", repr=False)
     """Shared by all members; proven by challenge and response, never sent."""
+    secret_file: Path | None = None
+    """Where it stands, for the next start."""
     certificate: Path | None = None
     key: Path | None = None
     authority: Path | None = None
@@ -96,6 +98,8 @@ class ProcessConfiguration:
     read_only: bool = False
     """Nothing can be changed through the HTTP interface, whatever the role."""
     journal: Path | None = None
+    audit_log: Path | None = None
+    """The folder of the audit log; None: none."""
     run: str = ""
     """The run of its records, the same for all members of a cluster; empty: the name of the cluster."""
     log_format: Literal["console", "json"] = "console"

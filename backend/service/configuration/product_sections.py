@@ -65,6 +65,7 @@ HINTS: Mapping[FieldPath, str] = {
     ("hazelcast", "network", "symmetric-encryption"): "nothing is encrypted by it: see network.ssl",
     ("hazelcast", "network", "ssl", "factory-class-name"): "give certificate and key, both PEM files",
     ("hazelcast", "network", "ssl", "properties"): "give certificate and key, both PEM files",
+    ("hazelcast", "map"): "limits and eviction of maps are given by quarterdeck.map.limits",
     ("hazelcast", "import"): "write out what is in those files",
     ("hazelcast", "partition-group"): "zones are given by member-attributes.zone and hazelcast.partition.group.type",
 }

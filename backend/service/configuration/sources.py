@@ -28,6 +28,7 @@ from quarterdeck.backend.core.address import (
 from quarterdeck.backend.core.properties import PROPERTIES, BadProperty, Settings
 from quarterdeck.backend.documents import yaml_document
 from quarterdeck.backend.documents.validation import did_you_mean
+from quarterdeck.backend.journal.audit_log import AUDIT_LOG_FOLDER
 from quarterdeck.backend.live.security.certificate_dates import not_after
 from quarterdeck.backend.service.configuration.configuration_file import MemberFile, Section
 from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration, Security, User
@@ -132,7 +133,7 @@ class ConfigurationReader:
         """Check the parts against each other and put them together. Raises `BadConfiguration`."""
         hazelcast, quarterdeck = self._whole.hazelcast, self._whole.quarterdeck
         network = hazelcast.network
-        security = self._security()
+        security = self.security()
         bind_host = self._bind_host(security)
         port, host = network.port.port, bind_host
         if network.public_address:
@@ -164,6 +165,7 @@ class ConfigurationReader:
             allow_faults=quarterdeck.allow_faults,
             read_only=quarterdeck.read_only,
             journal=quarterdeck.journal,
+            audit_log=quarterdeck.audit_log or (quarterdeck.journal and quarterdeck.journal / AUDIT_LOG_FOLDER),
             run=quarterdeck.run,
             log_format=quarterdeck.log.format,
             log_level=quarterdeck.log.level,
@@ -213,7 +215,8 @@ class ConfigurationReader:
             if path is not None and path.is_file() and path.stat().st_mode & stat.S_IROTH:
                 yield f"{path} is a secret, and all users of this machine can read it; chmod o-r would help"
 
-    def _security(self) -> Security:
+    def security(self) -> Security:
+        """Return who may connect, with the secrets as their files have them now. Raises `BadConfiguration`."""
         section, ssl = self._whole.quarterdeck.security, self._whole.hazelcast.network.ssl
         users = [
             User(
@@ -240,6 +243,7 @@ class ConfigurationReader:
         return Security(
             users=tuple(users),
             cluster_secret="" if secret_file is None else self._secret(secret_file, ("secret-file",)),
+            secret_file=secret_file,
             certificate=ssl.certificate if ssl.enabled else None,
             key=ssl.key if ssl.enabled else None,
             authority=ssl.authority if ssl.enabled else None,

@@ -13,7 +13,7 @@ from quarterdeck.backend.core.address import BadJoinList, resolve_join_list
 from quarterdeck.backend.core.commands import commands
 from quarterdeck.backend.core.commands.catalogue import CATALOGUE, CommandDescription, HttpForm, described
 from quarterdeck.backend.core.commands.commands import LinkCommand
-from quarterdeck.backend.core.events import LinkChanged
+from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.member_api.answers import Done, Faults, JoinList, LinkCondition, Properties, Snapshot
 from quarterdeck.backend.picture.text.formatting import bytes_text
 from quarterdeck.backend.service.console_api.queries import properties_of

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
 
@@ -27,13 +28,15 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.member_api.answers import Gap, Hello
 from quarterdeck.backend.service.http.access import access_of, require
-from quarterdeck.backend.service.http.face import Face, utc_now_us
+from quarterdeck.backend.service.http.face import BEGINNING, Face, utc_now_us
 from quarterdeck.backend.service.http.responses import Denied, failure
 
 POLL_SECONDS = 0.05
 """How often the member's records are read while there are clients."""
 REVOKED_SECONDS = 1.0
 """How often the credentials of an open stream are checked; their files are read every 2 s at most."""
+CLOSE_SECONDS = 1.0
+"""How long a client may take to accept the frame that says why its stream ends."""
 MOST_RECORDS = 500
 MOST_BYTES = 256 * 1024
 """The size of a batch, unless a single record is longer."""
@@ -41,8 +44,6 @@ BATCHES_KEPT = 16
 """Batches in the ring: most of a second, and 4 MB at most of usual records."""
 RECORDS_PER_FETCH = 2_000
 """Records that a client which is behind is given from the buffer at a time."""
-BEGINNING = ("", 0)
-"""The place of a client that knows nothing."""
 
 
 class Span(Struct, frozen=True):
@@ -99,7 +100,7 @@ class EventFeed:
         """Add a client that knows everything up to `after`; `BEGINNING` stands for nothing."""
         self.clients += 1
         if self._polling is None:
-            self._end = self._latest()
+            self._end = self._face.latest_position()
             self._ring.clear()
             self._polling = asyncio.get_running_loop().create_task(self._poll())
         return StreamPosition(after)
@@ -160,10 +161,6 @@ class EventFeed:
             self._end = batch.end
         self._new_batch.set()
         self._new_batch = asyncio.Event()
-
-    def _latest(self) -> tuple[str, int]:
-        _, records = self._face.records_after(*BEGINNING)
-        return (records[-1].uuid, records[-1].seq) if records else BEGINNING
 
 
 def batches(records: Sequence[Record]) -> Iterator[Batch]:
@@ -234,7 +231,7 @@ def event_stream(face: Face) -> WebSocketRoute:
 
     async def serve(websocket: WebSocket) -> None:
         try:
-            await require(face, websocket, "read", "CONSOLE")
+            require(face, websocket, "read", "CONSOLE")
             after = parse_position(websocket.query_params.get("after", ""))
             if feed.clients >= MOST_CLIENTS:
                 raise Denied(
@@ -293,9 +290,11 @@ async def _until_revoked(face: Face, websocket: WebSocket) -> None:
     access = access_of(face, websocket)
     while True:
         await asyncio.sleep(REVOKED_SECONDS)
-        if not access.still_known(websocket):
+        if not access.still_known(websocket, "CONSOLE"):
             break
-    await websocket.close(WS_1008_POLICY_VIOLATION, "the user of this stream is no longer accepted")
+    with suppress(TimeoutError):  # a client that reads nothing learns nothing
+        async with asyncio.timeout(CLOSE_SECONDS):
+            await websocket.close(WS_1008_POLICY_VIOLATION, "the user of this stream is no longer accepted")
 
 
 async def _until_first_ends(*coroutines: Coroutine[Any, Any, None]) -> None:

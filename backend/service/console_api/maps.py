@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+from collections.abc import AsyncIterator, Iterator, Mapping
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+import msgspec
+from fastapi import APIRouter, Path, Query
+from fastapi.responses import StreamingResponse
 from starlette.convertors import PathConvertor, register_url_convertor
+from starlette.responses import Response
 
+from quarterdeck.backend.core.data.map_service import owned_maps
+from quarterdeck.backend.core.data.partition_store import StoredEntry
 from quarterdeck.backend.core.operations import Answer, Get, Keys, Operation, Put, PutAll, Remove, Size
-from quarterdeck.backend.member_api.answers import EntriesStored, Entry, MapKeys, MapSize
-from quarterdeck.backend.service.console_api.requests import NewEntries, NewValue
+from quarterdeck.backend.member_api.answers import EntriesStored, Entry, ExportedEntry, MapKeys, MapSize, PartitionHead
+from quarterdeck.backend.service.console_api.requests import NewEntries, NewMapEntries, NewValue
 from quarterdeck.backend.service.console_api.route_classes import (
     JOINED,
     CallerDependency,
@@ -20,7 +27,8 @@ from quarterdeck.backend.service.console_api.route_classes import (
     FaceDependency,
     with_error_responses,
 )
-from quarterdeck.backend.service.http.face import Caller, Face
+from quarterdeck.backend.service.http.audited_requests import request_note
+from quarterdeck.backend.service.http.face import Caller, Face, utc_now_us
 from quarterdeck.backend.service.http.responses import Denied
 
 reading = APIRouter(
@@ -35,6 +43,13 @@ writing = APIRouter(
     responses=with_error_responses(409, 503, 504),
     dependencies=JOINED,
 )
+
+exporting = APIRouter(route_class=DataReadingRoute, responses=with_error_responses(409, 503), dependencies=JOINED)
+importing = APIRouter(route_class=DataWritingRoute, responses=with_error_responses(409, 503, 504), dependencies=JOINED)
+
+LINES_TYPE = "application/x-ndjson"
+LINES_AT_ONCE = 500
+"""So many lines of an export are written before other clients have their turn."""
 
 
 class KeyConvertor(PathConvertor):
@@ -73,9 +88,16 @@ async def get(name: MapName, key: Key, face: FaceDependency, caller: CallerDepen
 @writing.post("/{map}/entries")
 async def put_all(name: MapName, given: NewEntries, face: FaceDependency, caller: CallerDependency) -> EntriesStored:
     """Store many values, each as a put of its own. After a problem some may be stored and others not."""
+    request_note().detail = f"{len(given.entries)} entries of {name}"
     entries = tuple((entry.key, _bytes_of(entry)) for entry in given.entries)
     await _answer(face, PutAll(name, entries), caller)
     return EntriesStored(stored=len(entries))
+
+
+@importing.post("/entries")
+async def put_all_of(given: NewMapEntries, face: FaceDependency, caller: CallerDependency) -> EntriesStored:
+    """Store many values in a map of any name, as the path of the map does."""
+    return await put_all(given.map, given, face, caller)
 
 
 @writing.put("/{map}/{key:map_key}")
@@ -112,3 +134,46 @@ def _bytes_of(given: NewValue) -> bytes:
     if given.value is not None:
         return given.value.encode()
     return base64.b64decode(given.value_base64 or "", validate=True)
+
+
+@exporting.get("/partitions/{partition}/entries", response_class=StreamingResponse)
+async def entries(
+    face: FaceDependency,
+    partition: Annotated[int, Path(ge=0, le=1_000_000)],
+    name: Annotated[str, Query(alias="map", max_length=200, description="only this map")] = "",
+) -> Response:
+    """Return a line of JSON about the partition and one for each entry, as they are at one moment. Only its owner can."""
+    maps = owned_maps(face.member, partition, name)
+    if maps is None:
+        raise Denied(
+            HTTPStatus.CONFLICT, f"partition {partition} is not owned here", "ask its owner: /quarterdeck/v1/table"
+        )
+    count = sum(map(len, maps.values()))
+    head = PartitionHead(partition, len(face.member.table), face.address, face.uuid, utc_now_us(), count)
+    pieces = _pieces(head, maps)
+    if count < LINES_AT_ONCE:  # one answer of a known length arrives sooner
+        return Response(b"".join(pieces), media_type=LINES_TYPE)
+    return StreamingResponse(_piecewise(pieces), media_type=LINES_TYPE)
+
+
+def _pieces(head: PartitionHead, maps: Mapping[str, Mapping[str, StoredEntry]]) -> Iterator[bytes]:
+    lines = [msgspec.json.encode(head)]
+    for name, stored in maps.items():
+        for key, entry in stored.items():
+            lines.append(msgspec.json.encode(_exported(name, key, entry)))
+            if len(lines) >= LINES_AT_ONCE:
+                yield b"\n".join(lines) + b"\n"
+                lines = []
+    yield b"".join(line + b"\n" for line in lines)
+
+
+async def _piecewise(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+    for piece in pieces:
+        yield piece
+        await asyncio.sleep(0)
+
+
+def _exported(name: str, key: str, entry: StoredEntry) -> ExportedEntry:
+    use = (entry.version, entry.created_us, entry.updated_us, entry.accessed_us, entry.hits)
+    value = _entry(key, entry.value)
+    return ExportedEntry(name, key, *use, value=value.value, value_base64=value.value_base64)

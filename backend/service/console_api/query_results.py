@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from itertools import chain, islice, starmap
 from pathlib import Path
@@ -13,7 +12,6 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import asdict
 
-from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import Holder, MigrationStarted
 from quarterdeck.backend.core.partitions.table.partition_table import packed
 from quarterdeck.backend.member_api import beliefs, partitions
@@ -58,7 +56,7 @@ def this_member(face: Face, started_utc: datetime) -> beliefs.ThisMember:
         is_master=member.is_master,
         list_version=members.version if members else 0,
         lineage=members.lineage if members else "",
-        members=_entries(members.members if members else ()),
+        members=members.members if members else (),
         join_list=member.join_list,
         remembered=beliefs.remembered_by(own_belief(face)),
         table_version=table.version if table else 0,
@@ -78,7 +76,7 @@ def members(face: Face) -> beliefs.Members:
         master=face.member.master,
         members=tuple(
             beliefs.MemberRow(
-                **asdict(_as(beliefs.MemberEntry, listed_member)),
+                **asdict(listed_member),
                 this=listed_member.uuid == face.uuid,
                 master=listed_member.address == face.member.master,
                 suspected=listed_member.address in belief.suspicions,
@@ -108,14 +106,14 @@ def whole_belief(face: Face) -> beliefs.Belief:
         list_version=belief.version,
         lineage=belief.lineage,
         list_since_us=belief.list_since_us,
-        members=_entries(belief.members),
+        members=belief.members,
         cluster_state=belief.cluster_state,
         operating=belief.operating,
         needed=belief.needed,
         suspicions=suspicions.suspicions,
         claiming=belief.claiming,
         merging=belief.merging,
-        not_merging=beliefs.obstacles_of(belief),
+        not_merging=tuple(belief.obstacles.values()),
         verdicts=tuple(belief.verdicts.values()),
         delay=belief.delay,
         held_back=suspicions.held_back,
@@ -165,14 +163,12 @@ def migrations(face: Face) -> partitions.Migrations:
         done=history.done_count,
         failed=history.failed_count,
         lost=history.lost_count,
-        planned=tuple(_as(partitions.Planned, migration) for migration in islice(leading.queue(), PLANNED_SHOWN)),
+        planned=tuple(islice(leading.queue(), PLANNED_SHOWN)),
         running=tuple(
             partitions.Running(**_begun(running.begun), phase=running.phase, since_us=running.since_us)
             for running in islice(leading.running.values(), PLANNED_SHOWN)
         ),
-        taking_part=tuple(
-            _as(partitions.TakingPart, migration) for migration in islice(belief.taking_part.values(), PLANNED_SHOWN)
-        ),
+        taking_part=tuple(islice(belief.taking_part.values(), PLANNED_SHOWN)),
         ended=tuple(map(_finished, ended[:ENDED_SHOWN])),
         lost_partitions=tuple(partitions.LostPartition(lost.partition, lost.at_us) for lost in reversed(history.lost)),
     )
@@ -196,7 +192,3 @@ def _finished(ended: EndedMigration) -> partitions.Finished:
         at_us=ended.at_us,
         took_us=ended.took_us,
     )
-
-
-def _entries(listed: Iterable[Member]) -> tuple[beliefs.MemberEntry, ...]:
-    return tuple(_as(beliefs.MemberEntry, member) for member in listed)

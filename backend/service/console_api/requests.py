@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
@@ -35,6 +36,11 @@ class NewJoinList(RequestModel):
         description="host:port each; one without a port stands for a few ports",
         examples=[["127.0.0.1:5701", "127.0.0.1:5702"]],
     )
+
+
+class SecretTurn(RequestModel):
+    do: Literal["add", "use", "remove"]
+    secret: str = Field(min_length=1, max_length=1_000, repr=False, examples=["the content of the file"])
 
 
 class StateWanted(RequestModel):
@@ -89,6 +95,15 @@ class NewEntries(RequestModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"entries": [{"key": "a", "value": "Byzantium"}]}]})
     entries: list[NewEntry]
+
+
+class NewMapEntries(NewEntries):
+    """Many entries of one map, which may have any name."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"map": "cities", "entries": [{"key": "a", "value": "Byzantium"}]}]}
+    )
+    map: str = Field(min_length=1)
 
 
 def _is_text(given: object) -> bool:

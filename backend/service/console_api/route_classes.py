@@ -64,7 +64,7 @@ class GuardedRoute(APIRoute):
         handle = super().get_route_handler()
 
         async def guarded(request: Request) -> Response:
-            request.state.caller = await require(face_of(request), request, self.role, self.group)
+            request.state.caller = require(face_of(request), request, self.role, self.group)
             return await handle(request)
 
         return guarded

@@ -7,13 +7,12 @@ browser may do nothing, with or without users, unless their origin is configured
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import binascii
 import hmac
 import ipaddress
 import secrets
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, Hashable
 
 from starlette.requests import HTTPConnection
@@ -22,106 +21,64 @@ from quarterdeck.backend.core.address import BadAddress, host_of, split_host_and
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.live.transport.limits import network_of
 from quarterdeck.backend.service.configuration.process_configuration import Role, User, UserGroup
+from quarterdeck.backend.service.http.audited_requests import request_note
 from quarterdeck.backend.service.http.credentials import Credentials
 from quarterdeck.backend.service.http.face import Caller, Face
 from quarterdeck.backend.service.http.responses import Denied
 
-WINDOW_US = 60 * SECOND_US
 KEYS_KEPT = 4_096
 
 
-class AttemptCounter:
-    """Counts what remote hosts did lately.
+class GuessLimit:
+    """Bounds how many wrong guesses of a client are checked: `free` at once, then one every `apart_us`.
 
-    Up to `kept` hosts are remembered; then the host that was seen least recently is forgotten.
-    """
-
-    def __init__(self, allowed: int, window_us: int = WINDOW_US, kept: int = KEYS_KEPT) -> None:
-        self._allowed = allowed
-        self._window_us = window_us
-        self._kept = kept
-        self._times: OrderedDict[Hashable, deque[int]] = OrderedDict()
-
-    def wait_us(self, host: Hashable, now_us: int) -> int:
-        """Return how long until `host` may do it again; 0 if it may now."""
-        times = self._times.get(host)
-        if times is None or len(times) < self._allowed:
-            return 0
-        return max(0, times[0] + self._window_us - now_us)
-
-    def record(self, host: Hashable, now_us: int) -> None:
-        """Record that `host` has done it."""
-        self._times.setdefault(host, deque(maxlen=self._allowed)).append(now_us)
-        self._times.move_to_end(host)
-        if len(self._times) > self._kept:
-            self._times.popitem(last=False)
-
-    def __len__(self) -> int:
-        return len(self._times)
-
-
-class GuessPace:
-    """Slows guessing down without shutting clients out.
-
-    After so many wrong guesses within a minute, the next ones are checked one after another, `apart_us` from each other.
+    Only guesses that were checked count. So refusals delay no later client, however many they are.
     """
 
     def __init__(self, free: int, apart_us: int) -> None:
-        self._wrong = AttemptCounter(free)
         self._apart_us = apart_us
-        self._next_us: OrderedDict[Hashable, int] = OrderedDict()
-        """When the next turn of each delayed client is."""
+        self._ahead_us = (free - 1) * apart_us
+        self._free_again_us: OrderedDict[Hashable, int] = OrderedDict()
+        """When all wrong guesses of a client are made up for."""
 
     def wait_us(self, client: Hashable, now_us: int) -> int:
-        """Return how long a guess would wait for its turn."""
-        if not self._wrong.wait_us(client, now_us):
-            return 0
-        return max(self._apart_us, self._next_us.get(client, 0) - now_us)
-
-    def reserve(self, client: Hashable, now_us: int, wait_us: int) -> None:
-        """Take the turn after `wait_us`. A guess that is refused takes none, so refusals delay nothing."""
-        if not self._wrong.wait_us(client, now_us):
-            return
-        self._next_us[client] = now_us + wait_us + self._apart_us
-        self._next_us.move_to_end(client)
-        if len(self._next_us) > KEYS_KEPT:
-            self._next_us.popitem(last=False)
+        """Return how long until a guess of `client` is checked; 0 if it is now."""
+        return max(0, self._free_again_us.get(client, 0) - self._ahead_us - now_us)
 
     def wrong(self, client: Hashable, now_us: int) -> None:
         """Record a wrong guess."""
-        self._wrong.record(client, now_us)
+        self._free_again_us[client] = max(now_us, self._free_again_us.get(client, 0)) + self._apart_us
+        self._free_again_us.move_to_end(client)
+        if len(self._free_again_us) > KEYS_KEPT:
+            self._free_again_us.popitem(last=False)
 
 
 _DIGEST_KEY = secrets.token_bytes(32)
 """Of this process: what is kept of a secret is of no use elsewhere."""
 RANKS: dict[Role, int] = {"read": 0, "write": 1, "fault": 2}
 """Each role includes those before it."""
-FREE_GUESSES = 5
-"""Wrong credentials of one name from one remote host within a minute that are checked at once; later ones are delayed."""
-FREE_GUESSES_IN_ALL = 50
+FREE_GUESSES, GUESSES_APART_US = 5, SECOND_US // 20
+"""Wrong passwords of one name from one remote host that are checked, however close together, and how far apart the next ones."""
+FREE_GUESSES_IN_ALL, GUESSES_APART_IN_ALL_US = 50, SECOND_US // 50
 """The same for all names together."""
-GUESSES_APART_US = SECOND_US // 4
-LONGEST_WAIT_US = 20 * SECOND_US
-"""A client that would have to wait longer is asked to come again."""
+UNGUESSABLE = 16
+"""Letters of a bearer token: guesses of so many are not bounded, since they lead nowhere at any rate."""
 PROVEN_KEPT = 4_096
-REFUSALS_RECORDED = 20
-"""Refusals of one remote host within the window that are recorded, so that an intruder does not fill the journal."""
 LONGEST_NAME = 200
 """Characters of a request that are recorded."""
 CHALLENGES = ('Basic realm="quarterdeck", charset="UTF-8"', 'Bearer realm="quarterdeck"')
 """A header each: browsers overlook a scheme that follows another one."""
 
 
-async def require(face: Face, connection: HTTPConnection, role: Role, group: UserGroup) -> Caller:
+def require(face: Face, connection: HTTPConnection, role: Role, group: UserGroup) -> Caller:
     """Return the caller, which has identified itself as a user with `role` that may use `group`.
 
     Raises `Denied`: 401 when it has not identified itself or the credentials are wrong, 403 when it may not, 429 when too many
     guess.
     """
     access = access_of(face, connection)
-    caller = await access.identified(connection)
+    caller = access.identified(connection)
     if caller is None:
-        access.refused(connection, None, "the client has not identified itself")
         raise _unidentified("this member requires a user", "use curl -u NAME:PASSWORD")
     access.allow(connection, caller, role, group)
     return caller
@@ -138,18 +95,22 @@ class AccessPolicy:
 
     def __init__(self, face: Face) -> None:
         self._face = face
-        self._credentials = Credentials(face.configuration.security.users)
-        self._pace = GuessPace(FREE_GUESSES, GUESSES_APART_US)
-        self._pace_in_all = GuessPace(FREE_GUESSES_IN_ALL, GUESSES_APART_US)
+        self._configured = face.configuration.security.users
+        self._credentials = Credentials(self._configured)
+        self._guesses = GuessLimit(FREE_GUESSES, GUESSES_APART_US)
+        self._guesses_in_all = GuessLimit(FREE_GUESSES_IN_ALL, GUESSES_APART_IN_ALL_US)
         self._proven: OrderedDict[tuple[str, bytes], None] = OrderedDict()
-        """Credentials that were right, with the host: they are not delayed when others guess there."""
-        self._recorded_refusals = AttemptCounter(REFUSALS_RECORDED)
+        """Credentials that were right, with the host: they are checked whatever others guess there."""
 
     @property
     def users(self) -> tuple[User, ...]:
+        """The users as the last start or reload has named them."""
+        configured = self._face.configuration.security.users
+        if configured is not self._configured:
+            self._configured, self._credentials = configured, Credentials(configured)
         return self._credentials.users
 
-    async def identified(self, connection: HTTPConnection) -> Caller | None:
+    def identified(self, connection: HTTPConnection) -> Caller | None:
         """Return the caller by the header, or None if there is no header and one is needed. Raises `Denied`."""
         self._check_browser(connection)
         if not self.users:
@@ -158,47 +119,47 @@ class AccessPolicy:
         header = connection.headers.get("authorization")
         if header is None:
             return None
-        user = await self._look_up(connection, _name_in(header), header, lambda: _user_of(header, self.users))
+        request_note().tried = name = _name_in(header)
+        user = self._look_up(connection, name, header, lambda: _user_of(header, self.users))
         if user is None:
             raise _unidentified("unauthenticated")
         return Caller(remote_of(connection), user.role, user.name, user.groups)
 
-    def still_known(self, connection: HTTPConnection) -> bool:
-        """Return whether the credentials of a connection that was let in are right now."""
-        header = connection.headers.get("authorization", "")
-        return not self.users or _user_of(header, self.users) is not None
+    def still_known(self, connection: HTTPConnection, group: UserGroup) -> bool:
+        """Return whether a connection that was let in would be let in now, by its credentials and for `group`."""
+        if not self.users:
+            return True
+        user = _user_of(connection.headers.get("authorization", ""), self.users)
+        return user is not None and (user.groups is None or group in user.groups)
 
-    async def by_password(self, connection: HTTPConnection, password: str) -> Caller:
+    def by_password(self, connection: HTTPConnection, password: str) -> Caller:
         """Return the caller by the password in the body of an operators' path. Raises `Denied`."""
-        user = await self._look_up(connection, "", password, lambda: _user_with(password, self.users))
+        user = self._look_up(connection, "", password, lambda: _user_with(password, self.users))
         if user is None:
             raise Denied(403, "unauthenticated", "no user has this password")
         return Caller(remote_of(connection), user.role, user.name, user.groups)
 
-    async def _look_up(
+    def _look_up(
         self, connection: HTTPConnection, name: str, shown: str, look: Callable[[], User | None]
     ) -> User | None:
-        """Return the user with these credentials. During guessing, those that were not right before are delayed.
+        """Return the user with these credentials.
 
-        Raises `Denied` when too many wait.
+        Raises `Denied` while too many guess and these credentials were not right before: they are not looked at then.
         """
-        host = _host_of(connection)
+        host, now_us = _host_of(connection), self._face.now_us()
         proof = (host, _digest(shown))
-        if proof not in self._proven:
-            now_us = self._face.now_us()
-            wait_us = max(self._pace.wait_us((host, name), now_us), self._pace_in_all.wait_us(host, now_us))
-            if wait_us > LONGEST_WAIT_US:
-                retry = {"Retry-After": str(LONGEST_WAIT_US // SECOND_US)}
-                raise Denied(429, "too many wrong credentials come from this address", "try again later", headers=retry)
-            self._pace.reserve((host, name), now_us, wait_us)
-            self._pace_in_all.reserve(host, now_us, wait_us)
-            await asyncio.sleep(wait_us / SECOND_US)
+        bounded = not (shown[:7].lower() == "bearer " and len(shown[7:].strip()) >= UNGUESSABLE)
+        if bounded and proof not in self._proven:
+            wait_us = max(self._guesses.wait_us((host, name), now_us), self._guesses_in_all.wait_us(host, now_us))
+            if wait_us:
+                hint = "try again; programs that have a token are not concerned"
+                raise Denied(429, "too many wrong passwords come from this address", hint, headers={"Retry-After": "1"})
         user = look()
         if user is None:
             self._proven.pop(proof, None)
-            self._pace.wrong((host, name), self._face.now_us())
-            self._pace_in_all.wrong(host, self._face.now_us())
-            self.refused(connection, None, "wrong credentials")
+            if bounded:
+                self._guesses.wrong((host, name), now_us)
+                self._guesses_in_all.wrong(host, now_us)
         else:
             self._proven[proof] = None
             if len(self._proven) > PROVEN_KEPT:
@@ -208,7 +169,8 @@ class AccessPolicy:
 
     def allow(self, connection: HTTPConnection, caller: Caller, role: Role, group: UserGroup) -> None:
         """Raise `Denied` unless `caller` may use `group` and has the `role`."""
-        configuration = self._face.configuration
+        configuration, note = self._face.configuration, request_note()
+        note.caller = caller
         problem = hint = ""
         if caller.groups is not None and group not in caller.groups:
             problem = f"this belongs to the group {group}, and {caller.name} is limited to {', '.join(caller.groups)}"
@@ -222,17 +184,8 @@ class AccessPolicy:
         elif role == "fault" and not configuration.allow_faults:
             problem, hint = "this member takes no faults", "start it with --allow-faults"
         if problem:
-            self.refused(connection, caller, problem)
             raise Denied(403, problem, hint)
-
-    def refused(self, connection: HTTPConnection, caller: Caller | None, reason: str) -> None:
-        """Record that a client was not allowed something."""
-        host, now_us = _host_of(connection), self._face.now_us()
-        if self._recorded_refusals.wait_us(host, now_us):
-            return
-        self._recorded_refusals.record(host, now_us)
-        asked = f"{connection.scope.get('method', 'WEBSOCKET')} {connection.scope['path']}"
-        self._face.refused(asked[:LONGEST_NAME], caller or Caller(remote_of(connection), "read"), reason)
+        note.changes = role != "read"
 
     def _check_browser(self, connection: HTTPConnection) -> None:
         """Refuse foreign origins and host names.
@@ -249,7 +202,6 @@ class AccessPolicy:
             problem = "the Host header names a host that is not this member's"
             hint = "use the member's own address, or add the name to quarterdeck.security.allowed-hosts"
         if problem:
-            self.refused(connection, None, problem)
             raise Denied(403, problem, hint)
 
     def _own_hosts(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from quarterdeck.backend.live.security.file_stamps import FileStamp, stamp_of
+from quarterdeck.backend.live.security.tls import FileStamp, stamp_of
 from quarterdeck.backend.service.configuration.process_configuration import User
 
 LOOK_SECONDS = 2.0

@@ -12,15 +12,21 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_snapshot import MemberReport
 from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.core.data.state import MemberState
-from quarterdeck.backend.core.events import LinkChanged, Record
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.operations import Answer, Operation
+from quarterdeck.backend.journal.audit_log import AuditEntry
 from quarterdeck.backend.journal.writer import JournalCondition
+from quarterdeck.backend.live.security.cluster_secret import ClusterKeyring, ClusterSecret
 from quarterdeck.backend.live.transport.peer import WireQueues
 from quarterdeck.backend.member_api.beliefs import NodeState
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration, Role, UserGroup
 from quarterdeck.backend.service.meters import Meters
+
+BEGINNING = ("", 0)
+"""Before the first record of all: the position of a client that knows nothing."""
 
 
 class Caller(Struct, frozen=True):
@@ -72,6 +78,13 @@ class Face(Protocol):
         """The condition of its journal; None when it has none."""
 
     @property
+    def keyring(self) -> ClusterKeyring | None:
+        """The secrets of the cluster that it accepts; None when members need none."""
+
+    def disconnect_proven(self, secret: ClusterSecret) -> None:
+        """Close the connections with members that were agreed on with this secret. They are dialled anew."""
+
+    @property
     def queues(self) -> WireQueues:
         """What waits in its connections."""
 
@@ -84,7 +97,7 @@ class Face(Protocol):
         """The link conditions that this member applies to what it sends."""
 
     async def report(self, caller: Caller) -> MemberReport:
-        """Return all that the member knows, for a copy to continue from, and record the request."""
+        """Return all that the member knows, for a copy to continue from."""
 
     def now_us(self) -> int:
         """Return the time on the clock that its records carry."""
@@ -92,8 +105,11 @@ class Face(Protocol):
     def records_after(self, uuid: str, seq: int) -> tuple[bool, Sequence[Record]]:
         """Return whether no record is lost since (`uuid`, `seq`), and the records, oldest first; see `RecordBuffer`."""
 
+    def latest_position(self) -> tuple[str, int]:
+        """Return incarnation and number of the newest record, for `records_after`."""
+
     async def do(self, command: Command, caller: Caller) -> None:
-        """Carry out a command and record who asked. Raises `CommandRefused`, which is recorded as well.
+        """Carry out a command. Raises `CommandRefused`.
 
         Labels in commands about links are labels or addresses of members.
         """
@@ -104,8 +120,8 @@ class Face(Protocol):
     def identified(self, host: str) -> None:
         """Give connections from `host` precedence over strangers: a client there has identified itself."""
 
-    def refused(self, what: str, caller: Caller, reason: str) -> None:
-        """Record that a client was not allowed something."""
+    def audited(self, entry: AuditEntry, kind: str) -> None:
+        """Put an entry into the audit log, if there is one; see `EntryCounter.add` for its `kind`."""
 
     async def reconfigure(self, properties: dict[str, str | int | float | bool], caller: Caller) -> None:
         """Change properties at runtime. Raises `BadProperty`, and then nothing was changed."""

@@ -10,6 +10,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
+from quarterdeck.backend.core.causes import one_line
+
 JSON_TYPE = "application/json"
 
 
@@ -57,9 +59,9 @@ def failure(problem: HTTPException) -> Response:
 
 
 def failure_body(message: str, hint: str = "", more: Mapping[str, object] | None = None) -> bytes:
-    """Return the body that every refusal has."""
-    hinted = {"hint": hint} if hint else {}
-    return msgspec.json.encode({"status": "fail", "message": message, **hinted, **(more or {})})
+    """Return the body that every refusal has. What it quotes of a request cannot steer a terminal."""
+    hinted = {"hint": one_line(hint)} if hint else {}
+    return msgspec.json.encode({"status": "fail", "message": one_line(message), **hinted, **(more or {})})
 
 
 async def on_crash(_: HTTPConnection, __: Exception) -> Response:

@@ -23,8 +23,10 @@ from typing import NoReturn
 import msgspec
 
 from quarterdeck.backend.core.address import HIGHEST_PORT, host_of, make_address, parse_join_list, port_of
-from quarterdeck.backend.core.events import JoinFailed, Record
+from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.member import MemberConfiguration
+from quarterdeck.backend.core.membership.events import JoinFailed
+from quarterdeck.backend.journal.audit_log import AuditLog
 from quarterdeck.backend.journal.writer import JournalFailed, JournalInUse, JournalWriter
 from quarterdeck.backend.live.member.run_clock import RunClock
 from quarterdeck.backend.live.security.tls import BadCertificate
@@ -124,7 +126,13 @@ class _MemberProcess:
         address = configuration.address
         label = configuration.label or address
         run = configuration.run or _file_name(configuration.cluster_name)
+        self._audit_log: AuditLog | None = None
         self._journal = _journal(configuration, run, label)
+        try:
+            self._audit_log = _audit_log(configuration, label)
+        except CannotRun:
+            self.close_journal()
+            raise
         log = MemberLog(address, legacy_lists=configuration.settings.legacy_list_text)
         member_configuration = MemberConfiguration(
             run=run,
@@ -148,6 +156,7 @@ class _MemberProcess:
                 _clock(),
                 LiveNetwork({label: address}, SystemRandom()),
                 journal=self._journal,
+                audit_log=self._audit_log,
                 record_consumers=(log.write, self._watch_join_failure),
                 limits=_limits(),
             )
@@ -167,7 +176,9 @@ class _MemberProcess:
         return ExitStatus.NEVER_JOINED if self.failed_to_join else ExitStatus.LEFT
 
     def close_journal(self) -> None:
-        """Write the rest of the journal; a failure is logged."""
+        """Write the rest of the journal and of the audit log; a failure is logged."""
+        if self._audit_log is not None:
+            self._audit_log.close()
         if self._journal is not None:
             try:
                 self._journal.close()
@@ -254,6 +265,15 @@ def _journal(configuration: ProcessConfiguration, run: str, label: str) -> Journ
     for leftover in writer.recovered:
         LOGGER.info("journal: %s: %s", leftover.file, leftover.reason)
     return writer
+
+
+def _audit_log(configuration: ProcessConfiguration, label: str) -> AuditLog | None:
+    if configuration.audit_log is None:
+        return None
+    try:
+        return AuditLog(configuration.audit_log, _file_name(label))
+    except OSError as problem:
+        raise CannotRun(ExitStatus.BAD_CONFIGURATION, f"the audit log cannot be written: {problem}") from problem
 
 
 def _file_name(text: str) -> str:

@@ -1,6 +1,6 @@
-"""A member of a cluster on this machine, in a process of its own, which `backend.live.process.process_cluster` starts.
+"""A member of a cluster on this machine, in a process of its own, which `backend.live.cluster.process_cluster` starts.
 
-Requests come in on stdin and reports go out on stdout (`backend.live.process.pipe_messages`); what people should read goes to
+Requests come in on stdin and reports go out on stdout (`backend.live.cluster.pipe_messages`); what people should read goes to
 stderr. The member's HTTP interface may be used as well, with everything switched on. The process ends with its member, or as
 soon as stdin ends, because then nothing is left that could stop it.
 """
@@ -18,7 +18,7 @@ from random import Random
 from quarterdeck.backend.core.address import host_of
 from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.core.events import Record, StrangerRefused
-from quarterdeck.backend.live.process import pipe_messages as pipe
+from quarterdeck.backend.live.cluster import pipe_messages as pipe
 from quarterdeck.backend.live.transport.network import LiveNetwork
 from quarterdeck.backend.service.configuration.process_configuration import ENDPOINT_GROUPS, ProcessConfiguration
 from quarterdeck.backend.service.process.abandonable_threads import run_and_end
@@ -81,7 +81,7 @@ class LocalMember:
 
     async def execute(
         self,
-        order: pipe.ExecuteCommand | pipe.BeginCall | pipe.SetLinks | pipe.TellState,
+        order: pipe.ExecuteCommand | pipe.BeginCall | pipe.SetLinks | pipe.CaptureState,
     ) -> None:
         """Carry out a request; its outcome is reported."""
         host = self.service.host
@@ -90,8 +90,8 @@ class LocalMember:
                 for condition in conditions:
                     self.service.network.take(condition)
                 host.links_changed(conditions)
-            case pipe.TellState(number):
-                self._send_report(pipe.StateTold(number, await host.told_state()))
+            case pipe.CaptureState(number):
+                self._send_report(pipe.StateCaptured(number, await host.captured_state()))
             case pipe.BeginCall(number, operation, watched):
                 host.call(operation, watched, lambda answer: self._send_report(pipe.CallAnswered(number, answer)))
             case pipe.ExecuteCommand(number, command):

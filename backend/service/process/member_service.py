@@ -13,27 +13,48 @@ from uuid import uuid4
 
 import msgspec
 
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address, BadAddress, parse_address
 from quarterdeck.backend.core.causes import RefusalCause
 from quarterdeck.backend.core.cluster_snapshot import MemberReport
 from quarterdeck.backend.core.commands import commands
 from quarterdeck.backend.core.commands.catalogue import description_of
 from quarterdeck.backend.core.commands.check import Condition, check, with_addresses, with_names
+from quarterdeck.backend.core.events import (
+    FORM,
+    Event,
+    JournalChanged,
+    ProcessPaused,
+    ProcessResumed,
+    Record,
+    StrangerRefused,
+)
+from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.operations import Answer, Operation
-from quarterdeck.backend.core.properties import BadProperty
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.journal.audit_log import AuditEntry, AuditLog
+from quarterdeck.backend.journal.minute_counter import MINUTE_SECONDS, OTHERS, MinuteCounter
+from quarterdeck.backend.journal.retention import Retention
 from quarterdeck.backend.journal.writer import JournalCondition, JournalWriter
 from quarterdeck.backend.live.member.host import Host, MemberCommand
 from quarterdeck.backend.live.member.member_host import MemberHost
 from quarterdeck.backend.live.member.run_clock import RunClock
+from quarterdeck.backend.live.security.cluster_secret import ClusterKeyring, ClusterSecret
 from quarterdeck.backend.live.security.tls import TlsFiles, WireSecurity
-from quarterdeck.backend.live.transport.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Timeouts, TransportLimits
+from quarterdeck.backend.live.transport.limits import (
+    DEFAULT_LIMITS,
+    DEFAULT_TIMEOUTS,
+    Timeouts,
+    TransportLimits,
+    network_of,
+)
 from quarterdeck.backend.live.transport.network import LiveNetwork
 from quarterdeck.backend.live.transport.peer import WireQueues
 from quarterdeck.backend.member_api.beliefs import NodeState
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration, Security
+from quarterdeck.backend.service.http.audited_requests import request_note
 from quarterdeck.backend.service.http.face import Caller
 from quarterdeck.backend.service.http.http_server import HttpServer
 from quarterdeck.backend.service.meters import Meters
@@ -45,8 +66,8 @@ if TYPE_CHECKING:
 ANSWER_SENT_SECONDS = 0.1
 """A command that ends this member waits so long, until its answer is sent."""
 LONGEST_COMMAND_TEXT = 300
-"""Characters of a command in its audit event."""
-RecordConsumer = Callable[[events.Record], None]
+"""Characters of a command in the audit log."""
+RecordConsumer = Callable[[Record], None]
 
 
 class MemberService:
@@ -65,6 +86,7 @@ class MemberService:
         network: LiveNetwork,
         *,
         journal: JournalWriter | None = None,
+        audit_log: AuditLog | None = None,
         record_consumers: Sequence[RecordConsumer] = (),
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
         limits: TransportLimits = DEFAULT_LIMITS,
@@ -84,14 +106,19 @@ class MemberService:
         self.picture = Picture()
         machine = MemberMachine(member_configuration, randomness, clock.now_us)
         self.member = machine.inspect()
+        if audit_log is not None:
+            audit_log.retention = self._audit_log_retention
         self.network = network
         self.http = HttpServer(self._application)
         self._clock = clock
         self._buffer = RecordBuffer()
-        self._journal = journal
+        self._journal, self._audit_log = journal, audit_log
         if journal is not None:
             journal.on_change = self._journal_changed
+            journal.retention = self._journal_retention
         self._record_consumers = record_consumers
+        self._strangers: MinuteCounter[StrangerRefused] = MinuteCounter()
+        self._strangers_due: asyncio.TimerHandle | None = None
         self._own_records_uuid = uuid4().hex
         self._own_records = 0
         self._stopping = False
@@ -125,6 +152,9 @@ class MemberService:
 
     async def close(self, within_seconds: float) -> None:
         """Return when all connections are closed, or the time is over."""
+        if self._strangers_due is not None:
+            self._strangers_due.cancel()
+            self._record_strangers()
         await asyncio.gather(self.http.close(within_seconds), self.host.close(within_seconds))
 
     def _application(self) -> ASGIApp:
@@ -157,6 +187,13 @@ class MemberService:
         return self._journal.condition if self._journal is not None else None
 
     @property
+    def keyring(self) -> ClusterKeyring | None:
+        return self.host.keyring
+
+    def disconnect_proven(self, secret: ClusterSecret) -> None:
+        self.host.disconnect_proven(secret)
+
+    @property
     def queues(self) -> WireQueues:
         return self.host.queues
 
@@ -165,30 +202,28 @@ class MemberService:
         return self.host.calls_in_flight
 
     @property
-    def faults(self) -> Sequence[events.LinkChanged]:
+    def faults(self) -> Sequence[LinkChanged]:
         conditions = self.network.links.conditions
         return [condition for link, condition in sorted(conditions.items()) if link[0] == self.label]
 
     async def report(self, caller: Caller) -> MemberReport:
-        self._record_accepted("snapshot", caller)
-        state = await self.host.told_state()
+        state = await self.host.captured_state()
         utc_us = self._clock.utc_origin_us + state.clock_us
         return MemberReport(self._member_configuration, state, utc_us, tuple(self.faults))
 
     def now_us(self) -> int:
         return self._clock.now_us()
 
-    def records_after(self, uuid: str, seq: int) -> tuple[bool, Sequence[events.Record]]:
+    def records_after(self, uuid: str, seq: int) -> tuple[bool, Sequence[Record]]:
         return self._buffer.after(uuid, seq)
 
+    def latest_position(self) -> tuple[str, int]:
+        return self._buffer.latest_position()
+
     async def do(self, command: commands.Command, caller: Caller) -> None:
-        try:
-            self._check(command)
-            await self._carry_out(command)
-        except commands.CommandRefused as refusal:
-            self.refused(_command_text(command), caller, str(refusal))
-            raise
-        self._record_accepted(_command_text(command), caller)
+        request_note().detail = _command_text(command)
+        self._check(command)
+        await self._carry_out(command)
 
     async def call(self, operation: Operation, caller: Caller) -> Answer:
         answered: asyncio.Future[Answer] = self._loop.create_future()
@@ -207,21 +242,16 @@ class MemberService:
     def identified(self, host: str) -> None:
         self.host.identified(host)
 
-    def refused(self, what: str, caller: Caller, reason: str) -> None:
-        self.record(events.OperatorAsked(what, caller.role, _caller_text(caller), False, reason))
+    def audited(self, entry: AuditEntry, kind: str) -> None:
+        if self._audit_log is not None:
+            self._audit_log.write(entry, kind)
 
     async def reconfigure(self, properties: dict[str, str | int | float | bool], caller: Caller) -> None:
-        what = f"change of {', '.join(properties)}"[:LONGEST_COMMAND_TEXT]
-        try:
-            self.member.settings.changed_at_runtime(properties)
-        except BadProperty as problem:
-            self.refused(what, caller, str(problem))
-            raise
+        request_note().detail = ", ".join(f"{name}={value}" for name, value in properties.items())
+        self.member.settings.changed_at_runtime(properties)
         self.host.step(commands.SetProperties(self.label, properties))
-        self._record_accepted(what, caller)
 
     def shut_down(self, caller: Caller, *, whole_cluster: bool = False) -> None:
-        self._record_accepted("shutdown of the cluster" if whole_cluster else "shutdown of the member", caller)
         stop = (
             partial(self.host.step, commands.StopCluster(self.label)) if whole_cluster else self._stop_unless_stopping
         )
@@ -252,10 +282,10 @@ class MemberService:
 
     def _pause(self, _: commands.PauseMember) -> None:
         self.host.pause()
-        self.record(events.ProcessPaused(self.label))
+        self.record(ProcessPaused(self.label))
 
     def _resume(self, _: commands.ResumeMember) -> None:
-        self.record(events.ProcessResumed(self.label))
+        self.record(ProcessResumed(self.label))
         self.host.resume()
 
     def _condition_of(self, label: str) -> Condition:
@@ -289,20 +319,15 @@ class MemberService:
             self.record(condition)
         self.host.links_changed(changed)
 
-    def record(self, event: events.Event) -> None:
+    def record(self, event: Event) -> None:
         """Record what an operator or the network did, under the name of the cluster."""
         self._own_records += 1
         at = self._clock.now_us()
         utc = self._clock.utc_origin_us + at
         name = self.configuration.cluster_name
-        self.recorded(
-            events.Record(self.run, name, self._own_records_uuid, self._own_records, at, utc, event, form=events.FORM)
-        )
+        self.recorded(Record(self.run, name, self._own_records_uuid, self._own_records, at, utc, event, form=FORM))
 
-    def _record_accepted(self, what: str, caller: Caller) -> None:
-        self.record(events.OperatorAsked(what, caller.role, _caller_text(caller), True, ""))
-
-    def recorded(self, record: events.Record) -> None:
+    def recorded(self, record: Record) -> None:
         self._buffer.append(record)
         self.picture.apply(record)
         if self._journal is not None:
@@ -312,15 +337,35 @@ class MemberService:
         if isinstance(record.event, events.ListInstalled):
             self.joined.set()
 
+    def _journal_retention(self) -> Retention:
+        settings = self.member.settings
+        return Retention(settings.journal_retention_us / SECOND_US, settings.journal_retention_bytes)
+
+    def _audit_log_retention(self) -> Retention:
+        settings = self.member.settings
+        return Retention(settings.audit_log_retention_us / SECOND_US, settings.audit_log_retention_bytes)
+
     def _journal_changed(self, condition: JournalCondition) -> None:
         """Record the change. Called in the thread of the journal, which may outlive the loop."""
-        event = events.JournalChanged(self.label, condition.failure, condition.lost)
+        event = JournalChanged(self.label, condition.failure, condition.lost)
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self.record, event)
 
     def peer_rejected(self, remote: str, reason: str, cause: RefusalCause) -> None:
         self.meters.refusals[cause] += 1
-        self.record(events.StrangerRefused(remote, reason, cause))
+        event = StrangerRefused(remote, reason, cause)
+        if self._strangers.add((network_of(remote.rpartition(":")[0].strip("[]")), cause), event, own=1):
+            self.record(event)
+        if self._strangers_due is None:
+            self._strangers_due = self._loop.call_later(MINUTE_SECONDS, self._record_strangers)
+
+    def _record_strangers(self) -> None:
+        """Record how many more strangers were refused within the minute."""
+        self._strangers_due = None
+        for key, event, count in self._strangers.flush():
+            who = "other hosts" if key == OTHERS else event.remote.rpartition(":")[0]
+            more = f"{event.reason}; {count} more from {who} within a minute"
+            self.record(msgspec.structs.replace(event, reason=more))
 
     def ended(self, host: Host, crashed: bool) -> None:
         self.crashed = crashed
@@ -349,12 +394,8 @@ def wire_security(security: Security) -> WireSecurity:
     return WireSecurity(security.cluster_secret, files)
 
 
-def _caller_text(caller: Caller) -> str:
-    return f"{caller.name}@{caller.remote}" if caller.name else caller.remote
-
-
 def _command_text(command: commands.Command) -> str:
-    """Return a command as one line, for its audit event."""
+    """Return a command as one line, for the audit log."""
     fields = msgspec.to_builtins(command)
     kind = fields.pop("do")
     fields.pop("member", None)

@@ -3,24 +3,60 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
+from typing import NamedTuple, overload
 
 import msgspec
 from msgspec.structs import replace
 
 from quarterdeck.backend.core.data.events import DataMeasured
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.service.http.face import BEGINNING
 
 MOST_RECORDS = 20_000
 MOST_BYTES = 8 * 1024 * 1024
-"""As JSON, which is what they are sent as."""
+"""As JSON, which is what they are kept and sent as."""
 WHOLE_MEASUREMENTS = 500
 """So many of the latest records that measure data are kept as they are. Busy members write one every few seconds.
 
 Of older ones the totals stay, so that they do not push out the records of lists and tables, without which a console that comes
 late sees little; all of it was reported again since (chapter `measuring`).
 """
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Record).decode
+
+
+class StoredRecord(NamedTuple):
+    """A record as JSON: as an object it would take up to seven times as much memory."""
+
+    uuid: str
+    seq: int
+    text: bytes
+
+
+class BufferedRecords(Sequence[Record]):
+    """Records of the buffer, each decoded when it is read."""
+
+    def __init__(self, stored: Sequence[StoredRecord]) -> None:
+        self._stored = stored
+
+    @overload
+    def __getitem__(self, place: int) -> Record: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Record]: ...
+    def __getitem__(self, place: int | slice) -> Record | list[Record]:
+        if isinstance(place, int):
+            return _decode(self._stored[place].text)
+        return [_decode(stored.text) for stored in self._stored[place]]
+
+    def __iter__(self) -> Iterator[Record]:
+        return (_decode(stored.text) for stored in self._stored)
+
+    def __len__(self) -> int:
+        return len(self._stored)
 
 
 class RecordBuffer:
@@ -31,9 +67,8 @@ class RecordBuffer:
 
     def __init__(self, most_records: int = MOST_RECORDS, most_bytes: int = MOST_BYTES) -> None:
         self._most_records, self._most_bytes = most_records, most_bytes
-        self._records: deque[tuple[Record, int]] = deque()
+        self._records: deque[StoredRecord] = deque()
         self._bytes = 0
-        self._encoder = msgspec.json.Encoder()
         self._last_dropped: tuple[str, int] | None = None
         self._first = 0
         """The number of the oldest record here; they are counted from the beginning."""
@@ -42,16 +77,16 @@ class RecordBuffer:
 
     def append(self, record: Record) -> None:
         """Add the next record, and drop the oldest when there is no room; the newest always stays."""
-        size = len(self._encoder.encode(record))
-        self._records.append((record, size))
-        self._bytes += size
+        text = _encode(record)
+        self._records.append(StoredRecord(record.uuid, record.seq, text))
+        self._bytes += len(text)
         if isinstance(record.event, DataMeasured):
             self._measurements.append(self._first + len(self._records) - 1)
             if len(self._measurements) > WHOLE_MEASUREMENTS:
                 self._shorten(self._measurements.popleft() - self._first)
         while len(self._records) > self._most_records or (self._bytes > self._most_bytes and len(self._records) > 1):
-            dropped, its_size = self._records.popleft()
-            self._bytes -= its_size
+            dropped = self._records.popleft()
+            self._bytes -= len(dropped.text)
             self._first += 1
             self._last_dropped = (dropped.uuid, dropped.seq)
 
@@ -59,12 +94,12 @@ class RecordBuffer:
         """Keep only the totals of a measurement; all of it was reported again since (chapter `measuring`)."""
         if place < 0:
             return
-        record, size = self._records[place]
+        before = self._records[place]
+        record = _decode(before.text)
         assert isinstance(record.event, DataMeasured)
-        shorter = replace(record, event=replace(record.event, maps=(), rows=(), lagging=()))
-        its_size = len(self._encoder.encode(shorter))
-        self._records[place] = (shorter, its_size)
-        self._bytes -= size - its_size
+        text = _encode(replace(record, event=replace(record.event, maps=(), rows=(), lagging=())))
+        self._records[place] = before._replace(text=text)
+        self._bytes -= len(before.text) - len(text)
 
     def after(self, uuid: str, seq: int) -> tuple[bool, Sequence[Record]]:
         """Return whether no record is lost since (`uuid`, `seq`), and the records since, oldest first.
@@ -74,16 +109,22 @@ class RecordBuffer:
         """
         wanted = (uuid, seq)
         newer = 0
-        for record, _ in reversed(self._records):  # readers are near the end
-            if (record.uuid, record.seq) == wanted:
+        for stored in reversed(self._records):  # readers are near the end
+            if (stored.uuid, stored.seq) == wanted:
                 return True, self._latest(newer)
             newer += 1
-            if (record.uuid, record.seq - 1) == wanted and seq == 0:
+            if (stored.uuid, stored.seq - 1) == wanted and seq == 0:
                 return True, self._latest(newer)
         return self._last_dropped == (wanted if uuid else None), self._latest(newer)
 
-    def _latest(self, count: int) -> list[Record]:
-        return [record for record, _ in islice(self._records, len(self._records) - count, None)]
+    def latest_position(self) -> tuple[str, int]:
+        """Return incarnation and number of the newest record, after which nothing has come yet; `BEGINNING` before the first."""
+        return (self._records[-1].uuid, self._records[-1].seq) if self._records else BEGINNING
+
+    def _latest(self, count: int) -> BufferedRecords:
+        latest = list(islice(reversed(self._records), count))
+        latest.reverse()
+        return BufferedRecords(latest)
 
     def __len__(self) -> int:
         return len(self._records)

@@ -6,6 +6,7 @@ See Split-brain Recovery Improvements, User Interaction.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -13,7 +14,9 @@ from starlette.responses import Response
 
 from quarterdeck.backend.core.commands.commands import SetJoinList
 from quarterdeck.backend.documents.yaml_document import text_of
-from quarterdeck.backend.service.configuration.sources import BadConfiguration, read_member_file
+from quarterdeck.backend.service.configuration.process_configuration import Security
+from quarterdeck.backend.service.configuration.sources import BadConfiguration, ConfigurationReader, read_member_file
+from quarterdeck.backend.service.http.audited_requests import request_note
 from quarterdeck.backend.service.http.face import Face
 from quarterdeck.backend.service.http.responses import Denied, success
 from quarterdeck.backend.service.member_log import LOGGER
@@ -62,27 +65,41 @@ async def reload(rest_request: RestRequest) -> Response:
     if source is None:
         raise Denied(409, "this member was started without a configuration file", "use hazelcast/rest/config/update")
 
-    def read() -> object:
+    def read() -> tuple[object, Security]:
         document, _, warnings = read_member_file(text_of(source, BadConfiguration), str(source), source.parent)
         for warning in warnings:
             LOGGER.warning("%s", warning)
-        return document.data or {}
+        return document.data or {}, ConfigurationReader(source, ()).security()
 
     try:
-        document = await asyncio.to_thread(read)
+        document, security = await asyncio.to_thread(read)
     except BadConfiguration as problem:
         hint = "mend it on the host of this member; nothing was changed"
         raise Denied(409, str(problem), hint, more={"field": problem.field}) from None
-    return await _apply(rest_request, document)
+    return await _apply(rest_request, document, security)
 
 
-async def _apply(rest_request: RestRequest, document: object) -> Response:
+async def _apply(rest_request: RestRequest, document: object, reloaded: Security | None = None) -> Response:
     face = rest_request.face
-    change = runtime_change_of(document, face.member.settings, face.member.join_list, face.configuration.tcp_ip_enabled)
+    configured = face.configuration
+    change = runtime_change_of(
+        document,
+        face.member.settings,
+        face.member.join_list,
+        configured.tcp_ip_enabled,
+        configured.security,
+        reloaded,
+    )
     if change.join_list is not None:
         await face.do(SetJoinList(face.label, change.join_list), rest_request.caller)
     if change.properties:
         await face.reconfigure(change.properties, rest_request.caller)
+    if change.security:
+        face.configuration = replace(configured, security=replace(configured.security, **change.security))
+        names = ", ".join(user.name for user in face.configuration.security.users) or "none"
+        LOGGER.info("the security of the HTTP interface was reloaded; its users are %s", names)
+    applied = ", ".join(entry.config_name for entry in change.applied) or "nothing"
+    request_note().detail = f"takes effect: {applied}; {len(change.ignored)} others are ignored"
     return success(message=UPDATED, result={"addedConfigs": change.applied, "ignoredConfigs": change.ignored})
 
 

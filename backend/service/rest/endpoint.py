@@ -26,6 +26,7 @@ from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.core.properties import BadProperty
 from quarterdeck.backend.service.configuration.process_configuration import GROUPS_BY_DEFAULT, EndpointGroup, Role
 from quarterdeck.backend.service.http.access import access_of, require
+from quarterdeck.backend.service.http.audited_requests import request_note
 from quarterdeck.backend.service.http.face import Caller, Face
 from quarterdeck.backend.service.http.responses import Denied, failure, wrong_method
 
@@ -208,14 +209,14 @@ class _Endpoint:
         if path.role is None:
             return Caller("", "read"), ""
         if not path.identifies_by_body:
-            return await require(face, request, path.role, path.group), ""
-        caller = await access.identified(request)
+            return require(face, request, path.role, path.group), ""
+        caller = access.identified(request)
         body = await read_body(request, path.payload)
         if not hmac.compare_digest(body.name.encode(errors="replace"), face.configuration.cluster_name.encode()):
-            access.refused(request, caller, "the cluster has another name")
+            request_note().caller = caller
             raise Denied(403, "unauthenticated", "the body does not begin with the name of this cluster")
         if caller is None:
-            caller = await access.by_password(request, body.password)
+            caller = access.by_password(request, body.password)
         access.allow(request, caller, path.role, path.group)
         return caller, body.payload
 
@@ -226,8 +227,6 @@ def _require_group(face: Face, connection: HTTPConnection, path: RestEndpoint) -
     if configuration.endpoint_groups.get(path.group, GROUPS_BY_DEFAULT[path.group]):
         return
     problem = f"the endpoint group {path.group} is off on this member"
-    if path.role not in (None, "read"):
-        access_of(face, connection).refused(connection, None, problem)
     hint = f"set hazelcast.network.rest-api.endpoint-groups.{path.group}.enabled to true and start the member anew"
     raise Denied(403, problem, hint, more={"group": path.group})
 

@@ -19,10 +19,11 @@ from quarterdeck.backend.core.partitions.table.partition_table import PartitionT
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.member_api.beliefs import NodeState
 from quarterdeck.backend.picture.fold.belief import WORDS, MemberBelief, unsafety_of
-from quarterdeck.backend.picture.merging.join_list_board import unusable_text
 from quarterdeck.backend.service.http.face import Face, own_belief
 from quarterdeck.backend.service.http.responses import Denied, json_response
 from quarterdeck.backend.service.rest.endpoint import EndpointHandler, RestEndpoint, RestRequest
+
+NOT_JOINED = "it has not joined a cluster"
 
 
 def why_not_ready(face: Face) -> str:
@@ -33,8 +34,8 @@ def why_not_ready(face: Face) -> str:
     if face.node_state == "PASSIVE" and member.cluster_state != "PASSIVE":
         return "it is about to leave"
     if not member.joined or member.members is None:
-        unusable = unusable_text(own_belief(face))
-        return f"it has not joined a cluster; {unusable}" if unusable else "it has not joined a cluster"
+        causes = sorted({found.cause for found in own_belief(face).unusable.values()})  # no address: anyone may ask
+        return f"{NOT_JOINED}; it searches in vain: {', '.join(causes)}" if causes else NOT_JOINED
     size, needed = len(member.members.members), member.settings.minimum_cluster_size
     if size < needed:
         return f"it sees {size} of at least {needed} members"
@@ -45,7 +46,7 @@ def why_unsafe(face: Face) -> str:
     """Return the first reason found why this cluster is not safe; empty when there is none."""
     member = face.member
     if not member.joined or member.members is None:
-        return "it has not joined a cluster"
+        return NOT_JOINED
     belief = face.picture.members.get(face.label)
     busy = unsafety_of(belief) if belief is not None else None
     if busy is not None:

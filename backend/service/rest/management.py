@@ -11,8 +11,9 @@ from starlette.responses import Response
 from quarterdeck.backend.core.address import bracketed
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES, ClusterProfile, ClusterState
 from quarterdeck.backend.core.commands.commands import ChangeState
-from quarterdeck.backend.core.events import ClusterStateRefused
+from quarterdeck.backend.core.membership.events import ClusterStateRefused
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.service.http.audited_requests import request_note
 from quarterdeck.backend.service.http.responses import Denied, json_response, success
 from quarterdeck.backend.service.member_log import LEVEL_LOGGER, software_version
 from quarterdeck.backend.service.rest.endpoint import (
@@ -128,14 +129,14 @@ async def set_log_level(rest_request: RestRequest) -> Response:
     if wanted not in LEVELS:
         known = ", ".join(LEVELS)
         raise Denied(400, f"{wanted[:40]!r} is not a level of a log", f"write one of {known}")
-    _set_level(rest_request, LEVELS[wanted])
+    _set_level(LEVELS[wanted])
     _SET_AS[LEVEL_LOGGER] = wanted
     return success(message="log level is changed")
 
 
 async def reset_log_level(rest_request: RestRequest) -> Response:
     """Restore the level of the configuration."""
-    _set_level(rest_request, LEVELS.get(rest_request.face.configuration.log_level.upper(), logging.INFO))
+    _set_level(LEVELS.get(rest_request.face.configuration.log_level.upper(), logging.INFO))
     _SET_AS.pop(LEVEL_LOGGER, None)
     return success(message="log level is reset")
 
@@ -150,8 +151,7 @@ def _state_named(text: str) -> ClusterState:
 async def _change(rest_request: RestRequest, wanted: ClusterState) -> None:
     """Ask for the state and wait until it is reached or refused. Raises `Denied`."""
     face = rest_request.face
-    _, earlier = face.records_after(face.member.uuid, 0)
-    last = (earlier[-1].uuid, earlier[-1].seq) if earlier else (face.member.uuid, 0)
+    last = face.latest_position()
     deadline_us = face.now_us() + face.member.settings.state_lease_us + SECOND_US
     await face.do(ChangeState(face.label, wanted), rest_request.caller)
     while face.member.cluster_state != wanted:
@@ -165,10 +165,11 @@ async def _change(rest_request: RestRequest, wanted: ClusterState) -> None:
         await asyncio.sleep(POLL_SECONDS)
 
 
-def _set_level(rest_request: RestRequest, level: int) -> None:
+def _set_level(level: int) -> None:
     logging.getLogger(LEVEL_LOGGER).setLevel(level)
-    who = f"{rest_request.caller.name or 'a client'} ({rest_request.caller.role}) at {rest_request.caller.remote}"
-    _LOG.log(max(level, logging.WARNING), "the log has the level %s now, set by %s", logging.getLevelName(level), who)
+    name = logging.getLevelName(level)
+    request_note().detail = f"level {name}"
+    _LOG.log(max(level, logging.WARNING), "the log has the level %s now; the audit log says who set it", name)
 
 
 _AT = "/hazelcast/rest/management/cluster/"

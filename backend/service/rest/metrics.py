@@ -51,7 +51,7 @@ def metrics_route(face: Face) -> Route:
     ProcessCollector(registry=registry)
 
     async def metrics(request: Request) -> Response:
-        await require(face, request, "read", "METRICS")
+        require(face, request, "read", "METRICS")
         encode, content_type = choose_encoder(request.headers.get("accept", ""))
         return Response(encode(registry), headers={"Content-Type": content_type})
 

@@ -1,8 +1,9 @@
 """A configuration given to a running member: what of it can take effect, what cannot, and why.
 
-At runtime the TCP-IP member list changes, and so do the properties that are not fixed at start. Everything else is reported as
-ignored. A value that cannot be read makes the whole document bad, and then nothing of it is applied (Hazelcast: REST status
-codes and runtime join lists).
+At runtime the TCP-IP member list changes, and so do the properties that are not fixed at start. A reload changes the users and
+tokens of the HTTP interface too, and which browsers and names of hosts it accepts; an update does not, since their secrets are
+in files of the member. Everything else is reported as ignored. A value that cannot be read makes the whole document bad, and
+then nothing of it is applied (Hazelcast: REST status codes and runtime join lists).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from ruamel.yaml.events import AliasEvent
 from quarterdeck.backend.core.address import Address, BadJoinList, parse_join_list
 from quarterdeck.backend.core.properties import FIXED_AT_START, PropertyValue, Settings
 from quarterdeck.backend.documents.yaml_document import DEEPEST_NESTING, FieldPath
+from quarterdeck.backend.service.configuration.process_configuration import Security
 from quarterdeck.backend.service.configuration.product_sections import IGNORED, PRODUCT_PROPERTIES, PRODUCT_SECTIONS
 from quarterdeck.backend.service.http.responses import Denied
 
@@ -27,6 +29,9 @@ LONGEST_NAME = 100
 MEMBER_LIST = ("network", "join", "tcp-ip", "member-list")
 AT_START_ONLY = "takes effect when the member is started with it"
 IN_FORCE = "is in force already"
+BY_RELOAD = "takes effect when it stands in the member's own file and that is reloaded"
+BY_TURNING = "turns by quarterdeck member secret; " + AT_START_ONLY
+NO_USER_LEFT = "without users any client could change this member; " + AT_START_ONLY
 
 
 class ConfigurationEntry(Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -45,6 +50,8 @@ class RuntimeChange(NamedTuple):
     """The new one; None when it stays."""
     properties: dict[str, PropertyValue]
     """Those that change."""
+    security: dict[str, Any]
+    """The fields of `Security` that change."""
     applied: list[ConfigurationEntry]
     ignored: list[ConfigurationEntry]
 
@@ -89,16 +96,28 @@ class _AliasFreeComposer(Composer):
 
 
 def runtime_change_of(
-    document: object, settings: Settings, join_list: tuple[Address, ...], tcp_ip_enabled: bool
+    document: object,
+    settings: Settings,
+    join_list: tuple[Address, ...],
+    tcp_ip_enabled: bool,
+    security: Security,
+    reloaded: Security | None = None,
 ) -> RuntimeChange:
-    """Return what `document` changes where `settings` and `join_list` are in force. Raises `Denied` and `BadProperty`."""
+    """Return what `document` changes where the rest is in force; of a reload, `reloaded` is the security that it describes.
+
+    Raises `Denied` and `BadProperty`.
+    """
     root = _mapping(document, "the configuration")
-    change = RuntimeChange(None, {}, [], [])
+    change = RuntimeChange(None, {}, {}, [], [])
     for name, value in root.items():
         if name == "hazelcast":
             change = _with_hazelcast(change, _mapping(value, "hazelcast"), settings, join_list, tcp_ip_enabled)
-        else:
-            change.ignored.append(ConfigurationEntry(_short(name), _short(name), AT_START_ONLY))
+        elif name == "quarterdeck":
+            section = _mapping(value, "quarterdeck")
+            change.ignored.extend(
+                ConfigurationEntry("quarterdeck", _short(key), AT_START_ONLY) for key in section if key != "security"
+            )
+    _sort_security(change, _mapping(root.get("quarterdeck"), "quarterdeck").get("security"), security, reloaded)
     settings.changed_at_runtime(change.properties)
     return change
 
@@ -179,6 +198,45 @@ def _sort_property(change: RuntimeChange, name: object, value: object, settings:
     else:
         change.properties[name] = value
         change.applied.append(ConfigurationEntry("properties", name))
+
+
+def _sort_security(change: RuntimeChange, written: object, security: Security, reloaded: Security | None) -> None:
+    """Sort the section on security into `change`. Users that the file has no more are no longer accepted."""
+    section = _mapping(written, "security")
+    if reloaded is not None:
+        _sort_users(change, section, security, reloaded)
+    for name in section:
+        if name == "secret-file":
+            reason = BY_TURNING
+        elif name not in RELOADED:
+            reason = AT_START_ONLY
+        elif reloaded is None:
+            reason = BY_RELOAD
+        elif name in BROWSERS and getattr(reloaded, BROWSERS[name]) != getattr(security, BROWSERS[name]):
+            change.security[BROWSERS[name]] = getattr(reloaded, BROWSERS[name])
+            change.applied.append(ConfigurationEntry("security", name))
+            continue
+        elif name in BROWSERS:
+            reason = IN_FORCE
+        else:
+            continue
+        change.ignored.append(ConfigurationEntry("security", _short(name), reason))
+
+
+def _sort_users(change: RuntimeChange, section: dict[object, object], security: Security, reloaded: Security) -> None:
+    for name, by_token in (("users", False), ("tokens", True)):
+        before, after = ([user for user in which.users if user.by_token == by_token] for which in (security, reloaded))
+        if before == after and name in section:
+            change.ignored.append(ConfigurationEntry("security", name, IN_FORCE))
+        elif before != after and security.users and not reloaded.users:
+            change.ignored.append(ConfigurationEntry("security", name, NO_USER_LEFT))
+        elif before != after:
+            change.security["users"] = reloaded.users
+            change.applied.append(ConfigurationEntry("security", name))
+
+
+BROWSERS = {"allowed-origins": "allowed_origins", "allowed-hosts": "allowed_hosts"}
+RELOADED = ("users", "tokens", *BROWSERS)
 
 
 def _mapping(value: object, name: str) -> dict[object, object]:

@@ -1,7 +1,7 @@
 """Whether a cluster that is left alone becomes one again, for many states at little cost.
 
 From a state on, what happens in calm is always the same, so it is computed once, a stretch of time after the other: states
-that lead to one another share what follows. Whoever does not become one quickly, with nothing owed, is left to
+that lead to one another share what follows. A cluster that does not become one quickly, with nothing owed, is left to
 `schedule.repeated`.
 """
 
@@ -85,7 +85,7 @@ class Calm:
     def _read_everything(self, state: State, place: int) -> Stretch:
         if not self._reads:
             return state, ()
-        key = state._replace(lives=(place,))  # lives say nothing here: nobody is started any more
+        key = state._replace(starts=(place,))  # they say nothing here: no member is started any more
         known = self._stretches.get(key)
         if known is None:
             known = self._numbered(lambda: self._transitions.read(state, place, self._reads))

@@ -1,6 +1,6 @@
 """Checkpoints: a search as it is kept in a folder, to be gone on with.
 
-One checkpoint is whole before the one before it goes. It holds pickled objects: take none from somebody whose programs you
+One checkpoint is whole before the one before it goes. It holds pickled objects: take none from people whose programs you
 would not run.
 """
 
@@ -128,7 +128,7 @@ def digest_of(text: str) -> str:
 
 @cache
 def program_digest() -> str:
-    """Return a digest that tells versions of the program apart: its core, the search, and the Python that runs them."""
+    """Return a digest that distinguishes versions of the program: its core, the search, and the Python that runs them."""
     found = hashlib.blake2b(sys.version.encode(), digest_size=16)
     for package in (core, simulation):
         root = Path(package.__path__[0])

@@ -20,11 +20,11 @@ from quarterdeck.backend.simulation.model_checking.share_processes import OwnSha
 PROGRESS_INTERVAL_SECONDS = 2.0
 
 LOOK = 2_000
-"""So many states a process looks at before it tells the others where it came to."""
+"""So many states a process looks at before it reports to the others where it came to."""
 
 LEAST_CHECKPOINT_SECONDS = 30.0
 CHECKPOINT_SHARE = 0.05
-"""So much of the time goes into checkpoints at most, as far as the last one tells how long they take."""
+"""So much of the time goes into checkpoints at most, as far as the last one shows how long they take."""
 
 
 class SearchProgress(Struct, frozen=True):
@@ -116,12 +116,12 @@ class Explorer:
     def _run(
         self, search: StateSearch, on_progress: Callable[[SearchProgress], None], is_stopped: Callable[[], bool]
     ) -> None:
-        told = kept = time.monotonic()
+        reported = kept = time.monotonic()
         interval_seconds = LEAST_CHECKPOINT_SECONDS
         while search.goes_on(self._most_states, self.model.bounds.steps) and not is_stopped():
             search.look(LOOK)
-            if time.monotonic() - told > PROGRESS_INTERVAL_SECONDS:
-                told = time.monotonic()
+            if time.monotonic() - reported > PROGRESS_INTERVAL_SECONDS:
+                reported = time.monotonic()
                 on_progress(search.progress())
             if self._checkpoints is not None and time.monotonic() - kept > interval_seconds:
                 began = time.monotonic()
@@ -157,7 +157,7 @@ class Explorer:
 
 
 class StateSearch:
-    """One search under way: what the shares have told of themselves, and which depth is looked at."""
+    """One search under way: what the shares have reported of themselves, and which depth is looked at."""
 
     def __init__(self, shares: ShareProcessPool, checkpoint: Checkpoint | None) -> None:
         self._shares = shares

@@ -15,9 +15,10 @@ from msgspec import Struct
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands.commands import CommandRefused, KillAt
 from quarterdeck.backend.core.effects import Deliveries, Effect, Incarnations, carry_out
-from quarterdeck.backend.core.events import ListInstalled, Record
+from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.inputs import START, Input
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
+from quarterdeck.backend.core.membership.events import ListInstalled
 from quarterdeck.backend.core.operations import Answer
 from quarterdeck.backend.simulation.model_checking.spilling import Snapshots
 
@@ -37,7 +38,7 @@ class SteppedMember(Struct, frozen=True):
 class MemberStepper(Protocol):
     """Members that can be started, stepped and asked for their next deadline."""
 
-    def start(self, member: MemberConfiguration, life: int, now_us: int) -> SteppedMember: ...
+    def start(self, member: MemberConfiguration, process: int, now_us: int) -> SteppedMember: ...
 
     def step(self, state: int, now_us: int, number: int) -> SteppedMember: ...
 
@@ -72,7 +73,7 @@ class Inputs:
 
 
 class CountedRandomness:
-    """Numbers that differ for every draw of every life, and are the same in every order of events."""
+    """Numbers that differ for every draw of every incarnation, and are the same in every order of events."""
 
     __slots__ = ("_drawn", "_name")
 
@@ -150,12 +151,12 @@ class FrozenIncarnations:
         self._made: dict[tuple[int, int, int], SteppedMember] = {}
         self._started: dict[tuple[str, int, int], SteppedMember] = {}
 
-    def start(self, member: MemberConfiguration, life: int, now_us: int) -> SteppedMember:
-        """Start the `life`-th process of `member`."""
-        key = (member.label, life, now_us)
+    def start(self, member: MemberConfiguration, process: int, now_us: int) -> SteppedMember:
+        """Start process number `process` of `member`."""
+        key = (member.label, process, now_us)
         step = self._started.get(key)
         if step is None:
-            machine = MemberMachine(member, CountedRandomness(f"{member.label}/{life}"))
+            machine = MemberMachine(member, CountedRandomness(f"{member.label}/{process}"))
             effects = machine.step(now_us, START)
             step = self._started[key] = self._after(machine, member.label, effects, ())
         return step
@@ -218,8 +219,8 @@ class RunningIncarnations:
         self._inputs = inputs
         self.machines: list[MemberMachine] = []
 
-    def start(self, member: MemberConfiguration, life: int, now_us: int) -> SteppedMember:
-        machine = MemberMachine(member, CountedRandomness(f"{member.label}/{life}"))
+    def start(self, member: MemberConfiguration, process: int, now_us: int) -> SteppedMember:
+        machine = MemberMachine(member, CountedRandomness(f"{member.label}/{process}"))
         self.machines.append(machine)
         return self._after(len(self.machines) - 1, machine.step(now_us, START))
 
@@ -257,7 +258,7 @@ class StepEffects:
         self.records.append(record)
 
     def answer(self, call: int, answer: Answer) -> None:
-        """Nobody waits for answers here: what was acknowledged is in the records."""
+        """No client waits for answers here: what was acknowledged is in the records."""
 
     def disconnect(self, incarnations: Incarnations | None) -> None:
         """There are no connections here."""

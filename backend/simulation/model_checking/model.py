@@ -47,7 +47,7 @@ class Model(Struct, frozen=True):
     """Members that run only when a command starts them."""
     properties: Mapping[str, PropertyValue] = {}
     join_lists: Mapping[str, tuple[str, ...]] = {}
-    """Whom a member asks for its cluster; everybody when it is not named."""
+    """Whom a member asks for its cluster; all members when it is not named."""
     before: tuple[do.Command, ...] = ()
     """Commands that are carried out, one after the other in a calm cluster, before anything is explored."""
     prompt: tuple[str, ...] = ("heartbeat",)
@@ -105,6 +105,6 @@ class State(NamedTuple):
     now_us: int
     members: tuple[int, ...]
     """By place, the number of the member's state; `DOWN` where no process runs."""
-    lives: tuple[int, ...]
+    starts: tuple[int, ...]
     in_flight: tuple[MessageInFlight, ...]
     spent: Spent

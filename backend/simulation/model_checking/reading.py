@@ -9,11 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
-from quarterdeck.backend.core.commands.commands import (
-    Command,
-    CutLink,
-    Partition,
-)
+from quarterdeck.backend.core.commands.commands import Command, CutLink, Partition
 from quarterdeck.backend.core.properties import BadProperty, PropertyValue, Settings
 from quarterdeck.backend.documents.validation import did_you_mean
 from quarterdeck.backend.documents.yaml_document import (
@@ -140,7 +136,7 @@ def _known_labels(data: dict[str, Any]) -> list[str]:
     sizes = data.get("sizes")
     parts = [data, *(sizes.values() if isinstance(sizes, dict) else ())]
     named = [part[key] for part in parts if isinstance(part, dict) for key in ("members", "later") if key in part]
-    return list(dict.fromkeys(label for one in named for label in TypeAdapter(Members).validate_python(one)))
+    return list(dict.fromkeys(label for value in named for label in TypeAdapter(Members).validate_python(value)))
 
 
 def shipped_models() -> tuple[str, ...]:

@@ -81,8 +81,8 @@ def repeated(model: Model, steps: Iterable[ScheduledStep]) -> Repetition:
 
     checker = run_state.invariant_checker
     run = ScheduledRun(model, on_record)
-    for told in happenings(run, model, steps):
-        happen(run, told)
+    for happening in happenings(run, model, steps):
+        happen(run, happening)
     if checker.violations:
         return Repetition(checker.violations[0], tuple(records))
     run.execute(Heal())
@@ -96,7 +96,7 @@ def repeated(model: Model, steps: Iterable[ScheduledStep]) -> Repetition:
 
 
 Happening = Command | ScheduledChoice | int
-"""What a run is told: a command, what happens next, or for how many microseconds the cluster is left alone."""
+"""What a run is made to do: a command, what happens next, or for how many microseconds the cluster is left alone."""
 
 
 def happenings(run: ScheduledRun, model: Model, steps: Iterable[ScheduledStep]) -> Iterator[Happening]:
@@ -125,20 +125,20 @@ def as_scenario(model: Model, schedule: Schedule) -> Scenario:
     """
     run = ScheduledRun(model, lambda record: None)
     steps: list[dict[str, Any]] = [{"say": schedule.text}]
-    for told in happenings(run, model, schedule.steps):
-        happen(run, told)
-        match told:
+    for happening in happenings(run, model, schedule.steps):
+        happen(run, happening)
+        match happening:
             case ScheduledChoice():
                 if "schedule" not in steps[-1]:
                     steps.append({"schedule": []})
-                steps[-1]["schedule"].append(told.model_dump(mode="json", by_alias=True, exclude_unset=True))
+                steps[-1]["schedule"].append(happening.model_dump(mode="json", by_alias=True, exclude_unset=True))
             case int():
-                steps.append({"do": {"wait": duration_text(told)}})
+                steps.append({"do": {"wait": duration_text(happening)}})
             case _:
-                steps.append({"do": action_tree(told)})
+                steps.append({"do": action_tree(happening)})
     bound_us = convergence_bound_us(run.settings, len(model.labels))
     expected = {"within": duration_text(2 * bound_us), "one-cluster": True, "no-lost-writes": True}
-    if not any(isinstance(one, CallMap) for one in (*model.before, *model.commands)):
+    if not any(isinstance(command, CallMap) for command in (*model.before, *model.commands)):
         del expected["no-lost-writes"]
     if not any("schedule" in step for step in steps):
         steps.append({"schedule": []})
@@ -155,15 +155,15 @@ def as_scenario(model: Model, schedule: Schedule) -> Scenario:
     return scenario_of_tree({key: value for key, value in tree.items() if value})
 
 
-def happen(run: ScheduledRun, told: Happening) -> None:
-    """Tell `run` so. Raises `ScheduleDoesNotFit`. A command that is refused changes nothing, as in a search."""
-    match told:
+def happen(run: ScheduledRun, happening: Happening) -> None:
+    """Make `run` do it. Raises `ScheduleDoesNotFit`. A command that is refused changes nothing, as in a search."""
+    match happening:
         case ScheduledChoice():
-            run.take(told)
+            run.take(happening)
         case int():
-            run.advance(told)
+            run.advance(happening)
         case _:
-            run.execute(told)
+            run.execute(happening)
 
 
 def _happening(run: ScheduledRun, step: ScheduledStep, commands: Iterator[Command]) -> Happening:

@@ -13,12 +13,7 @@ from quarterdeck.backend.core.commands.commands import Command, CommandRefused
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.inputs import PeerUnreachable
 from quarterdeck.backend.core.properties import SECOND_US, Settings
-from quarterdeck.backend.scenarios.format.scenario import (
-    UNREACHABLE,
-    OnItsWay,
-    ScheduledChoice,
-    ScheduleDoesNotFit,
-)
+from quarterdeck.backend.scenarios.format.scenario import UNREACHABLE, OnItsWay, ScheduledChoice, ScheduleDoesNotFit
 from quarterdeck.backend.simulation.model_checking.incarnations import Inputs, RunningIncarnations
 from quarterdeck.backend.simulation.model_checking.model import DOWN, KNOWN_COMMANDS, MessageInFlight, Model, Transition
 from quarterdeck.backend.simulation.model_checking.transitions import Transitions
@@ -28,10 +23,10 @@ FORMING_US = 5 * SECOND_US
 
 
 class ScheduledRun:
-    """A cluster that does what it is told: the driver of a scenario with a schedule."""
+    """A cluster that follows a schedule: the driver of a scenario with a schedule."""
 
     def __init__(self, model: Model, on_record: Callable[[Record], None]) -> None:
-        """Of `model` the members, settings, join lists and prompt messages count; what happens to them is told later."""
+        """Of `model` the members, settings, join lists and prompt messages count; what happens to them comes later."""
         self._inputs = Inputs()
         self._incarnations = RunningIncarnations(self._inputs)
         self._on_record = on_record
@@ -48,7 +43,7 @@ class ScheduledRun:
         self.labels = model.labels
         self._state = self._transitions.down()
         self.events = 0
-        """How many things have happened that were told."""
+        """How many steps of the schedule have happened."""
 
     @property
     def settings(self) -> Settings:
@@ -96,11 +91,11 @@ class ScheduledRun:
     def on_its_way(self, source: str, target: str, text: str) -> OnItsWay:
         """How a scenario names the message, or the news, of this text between two members. Raises `ScheduleDoesNotFit`."""
         known = self._inputs.known
-        for one in self._between(source, target):
-            if repr(known[one.content]) == text:
-                kind = self._kind(one)
+        for message in self._between(source, target):
+            if repr(known[message.content]) == text:
+                kind = self._kind(message)
                 alike = [other for other in self._between(source, target) if self._kind(other) == kind]
-                which = {"which": alike.index(one) + 1} if one != alike[0] else {}
+                which = {"which": alike.index(message) + 1} if message != alike[0] else {}
                 return OnItsWay.model_validate({"from": source, "to": target, "kind": kind, **which})
         raise ScheduleDoesNotFit(f"nothing like {text} is on its way from {source} to {target}")
 
@@ -113,7 +108,7 @@ class ScheduledRun:
         return f"the members that run follow {len(lists)} lists"
 
     def _in_flight(self, message: OnItsWay) -> MessageInFlight:
-        found = [one for one in self._between(message.source, message.target) if self._kind(one) == message.kind]
+        found = [sent for sent in self._between(message.source, message.target) if self._kind(sent) == message.kind]
         if message.which > len(found):
             raise ScheduleDoesNotFit(
                 f"{len(found)} messages {message.kind} are on their way from {message.source} to {message.target}"
@@ -123,7 +118,7 @@ class ScheduledRun:
     def _between(self, source: str, target: str) -> list[MessageInFlight]:
         """Return what is on its way between two members, each once, in the order of its text."""
         places = (self.labels.index(source), self.labels.index(target))
-        found = {one for one in self._state.in_flight if (one.sender, one.receiver) == places}
+        found = {message for message in self._state.in_flight if (message.sender, message.receiver) == places}
         return sorted(found, key=lambda one: repr(self._inputs.known[one.content]))
 
     def _kind(self, one: MessageInFlight) -> str:

@@ -116,7 +116,7 @@ class StateShare:
         )
         self._sent: set[int] = set()
         self._outgoing: list[list[Reached]] = [[] for _ in range(self._shares)]
-        self._told = (0, 0, 0, 0)
+        self._reported = (0, 0, 0, 0)
         self._last: Reached | None = None
         self._report = ShareReport()
         self._recorded: Counter[int] = Counter()
@@ -191,8 +191,12 @@ class StateShare:
         if not self._met.add(code):
             return
         self._next.append(reached)
-        if (code >> 64) % self.model.calm_every == 0 or not reached.way:
+        if self.is_left_alone(code, reached):
             self._leave_alone(reached)
+
+    def is_left_alone(self, code: int, reached: Reached) -> bool:
+        """Whether the state is one of those after which the cluster is left alone."""
+        return (code >> 64) % self.model.calm_every == 0 or not reached.way
 
     def _leave_alone(self, reached: Reached) -> None:
         self._report.calm += 1
@@ -219,23 +223,23 @@ class StateShare:
 
     def news(self) -> bytes:
         """Return what was learnt since this was asked the last time."""
-        news = self._learnt(self._told)
-        self._told = (
+        news = self._learnt(self._reported)
+        self._reported = (
             *(len(self._inputs.known), len(self._incarnations.known)),
             *(len(self._records.known), len(self._histories.known)),
         )
         return news
 
-    def _learnt(self, told: tuple[int, int, int, int]) -> bytes:
+    def _learnt(self, reported: tuple[int, int, int, int]) -> bytes:
         members = (
             (number, member, self._incarnations.snapshot(number))
-            for number, member in islice(self._incarnations.known.items(), told[1], None)
+            for number, member in islice(self._incarnations.known.items(), reported[1], None)
         )
         learnt = (
-            list(islice(self._inputs.known.items(), told[0], None)),
+            list(islice(self._inputs.known.items(), reported[0], None)),
             list(members),
-            list(islice(self._records.known.items(), told[2], None)),
-            list(islice(self._histories.known.items(), told[3], None)),
+            list(islice(self._records.known.items(), reported[2], None)),
+            list(islice(self._histories.known.items(), reported[3], None)),
         )
         return pickle.dumps(learnt, protocol=pickle.HIGHEST_PROTOCOL)
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import BinaryIO, Generic, TypeVar
 
 CODE_BYTES = 16
-"""A state is told from others by a number of so many bytes."""
+"""A state is distinguished from others by a number of so many bytes."""
 
 STATE_BYTES = 120
 """What a state that was met costs in memory."""

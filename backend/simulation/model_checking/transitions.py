@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 
 from quarterdeck.backend.core.commands import commands as do
 from quarterdeck.backend.core.commands.check import with_addresses
-from quarterdeck.backend.core.events import FORM, Event, LinkChanged, ProcessKilled, Record
+from quarterdeck.backend.core.events import FORM, Event, ProcessKilled, Record
 from quarterdeck.backend.core.inputs import TICK, Call, Input, PeerUnreachable, Receive
+from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.links import LinkConditions
 from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.core.messages import Message
@@ -19,7 +20,7 @@ from quarterdeck.backend.simulation.model_checking.model import DOWN, MessageInF
 from quarterdeck.backend.simulation.virtual_time.member_configurations import member_configurations
 
 MEASURING = "quarterdeck.data.measure.interval.seconds"
-"""What is only counted and told would be one more moment to be explored at every place."""
+"""What is only counted and reported would be one more moment to be explored at every place."""
 
 
 def settings_of(model: Model) -> Settings:
@@ -119,14 +120,14 @@ class Transitions:
     def choices(self, state: State) -> Iterator[Transition]:
         """Everything that can happen in `state`, each once."""
         bounds, spent = self.model.bounds, state.spent
-        for one in dict.fromkeys(state.in_flight):
-            yield Transition("deliver", one.receiver, one.sender, one.content)
-            if isinstance(self._inputs.known[one.content], PeerUnreachable):
+        for message in dict.fromkeys(state.in_flight):
+            yield Transition("deliver", message.receiver, message.sender, message.content)
+            if isinstance(self._inputs.known[message.content], PeerUnreachable):
                 continue
             if spent.drops < bounds.drops:
-                yield Transition("drop", one.receiver, one.sender, one.content)
+                yield Transition("drop", message.receiver, message.sender, message.content)
             if spent.duplicates < bounds.duplicates:
-                yield Transition("duplicate", one.receiver, one.sender, one.content)
+                yield Transition("duplicate", message.receiver, message.sender, message.content)
         if spent.commands < len(self.sequence):
             yield Transition("command", self._place_of(self.sequence[spent.commands]))
         if spent.crashes < bounds.crashes or spent.restarts < bounds.restarts:
@@ -139,7 +140,7 @@ class Transitions:
         for place, member in enumerate(state.members):
             if member != DOWN and spent.crashes < bounds.crashes:
                 yield Transition("crash", place)
-            elif member == DOWN and state.lives[place] and spent.restarts < bounds.restarts:
+            elif member == DOWN and state.starts[place] and spent.restarts < bounds.restarts:
                 yield Transition("restart", place)
 
     def _ticks(self, state: State) -> Iterator[Transition]:
@@ -157,21 +158,21 @@ class Transitions:
 
     def after(self, state: State, choice: Transition) -> State:
         """Return the state to which `choice` leads. It must be one of `choices(state)`."""
-        now_us, members, lives, in_flight, spent = state
+        now_us, members, starts, in_flight, spent = state
         kind, place, sender, content = choice
         match kind:
             case "deliver":
                 arrived = MessageInFlight(sender, place, content)
-                return self._deliver(State(now_us, members, lives, _without(in_flight, arrived), spent), arrived)
+                return self._deliver(State(now_us, members, starts, _without(in_flight, arrived), spent), arrived)
             case "duplicate":
                 spent = spent._replace(duplicates=spent.duplicates + 1)
                 return self._deliver(
-                    State(now_us, members, lives, in_flight, spent), MessageInFlight(sender, place, content)
+                    State(now_us, members, starts, in_flight, spent), MessageInFlight(sender, place, content)
                 )
             case "drop":
                 spent = spent._replace(drops=spent.drops + 1)
                 return State(
-                    now_us, members, lives, _without(in_flight, MessageInFlight(sender, place, content)), spent
+                    now_us, members, starts, _without(in_flight, MessageInFlight(sender, place, content)), spent
                 )
             case "crash":
                 return self._kill(state._replace(spent=spent._replace(crashes=spent.crashes + 1)), place)
@@ -181,7 +182,7 @@ class Transitions:
                 at_us = max(now_us, self._incarnations.deadline_us(members[place]))
                 late = spent.late + bool(at_us > now_us and in_flight)
                 spent = spent._replace(ticks=spent.ticks + 1, late=late)
-                return self._step(State(at_us, members, lives, in_flight, spent), place, self._tick)
+                return self._step(State(at_us, members, starts, in_flight, spent), place, self._tick)
             case "command":
                 return self._execute(state._replace(spent=spent._replace(commands=spent.commands + 1)))
 
@@ -208,7 +209,7 @@ class Transitions:
 
     def _calls(self, commands: int) -> int:
         """How many of the first commands are calls of clients."""
-        return sum(isinstance(one, do.CallMap) for one in self.sequence[:commands])
+        return sum(isinstance(command, do.CallMap) for command in self.sequence[:commands])
 
     def healed(self, state: State) -> State:
         """Return the same state with every link plain and no more commands to come."""
@@ -231,20 +232,20 @@ class Transitions:
         return state if state.members[place] == DOWN else self._step(state, place, self._inputs.number(order))
 
     def _start(self, state: State, place: int) -> State:
-        lives = _with(state.lives, place, state.lives[place] + 1)
-        step = self._incarnations.start(self.configurations[place], lives[place], state.now_us)
-        return self._settle(state._replace(lives=lives), place, step)
+        starts = _with(state.starts, place, state.starts[place] + 1)
+        step = self._incarnations.start(self.configurations[place], starts[place], state.now_us)
+        return self._settle(state._replace(starts=starts), place, step)
 
     def _kill(self, state: State, place: int) -> State:
         self._record(state.now_us, ProcessKilled(self.model.labels[place]))
         state = state._replace(members=_with(state.members, place, DOWN))
         lost = self._inputs.number(PeerUnreachable(self.configurations[place].address, "connection lost"))
-        told = [
+        possible = [
             MessageInFlight(place, other, lost)
             for other, member in enumerate(state.members)
             if member != DOWN and not self._is_blocked(self._links_of(state), place, other)
         ]
-        return _sending(state, told)
+        return _sending(state, possible)
 
     def _deliver(self, state: State, one: MessageInFlight) -> State:
         if state.members[one.receiver] != DOWN:
@@ -272,20 +273,20 @@ class Transitions:
 
     def _settle(self, state: State, place: int, step: SteppedMember) -> State:
         """After a step of the member at `place`: what it sent is on its way, and what is prompt has arrived."""
-        now_us, members, lives, in_flight, spent = state
+        now_us, members, starts, in_flight, spent = state
         members = _with(members, place, DOWN if step.ended else step.state)
         if step.records and self.on_record is not None:
             for record in step.records:
                 self.on_record(record)
         if not step.sent:
-            return State(now_us, members, lives, in_flight, spent)
+            return State(now_us, members, starts, in_flight, spent)
         slow, prompt = self._sent(spent.commands, place, step.sent)
         if slow:
             in_flight = tuple(sorted((*in_flight, *slow)))
-        state = State(now_us, members, lives, in_flight, spent)
-        for one in prompt:
-            if state.members[one.receiver] != DOWN:
-                state = self._deliver(state, one)
+        state = State(now_us, members, starts, in_flight, spent)
+        for message in prompt:
+            if state.members[message.receiver] != DOWN:
+                state = self._deliver(state, message)
         return state
 
     def _sent(

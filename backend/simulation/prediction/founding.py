@@ -1,6 +1,6 @@
-"""Clusters founded anew to stand for some of which only the picture is known: recorded ones, and those that tell no snapshots.
+"""Clusters founded anew to stand for some of which only the picture is known: recorded ones, and those that give no snapshots.
 
-A picture tells lists, links, settings and who runs; what members know besides, it does not tell. So each cluster is founded in
+A picture shows lists, links, settings and who runs; what members know besides, it does not show. So each cluster is founded in
 simulated time by the core itself, member by member in the order of its list.
 """
 
@@ -13,7 +13,7 @@ import msgspec
 
 from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
 from quarterdeck.backend.core.commands.commands import KillMember, Partition, PauseMember, StartMember
-from quarterdeck.backend.core.events import LinkChanged
+from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.properties import SECOND_US, BadProperty, Settings
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.simulation.virtual_time.forked_world import snapshot_of
@@ -29,7 +29,7 @@ class NotFounded(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Foundation:
-    """What a picture tells of the clusters that are there: enough to found others like them."""
+    """What a picture shows of the clusters that are there: enough to found others like them."""
 
     clusters: tuple[tuple[str, ...], ...]
     """The members of each by label, in the order of its list."""
@@ -60,7 +60,7 @@ def foundation_of(picture: Picture) -> Foundation:
             belief = picture.members.get(label)
             follows = belief.master if belief is not None and belief.running else None
             elsewhere = follows != picture.members[master].address and follows in {
-                picture.members[one].address for one in masters
+                picture.members[label].address for label in masters
             }
             if label in placed or elsewhere:
                 continue
@@ -73,7 +73,7 @@ def foundation_of(picture: Picture) -> Foundation:
                 zones[label] = member.zone
         clusters.append(tuple(members))
     status = {label: belief.status for label, belief in picture.members.items()}
-    settings, told = _settings(picture)
+    settings, is_known = _settings(picture)
     looking = [label for label, now in status.items() if now == "joining"]
     return Foundation(
         tuple(clusters),
@@ -84,27 +84,27 @@ def foundation_of(picture: Picture) -> Foundation:
         frozenset(label for label in placed if status.get(label) == "paused"),
         frozenset(label for label in placed if status.get(label) in ("stopped", "killed")),
         tuple(link for link in picture.links.values() if link.source in placed and link.target in placed),
-        tuple(_assumptions(told=told, looking=looking)),
+        tuple(_assumptions(is_known=is_known, looking=looking)),
     )
 
 
 def _settings(picture: Picture) -> tuple[dict[str, Settings], bool]:
     """Return the settings that each member reported, and whether all did."""
-    found, told = {}, True
+    found, is_known = {}, True
     for label, belief in picture.members.items():
         try:
             found[label] = Settings.of(dict(belief.settings or {}))
         except BadProperty:  # of a version with other properties
-            found[label], told = Settings(), False
-        told = told and belief.settings is not None
-    return found, told
+            found[label], is_known = Settings(), False
+        is_known = is_known and belief.settings is not None
+    return found, is_known
 
 
-def _assumptions(*, told: bool, looking: list[str]) -> Iterator[str]:
-    yield "no member told its state: clusters with the same lists, founded anew, stand for them, and silences begin now"
+def _assumptions(*, is_known: bool, looking: list[str]) -> Iterator[str]:
+    yield "no member reported its state: clusters with the same lists, founded anew, stand for them, and silences begin now"
     yield "everybody knows where all others are, and what is lost goes by the present table"
-    if not told:
-        yield "the documented settings, where nobody told others"
+    if not is_known:
+        yield "the documented settings, where members reported no others"
     if looking:
         yield f"{', '.join(looking)} are left out, who look for a cluster"
 

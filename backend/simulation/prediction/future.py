@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
 from quarterdeck.backend.core.commands.commands import Command, CommandRefused, Operate
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
 from quarterdeck.backend.core.properties import SECOND_US, Settings
 from quarterdeck.backend.picture.what_if.prediction import (
@@ -48,11 +49,11 @@ SEARCHES = 5
 pass."""
 
 LONGEST_RESTS = 4
-"""What has not come to rest after so many times the length of a rest is told as it is then."""
+"""What has not come to rest after so many times the length of a rest is shown as it is then."""
 
 
 class Superseded(Exception):
-    """Nobody wants the prediction any more."""
+    """The prediction is not wanted any more."""
 
 
 def predictions(
@@ -86,7 +87,7 @@ class _Future:
     def __init__(
         self, snapshot: ClusterSnapshot, commands: Sequence[Command], seed: int, is_wanted: Callable[[], bool]
     ) -> None:
-        self._records: list[events.Record] = []
+        self._records: list[Record] = []
         self._begin_us = self._changed_us = snapshot.at_us
         self._snapshot = snapshot
         self._is_wanted = is_wanted
@@ -102,19 +103,19 @@ class _Future:
 
     def follow(self) -> Iterator[FaultPrediction]:
         """Run forward until nothing changes any more; what it has come to, whenever something has changed."""
-        world, told = self._world, 0
+        world, seen = self._world, 0
         rest_us = max(map(rest_length_us, self._settings))
         longest_us = self._begin_us + LONGEST_RESTS * rest_us
         while world.now_us < (until_us := min(self._changed_us + rest_us, longest_us)):
             if not self._is_wanted():
                 raise Superseded
             world.run_until(until_us, world.events + SLICE_EVENTS)
-            if len(self._records) != told:
-                told = len(self._records)
+            if len(self._records) != seen:
+                seen = len(self._records)
                 yield self._prediction(settled=False)
         yield self._prediction(settled=world.now_us >= self._changed_us + rest_us)
 
-    def _take(self, record: events.Record) -> None:
+    def _take(self, record: Record) -> None:
         if isinstance(record.event, CHANGES):
             self._changed_us = record.at
             self._records.append(record)
@@ -134,7 +135,7 @@ class _Future:
             settled,
             orders=1,
             agreeing=1,
-            assumed=(PLAIN_ASSUMPTION, *(f"{name} is silent: {why}" for name, why in _untold(self._snapshot))),
+            assumed=(PLAIN_ASSUMPTION, *(f"{name} is silent: {why}" for name, why in _silent_members(self._snapshot))),
         )
 
     def _cluster(self, label: str, view: Sequence[Address]) -> PredictedCluster:
@@ -186,12 +187,12 @@ def _masters(world: World) -> Iterator[tuple[str, Sequence[Address]]]:
             yield label, view
 
 
-def _untold(snapshot: ClusterSnapshot) -> Iterator[tuple[str, str]]:
-    for one in snapshot.untold:
-        yield one.configuration.label, one.why
+def _silent_members(snapshot: ClusterSnapshot) -> Iterator[tuple[str, str]]:
+    for member in snapshot.untold:
+        yield member.configuration.label, member.why
 
 
-def _steps(records: Sequence[events.Record], begin_us: int, labels: Mapping[Address, str]) -> list[PredictedStep]:
+def _steps(records: Sequence[Record], begin_us: int, labels: Mapping[Address, str]) -> list[PredictedStep]:
     """Return the decisive ones among `records`. Members that one removes for one cause within a second go in one step."""
     steps: list[PredictedStep] = []
     latest_by: dict[str, int] = {}

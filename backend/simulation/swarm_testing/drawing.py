@@ -15,30 +15,17 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from quarterdeck.backend.core.properties import Settings
+from quarterdeck.backend.core.properties import MILLISECOND_US, PropertyValue, Settings
 from quarterdeck.backend.invariants.convergence import convergence_bound_us, table_bound_us
 from quarterdeck.backend.scenarios.format.scenario import Scenario
 from quarterdeck.backend.scenarios.format.values import duration_text
 from quarterdeck.backend.scenarios.format.writing import scenario_of_tree
 from quarterdeck.backend.simulation.swarm_testing.fault_kinds import FaultContext
-from quarterdeck.backend.simulation.swarm_testing.fault_timeline import (
-    Standing,
-    StepTree,
-    drawn_length_us,
-    fault_steps,
-)
+from quarterdeck.backend.simulation.swarm_testing.fault_timeline import Standing, StepTree, drawn_length_us, fault_steps
 from quarterdeck.backend.simulation.swarm_testing.migration_rounds import SwarmRounds, wait_until_safe
-from quarterdeck.backend.simulation.swarm_testing.settings_drawing import (
-    MANY_PARTITIONS,
-    drawn_join_lists,
-    drawn_latency,
-    drawn_lite,
-    drawn_properties,
-    drawn_zones,
-)
 
 FEWEST, MOST = 3, 20
-"""Members of a run, unless told otherwise."""
+"""Members of a run, unless said otherwise."""
 MOST_WITH_MANY_PARTITIONS = 3
 
 LATENCY_FAULT = "latency"
@@ -66,9 +53,8 @@ class DrawnScenario:
 def draw_scenario(seed: int, sizes: tuple[int, int] = (FEWEST, MOST)) -> DrawnScenario:
     """Draw the run of `seed` with as many members as lie between the two `sizes`. Equal arguments give equal drawings."""
     properties = drawn_properties(_stream(seed, "settings"))
-    many = int(properties["hazelcast.partition.count"]) >= MANY_PARTITIONS
+    many = partitions_drawn(seed) >= MANY_PARTITIONS
     size = members_drawn(seed, sizes)
-    size = min(size, max(sizes[0], MOST_WITH_MANY_PARTITIONS)) if many else size
     labels = tuple(f"n{number}" for number in range(1, size + 1))
     zones = drawn_zones(_stream(seed, "zones"), labels, properties)
     settings = Settings.of(properties, preset="training")
@@ -98,7 +84,13 @@ def draw_scenario(seed: int, sizes: tuple[int, int] = (FEWEST, MOST)) -> DrawnSc
 def members_drawn(seed: int, sizes: tuple[int, int]) -> int:
     """How many members the run of `seed` has at most. Small clusters are more likely: quick to run, and most goes wrong there."""
     fewest, most = sizes
-    return fewest + int((most - fewest + 1) * _stream(seed, "size").random() ** 3)
+    size = fewest + int((most - fewest + 1) * _stream(seed, "size").random() ** 3)
+    return min(size, max(fewest, MOST_WITH_MANY_PARTITIONS)) if partitions_drawn(seed) >= MANY_PARTITIONS else size
+
+
+def partitions_drawn(seed: int) -> int:
+    """How many partitions the cluster of the run of `seed` has."""
+    return int(drawn_properties(_stream(seed, "settings"))["hazelcast.partition.count"])
 
 
 def _stream(seed: int, purpose: str) -> Random:
@@ -131,7 +123,7 @@ class _Steps:
         for number, part in enumerate(parts):
             if number:
                 yield wait_until_safe()
-            yield from rounds.several() if part == "rounds" else self._faults(number, standing)
+            yield from rounds.several() if part == "rounds" else self._faults(number, standing, rounds)
         yield from self._ending(standing)
 
     def few(self) -> Iterator[StepTree]:
@@ -148,13 +140,13 @@ class _Steps:
     def _rounds(self, standing: Standing) -> SwarmRounds:
         return SwarmRounds(_stream(self._seed, "rounds"), standing, self._settings.backups, self.faults)
 
-    def _faults(self, number: int, standing: Standing) -> Iterator[StepTree]:
+    def _faults(self, number: int, standing: Standing, rounds: SwarmRounds) -> Iterator[StepTree]:
         length_us = drawn_length_us(_stream(self._seed, f"length {number}"), self._settings.max_no_heartbeat_us)
         context = FaultContext(Random(), self._labels, self._settings, length_us)
         context.clocks = self.clocks
         if number == 0:
             context.late = self.late
-        yield from fault_steps(context, standing, partial(self._purpose, number), self.faults)
+        yield from fault_steps(context, standing, partial(self._purpose, number), self.faults, rounds.look)
 
     def _purpose(self, number: int, purpose: str) -> Random:
         return _stream(self._seed, f"{purpose} {number}")
@@ -168,3 +160,118 @@ class _Steps:
             yield {"do": {"start": started}}
         bound_us = convergence_bound_us(self._settings, len(self._labels)) + table_bound_us(self._settings)
         yield {"expect": {"within": duration_text(bound_us), "one-cluster": True}}
+
+
+CHOICE_PROBABILITY = 0.25
+"""How probable it is that a property is not as in the training preset."""
+
+INTERVALS_SECONDS = (0.5, 1, 2)
+TIMEOUT_INTERVALS = (3, 4, 5, 8)
+PROPERTY_CHOICES: dict[str, tuple[PropertyValue, ...]] = {
+    "hazelcast.heartbeat.failuredetector.type": ("phi-accrual",),
+    "hazelcast.member.list.publish.interval.seconds": (2, 30),
+    "hazelcast.mastership.claim.timeout.seconds": (3, 20),
+    "hazelcast.master.confirmation.interval.seconds": (1, 4),
+    "hazelcast.max.join.seconds": (20, 300),
+    "hazelcast.max.join.merge.target.seconds": (2, 10),
+    "hazelcast.stale.join.prevention.duration.seconds": (0, 10),
+    "hazelcast.merge.first.run.delay.seconds": (1, 15),
+    "hazelcast.merge.next.run.delay.seconds": (1, 10),
+    "hazelcast.partial.member.disconnection.resolution.heartbeat.count": (0, 5),
+    "quarterdeck.heartbeat.topology": ("ring",),
+    "quarterdeck.heartbeat.ring.successors": (1, 2),
+    "quarterdeck.minimum.cluster.size": (2, 3),
+    "quarterdeck.link.probe.max.backoff.seconds": (1, 15),
+    "quarterdeck.cluster.state.lease.seconds": (2, 15),
+    "hazelcast.partition.max.parallel.migrations": (1, 2, 4),
+    "hazelcast.partition.migration.interval": (0.05, 0.5),
+    "hazelcast.partition.migration.timeout": (3, 10),
+    "hazelcast.partition.table.send.interval": (1, 10),
+    "hazelcast.partition.backup.sync.interval": (1, 10),
+    "hazelcast.partition.max.parallel.replications": (1, 2),
+    "quarterdeck.transfer.chunk.bytes": (1, 16, 200),
+    "quarterdeck.transfer.window.chunks": (1, 2),
+    "hazelcast.graceful.shutdown.max.wait": (5, 30),
+    "hazelcast.operation.call.timeout.millis": (3_000, 10_000),
+    "quarterdeck.partition.arrange.at.once": (True,),
+    "quarterdeck.merge.policy": ("pass-through", "latest-update", "latest-access", "higher-hits", "discard"),
+}
+
+BACKUPS = (0, 0, 1, 1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 6)
+PARTITIONS = (1, 2, 3, 5, 7, 7, 11, 11, 13, 17, 17, 23, 31)
+GREAT_PARTITIONS = (271, 271, 271, 271, 1_009, 1_009, 5_003)
+GREAT_PROBABILITY = 0.01
+GREATEST_PARTITIONS = 50_021
+GREATEST_PROBABILITY = 0.0002
+"""Few runs have many partitions: what they find is seldom another thing, and they cost as much as hundreds of the others."""
+MANY_PARTITIONS = 1_000
+"""From so many on a run has few members and backups, and does little."""
+
+ZONES_PROBABILITY = 0.25
+LITE_PROBABILITY = 0.25
+LATENCY_PROBABILITY = 0.25
+SHORT_JOIN_LIST_PROBABILITY = 0.15
+
+
+def drawn_properties(draws: Random) -> dict[str, PropertyValue]:
+    """Draw the properties of a run that are not as in the training preset."""
+    interval = draws.choice(INTERVALS_SECONDS)
+    chance = draws.random()
+    partitions = draws.choice(GREAT_PARTITIONS if chance < GREAT_PROBABILITY else PARTITIONS)
+    if chance < GREATEST_PROBABILITY:
+        partitions = GREATEST_PARTITIONS
+    backups = draws.choice(BACKUPS)
+    properties: dict[str, PropertyValue] = {
+        "hazelcast.heartbeat.interval.seconds": interval,
+        "hazelcast.max.no.heartbeat.seconds": interval * draws.choice(TIMEOUT_INTERVALS),
+        "hazelcast.partition.count": partitions,
+        "quarterdeck.backup.count": 0 if partitions > MANY_PARTITIONS else backups,
+    }
+    for name, choices in PROPERTY_CHOICES.items():
+        if draws.random() < CHOICE_PROBABILITY:
+            properties[name] = draws.choice(choices)
+    if partitions >= MANY_PARTITIONS:
+        properties.pop("hazelcast.partition.migration.interval", None)  # so many of them would take for ever
+    return properties
+
+
+def drawn_zones(draws: Random, labels: tuple[str, ...], properties: dict[str, PropertyValue]) -> dict[str, str]:
+    """Where members stand, and by which groups their replicas count: that goes into the properties."""
+    if draws.random() >= ZONES_PROBABILITY:
+        return {}
+    kind = draws.choice(("zone-aware", "zone-aware", "zone-aware", "host-aware"))
+    properties["quarterdeck.partition.group.type"] = kind
+    zones = [f"z{number}" for number in range(1, draws.randint(1, 4) + 1)]
+    # Members without a zone are zones of their own.
+    return {label: draws.choice(zones) for label in labels if draws.random() < 0.9} if kind == "zone-aware" else {}
+
+
+def drawn_lite(draws: Random, labels: tuple[str, ...]) -> list[str]:
+    """Members that hold no data: some, and now and then all but two."""
+    if draws.random() >= LITE_PROBABILITY:
+        return []
+    most = len(labels) - 2 if draws.random() < 0.2 else len(labels) // 3
+    return sorted(draws.sample(labels, draws.randint(1, max(1, most))), key=labels.index)
+
+
+def drawn_latency(draws: Random, settings: Settings) -> dict[str, str]:
+    """Messages that are slow and overtake one another, but not so slow that heartbeats of the living seem missing."""
+    if draws.random() >= LATENCY_PROBABILITY:
+        return {}
+    slack_us = settings.max_no_heartbeat_us - settings.heartbeat_interval_us
+    most_us = max(5 * MILLISECOND_US, int(slack_us * 0.5 * draws.random()))
+    least_us = draws.choice((200, 2_000))
+    typical_us = int(most_us * draws.choice((0.01, 0.05, 0.2)))
+    return {
+        "model": draws.choice(("uniform", "exponential", "heavy-tail")),
+        "least": duration_text(least_us),
+        "typical": duration_text(typical_us),
+        "most": duration_text(most_us),
+    }
+
+
+def drawn_join_lists(draws: Random, labels: tuple[str, ...]) -> dict[str, list[str]]:
+    """Usually all members list all members; sometimes some members list only the first two."""
+    if draws.random() >= SHORT_JOIN_LIST_PROBABILITY:
+        return {}
+    return {label: list(labels[:2]) for label in labels[2:] if draws.random() < 0.5}

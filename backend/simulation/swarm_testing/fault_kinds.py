@@ -1,7 +1,7 @@
 """The kinds of faults that a swarm run may have: each plans what happens when, with random draws of its own.
 
 Every kind is a generator of planned actions, written as a scenario file has them. A plan need not make sense: what cannot
-be done as things then stand (a crash of a member that is down) is left out by whoever puts the plans together. Most
+be done as things then stand (a crash of a member that is down) is left out where the plans are put together. Most
 faults come in episodes and undo just what they did, so that faults of several kinds overlap.
 """
 
@@ -35,7 +35,7 @@ class FaultContext:
     length_us: int
     """How long the faults last."""
     late: set[str] | None = None
-    """Who starts only when its time has come; None when everybody has been started once."""
+    """Who starts only when its time has come; None when all have been started once."""
     clocks: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
@@ -178,7 +178,7 @@ def _bridge(context: FaultContext) -> Iterator[PlannedFault]:
 
     def groups() -> list[list[str]]:
         bridge = context.one()
-        rest = [one for one in context.draws.sample(context.labels, len(context.labels)) if one != bridge]
+        rest = [other for other in context.draws.sample(context.labels, len(context.labels)) if other != bridge]
         return [rest[: len(rest) // 2], rest[len(rest) // 2 :]]
 
     yield from _partitions(context, groups)
@@ -193,7 +193,7 @@ def _partitions(context: FaultContext, groups: Callable[[], list[list[str]]]) ->
 
 
 def _majorities_ring(context: FaultContext) -> Iterator[PlannedFault]:
-    """Everybody has links to a majority, and no two of them the same: each is cut from the members opposite on a ring."""
+    """All members have links to a majority, and no two of them the same: each is cut from the members opposite on a ring."""
     for begins_us, ends_us in context.episodes(most=2):
         ring = context.draws.sample(context.labels, len(context.labels))
         reach = max(1, -(-len(ring) // 4))
@@ -244,11 +244,11 @@ def _swizzle(context: FaultContext) -> Iterator[PlannedFault]:
     for begins_us, ends_us in context.episodes(most=2):
         silenced = context.draws.sample(context.labels, context.draws.randint(1, len(context.labels) - 1))
         for count, label in enumerate(silenced):
-            others = [one for one in context.labels if one != label]
+            others = [other for other in context.labels if other != label]
             yield begins_us + count * context.settings.heartbeat_interval_us, {"cut": {"from": [label], "to": others}}
         released_us = ends_us + len(silenced) * context.settings.heartbeat_interval_us
         for count, label in enumerate(context.draws.sample(silenced, len(silenced))):
-            others = [one for one in context.labels if one != label]
+            others = [other for other in context.labels if other != label]
             yield released_us + count * context.settings.heartbeat_interval_us, _healed([label], others)
 
 
@@ -340,7 +340,7 @@ def _state_change(context: FaultContext) -> Iterator[PlannedFault]:
 
 
 def _join_list_edit(context: FaultContext) -> Iterator[PlannedFault]:
-    """Shuffled lists, shorter ones, and now and then one with an address at which nobody is."""
+    """Shuffled lists, shorter ones, and now and then one with an address at which no member is."""
     for begins_us, _ in context.episodes():
         entries = context.draws.sample(context.labels, context.draws.randint(1, len(context.labels)))
         if context.draws.random() < 0.3:

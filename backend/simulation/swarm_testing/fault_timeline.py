@@ -70,16 +70,21 @@ def drawn_length_us(draws: Random, timeout_us: int) -> int:
 
 
 def fault_steps(
-    context: FaultContext, standing: Standing, stream: Callable[[str], Random], faults: list[str]
+    context: FaultContext,
+    standing: Standing,
+    stream: Callable[[str], Random],
+    faults: list[str],
+    look: Callable[[], Iterator[StepTree]],
 ) -> Iterator[StepTree]:
     """Yield the steps of all faults, and then those that mend what they left behind; add their names to `faults`.
 
-    `stream` has draws for each purpose, so that a change of one kind of fault leaves the others as they are.
+    `stream` has draws for each purpose, so that a change of one kind of fault leaves the others as they are. With `look` the
+    keys are read before anything is mended: what the sides of a division have written is seldom there after a merge.
     """
     planned = _planned(context, stream)
     standing.down |= context.late or set()
     now_us = 0
-    told: list[dict[str, Any]] = []
+    kept_steps: list[dict[str, Any]] = []
     for at_us, name, action in planned:
         kept = _possible(standing, action)
         if kept is None:
@@ -88,11 +93,12 @@ def fault_steps(
             yield wait(at_us - now_us)
             now_us = at_us
         faults.append(name)
-        told.append(kept)
+        kept_steps.append(kept)
         yield {"do": kept}
     if context.length_us > now_us:
         yield wait(context.length_us - now_us)
-    yield from _mended(standing, told, stream("mending"))
+    yield from look()
+    yield from _mended(standing, kept_steps, stream("mending"))
 
 
 def wait(duration_us: int) -> StepTree:
@@ -136,7 +142,7 @@ def _mended(standing: Standing, done: list[dict[str, Any]], draws: Random) -> It
     if standing.paused:
         yield {"do": {"resume": [label for label in labels if label in standing.paused]}}
         standing.paused.clear()
-    doomed = [label for one in done for label in one.get("kill-at", {}) if label not in standing.down]
+    doomed = [label for step in done for label in step.get("kill-at", {}) if label not in standing.down]
     back = [label for label in dict.fromkeys(doomed) if draws.random() < 0.5]
     if back:
         yield {"do": {"restart": back}}
@@ -145,10 +151,10 @@ def _mended(standing: Standing, done: list[dict[str, Any]], draws: Random) -> It
     if started:
         yield {"do": {"start": started}}
         standing.down.difference_update(started)
-    edited = {label: list(labels) for one in done for label in one.get("set-join-list", {})}
+    edited = {label: list(labels) for step in done for label in step.get("set-join-list", {})}
     edited = {label: entries for label, entries in edited.items() if label not in standing.down}
     if edited:
         yield {"do": {"set-join-list": edited}}
-    if any("change-state" in one for one in done):
+    if any("change-state" in step for step in done):
         for label in standing.up[:2]:
             yield {"do": {"change-state": {label: "ACTIVE"}}}

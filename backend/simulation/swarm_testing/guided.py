@@ -207,7 +207,7 @@ def _exchanged(node: Any, names: dict[str, str]) -> Any:
         case dict():
             return {names.get(key, key): _exchanged(value, names) for key, value in node.items()}
         case list():
-            return [_exchanged(one, names) for one in node]
+            return [_exchanged(part, names) for part in node]
         case str():
             return names.get(node, node)
     return node

@@ -35,6 +35,8 @@ MASTERS_POINTS = (
 MASTER_PROBABILITY = 0.7
 
 ROUNDS = (1, 4)
+LOOKS = 3
+"""So many times each key is read while sides of a division are looked at, on average."""
 SETTLE_US = 60 * SECOND_US
 """How long a round waits for the data to be safe again."""
 
@@ -63,23 +65,25 @@ def wait_until_safe() -> StepTree:
 
 
 class SwarmRounds:
-    """The rounds of one run. `faults` is told the kinds of what happens in them."""
+    """The rounds of one run. `faults` receives the kinds of what happens in them."""
 
     def __init__(self, draws: Random, standing: Standing, backups: int, faults: list[str]) -> None:
         self._draws = draws
         self._standing = standing
         self._backups = backups
         self._faults = faults
+        self._keys = 0
 
     def beginning(self) -> Iterator[StepTree]:
         """Yield the first arrangement, with data or before any, and the workload."""
         draws, labels = self._draws, list(self._standing.labels)
         if draws.random() < 0.4:
             yield {"do": {"arrange": [labels[0]]}}
+        self._keys = draws.choice((5, 10, 30))
         load: dict[str, Any] = {
             "at": labels,
             "map": "m",
-            "keys": draws.choice((5, 20, 60)),
+            "keys": self._keys,
             "rate": draws.choice((2, 5, 10)),
             "for": "30m",
             "reads": draws.choice((0.1, 0.3, 0.5)),
@@ -88,6 +92,13 @@ class SwarmRounds:
         yield {"do": {"load": load}}
         if draws.random() < 0.7:  # else the faults begin before anything is arranged
             yield self._wait(0.1, 3)
+
+    def look(self) -> Iterator[StepTree]:
+        """Yield a second in which every key is read, mostly through several members."""
+        up = [label for label in self._standing.up if label not in self._standing.paused]
+        load = {"at": up, "map": "m", "keys": self._keys, "rate": LOOKS * self._keys, "for": "1s", "reads": 1}
+        yield {"do": {"load": load}}
+        yield wait(SECOND_US)
 
     def several(self) -> Iterator[StepTree]:
         """Yield some rounds, each from safe data to safe data."""
@@ -149,7 +160,7 @@ class SwarmRounds:
         return {"event": self._draws.choice(points), "after": self._draws.random() < 0.5}
 
     def _bring_back(self, dying: list[str]) -> Iterator[StepTree]:
-        """Whoever was to die comes back, one by one as they may be running still."""
+        """Start the members again that were to die, one by one as they may be running still."""
         for place, label in enumerate(dying):
             if place:
                 yield wait_until_safe()

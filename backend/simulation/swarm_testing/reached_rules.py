@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from quarterdeck.backend.core import events
+from quarterdeck.backend.core.events import EVENT_KINDS, JournalChanged, OperatorAsked, Record, StrangerRefused
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.handlers import MESSAGE_RULES, ignore
 from quarterdeck.backend.core.membership.split_brain.merge_decision import RULES as MERGE_RULES
 from quarterdeck.backend.core.membership.undertakings import Claim, Doing, Following, JoinSearch, Leading
@@ -23,9 +24,9 @@ DOING: dict[type[Doing], str] = {JoinSearch: "joining", Following: "following", 
 
 ELSEWHERE = {
     events.AddressUnusable,
-    events.StrangerRefused,
-    events.OperatorAsked,
-    events.JournalChanged,
+    StrangerRefused,
+    OperatorAsked,
+    JournalChanged,
     *filter(callable, vars(witnessed).values()),
 }
 """The kinds that only live members, their processes or witnesses record."""
@@ -38,7 +39,7 @@ class ReachedRules:
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
 
-    def append(self, record: events.Record) -> None:
+    def append(self, record: Record) -> None:
         """Count the branches of the next record."""
         event = record.event
         tag, fields = _branches()[type(event)]
@@ -101,7 +102,7 @@ def _rule_name(kind: type, doing: str) -> str:
 def _branches() -> dict[type, tuple[str, tuple[tuple[str, str, frozenset[str]], ...]]]:
     """Return for each kind of event its tag, and its fields of a closed set with the values that count."""
     found: dict[type, tuple[str, tuple[tuple[str, str, frozenset[str]], ...]]] = {}
-    for tag, kind in events.EVENT_KINDS.items():
+    for tag, kind in EVENT_KINDS.items():
         hints = get_type_hints(kind)
         fields = [(field, _values(hints[field])) for field in kind.__struct_fields__]
         if tag == "merge-verdict":

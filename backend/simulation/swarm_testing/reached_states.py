@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data.events import BackupInStep, BackupOutOfStep
-from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, ProcessResumed, Record
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import (
     DrainStarted,
@@ -36,13 +36,7 @@ PHASES = (
 
 CHANGES: frozenset[type] = frozenset(
     {
-        *(
-            events.MemberStarted,
-            events.MemberStopped,
-            events.ProcessKilled,
-            events.ProcessPaused,
-            events.ProcessResumed,
-        ),
+        *(events.MemberStarted, events.MemberStopped, ProcessKilled, ProcessPaused, ProcessResumed),
         *(events.ListInstalled, events.MasterChanged, events.SuspicionRaised, events.SuspicionCleared),
         *(events.ClaimStarted, events.ClaimFinished, events.ClaimAbandoned, events.MemberMerging),
         *(events.MergeStarted, events.MergeAbandoned, events.DisconnectionReported, events.DisconnectionResolved),
@@ -88,7 +82,7 @@ def abstract_state(picture: Picture) -> int:
     return bits
 
 
-_PAIRS = [(one, other) for one in range(RANKS) for other in range(one, RANKS)]
+_PAIRS = [(rank, other) for rank in range(RANKS) for other in range(rank, RANKS)]
 _SUSPICIONS = RANKS * len(ROLES)
 _PHASES = _SUSPICIONS + RANKS * RANKS
 _LISTS = _PHASES + len(PHASES)

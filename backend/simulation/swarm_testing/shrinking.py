@@ -21,7 +21,7 @@ from quarterdeck.backend.scenarios.format.writing import scenario_of_tree, scena
 from quarterdeck.backend.simulation.swarm_testing.trial import Trial, run_trial
 
 MOST_ATTEMPTS = 600
-"""Runs spent on one scenario, unless told otherwise."""
+"""Runs spent on one scenario, unless said otherwise."""
 
 SHORTEST_WAIT_US = 1_000
 ROUND_US = (60_000_000, 10_000_000, 1_000_000, 100_000)
@@ -56,7 +56,7 @@ def fails_alike(trial: Trial) -> Callable[[Scenario], bool]:
 
 
 def failure_signature(trial: Trial) -> tuple[str, str, str]:
-    """Return what two failures have in common when they have the same cause, as far as one can tell.
+    """Return what two failures have in common when they have the same cause, as far as one can see.
 
     A crash is known by the last place that its traceback names, and by the kind of the exception.
     """
@@ -176,12 +176,12 @@ def _without(node: Any, label: str) -> Any:
         case dict():
             return {key: _without(value, label) for key, value in node.items() if key != label and value != label}
         case list():
-            return [_without(one, label) for one in node if one != label]
+            return [_without(part, label) for part in node if part != label]
     return node
 
 
 def _has_sense(step: Tree) -> bool:
-    """Whether a step still has somebody to act on."""
+    """Whether a step still has a member to act on."""
     if "do" not in step:
         return True
     ((word, what),) = step["do"].items()
@@ -206,7 +206,7 @@ def _fewer_parts(search: _Shrinking) -> None:
         for part in list(search.best[name]):
             now = search.best[name]
             if isinstance(now, list):
-                search.accept_with(**{name: [one for one in now if one != part]})
+                search.accept_with(**{name: [other for other in now if other != part]})
             else:
                 search.accept_with(**{name: {key: value for key, value in now.items() if key != part}})
 
@@ -224,7 +224,7 @@ def _lists_in(node: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str
         for key, value in node.items():
             yield from _lists_in(value, (*path, key))
     elif isinstance(node, list):
-        if all(isinstance(one, str) for one in node):
+        if all(isinstance(part, str) for part in node):
             yield path
         else:
             for number, value in enumerate(node):

@@ -159,7 +159,7 @@ class _TrialRun:
         Interpreter(faults, self._driver, self._run_state, seed=self._seed).play()
         self._heal_everything()
         tables, writes = self._run_state.invariant_checker.tables, self._run_state.invariant_checker.writes
-        # Its workload is its own: calls that were due while nobody made any are not made up for.
+        # Its workload is its own: calls that were due while none were made are not made up for.
         proving = Interpreter(self._scenario, self._driver, self._run_state, seed=self._seed)
         for proofs in range(MOST_PROOFS + 1):
             if not running(self._run_state.picture):
@@ -190,7 +190,7 @@ class _TrialRun:
         witnesses: tuple[Record, ...] = ()
         violations: Sequence[Violation] = self._run_state.invariant_checker.violations
         if not violations and self._verdict in ("ok", "unknown") and running(self._run_state.picture):
-            # The members agree and have been left alone since: nobody may still owe anything.
+            # The members agree and have been left alone since: no member may still owe anything.
             timeout_us = self._settings.max_no_heartbeat_us
             violations = self._run_state.invariant_checker.conclude(self._driver.now_us(), timeout_us).violations
         if violations and self._verdict != "crash":
@@ -227,7 +227,7 @@ class _TrialRun:
         lite, least = self._scenario.lite, max(2, self._settings.minimum_cluster_size)
         for label in sorted(world.labels, key=lambda label: label in lite):
             alive = running(self._run_state.picture)
-            if label not in alive and (len(alive) < least or all(one in lite for one in alive)):
+            if label not in alive and (len(alive) < least or all(other in lite for other in alive)):
                 self._added.append({"do": {"start": [label]}})
                 world.execute(do.StartMember(label))
 
@@ -332,7 +332,7 @@ def misplaced_replica(world: World, tables: PartitionTables) -> str:
 def why_not_converged(picture: Picture) -> str:
     """Why the running members are not one healthy cluster, in words; empty when they are.
 
-    They are when all hold one list of exactly themselves, nobody is suspected, and all hold the cluster to be ACTIVE.
+    They are when all hold one list of exactly themselves, none is suspected, and all hold the cluster to be ACTIVE.
     """
     alive = running(picture)
     if not alive:

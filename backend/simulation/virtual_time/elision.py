@@ -1,14 +1,14 @@
 """Leaving out heartbeats that say nothing new, without changing the outcome of a run.
 
 In a calm cluster nearly everything that happens is a heartbeat that only says once more what the one before it said. A round of
-heartbeats may be left out when the very same round was delivered in full to everybody and changed nothing, and nothing at all
+heartbeats may be left out when the very same round was delivered in full to all and changed nothing, and nothing at all
 has been decided anywhere since: then all that a delivery would do is to move the time at which its sender was last heard of.
-That time is worked out when somebody asks for it, which is when the calm ends.
+That time is worked out when it is asked for, which is when the calm ends.
 
 The calm begins when every running member has had such a round since the last record, command or refusal, and each round reaches
-everybody else. It ends with the next record, command or refusal: then each receiver is told when it last heard of each
+all others. It ends with the next record, command or refusal: then each receiver learns when it last heard of each
 sender, and what is still on its way is put back into the queue, under the times and places in the queue that it would have had.
-Whoever draws a round's latencies draws once for it, whether it is left out or not, so both kinds of runs draw the same.
+The network draws a round's latencies once for it, whether it is left out or not, so both kinds of runs draw the same.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ QueuePosition = tuple[int, int]
 
 
 def can_elide(settings: Settings, latency: Latency) -> bool:
-    """Whether leaving out is provably without consequence: everybody hears everybody, and only the last time counts."""
+    """Whether leaving out is provably without consequence: all hear all, and only the last time counts."""
     return (
         settings.heartbeat_topology == "all"
         and settings.failure_detector == "deadline"
@@ -63,7 +63,7 @@ class HeartbeatHistory:
 
 
 class Elision:
-    """Decides which rounds are left out. It is told of all rounds, in order, and puts back what was left out too early."""
+    """Decides which rounds are left out. It sees all rounds, in order, and puts back what was left out too early."""
 
     def __init__(self, latency: Latency, enqueue: Callable[[SimulatedNode, DeliveryBatch], None]) -> None:
         self.elided = 0
@@ -98,7 +98,7 @@ class Elision:
         return self._floor_us
 
     def end_calm(self, position: QueuePosition) -> None:
-        """Something happens at `position`. Let everybody know what was left out, and put back what has not arrived yet."""
+        """Something happens at `position`. Let all members know what was left out, and put back what has not arrived yet."""
         if self.is_calm:
             heard: defaultdict[SimulatedNode, dict[Address, int]] = defaultdict(dict)
             for node, history in self._histories.items():

@@ -7,7 +7,8 @@ from hashlib import blake2b
 
 import msgspec
 
-from quarterdeck.backend.core.events import ListInstalled, Record
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.events import ListInstalled
 from quarterdeck.backend.core.membership.views.identity import Member
 
 DIGEST_BYTES = 16

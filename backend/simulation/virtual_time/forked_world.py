@@ -37,9 +37,9 @@ def forked_world(
     A member without a state is silent in it: messages to it vanish, and nothing comes from it, until it is killed. A member
     whose clock showed another time than that of the cluster keeps the difference.
     """
-    configurations = [msgspec.structs.replace(one, run=run) for one in snapshot.configurations]
+    configurations = [msgspec.structs.replace(member, run=run) for member in snapshot.configurations]
     world = World(
-        [one.label for one in configurations],
+        [member.label for member in configurations],
         seed=seed,
         settings=configurations[0].settings,
         addresses={one.label: one.address for one in configurations},
@@ -51,18 +51,18 @@ def forked_world(
     )
     network = world.network
     network.now_us, world.utc_origin_us = snapshot.at_us, snapshot.utc_us - snapshot.at_us
-    network.has_several_names = len({one.cluster_name for one in configurations}) > 1
+    network.has_several_names = len({member.cluster_name for member in configurations}) > 1
     for configuration in configurations:
         world.nodes[configuration.label].member_configuration = configuration
     network.nodes = _Places(network)
     for condition in snapshot.links:
         set_condition(network.links.conditions, condition)
-    for untold in snapshot.untold:
-        world.nodes[untold.configuration.label].silent = True
+    for silent_member in snapshot.untold:
+        world.nodes[silent_member.configuration.label].silent = True
     for member in snapshot.members:
         _resume(world, member, snapshot.at_us)
-    for one in snapshot.in_flight:
-        network.put_in_flight(one.due_us, one.receiver, Receive(one.sender, one.message))
+    for message in snapshot.in_flight:
+        network.put_in_flight(message.due_us, message.receiver, Receive(message.sender, message.message))
     return world
 
 
@@ -70,11 +70,9 @@ def _resume(world: World, member: MemberSnapshot, at_us: int) -> None:
     node = world.nodes[member.configuration.label]
     if member.clock_us != at_us:
         node.clock = Clock(ahead_us=member.clock_us - at_us)
-    node.lives = member.lives
+    node.starts = member.lives
     node.machine = MemberMachine.restored(
-        member.state,
-        node.member_configuration,
-        random.Random(f"{world.seed}/fork/{node.label}/{member.lives}"),
+        member.state, node.member_configuration, random.Random(f"{world.seed}/fork/{node.label}/{member.lives}")
     )
     node.set_paused(member.paused)
     world.network.running += 1
@@ -82,7 +80,7 @@ def _resume(world: World, member: MemberSnapshot, at_us: int) -> None:
 
 
 class _Places(dict[Address, SimulatedNode]):
-    """All addresses to which anything is sent. Members know some that nobody has told of: nobody listens there."""
+    """All addresses to which anything is sent. Members know some that are no member's: no process listens there."""
 
     def __init__(self, network: SimulatedNetwork) -> None:
         super().__init__(network.nodes)
@@ -108,7 +106,7 @@ def snapshot_of(world: World) -> ClusterSnapshot:
                     node.machine.snapshot(),
                     node.local_us(world.now_us),
                     node.paused,
-                    node.lives,
+                    node.starts,
                 )
             )
     in_flight = [

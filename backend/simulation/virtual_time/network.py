@@ -13,9 +13,8 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import UnreachableCause
 from quarterdeck.backend.core.commands.commands import CommandRefused, HoldMessages, ReplayMessages
 from quarterdeck.backend.core.effects import Deliveries
-from quarterdeck.backend.core.events import LinkChanged
 from quarterdeck.backend.core.inputs import PeerUnreachable, Receive
-from quarterdeck.backend.core.link_condition import KindCondition
+from quarterdeck.backend.core.link_condition import KindCondition, LinkChanged
 from quarterdeck.backend.core.links import LinkConditions, conditions_for, delay_us
 from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.core.membership.messages import Heartbeat
@@ -51,7 +50,7 @@ class SimulatedNetwork:
         *,
         elide_heartbeats: bool,
     ) -> None:
-        """`stranger` is what places have, besides their address, at which nobody ever starts."""
+        """`stranger` is what places have, besides their address, at which no member ever starts."""
         self.now_us = 0
         self.now_order = NEVER
         self.queue: list[tuple[int, int, SimulatedNode, Waiting]] = []
@@ -79,7 +78,7 @@ class SimulatedNetwork:
         """What waits to be replayed, in the order in which it was sent: from where, where to, and what."""
 
     def make_room(self, addresses: Iterable[Address]) -> None:
-        """Addresses that are no member's get a place where nobody listens. Raises `CommandRefused` when there are too many."""
+        """Addresses that are no member's get a place where no member listens. Raises `CommandRefused` when there are too many."""
         strangers = [address for address in dict.fromkeys(addresses) if address not in self.nodes]
         if len(self.nodes) + len(strangers) > MOST_NODES:
             raise CommandRefused(f"more than {MOST_NODES} addresses cannot be simulated")
@@ -89,7 +88,7 @@ class SimulatedNetwork:
             )
 
     def move(self, node: SimulatedNode, address: Address) -> None:
-        """Let whoever starts at `node` do so at another address. Where it was nobody listens until somebody comes."""
+        """Let a member that starts at `node` do so at another address. Where it was none listens until one comes."""
         there = self.nodes.get(address)
         if there is not None and there.machine is not None:
             raise CommandRefused(f"{address} is that of {there.label}, which runs")
@@ -174,13 +173,13 @@ class SimulatedNetwork:
             return
         kind = str(message.__struct_config__.tag)
         found = conditions_for(condition, kind)
-        if any(one.loss and self._loss() < one.loss for one in found) or kind in condition.dropped_kinds:
+        if any(part.loss and self._loss() < part.loss for part in found) or kind in condition.dropped_kinds:
             return
-        if any(one.held for one in found):
+        if any(part.held for part in found):
             self._held.append((sender, address, received))
             return
         yield self._arrival(first_us + self._delay_us(found), target, received)
-        if any(one.duplicate and self._duplication() < one.duplicate for one in found):
+        if any(part.duplicate and self._duplication() < part.duplicate for part in found):
             second_us = self._latency_model.sample_us(self._latency())
             yield self._arrival(second_us + self._delay_us(found), target, received)
 
@@ -192,7 +191,7 @@ class SimulatedNetwork:
         return self.links.hold(command.sources, command.targets, command.kinds)
 
     def replay(self, command: ReplayMessages) -> tuple[LinkChanged, ...]:
-        """Let what is held arrive soon, in the order in which it was sent, whoever is there by then."""
+        """Let what is held arrive soon, in the order in which it was sent, whichever member is there by then."""
         kept = []
         at_us = self.now_us + self._latency_model.least_us
         for sender, address, received in self._held:

@@ -38,7 +38,6 @@ class SimulatedNode:
         "index",
         "kill_point",
         "label",
-        "lives",
         "machine",
         "member_configuration",
         "needs_slow_path",
@@ -46,11 +45,12 @@ class SimulatedNode:
         "process",
         "schedule",
         "silent",
+        "starts",
         "wake_at",
     )
 
     process: MemberProcess
-    """What carries out the effects of the member that runs here. Where nobody ever runs there is none."""
+    """What carries out the effects of the member that runs here. Where no member ever runs there is none."""
 
     def __init__(self, index: int, member_configuration: MemberConfiguration, clock: Clock | None = None) -> None:
         self.index = index
@@ -63,7 +63,7 @@ class SimulatedNode:
         self.needs_slow_path = clock is not None
         """Whether an arrival cannot simply be handed over: the member is paused, or has a clock of its own."""
         self.machine: MemberMachine | None = None
-        self.lives = 0
+        self.starts = 0
         """How many processes were started here so far."""
         self.deliveries: Deliveries = ()
         """The last round of heartbeats that the member sent. `schedule` is made of it."""

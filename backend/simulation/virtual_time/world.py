@@ -14,20 +14,13 @@ from typing import Any, get_args
 
 import msgspec
 
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address, parse_address
 from quarterdeck.backend.core.commands import commands as do
 from quarterdeck.backend.core.commands.check import Condition, check, with_addresses
 from quarterdeck.backend.core.effects import Deliveries, Effect, Incarnations, carry_out
-from quarterdeck.backend.core.inputs import (
-    START,
-    TICK,
-    Call,
-    Input,
-    PeersHeardSince,
-    PeerUnreachable,
-    Receive,
-)
+from quarterdeck.backend.core.events import FORM, Event, ProcessKilled, ProcessPaused, ProcessResumed, Record
+from quarterdeck.backend.core.inputs import START, TICK, Call, Input, PeersHeardSince, PeerUnreachable, Receive
+from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.links import LinkConditions
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import late_after_us
@@ -71,7 +64,7 @@ class World:
         zones: Mapping[str, str] | None = None,
         name: str = "dev",
         run: str | None = None,
-        on_record: Callable[[events.Record], None] | None = None,
+        on_record: Callable[[Record], None] | None = None,
         on_answer: Callable[[int, Answer], None] | None = None,
         latency: Latency = PLAIN_LATENCY,
         clocks: Mapping[str, Clock] | None = None,
@@ -157,9 +150,9 @@ class World:
         HANDLERS.get(type(command), World._ask_member)(self, command)
 
     def call(self, label: str, operation: Operation, *, watched: bool = False) -> int:
-        """Ask `label` for an operation on a map; the number under which `on_answer` tells how it ended.
+        """Ask `label` for an operation on a map; the number under which `on_answer` reports how it ended.
 
-        Nobody tells how the calls of a process end that is killed before. Events are recorded only of the `watched`.
+        It is not known how the calls of a process end that is killed before. Events are recorded only of the `watched`.
         Raises `CommandRefused`.
         """
         check(do.CallMap(label, operation), self.labels, self._condition_of)
@@ -175,7 +168,7 @@ class World:
     def _kill(self, command: do.KillMember) -> None:
         node = self.nodes[command.member]
         self._end_process(node)
-        self._record_own(events.ProcessKilled(node.label))
+        self._record_own(ProcessKilled(node.label))
         # Close what a dead process had open, as its system does; members that are still reached by that learn of it.
         for other in self.nodes.values():
             condition = self.links.of(node.label, other.label)
@@ -211,16 +204,16 @@ class World:
 
     def _pause(self, command: do.PauseMember) -> None:
         self.nodes[command.member].set_paused(True)
-        self._record_own(events.ProcessPaused(command.member))
+        self._record_own(ProcessPaused(command.member))
 
     def _start(self, command: do.StartMember) -> None:
         node = self.nodes[command.member]
         if self._network.nodes[node.address] is not node:
             raise do.CommandRefused(f"{node.address} is that of {self._network.nodes[node.address].label} by now")
-        node.lives += 1
+        node.starts += 1
         self._network.running += 1
         node.machine = MemberMachine(
-            node.member_configuration, random.Random(f"{self.seed}/life/{node.label}/{node.lives}")
+            node.member_configuration, random.Random(f"{self.seed}/life/{node.label}/{node.starts}")
         )
         self._carry_out(node, node.machine.step(node.local_us(self.now_us), START))
 
@@ -228,11 +221,11 @@ class World:
         label = command.member
         if self.nodes[label].silent:
             raise do.CommandRefused(
-                f"what {label} knew was not told, so it stays silent in this copy; kill it and start it anew"
+                f"what {label} knew was not reported, so it stays silent in this copy; kill it and start it anew"
             )
         node, machine = self._running(label)
         node.set_paused(False)
-        self._record_own(events.ProcessResumed(label))
+        self._record_own(ProcessResumed(label))
         # An event loop that wakes from a freeze may run its timers before it reads its sockets: the harsher order.
         now_us = node.local_us(self.now_us)
         if machine.timers.earliest <= now_us:
@@ -333,7 +326,7 @@ class World:
         node.end_process()
 
     def _vouch_for_elided(self, machine: MemberMachine, at: int) -> None:
-        """Tell a member that all were heard of, though their heartbeats were left out; end the calm if that is not certain."""
+        """Let a member know that it heard of all, though their heartbeats were left out; end the calm if that is not certain."""
         elision = self._network.elision
         assert elision is not None
         late_us = self._late_after_us
@@ -343,18 +336,16 @@ class World:
         else:
             self._network.end_calm()
 
-    def _record_links(self, changes: Iterable[events.LinkChanged]) -> None:
+    def _record_links(self, changes: Iterable[LinkChanged]) -> None:
         for change in changes:
             self._record_own(change)
 
-    def _record_own(self, event: events.Event) -> None:
+    def _record_own(self, event: Event) -> None:
         self._own_records += 1
         now_us, utc_us = self.now_us, self.utc_origin_us + self.now_us
-        self._record(
-            events.Record(self.run, self.name, self.run, self._own_records, now_us, utc_us, event, form=events.FORM)
-        )
+        self._record(Record(self.run, self.name, self.run, self._own_records, now_us, utc_us, event, form=FORM))
 
-    def _record(self, record: events.Record) -> None:
+    def _record(self, record: Record) -> None:
         self._network.end_calm()
         self._fingerprint.add_record(record)
         if self._on_record is not None:
@@ -378,7 +369,7 @@ class _Process:
     def kill_point(self) -> do.KillAt | None:
         return self._node.kill_point
 
-    def record(self, record: events.Record) -> None:
+    def record(self, record: Record) -> None:
         """At the run's time instead of the member's own."""
         if self._node.clock is not None:
             now_us = self._world.now_us

@@ -29,7 +29,7 @@ MemberOption = Annotated[
 
 JOIN_LIST_COLUMNS = ("member", "join_list")
 STATE_COLUMNS = ("member", "cluster_state", "node_state")
-FAULT_WORDS = tuple(dict.fromkeys(one.word for one in CATALOGUE if one.role == "fault" and one.http is not None))
+FAULT_WORDS = tuple(dict.fromkeys(row.word for row in CATALOGUE if row.role == "fault" and row.http is not None))
 
 
 join_lists = typer.Typer(help="The join lists of the members.", rich_markup_mode=None)
@@ -43,8 +43,8 @@ def get_join_list(connection: ConnectionTarget, output: FormatOption = Format.TA
         rows = (
             {
                 "member": label,
-                "join_list": list(map(seen.name_of, belief.join_list)) if belief.tells("join-list") else None,
-                "addresses": belief.join_list if belief.tells("join-list") else None,
+                "join_list": list(map(seen.name_of, belief.join_list)) if belief.shows("join-list") else None,
+                "addresses": belief.join_list if belief.shows("join-list") else None,
             }
             for label, belief in seen.present.items()
         )
@@ -77,7 +77,7 @@ def state(
     from quarterdeck.backend.core.commands.commands import ChangeState
 
     if new is not None:
-        wanted = next((one for one in CLUSTER_STATES if one == new.upper()), None)
+        wanted = next((state for state in CLUSTER_STATES if state == new.upper()), None)
         if wanted is None:
             raise CommandFailed(
                 ExitCode.BAD_INPUT, f"NEW: there is no state {new!r}; write one of {', '.join(CLUSTER_STATES)}"
@@ -88,7 +88,7 @@ def state(
         rows = (
             {
                 "member": label,
-                "cluster_state": belief.cluster_state if belief.tells("cluster-state") else None,
+                "cluster_state": belief.cluster_state if belief.shows("cluster-state") else None,
                 "node_state": seen.facts[label].node_state,
             }
             for label, belief in seen.present.items()

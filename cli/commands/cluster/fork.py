@@ -36,7 +36,7 @@ def fork(
     give their state only to users who may change them. Members that do not answer are listed, and are silent in the copy.
     """
     from quarterdeck.backend.clusters.cluster import SnapshotSource
-    from quarterdeck.backend.clusters.simulated.copied_run import write_copy
+    from quarterdeck.backend.clusters.simulated.copied_cluster import write_copy
     from quarterdeck.backend.core.commands.commands import CommandRefused
     from quarterdeck.backend.core.witnessed.events import ConnectionChanged
 
@@ -60,7 +60,7 @@ def fork(
     own = (
         record for record in records if not isinstance(record.event, ConnectionChanged)
     )  # that is ours, and of this minute
-    records = [one for one in own if one.at <= snapshot.at_us]
+    records = [record for record in own if record.at <= snapshot.at_us]
     run = write_past(out, f"{cluster.name}-copy", records)
     with failing_as(ExitCode.BAD_INPUT, OSError, about="--out"):
         write_copy(out, snapshot)
@@ -69,7 +69,7 @@ def fork(
         "run": run,
         "at_seconds": snapshot.at_us / 1e6,
         "members": [member.configuration.label for member in snapshot.members],
-        "not_told": {one.configuration.label: one.why for one in snapshot.untold},
+        "not_told": {silent.configuration.label: silent.why for silent in snapshot.untold},
         "in_flight": len(snapshot.in_flight),
         "records": len(records),
     }

@@ -111,7 +111,7 @@ def observe(
     """
     from quarterdeck.backend.picture.fold.picture import Picture
 
-    cluster = open_cluster(connection.require_named(), write=write, records=history)
+    cluster = open_cluster(connection.require_named(), write=write, records=history, pod_logs=False)
     try:
         picture = Picture()
         for record in settled_records(cluster, MERGE_SECONDS if history or connection.logs else 0):
@@ -143,8 +143,8 @@ def await_metrics(cluster: WatchedCluster, picture: Picture) -> None:
     """Return when all witnessed members that answer have reported metrics, or do not within `METRICS_SECONDS`."""
     latest = time.monotonic() + METRICS_SECONDS
     while time.monotonic() < latest and any(
-        "client-protocol" in one.witnessed_by and one.running and one.metrics is None
-        for one in picture.members.values()
+        "client-protocol" in belief.witnessed_by and belief.running and belief.metrics is None
+        for belief in picture.members.values()
     ):
         time.sleep(POLL_SECONDS)
         for record in cluster.drain():

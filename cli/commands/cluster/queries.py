@@ -116,7 +116,7 @@ def table(
     with observe(connection, tables=True) as seen:
         asked = seen.member(member, "its table")
         belief = seen.present[asked]
-        if belief.tells("backups"):
+        if belief.shows("backups"):
             version, digest = (belief.table.version, belief.table.digest) if belief.table is not None else (0, "")
             say(f"as {asked} has it: table version {version}, digest {digest or 'none'}")
         else:
@@ -184,7 +184,7 @@ def summary(seen: ObservedCluster) -> Row:
     for label, belief in present.items():
         uuids = tuple(member.uuid for member in belief.members)
         lists.setdefault((belief.lineage, belief.version, uuids), []).append(label)
-        versioned = belief.tells("table-version")
+        versioned = belief.shows("table-version")
         if belief.table is not None:
             version = belief.table.version if versioned else None
             tables.setdefault((version, belief.table.digest), []).append(label)
@@ -223,7 +223,7 @@ def member_rows(seen: ObservedCluster) -> Iterator[Row]:
             "reached": status.contact == "connected",
         }
         if belief is not None:
-            facts, table, versioned = seen.facts[label], belief.table, belief.tells("table-version")
+            facts, table, versioned = seen.facts[label], belief.table, belief.shows("table-version")
             software = belief.connection.reason if belief.connection is not None else None
             row |= {
                 "uuid": belief.uuid,
@@ -249,7 +249,7 @@ def member_rows(seen: ObservedCluster) -> Iterator[Row]:
 
 
 def _metrics(seen: ObservedCluster, belief: MemberBelief) -> Row | None:
-    """Return what a real member's metrics say, and for how long they are much the same; None where they are not told."""
+    """Return what a real member's metrics say, and for how long they are much the same; None where they are not known."""
     if belief.metrics is None:
         return None
     from msgspec.structs import asdict
@@ -271,7 +271,7 @@ def suspicion_rows(seen: ObservedCluster, belief: MemberBelief) -> Iterator[Row]
             "reason": reason,
         }
 
-    if not belief.tells("suspicions"):
+    if not belief.shows("suspicions"):
         yield row(None, None, not_told("suspicions", belief.witnessed_by))
     for suspect, suspicion in belief.suspicions.items():
         yield row("suspects", suspect, seen.named(suspicion.reason), suspicion.since_us)
@@ -289,7 +289,7 @@ def table_rows(seen: ObservedCluster, belief: MemberBelief, first: int, last: in
         return
     for partition in range(first, table.partitions if last is None else min(table.partitions, last + 1)):
         replicas = [None if holder is None else seen.name_of(holder.address) for holder in table.row(partition)]
-        if belief.tells("backups"):
+        if belief.shows("backups"):
             version = next(iter(table.rows.get(partition, ())), 0)
             yield {"partition": partition, "version": version, "replicas": replicas}
         else:
@@ -316,7 +316,7 @@ def migration_rows(seen: ObservedCluster, leaders: list[str], *, everywhere: boo
 
     for leader in leaders:
         belief = seen.present[leader]
-        if not belief.tells("migration-queue"):
+        if not belief.shows("migration-queue"):
             yield row(leader, None, None, not_told("migration-queue", belief.witnessed_by))
         for running in islice(belief.leading.running.values(), PLANNED_SHOWN):
             yield row(leader, running.phase, running.begun)
@@ -345,8 +345,8 @@ def why_rows(seen: ObservedCluster, asked: list[str]) -> Iterator[Row]:
         belief = seen.present[label]
         reported: dict[str, Any] = with_labels(seen, msgspec.to_builtins(why_not_merging_of(belief)))
         if belief.witnessed_by:  # a client learns none of this, unless logs show it
-            shown = {"join_list": belief.tells("join-list")} | dict.fromkeys(
-                ("obstacles", "verdicts"), belief.tells("merge-verdicts")
+            shown = {"join_list": belief.shows("join-list")} | dict.fromkeys(
+                ("obstacles", "verdicts"), belief.shows("merge-verdicts")
             )
             reported |= {name: None for name in NOT_REPORTED_BY_CLIENTS if not shown.get(name)}
             reported["sentence"] = (
@@ -377,7 +377,7 @@ def with_labels(seen: ObservedCluster, value: Any) -> Any:
 
 
 def _state(belief: MemberBelief) -> str | None:
-    return belief.cluster_state if belief.tells("cluster-state") else None
+    return belief.cluster_state if belief.shows("cluster-state") else None
 
 
 group = typer.Typer(help="Look at a running cluster, and act on it.", rich_markup_mode=None)

@@ -7,7 +7,7 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,8 +22,9 @@ from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say, write_document
 
 if TYPE_CHECKING:
+    from quarterdeck.backend.core.address import Address
     from quarterdeck.backend.picture.operations.stop_verdict import StopVerdict
-    from quarterdeck.cli.commands.cluster.following import FollowedCluster
+    from quarterdeck.cli.commands.cluster.watch import FollowedCluster
 
 POLL_SECONDS = 0.1
 
@@ -82,12 +83,13 @@ def rolling_restart(
 ) -> None:
     """Restart one member after the other, the oldest last, each when it may be stopped; stop at the first doubt.
 
-    What restarts a member is COMMAND, or you. A member is done when another incarnation of it is on the list, at the same
-    address.
+    What restarts a member is COMMAND, or you. A member is done when another incarnation of it is on the list: at the same
+    address, or, as a pod, at one where no member was before.
     """
     stop = threading.Event()
     with stopping(stop), _followed(connection) as followed:
         plan = _plan(followed, state)
+        left = dict(plan)
         for label, uuid in plan.items():
             if _uuid_of(followed, label) not in (uuid, None):
                 say(f"{label} is restarted already")
@@ -99,6 +101,7 @@ def rolling_restart(
                 reasons = "; ".join(reason.text for reason in verdict.reasons)
                 raise CommandFailed(ExitCode.CHECK_FAILED, f"{label} is not to be stopped: {reasons}")
             address = followed.picture.address_of(label) or label
+            before = _listed(followed)
             say(f"{label} may be stopped" if command else f"restart {label} now")
             if command is not None:
                 environment = os.environ | {"MEMBER": label, "ADDRESS": address}
@@ -106,7 +109,9 @@ def rolling_restart(
                     ExitCode.CHECK_FAILED, OSError, subprocess.SubprocessError, about=f"--exec for {label}"
                 ):
                     subprocess.run(command, shell=True, env=environment, timeout=timeout, check=True)
-            _await_restart(followed, label, uuid, time.monotonic() + timeout, stop)
+            _await_restart(followed, label, uuid, before, time.monotonic() + timeout, stop)
+            del left[label]
+            _write_plan(left, state)
             say(f"{label} is back")
     state.unlink(missing_ok=True)
     say(f"all {len(plan)} members are restarted")
@@ -115,9 +120,9 @@ def rolling_restart(
 @contextmanager
 def _followed(connection: ConnectionTarget) -> Iterator[FollowedCluster]:
     """Open the cluster and follow it until every member is reached or known not to be."""
-    from quarterdeck.cli.commands.cluster.following import FollowedCluster
+    from quarterdeck.cli.commands.cluster.watch import FollowedCluster
 
-    cluster = open_cluster(connection.require_named())
+    cluster = open_cluster(connection.require_named(), pod_logs=False)
     try:
         wait_until_started(cluster)
         followed = FollowedCluster(cluster)
@@ -159,13 +164,27 @@ def _judged(
             say(f"{label}: waits ({kinds}): {verdict.reasons[0].text}")
 
 
+def _listed(followed: FollowedCluster) -> dict[str, Address]:
+    """Return the incarnations on the lists of masters, with their addresses."""
+    picture = followed.picture
+    return {member.uuid: member.address for label in picture.masters() for member in picture.members[label].members}
+
+
+def has_come_back(uuid: str, before: Mapping[str, Address], now: Mapping[str, Address]) -> bool:
+    """Return whether the member of an incarnation is on the list again.
+
+    It is another incarnation then, at its address or at one where no member was: members that merge keep theirs.
+    """
+    taken = set(before.values()) - {before.get(uuid)}
+    return uuid not in now and any(new not in before and address not in taken for new, address in now.items())
+
+
 def _uuid_of(followed: FollowedCluster, label: str) -> str | None:
     """Return the incarnation of a member, if the master lists it."""
     belief = followed.picture.members.get(label)
     if belief is None:
         return None
-    listed = {member.uuid for one in followed.picture.masters() for member in followed.picture.members[one].members}
-    return belief.uuid if belief.uuid in listed else None
+    return belief.uuid if belief.uuid in _listed(followed) else None
 
 
 def _plan(followed: FollowedCluster, state: Path) -> dict[str, str]:
@@ -177,7 +196,7 @@ def _plan(followed: FollowedCluster, state: Path) -> dict[str, str]:
     with failing_as(ExitCode.BAD_INPUT, OSError, ValueError, about=f"--state {state}"):
         if state.exists():
             plan = json.loads(state.read_text(encoding="utf-8"))
-            if not isinstance(plan, dict) or not all(isinstance(one, str) for one in plan.values()):
+            if not isinstance(plan, dict) or not all(isinstance(value, str) for value in plan.values()):
                 raise ValueError("is not what this command writes; name another file")
             return plan
         masters = followed.picture.masters()
@@ -185,12 +204,23 @@ def _plan(followed: FollowedCluster, state: Path) -> dict[str, str]:
             raise CommandFailed(ExitCode.CHECK_FAILED, followed.health().sentence)
         listed = followed.picture.members[masters[0]].members
         plan = {followed.picture.label_of(member.address): member.uuid for member in reversed(listed)}
-        state.write_text(json.dumps(plan, indent=1) + "\n", encoding="utf-8")
+        _write_plan(plan, state)
     return plan
 
 
-def _await_restart(followed: FollowedCluster, label: str, uuid: str, until: float, stop: threading.Event) -> None:
-    while _uuid_of(followed, label) in (uuid, None):
+def _write_plan(plan: dict[str, str], state: Path) -> None:
+    state.write_text(json.dumps(plan, indent=1) + "\n", encoding="utf-8")
+
+
+def _await_restart(
+    followed: FollowedCluster,
+    label: str,
+    uuid: str,
+    before: Mapping[str, Address],
+    until: float,
+    stop: threading.Event,
+) -> None:
+    while not has_come_back(uuid, before, _listed(followed)):
         if time.monotonic() >= until or stop.wait(POLL_SECONDS):
             raise CommandFailed(
                 ExitCode.CHECK_FAILED, f"{label} has not come back; go on with the same --state when it has"

@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from quarterdeck.backend.clusters.connection_status import WatchedCluster, missed_members
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.health.cluster_health import ClusterHealth, HealthJudge
 from quarterdeck.cli.commands.journal import RECORD_COLUMNS, record_row
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.opening import open_cluster, wait_until_started
@@ -18,6 +22,7 @@ from quarterdeck.cli.output import Format, FormatOption, say, write_rows
 if TYPE_CHECKING:
     from quarterdeck.backend.clusters.connection_status import ConnectionStatus, WatchedCluster
     from quarterdeck.backend.core.events import Record
+
 
 POLL_SECONDS = 0.1
 
@@ -45,7 +50,7 @@ def watch(
         stream = RecordStream(cluster, 0 if not new else time.time_ns() // 1_000)
         records = islice(stream.records(None if seconds is None else time.monotonic() + seconds), limit)
         if output is Format.TABLE:
-            stream.tell(records)
+            stream.show(records)
         else:
             write_rows((record_row(record, flat=output.is_flat) for record in records), RECORD_COLUMNS, output)
     finally:
@@ -53,11 +58,9 @@ def watch(
 
 
 class RecordStream:
-    """What a remote cluster tells; who is reached and who is not is said on stderr meanwhile."""
+    """What a remote cluster reports; who is reached and who is not is said on stderr meanwhile."""
 
     def __init__(self, cluster: WatchedCluster, since_utc_us: int) -> None:
-        from quarterdeck.cli.commands.cluster.following import FollowedCluster
-
         self._cluster, self._since_utc_us = cluster, since_utc_us
         self._followed = FollowedCluster(cluster)
         self._said: dict[str, str] = {}
@@ -68,7 +71,7 @@ class RecordStream:
         """Those that are wanted, until `until` on the monotonic clock, or for ever."""
         while until is None or time.monotonic() < until:
             fresh = self._followed.follow()
-            # First, for whoever reads may want no more records after these.
+            # First, for the reader may want no more records after these.
             self._say_changes(self._cluster.connection_status())
             for record in fresh:
                 if record.utc >= self._since_utc_us:
@@ -77,7 +80,7 @@ class RecordStream:
             sys.stdout.flush()
             time.sleep(POLL_SECONDS)
 
-    def tell(self, records: Iterable[Record]) -> None:
+    def show(self, records: Iterable[Record]) -> None:
         """Print them in words."""
         from quarterdeck.backend.picture.events.catalogue import describe_record
 
@@ -103,3 +106,28 @@ class RecordStream:
             if text != "connecting" and self._said.get(label) != text:
                 self._said[label] = text
                 say(one_line(f"{label} is {text}"))
+
+
+class FollowedCluster:
+    """A cluster and what is known of it after the records that came."""
+
+    def __init__(self, cluster: WatchedCluster) -> None:
+        self.cluster, self.picture = cluster, Picture()
+        self._judge = HealthJudge()
+        self._known: frozenset[str] = frozenset()
+        """Labels of the members that the cluster looked for when it was followed last."""
+
+    def follow(self) -> list[Record]:
+        """Apply the records that came since the last call, and return them."""
+        fresh = self.cluster.drain()
+        for record in fresh:
+            self.picture.apply(record)
+        known = frozenset(self.cluster.labels)
+        for label in self._known - known:
+            self.picture.forget(label)
+        self._known = known
+        return fresh
+
+    def health(self) -> ClusterHealth:
+        """Return whether the cluster is whole and its data safe now."""
+        return self._judge.judge(self.picture, self.cluster.now_us(), *missed_members(self.cluster.connection_status()))

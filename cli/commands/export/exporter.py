@@ -19,7 +19,7 @@ from quarterdeck.backend.picture.operations.cluster_metrics import (
     cluster_metrics,
     observed_metrics,
 )
-from quarterdeck.cli.commands.cluster.following import FollowedCluster
+from quarterdeck.cli.commands.cluster.watch import FollowedCluster
 from quarterdeck.cli.commands.export.hooks import Hooks
 
 
@@ -54,7 +54,7 @@ class ClusterExporter(Collector):
         if state != self._last:
             before, self._last = self._last, state
             at = datetime.now(UTC).isoformat(timespec="milliseconds")
-            self._hooks.tell({"cluster": self._cluster.name, "at": at, **fields, **state, "before": before})
+            self._hooks.send({"cluster": self._cluster.name, "at": at, **fields, **state, "before": before})
 
     def collect(self) -> Iterable[Metric]:
         """Return the metrics of this moment."""
@@ -66,7 +66,7 @@ class ClusterExporter(Collector):
             found = [*cluster_metrics(self._followed.picture, self._followed.health(), states, now_us)]
             story = story_of(self._cluster)
             if story is not None:
-                seen = ((one.kind, ", ".join(one.members), one.is_open) for one in story.observations)
+                seen = ((known.kind, ", ".join(known.members), known.is_open) for known in story.observations)
                 found += observed_metrics(seen)
             heard_us = self._followed.picture.at
         yield from map(_family, found)
@@ -80,7 +80,6 @@ class ClusterExporter(Collector):
 
 
 def _family(metric: ClusterMetric) -> Metric:
-
     kind = CounterMetricFamily if metric.counts_up else GaugeMetricFamily
     family = kind(PREFIX + metric.name, metric.meaning, labels=metric.labels)
     for labels, value in metric.samples.items():

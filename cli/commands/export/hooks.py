@@ -31,7 +31,7 @@ class Hooks:
         if command or webhook:
             self._thread.start()
 
-    def tell(self, change: dict[str, object]) -> None:
+    def send(self, change: dict[str, object]) -> None:
         """Hand over a change. When too many wait, the oldest is left out."""
         if not self._thread.is_alive():
             return
@@ -48,10 +48,10 @@ class Hooks:
                 return
 
     def close(self) -> None:
-        """End the thread after the change that is being told."""
+        """End the thread after the change that is being sent."""
         self._ended.set()
         if self._thread.is_alive():
-            self.tell({})
+            self.send({})
             self._thread.join(1)
 
     def _run(self) -> None:

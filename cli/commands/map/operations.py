@@ -1,4 +1,4 @@
-"""`quarterdeck map`: use the distributed map of a running cluster, or of one that lives as long as the command."""
+"""`quarterdeck map`: use the distributed map of a running cluster, or of one that runs as long as the command."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def once(
 
 
 def results(session: MapSession, lines: list[ScriptLine], problems: list[str]) -> Iterator[dict[str, object]]:
-    """Do line after line; what is not done is also told in `problems`. Raises `CommandFailed` for a line that is refused."""
+    """Do line after line; what is not done stands in `problems` as well. Raises `CommandFailed` for a line that is refused."""
     from quarterdeck.backend.core.commands.commands import CommandRefused
 
     for line in lines:

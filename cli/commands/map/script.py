@@ -12,7 +12,7 @@ from quarterdeck.cli.exits import CommandFailed, ExitCode
 
 MAP_WORDS = ("put", "get", "remove", "size", "keys")
 MEMBER_WORDS = ("start", "stop", "kill")
-DESCRIPTIONS = {word: next(one for one in CATALOGUE if one.word == word) for word in (*MAP_WORDS, *MEMBER_WORDS)}
+DESCRIPTIONS = {word: next(row for row in CATALOGUE if row.word == word) for word in (*MAP_WORDS, *MEMBER_WORDS)}
 
 LOAD = "load"
 LOAD_USAGE = "MAP COUNT [VALUE_BYTES]"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from quarterdeck.backend.core.properties import Settings
 
 LONGEST_WAIT_SECONDS = 3600.0
-"""Longer than any operation or command of a cluster takes, however it is set up: nobody waits for ever."""
+"""Longer than any operation or command of a cluster takes, however it is set up: no call waits for ever."""
 
 BATCH_ENTRIES = 500
 
@@ -38,7 +38,7 @@ class MapSession:
         self.running = list(running)
 
     def ask(self, operation: Operation) -> Answer:
-        """Ask for `operation` and wait for its answer. Raises `CommandRefused` when there is nobody to be asked."""
+        """Ask for `operation` and wait for its answer. Raises `CommandRefused` when there is no member to ask."""
         from quarterdeck.backend.core.commands.commands import CommandRefused
 
         if not self.running:
@@ -136,7 +136,7 @@ def map_session(
 ) -> Iterator[MapSession]:
     """Yield a session with the cluster that `connection` names; when it names none, with a new one on this machine.
 
-    A new one lives as long as the session. This is the only place that knows where the cluster of a `quarterdeck map` command
+    A new one runs as long as the session. This is the only place that knows where the cluster of a `quarterdeck map` command
     comes from.
 
     Raises:
@@ -187,7 +187,7 @@ def connected(cluster: ConnectionStatusSource) -> list[str]:
 def answer_as_data(operation: Operation, answer: Answer) -> dict[str, object]:
     """Return the operation and its answer as a row of output.
 
-    `found` tells an empty value from none; `untouched` stands beside a problem only.
+    `found` distinguishes an empty value from none; `untouched` stands beside a problem only.
     """
     from quarterdeck.backend.core.operations import Get, Keys, Put, Remove, Size
 

@@ -16,8 +16,8 @@ from quarterdeck.cli.exits import ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
 
 if TYPE_CHECKING:
-    from quarterdeck.backend.pipeline.audit_lines import InputLines
     from quarterdeck.backend.pipeline.audit_result import AuditResult
+    from quarterdeck.backend.pipeline.run_reader import RunReader
 
 COLUMNS = ("severity", "rule", "run", "at_seconds", "members", "detail")
 LINES_OF_INCOMPLETE = 5
@@ -48,8 +48,7 @@ def audit(
     out: Annotated[str | None, typer.Option(metavar="DIR", help="Also write tables and findings here.")] = None,
     source: Annotated[Source, typer.Option(help="What the paths hold; found out by default.")] = Source.AUTO,
     bound: Annotated[
-        float | None,
-        typer.Option(metavar="SECONDS", help="How long undisturbed members may take to agree.", min=0),
+        float | None, typer.Option(metavar="SECONDS", help="How long undisturbed members may take to agree.", min=0)
     ] = None,
     master: MasterOption = "",
     remote: RemoteOption = "",
@@ -90,7 +89,7 @@ def audit(
             then=write_report,
         )
     if output.is_flat:
-        rows = ({**msgspec.to_builtins(one), "at_seconds": f"{one.at / 1e6:.3f}"} for one in result.findings)
+        rows = ({**msgspec.to_builtins(found), "at_seconds": f"{found.at / 1e6:.3f}"} for found in result.findings)
         write_rows(rows, (*COLUMNS, "link") if output is Format.CSV else COLUMNS, output)
     else:
         write_document(msgspec.to_builtins(result), output)
@@ -101,8 +100,8 @@ def audit(
 
 
 @contextmanager
-def reporting(file: Path | None) -> Iterator[Callable[[AuditResult, InputLines], None] | None]:
-    """Audit in the block, and call what it gives with the result and the lines; without a `file` there is nothing to call.
+def reporting(file: Path | None) -> Iterator[Callable[[AuditResult, RunReader], None] | None]:
+    """Audit in the block, and call what it gives with the result and the runs; without a `file` there is nothing to call.
 
     Raises `CommandFailed` before the block where the report could not be written anyway.
     """
@@ -117,8 +116,8 @@ def reporting(file: Path | None) -> Iterator[Callable[[AuditResult, InputLines],
         with needing_packages():
             from quarterdeck.backend.pipeline.report.audit_report import report_on
 
-    def write(result: AuditResult, lines: InputLines) -> None:
-        report = report_on(lines, result)
+    def write(result: AuditResult, reader: RunReader) -> None:
+        report = report_on(reader, result)
         with failing_as(ExitCode.BAD_INPUT, ReportRefused, OSError, about="--report"):
             write_report(report, file)
         say(f"report: {file}")
@@ -157,11 +156,11 @@ def _headline(result: AuditResult, violations: int) -> str:
     from quarterdeck.backend.pipeline.audit import NOT_IN_LOGS
 
     records, runs = (counted(result.counts[f"{what}s"], what) for what in ("record", "run"))
-    unjudged = sum(len(one.rules) for one in result.not_judged)
+    unjudged = sum(len(gap.rules) for gap in result.not_judged)
     observed = f"; {headline(result.observations)}" if result.observations else ""
     if not unjudged:
         return f"{records} of {runs}: {counted(violations, 'violation') if violations else 'no violations'}{observed}"
-    source = "logs" if any(one.why == NOT_IN_LOGS for one in result.not_judged) else "what is witnessed"
+    source = "logs" if any(gap.why == NOT_IN_LOGS for gap in result.not_judged) else "what is witnessed"
     judged = f"{len(result.rules)} of {len(result.rules) + unjudged} rules can be judged from {source}"
     verdict = counted(violations, "violation") if violations else "nothing contradicts the protocol"
     return f"{records} of {runs}: {verdict} ({judged}){observed}"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PROGRESS_INTERVAL_SECONDS = 5.0
 FAILURES_PRINTED = 20
-"""Failing seeds that are told as they are found. The ranking at the end has them all."""
+"""Failing seeds that are printed as they are found. The ranking at the end has them all."""
 
 FAILURE_COLUMNS = ("signature", "runs", "seeds", "reproduce")
 COMPARISON_COLUMNS = (
@@ -87,8 +87,7 @@ def run(
         bool, typer.Option("--guided", help="With --swarm: vary what each seed draws, towards states that are rare.")
     ] = False,
     members: Annotated[
-        str | None,
-        typer.Option(metavar="FEWEST-MOST", help="With --swarm: how many members a run may have; 3-20."),
+        str | None, typer.Option(metavar="FEWEST-MOST", help="With --swarm: how many members a run may have; 3-20.")
     ] = None,
     sweep: Annotated[
         list[str] | None,
@@ -258,26 +257,26 @@ def _progress() -> Iterator[Callable[[CampaignProgress], None]]:
     """Yield a printer of progress on stderr: a bar on a terminal, a line every few seconds elsewhere."""
     import sys
 
-    told = 0
+    printed = 0
 
-    def tell_failures(progress: CampaignProgress, tell: Callable[[str], None]) -> None:
-        nonlocal told
+    def print_failures(progress: CampaignProgress, tell: Callable[[str], None]) -> None:
+        nonlocal printed
         for row in progress.new_failures:
-            told += 1
-            if told <= FAILURES_PRINTED:
+            printed += 1
+            if printed <= FAILURES_PRINTED:
                 tell(f"seed {row.seed}: {row.signature}")
 
     if not sys.stderr.isatty():
         said_at = 0.0
 
-        def tell_plainly(progress: CampaignProgress) -> None:
+        def print_plainly(progress: CampaignProgress) -> None:
             nonlocal said_at
-            tell_failures(progress, say)
+            print_failures(progress, say)
             if progress.seconds - said_at >= PROGRESS_INTERVAL_SECONDS or progress.runs == progress.of_runs:
                 said_at = progress.seconds
                 say(_line(progress))
 
-        yield tell_plainly
+        yield print_plainly
         return
     from rich.console import Console
     from rich.progress import BarColumn, TaskProgressColumn, TextColumn
@@ -288,7 +287,7 @@ def _progress() -> Iterator[Callable[[CampaignProgress], None]]:
         task = bar.add_task("", total=1.0, line="starting")
 
         def tell(progress: CampaignProgress) -> None:
-            tell_failures(progress, lambda text: bar.console.print(text, markup=False))
+            print_failures(progress, lambda text: bar.console.print(text, markup=False))
             bar.update(task, completed=progress.share, line=_line(progress))
 
         yield tell

@@ -1,4 +1,4 @@
-"""`quarterdeck pipeline`: tables and metrics of journals, on Spark."""
+"""`quarterdeck pipeline`: tables and metrics of journals, here or on Spark."""
 
 from __future__ import annotations
 
@@ -8,16 +8,11 @@ from typing import Annotated
 import typer
 
 from quarterdeck.cli.commands.spark import stream
-from quarterdeck.cli.commands.spark.campaign import (
-    MasterOption,
-    RemoteOption,
-    failing_without_spark,
-    require_one_spark,
-)
+from quarterdeck.cli.commands.spark.campaign import MasterOption, RemoteOption, failing_without_spark, require_one_spark
 from quarterdeck.cli.exits import CommandFailed, ExitCode
 from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
 
-group = typer.Typer(help="Tables, metrics and a running audit of journals, on Spark.", rich_markup_mode=None)
+group = typer.Typer(help="Tables, metrics and a running audit of journals.", rich_markup_mode=None)
 group.command()(stream.stream)
 
 

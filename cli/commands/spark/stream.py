@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from quarterdeck.cli.commands.spark.campaign import failing_without_spark
 from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say
 
@@ -22,20 +23,31 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def stream(
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="A journal, or one run=… directory in it.")],
+    path: Annotated[
+        str,
+        typer.Argument(
+            metavar="PATH", help="A journal, or one run=… directory in it; with --master also kafka://HOST:PORT/TOPIC."
+        ),
+    ],
     once: Annotated[bool, typer.Option("--once", help="Audit what is new since the last time, then end.")] = False,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Also keep the tables of the journal up to date here.")
     ] = None,
     findings: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Where findings are kept; findings.jsonl beside the runs if not given."),
+        typer.Option(
+            metavar="FILE",
+            help="Where findings are kept; findings.jsonl beside the runs if not given; a table on Spark.",
+        ),
     ] = None,
     checkpoint: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where the stream keeps its checkpoint; _stream beside the runs.")
     ] = None,
     trigger_ms: Annotated[int, typer.Option(min=100, metavar="MS", help="How often to look for new files.")] = 500,
-    master: Annotated[str, typer.Option(metavar="URL", help="Not needed any more: no Spark takes part.")] = "",
+    master: Annotated[
+        str,
+        typer.Option(metavar="URL", help="Let Spark carry the stream, for many runs: local[*], spark://HOST:7077."),
+    ] = "",
     output: FormatOption = Format.JSONL,
 ) -> None:
     """Audit a journal as it grows, until Ctrl-C. What is found is printed and kept in findings.jsonl beside the runs.
@@ -44,7 +56,6 @@ def stream(
     After a restart it goes on where it was. Exits with 1 when `--once` leaves a violation in that file, with 4 when the stream
     dies.
     """
-    del master
     if output not in (Format.JSONL, Format.TABLE):
         raise CommandFailed(ExitCode.BAD_INPUT, f"-o {output}: a stream of records is printed as jsonl or table")
     from quarterdeck.backend.journal.files import NoJournal
@@ -53,10 +64,13 @@ def stream(
 
     with failing_as(ExitCode.BAD_INPUT, PipelineMissing), needing_packages():
         from quarterdeck.backend.pipeline.streaming import stream as streaming
+    if master:
+        _stream_on_spark(path, findings, checkpoint, master, once, trigger_ms, output, out)
+        return
     stop = threading.Event()
     with _ended_by_signals(stop), failing_as(ExitCode.REFUSED, streaming.StreamDied, OSError):
         with failing_as(ExitCode.BAD_INPUT, NoJournal, PipelineMissing, StoreRefused):
-            where = streaming.stream_paths(path, findings, checkpoint)
+            where = streaming.stream_paths(Path(path), findings, checkpoint)
             say(
                 f"audits {where.root} as it grows; findings go to {where.findings}"
                 + ("" if once else "; Ctrl-C ends it")
@@ -72,10 +86,61 @@ def stream(
             )
     bad = f", {done.problems} of them no records" if done.problems else ""
     say(f"{done.lines} lines read{bad}; {done.violations or 'no'} violations in {done.findings}")
+    _exit(once, done.violations)
+
+
+def _exit(once: bool, violations: int) -> None:
     if not once:
         raise typer.Exit(ExitCode.INTERRUPTED)
-    if done.violations:
+    if violations:
         raise typer.Exit(ExitCode.CHECK_FAILED)
+
+
+def _stream_on_spark(
+    path: str,
+    findings: Path | None,
+    checkpoint: Path | None,
+    master: str,
+    once: bool,
+    trigger_ms: int,
+    output: Format,
+    out: Path | None,
+) -> None:
+    from quarterdeck.backend.journal.files import RUN_PREFIX, NoJournal
+    from quarterdeck.backend.pipeline.spark.requirements import needing_packages
+    from quarterdeck.backend.pipeline.streaming.stream import CHECKPOINTS, StreamDied
+
+    if out is not None:
+        raise CommandFailed(
+            ExitCode.BAD_INPUT, "--out: a stream on Spark makes no tables; run `quarterdeck pipeline tables`"
+        )
+    if "://" not in path:
+        place = Path(path).resolve()
+        beside = place.parent / CHECKPOINTS / place.name if place.name.startswith(RUN_PREFIX) else place / CHECKPOINTS
+    elif findings is None or checkpoint is None:
+        raise CommandFailed(
+            ExitCode.BAD_INPUT, f"{path}: name --findings and --checkpoint, for there is no place beside it"
+        )
+    else:
+        beside = Path()
+    table, state = findings or beside / "findings", checkpoint or beside / "spark"
+    stop = threading.Event()
+    with failing_without_spark(NoJournal), failing_as(ExitCode.REFUSED, StreamDied, OSError), _ended_by_signals(stop):
+        with needing_packages():
+            from quarterdeck.backend.pipeline.streaming.spark_stream import stream_on_spark
+        say(f"audits {path} on Spark as it grows; findings go to {table}" + ("" if once else "; Ctrl-C ends it"))
+        violations = stream_on_spark(
+            path,
+            str(table),
+            str(state),
+            master=master,
+            stop=stop,
+            once=once,
+            trigger_ms=trigger_ms,
+            on_change=lambda change: _print_change(change, output),
+        )
+    say(f"{violations or 'no'} violations in {table}")
+    _exit(once, violations)
 
 
 @contextmanager
@@ -111,5 +176,5 @@ def _print_change(change: FindingsChange, output: Format) -> None:
         else:
             print(one_line(f"{one.severity}: {one.rule} in {one.run} at {one.at / 1_000_000:.3f} s: {one.detail}"))
     sys.stdout.flush()
-    for one in change.withdrawn:
-        say(one_line(f"does not hold any more: {one.rule} in {one.run}: {one.detail}"))
+    for finding in change.withdrawn:
+        say(one_line(f"does not hold any more: {finding.rule} in {finding.run}: {finding.detail}"))

@@ -8,8 +8,8 @@ from quarterdeck.app.actions.action import EVERYTHING, READ_ONLY
 from quarterdeck.app.actions.registry import ACTIONS, available_actions
 from quarterdeck.app.actions.views import VIEW_NAMES
 from quarterdeck.app.commands.command_text import describe, question
-from quarterdeck.app.commands.completion import complete_line
 from quarterdeck.app.commands.grammar import BadLine, ConsoleRequest, parse_line
+from quarterdeck.app.commands.prompt_lines import complete_line
 from quarterdeck.backend.core.commands.commands import (
     ArrangePartitions,
     CallMap,
@@ -133,7 +133,7 @@ def test_good_lines(line: str, meant: object) -> None:
         ("arrange", "which member? write arrange [MEMBER]"),
         ("migrations now", "stands alone"),
         ("drop-messages n1 n2 heartbeat one-way", "one word more"),
-        ("join-list n1", "an empty join list finds nobody"),
+        ("join-list n1", "an empty join list leads to no member"),
         ("join-list n1 10.0.0.1:99999", "'10.0.0.1:99999' is neither a member nor an address"),
         ("join-list n1 10.0.0.*", "range or wildcard"),
         ("join-list n1 n22", "did you mean n2?"),

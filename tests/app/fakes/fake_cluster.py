@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 
 from quarterdeck.backend.clusters.cluster import Source
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands.commands import Command, CommandRefused
 from quarterdeck.backend.core.events import Event, Record
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.core.partitions.events import Holder, MigrationStarted, TableCause, TableChanged

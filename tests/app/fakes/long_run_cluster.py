@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.partitions.events import MigrationCommitting
 from quarterdeck.backend.scenarios.format.reading import load_scenario
 from quarterdeck.backend.simulation.simulated_driver import simulate

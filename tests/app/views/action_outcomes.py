@@ -10,10 +10,10 @@ from quarterdeck.app.actions.action import ViewName
 from quarterdeck.app.actions.commands import TYPED_ACTIONS
 from quarterdeck.app.actions.registry import ACTIONS
 from quarterdeck.app.actions.views import VIEW_NAMES
+from quarterdeck.app.export import CommandLinesScreen
 from quarterdeck.app.help_screen import HelpScreen
-from quarterdeck.app.output.command_lines_screen import CommandLinesScreen
 from quarterdeck.app.views.events.screen import EventsScreen
-from quarterdeck.app.views.join_lists.editor import JoinListEditor
+from quarterdeck.app.views.join_lists import JoinListEditor
 from quarterdeck.app.views.network.screen import NetworkScreen
 from quarterdeck.app.views.partitions import PartitionsScreen
 from quarterdeck.app.views.suspicions import SuspicionsScreen
@@ -80,6 +80,7 @@ OUTCOMES: dict[str, Outcome] = {
     "stop-all": asks(core.StopMember),
     "owner": types(":owner "),
     "pause": asks(core.PauseMember),
+    "may-stop": either(says("may be stopped"), says("may not be stopped")),
     "detail": either(opens("member"), opens("overview")),
     "next-member": lambda driver: driver.app.top.targets() == ("cyrene",),
     "previous-member": lambda driver: driver.app.top.targets() == ("byzantium",),  # which is the oldest
@@ -197,6 +198,7 @@ LINES: dict[str, tuple[str, Outcome]] = {
     "stop-all": ("stop-all", asks(core.StopMember)),
     "owner": ("owner map key", either(says(" owns partition "), says("no master tells a table"))),
     "resume": ("resume euphesus", asks(core.ResumeMember)),
+    "may-stop": ("may-stop fez", either(says("fez may be stopped"), says("fez may not be stopped"))),
     "look": ("look fez", opens("member")),
     "partition": ("partition athens,fez|cyrene", asks(core.Partition)),
     "cut": ("cut athens fez one-way", asks(core.CutLink)),

@@ -15,7 +15,8 @@ from textual.pilot import Pilot
 from quarterdeck.app.console import Console
 from quarterdeck.app.views.audit.findings import AUDIT, AuditFailed, AuditRunner, audited_path, findings_places
 from quarterdeck.app.views.audit.screen import AuditScreen
-from quarterdeck.backend.core import events
+from quarterdeck.backend.core.events import ProcessPaused, ProcessResumed
+from quarterdeck.backend.core.membership import events
 from tests import waiting
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.finding_line import line
@@ -135,14 +136,14 @@ def test_violations_are_there_at_once_and_the_stream_as_it_comes(tmp_path: Path)
     cluster = formed(tmp_path)
     cluster.happen("n1", events.MemberStopped("asked to stop"))
     cluster.install("n2", 1, ["n1", "n2"])
-    cluster.happen("n2", events.ProcessPaused("n1"))
+    cluster.happen("n2", ProcessPaused("n1"))
     cluster._at += 10_000_000
 
     async def talk(pilot: Pilot[None], app: Console, screen: AuditScreen) -> None:
         shown = await until(pilot, app, "online")
         assert any(" online " in one and "✕ violation" in one for one in shown.splitlines())
         (tmp_path / "findings.jsonl").write_bytes(line(4) + line(5, run="another") + b"{torn")
-        cluster.happen("n2", events.ProcessResumed("n1"))
+        cluster.happen("n2", ProcessResumed("n1"))
         shown = await until(pilot, app, "went back")
         assert sum("went back" in one for one in shown.splitlines()) == 1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from quarterdeck.app.console import Console
-from quarterdeck.backend.core import events
+from quarterdeck.backend.core.membership import events
 from tests.app.fakes.console_driver import FIVE, formed, run_async
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.screen_text import screen_text, settle

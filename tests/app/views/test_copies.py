@@ -79,7 +79,7 @@ def test_a_member_that_does_not_answer_is_said_to_be_silent() -> None:
                 await until(pilot, lambda: running(app) == 1)
                 await pilot.press("F")
                 await until(pilot, lambda: app.cluster is not cluster)
-                await until(pilot, lambda: "n2 told nothing (it is paused)" in screen_text(app))
+                await until(pilot, lambda: "n2 reported nothing (it is paused)" in screen_text(app))
             app.close_owned()
         finally:
             cluster.close()
@@ -88,19 +88,28 @@ def test_a_member_that_does_not_answer_is_said_to_be_silent() -> None:
 
 
 class Reticent(FakeCluster):
-    """Tells nobody what its members know."""
+    """Refuses to report what its members know, once that is decided."""
+
+    def __init__(self) -> None:
+        super().__init__(("n1", "n2"))
+        self.reported: Future[ClusterSnapshot] = Future()
 
     def snapshot(self) -> Future[ClusterSnapshot]:
-        told: Future[ClusterSnapshot] = Future()
-        told.set_exception(CommandRefused("watched read-only"))
-        return told
+        return self.reported
 
 
-def test_where_nobody_tells_anything_there_is_no_copy() -> None:
+def test_a_cluster_that_refuses_to_report_gives_no_copy_and_no_view_goes_on_waiting() -> None:
     async def scenario() -> None:
-        app = Console(Reticent(("n1", "n2")))
+        cluster = Reticent()
+        app = Console(cluster)
         async with app.run_test(size=(120, 30)) as pilot:
             await pilot.press("F")
+            await until(pilot, lambda: "a copy is being made" in screen_text(app))
+            await pilot.press("m")
+            cluster.reported.set_exception(CommandRefused("watched read-only"))
             await until(pilot, lambda: "no copy: watched read-only" in screen_text(app))
+            await pilot.press("escape")
+            await until(pilot, lambda: app.top.view == "overview")
+            assert "a copy is being made" not in screen_text(app)
 
     asyncio.run(scenario())

@@ -10,9 +10,10 @@ from typing import cast
 from textual.pilot import Pilot
 
 from quarterdeck.app.console import Console
-from quarterdeck.app.events.levels import LEVELS, EpisodeLine, Level
+from quarterdeck.app.event_lines import LEVELS, EpisodeLine, Level
 from quarterdeck.app.views.events.screen import EventsScreen
-from quarterdeck.backend.core import events
+from quarterdeck.backend.core.events import ProcessKilled
+from quarterdeck.backend.core.membership import events
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.scenario_cluster import ScenarioCluster
 from tests.app.fakes.screen_text import screen_text, settle, until_shown
@@ -121,7 +122,7 @@ def test_stories_of_an_event_one_after_the_other() -> None:
         await point(pilot, screen, events.ClaimFinished, "byzantium")
         await pilot.press("u")
         await settle(pilot)
-        assert "claim of byzantium; list v5 comes of it" in screen_text(app)
+        assert "kill athens: " in screen_text(app)
         assert screen.pane.story.cursor_key != "0"
         await point(pilot, screen, events.ClaimFinished, "byzantium")
         await pilot.press("escape", "colon", *"story", "space", *"athens", "enter")
@@ -264,7 +265,7 @@ def test_episodes_grow_unfold_and_give_way_to_decisions_and_events() -> None:
     cluster.form()
 
     async def talk(pilot: Pilot[None], app: Console, screen: EventsScreen) -> None:
-        cluster.happen("dev", events.ProcessKilled("c"))
+        cluster.happen("dev", ProcessKilled("c"))
         await settle(pilot)
         line = screen.tail.shown[-1]
         assert isinstance(line, EpisodeLine) and line.sentence().text == "kill c"
@@ -323,12 +324,12 @@ def test_a_longer_name_that_comes_later_moves_every_line_in_sight() -> None:
     cluster.form()
 
     async def talk(pilot: Pilot[None], app: Console, screen: EventsScreen) -> None:
-        cluster.happen("a-cluster", events.ProcessKilled("b"))
+        cluster.happen("a-cluster", ProcessKilled("b"))
         await settle(pilot)
         found = columns_of_kinds(app)
         assert len(found) == 3 and len(set(found.values())) == 1, screen_text(app)
         await pilot.press("up", "up")
-        cluster.happen("a-cluster-of-many", events.ProcessKilled("a"))
+        cluster.happen("a-cluster-of-many", ProcessKilled("a"))
         await settle(pilot)
         paused = set(columns_of_kinds(app).values())
         await pilot.press("f")

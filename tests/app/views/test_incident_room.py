@@ -1,4 +1,4 @@
-"""Logs of real members in the console: what is seen of them, the log behind an event, and what is not told."""
+"""Logs of real members in the console: what is seen of them, the log behind an event, and what is not reported."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from quarterdeck.backend.clusters.recorded.log_cluster import LogCluster
 from tests.app.fakes.screen_text import screen_text, settle, until, until_shown
 
 DATA = Path(__file__).parents[2] / "hazelcast" / "logs" / "data"
-CLAIMS_OF_HEALTH = ("in time", "every replica", "as configured", "● up", "0 done", "nobody answers at h", "served")
+CLAIMS_OF_HEALTH = ("in time", "every replica", "as configured", "● up", "0 done", "no answer from h", "served")
 
 
 def opened(
@@ -40,7 +40,7 @@ def test_no_view_says_that_all_is_well_of_what_is_not_told() -> None:
             await pilot.press(key)
             await settle(pilot)
             text = screen_text(app)
-            assert text.count("not told") >= said, (key, text)
+            assert text.count("not reported") >= said, (key, text)
             assert not [one for one in CLAIMS_OF_HEALTH if one in text], text
 
     opened("split-and-merge", look)
@@ -85,7 +85,7 @@ def test_rounds_of_migrations_and_a_member_whose_log_ends() -> None:
     async def look(app: Console, pilot: Pilot[None]) -> None:
         await pilot.press("5")
         text = await until_shown(pilot, lambda shown: "of migrations in the logs" in shown)
-        assert "planned" in text and "single migrations are not told" in text
+        assert "planned" in text and "single migrations are not reported" in text
         await pilot.press("2")
         await until_shown(pilot, lambda shown: "silent" in shown)
 
@@ -96,7 +96,7 @@ def test_a_member_at_length_and_the_audit_of_logs_on_a_small_screen() -> None:
     async def look(app: Console, pilot: Pilot[None]) -> None:
         await pilot.press("2", "i")
         text = await until_shown(pilot, lambda shown: "join list" in shown or "links" in shown)
-        assert "not told" in text
+        assert "not reported" in text
         await pilot.press("escape", "0")
         await settle(pilot)
         assert "violation" not in screen_text(app).splitlines()[0]

@@ -10,11 +10,11 @@ from textual.pilot import Pilot
 
 from quarterdeck.app.commands.confirmation import ConfirmScreen
 from quarterdeck.app.console import Console
-from quarterdeck.app.views.join_lists.editor import JoinListEditor
-from quarterdeck.app.views.join_lists.screen import JoinListsScreen
-from quarterdeck.backend.core import events
+from quarterdeck.app.views.join_lists import JoinListEditor, JoinListsScreen
 from quarterdeck.backend.core.commands.commands import ChangeState, Command, HealLink, SetJoinList
-from quarterdeck.backend.core.events import LinkChanged, ProcessKilled
+from quarterdeck.backend.core.events import ProcessKilled
+from quarterdeck.backend.core.link_condition import LinkChanged
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.witnessed.events import MemberWitnessed
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.screen_text import screen_text, settle, until_shown

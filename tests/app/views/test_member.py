@@ -8,11 +8,11 @@ from textual.widgets import Input
 from quarterdeck.app.console import Console
 from quarterdeck.app.views.member import MemberScreen
 from quarterdeck.app.views.migrations import MigrationsScreen
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.commands.commands import (
     ResumeMember,
 )
 from quarterdeck.backend.core.events import ProcessPaused
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.partitions.events import MigrationDecided
 from tests.app.fakes.console_driver import formed, run_async, type_line
 from tests.app.fakes.screen_text import screen_text, settle

@@ -10,7 +10,8 @@ from textual.pilot import Pilot
 
 from quarterdeck.app.console import Console
 from quarterdeck.app.views.members import MembersScreen
-from quarterdeck.backend.core.events import HeartbeatLate, ProcessKilled
+from quarterdeck.backend.core.events import ProcessKilled
+from quarterdeck.backend.core.membership.events import HeartbeatLate
 from quarterdeck.backend.core.properties import SECOND_US
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.screen_text import screen_text, settle
@@ -51,7 +52,7 @@ def test_who_is_who_and_who_is_close_to_being_suspected(size: tuple[int, int]) -
         assert "5 members  ● 4 running  ✕ 1 killed  ◔ 2 late, the next suspicion in 9 s" in text
         assert "▲ master" in text and "△ next" in text and "◔ silent 31 s, suspected in 28 s" in text
         assert (
-            "n1: ▲ master; every heartbeat of it that is waited for came in time; suspects nobody" in text
+            "n1: ▲ master; every heartbeat of it that is waited for came in time; suspects no member" in text
             or size[0] == 80
         )
         await pilot.press("j", "j", "j")

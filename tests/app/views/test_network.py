@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from textual.pilot import Pilot
 
 from quarterdeck.app.console import Console
+from quarterdeck.app.views.network.model import LinkModel
 from quarterdeck.app.views.network.screen import NetworkScreen
 from quarterdeck.backend.core.commands.commands import (
     Command,
@@ -21,6 +22,7 @@ from quarterdeck.backend.core.commands.commands import (
 )
 from quarterdeck.backend.core.events import ProcessPaused
 from quarterdeck.backend.core.links import LinkConditions
+from quarterdeck.backend.picture.fold.picture import Picture
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.screen_text import screen_text
 
@@ -91,6 +93,21 @@ def test_links_have_glyph_and_word_and_are_drawn() -> None:
         assert "byzantium: slow by 250 ms both ways with cyrene" in await shown(console, pilot)
 
     played(cluster, steps)
+
+
+def test_the_matrix_has_words_where_all_of_them_have_room_and_glyphs_elsewhere() -> None:
+    cluster = wired()
+    cluster.execute(CutLink(("athens",), ("delos",), one_way=True))
+    picture, model = Picture(), LinkModel()
+    for record in cluster.drain():
+        picture.apply(record)
+    seen = {}
+    for width in (40, 60, 100):
+        model.update(picture, cluster.labels, ("one-way",), {}, width)
+        assert sum(column.width for column in model.columns) <= width
+        fixed = model.fixed_columns
+        seen[width] = {cell.text for cell in model.cells("athens", fixed, len(model.columns))}
+    assert seen == {40: {"—", "●", "↛"}, 60: {"—", "●", "↛"}, 100: {"—", "● up", "↛ one-way"}}
 
 
 def test_a_preset_is_foretold_before_it_is_made_and_undone_after() -> None:

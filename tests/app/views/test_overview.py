@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from quarterdeck.app.console import Console
+from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.events.screen import EventsScreen
-from quarterdeck.backend.core.events import ClaimFinished, ProcessKilled
+from quarterdeck.app.views.overview.panes import ListsPane
+from quarterdeck.backend.core.events import ProcessKilled
+from quarterdeck.backend.core.membership.events import ClaimFinished
 from quarterdeck.backend.picture.explain.episodes.decisions import deciding_record
 from tests.app.fakes.console_driver import FIVE, formed, run_async
 from tests.app.fakes.fake_cluster import FakeCluster
@@ -87,7 +90,7 @@ def test_a_pane_is_enlarged_and_made_small_again() -> None:
             await pilot.press("tab", "plus")
             await settle(pilot)
             text = screen_text(app)
-            assert "nobody suspects anybody" in text and "member lists" not in text
+            assert "no member suspects another" in text and "member lists" not in text
             await pilot.press("escape")
             await settle(pilot)
             assert "member lists" in screen_text(app) and "  3 suspicions  none" in screen_text(app)
@@ -171,3 +174,30 @@ def test_what_happened_stands_in_columns_whatever_the_lengths_of_names() -> None
             assert all(line[7] == "." and line[11:13] == "  " and line[13] != " " for line in told), told
 
     run_async(scenario())
+
+
+def test_who_differs_stands_first_where_not_all_rows_are_in_sight_and_those_who_agree_share_one() -> None:
+    labels = tuple(f"n{place}" for place in range(1, 51))
+    cluster = FakeCluster(labels)
+    cluster.form()
+    session = ConsoleSession(cluster)
+    for label in ("n31", "n47"):
+        cluster.install(label, 60, ["n31", "n47"], lineage="L2")
+    session.poll()
+    pane = ListsPane(session, "W")
+    pane.paint(session.labels, {})
+    assert list(pane.model.keys) == ["n31", "n47", "n1"] and pane.rows_wanted == 3
+    observers = [pane.model.cells(key, 1, 2)[0].text for key in pane.model.keys]
+    assert observers == ["n31", "n47", "n1 +47 agree"]
+    assert pane.edge.text.endswith("≠ 2 lineages 48 agree")
+    assert [column.title for column in pane.model.columns[3:5]] == ["n1", "n2"], "columns stay where they are"
+    cluster.suspect("n2", "n3")
+    session.poll()
+    pane.paint(session.labels, {})
+    assert list(pane.model.keys) == ["n31", "n47", "n1", "n2"], "who suspects another has a row of its own"
+    assert pane.model.cells("n1", 1, 2)[0].text == "n1 +46 agree"
+    for label in labels:
+        cluster.install(label, 61, labels)
+    session.poll()
+    pane.paint(session.labels, {})
+    assert list(pane.model.keys)[:2] == ["n1", "n2"] and "agree" not in pane.edge.text

@@ -34,6 +34,12 @@ def test_shapes(size: tuple[int, int], shape: str) -> None:
     assert arrange(*size, 5).shape == shape
 
 
+def test_lists_of_which_many_agree_leave_their_room_to_what_happened() -> None:
+    for size in ((120, 31), (160, 45)):
+        whole, agreed = arrange(*size, 50), arrange(*size, 50, lists=4)
+        assert sum(agreed.rows) < sum(whole.rows) and agreed.rows[1:] == whole.rows[1:]
+
+
 def test_forty_columns_and_ten_rows_keep_header_footer_and_a_line_for_each_pane() -> None:
     async def scenario() -> None:
         app = Console(formed())

@@ -139,7 +139,7 @@ def test_what_would_be_lost() -> None:
         await pilot.press("space")  # on p0, whose owner is athens
         await settle(pilot)
         text = screen_text(app)
-        assert "if now died  athens" in text and "✕ lost  1 partition (p7): nobody else holds a replica" in text
+        assert "if now died  athens" in text and "✕ lost  1 partition (p7): no other member holds a replica" in text
         assert screen.targets() == ("athens",)
         await pilot.press("tab", "j", "space")
         await settle(pilot)

@@ -47,6 +47,16 @@ def test_texts_sort_as_people_count_and_empty_cells_come_last() -> None:
     assert model.keys == ("n10", "n9", "n1")
 
 
+def test_a_click_on_a_title_sorts_by_it_and_another_one_turns_the_order() -> None:
+    model = SortFilterModel(board(THREE))
+    model.change_settings(hidden=("age",))
+    assert model.order_after_click(1) == "note"
+    model.change_settings(sort="note")
+    assert model.order_after_click(1) == "note desc" and model.order_after_click(0) == "name"
+    model.change_settings(reverse=True)
+    assert model.order_after_click(1) == "note"
+
+
 def test_a_model_may_know_better_what_its_texts_are_worth() -> None:
     model = SortFilterModel(board(THREE, age=RANKED_AGE))
     model.change_settings(sort="age")

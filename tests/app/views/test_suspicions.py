@@ -9,7 +9,7 @@ from textual.pilot import Pilot
 
 from quarterdeck.app.console import Console
 from quarterdeck.app.views.suspicions import SuspicionsScreen
-from quarterdeck.backend.core.events import DisconnectionReported, DisconnectionResolved
+from quarterdeck.backend.core.membership.events import DisconnectionReported, DisconnectionResolved
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.screen_text import screen_text
 
@@ -49,7 +49,7 @@ def suspicious(cluster: FakeCluster) -> None:
 def test_at_rest_nobody_suspects_anybody() -> None:
     async def steps(console: Console, pilot: Pilot[None]) -> None:
         text = screen_text(console)
-        assert "nobody suspects anybody" in text and "there is nothing to decide" in text
+        assert "no member suspects another" in text and "there is nothing to decide" in text
         assert isinstance(console.top, SuspicionsScreen) and console.top.targets() == ("athens",)
 
     played(formed(), steps)

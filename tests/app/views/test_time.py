@@ -8,7 +8,9 @@ from pathlib import Path
 from quarterdeck.app.console import Console
 from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCluster
 from quarterdeck.backend.core.commands.commands import KillMember
-from quarterdeck.backend.core.events import ClaimStarted, LinkChanged, ProcessKilled
+from quarterdeck.backend.core.events import ProcessKilled
+from quarterdeck.backend.core.link_condition import LinkChanged
+from quarterdeck.backend.core.membership.events import ClaimStarted
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.scenarios.format.reading import load_scenario
 from tests.app.fakes.console_driver import formed, type_line

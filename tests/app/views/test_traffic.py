@@ -13,7 +13,9 @@ from quarterdeck.app.console import Console
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.partitions import PartitionsScreen
 from quarterdeck.backend.clusters.traffic import Traffic, load_of
+from quarterdeck.backend.core.commands.commands import SetJoinList
 from quarterdeck.backend.core.data.events import BackupLag, DataMeasured, MapMeasured
+from quarterdeck.backend.core.membership.events import JoinListChanged
 from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.core.properties import SECOND_US
 from tests.app.fakes.fake_cluster import FakeCluster
@@ -126,6 +128,30 @@ def test_a_load_begins_shows_in_the_first_line_and_ends() -> None:
         assert "no load was begun here, or it is over" in screen_text(app)
 
     on(answering(), scenario)
+
+
+def test_what_was_done_last_is_undone_first_loads_and_join_lists_too() -> None:
+    cluster = answering()
+    athens = cluster.address("athens")
+    before = (athens, cluster.address("byzantium"))
+
+    async def scenario(app: Console, pilot: Pilot[None]) -> None:
+        app.action_act("load", "50 keys=10")
+        cluster.happen("athens", JoinListChanged(before, 0, athens))
+        cluster.happen("athens", JoinListChanged((athens,), 1, athens), after_us=SECOND_US)
+        await settle(pilot)
+        await pilot.press("U")
+        assert cluster.commands[-1] == SetJoinList("athens", before)
+        cluster.happen("athens", JoinListChanged(before, 2, athens), after_us=SECOND_US)
+        await settle(pilot)
+        await pilot.press("U")
+        await settle(pilot)
+        assert app.session.traffic is not None and app.session.traffic.over
+        await pilot.press("U")
+        await settle(pilot)
+        assert "no fault is in force" in screen_text(app)
+
+    on(cluster, scenario)
 
 
 def test_a_load_that_ends_by_itself_says_so_once() -> None:

@@ -12,7 +12,7 @@ import pytest
 from ruamel.yaml import YAML
 from typer.testing import CliRunner
 
-from quarterdeck.cli.configuration.json_schemas import FileKind, schema_of
+from quarterdeck.cli.commands.settings import FileKind, schema_of
 from quarterdeck.cli.main import app
 
 ROOT = Path(__file__).parents[3]

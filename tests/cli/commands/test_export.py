@@ -33,6 +33,7 @@ from tests.clusters.hazelcast.fake_cluster import FakeCluster, fake_cluster
 from tests.waiting import wait_until
 
 RULES = Path(__file__).parents[3] / "docs" / "operators" / "monitoring" / "cluster-alerts.yaml"
+DASHBOARD = RULES.with_name("cluster-grafana.json")
 PROGRAM = typer.main.get_command(app)
 
 
@@ -41,7 +42,7 @@ class HeardHooks(Hooks):
         super().__init__(None, None)
         self.heard: list[dict[str, object]] = []
 
-    def tell(self, change: dict[str, object]) -> None:
+    def send(self, change: dict[str, object]) -> None:
         self.heard.append(change)
 
 
@@ -132,7 +133,7 @@ def test_hooks_get_the_change_and_are_tried_again(tmp_path: Path, monkeypatch: p
     threading.Thread(target=server.serve_forever, daemon=True).start()
     hooks = Hooks(f"cat >> {tmp_path / 'changes'}", f"http://127.0.0.1:{server.server_port}/hook")
     try:
-        hooks.tell({"sentence": "SPLIT"})
+        hooks.send({"sentence": "SPLIT"})
         wait_until(lambda: len(posted) == 2)
         assert [json.loads(body) for body in posted] == [{"sentence": "SPLIT"}] * 2
         assert json.loads((tmp_path / "changes").read_text()) == {"sentence": "SPLIT"}
@@ -151,11 +152,13 @@ def test_promtool_accepts_the_rules_and_they_fire() -> None:
         assert found.returncode == 0, found.stdout + found.stderr
 
 
-def test_rules_ask_for_metrics_that_there_are() -> None:
-    asked = set(re.findall(rf"{PREFIX}\w+", RULES.read_text()))
+@pytest.mark.parametrize("asking", [RULES, DASHBOARD], ids=["rules", "dashboard"])
+def test_rules_and_dashboard_ask_for_metrics_that_there_are(asking: Path) -> None:
+    asked = {name.removesuffix("_total") for name in re.findall(rf"{PREFIX}\w+", asking.read_text())}
     health = cluster_health(Picture(), 0)
     known = [*cluster_metrics(Picture(), health, {}, 0), *observed_metrics([])]
-    assert asked <= {PREFIX + metric.name for metric in known} | {f"{PREFIX}lost_partitions"}
+    of_exporter = {"lost_partitions", "last_record_age_seconds", "hooks_failed"}
+    assert asked <= {PREFIX + name for name in of_exporter.union(metric.name for metric in known)}
 
 
 def test_every_condition_and_observation_has_a_section_of_the_runbooks() -> None:
@@ -168,7 +171,7 @@ def test_a_hook_that_hangs_holds_nothing_up(tmp_path: Path, capsys: pytest.Captu
     hooks = Hooks(f"while [ ! -e {gate} ]; do sleep 0.05; done", None)
     try:
         for number in range(HOOKS_WAITING + 5):
-            hooks.tell({"number": number})
+            hooks.send({"number": number})
         assert hooks.failed >= 3
         assert "the oldest is left out" in capsys.readouterr().err
     finally:

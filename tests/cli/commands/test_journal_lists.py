@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import Event, ListInstalled, MemberStarted, ProcessKilled, Record
+from quarterdeck.backend.core.events import Event, ProcessKilled, Record
+from quarterdeck.backend.core.membership.events import ListInstalled, MemberStarted
 from quarterdeck.backend.core.membership.views.identity import Member
 from tests.cli.conftest import Quarterdeck
 

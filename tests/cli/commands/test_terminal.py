@@ -199,7 +199,7 @@ def test_a_url_at_which_nobody_is_takes_one_line_and_no_screen(tmp_path: Path) -
     with console(tmp_path, RUN, "--connect", url) as terminal:
         terminal.read_until(b"\n")
         assert terminal.child.wait(30) == 3
-    assert terminal.shown.decode() == f"quarterdeck: {url}: connection refused: nobody listens there\r\n"
+    assert terminal.shown.decode() == f"quarterdeck: {url}: connection refused: no process listens there\r\n"
 
 
 class Stranger:

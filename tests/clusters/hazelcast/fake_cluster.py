@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from quarterdeck.backend.clusters.hazelcast.hazelcast_cluster import HazelcastCluster
-from quarterdeck.backend.clusters.hazelcast.log_tail import LogSource
+from quarterdeck.backend.clusters.hazelcast.log_following import LogSource
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.hazelcast.wire.settings import WatchSettings

@@ -14,18 +14,20 @@ from quarterdeck.backend.core.commands.commands import (
     SetJoinList,
     StopMember,
 )
-from quarterdeck.backend.core.events import (
+from quarterdeck.backend.core.events import OperatorAsked
+from quarterdeck.backend.core.membership.events import (
     ClusterStateChanged,
     JoinListChanged,
     ListInstalled,
     MemberMerging,
     MemberStarted,
     MemberStopped,
-    OperatorAsked,
+    SettingsChanged,
 )
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.core.witnessed.discovery import JOINER
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed, OwnersTold
-from quarterdeck.backend.hazelcast.wire.messages import MemberConfig, MembersView
+from quarterdeck.backend.hazelcast.wire.messages import MemberConfig, MembersView, NameResolved
 from quarterdeck.backend.hazelcast.wire.requests import (
     ChangeClusterState,
     GetClusterMetadata,
@@ -35,6 +37,7 @@ from quarterdeck.backend.hazelcast.wire.requests import (
 )
 from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
 from quarterdeck.backend.hazelcast.witness import member_witness
+from quarterdeck.backend.picture.merging.why_not_merging import why_not_merging
 from tests.clusters.hazelcast.fake_cluster import fake_cluster, watching
 from tests.hazelcast.wire.fake_member import CONFIG, DENIED, NOT_READY, agree, uuid_of
 
@@ -115,13 +118,13 @@ def test_what_a_member_refuses_to_tell_is_not_told() -> None:
         with watching(*members.addresses) as seen:
             seen.until(lambda: seen.cluster.is_settled)
             seen.until(lambda: members.addresses[0] in seen.picture.members)
-            assert not seen.picture.members[members.addresses[0]].tells("cluster-state")
+            assert not seen.picture.members[members.addresses[0]].shows("cluster-state")
 
 
 def test_a_state_is_changed_and_who_asked_is_recorded() -> None:
     with fake_cluster(1) as members, watching(*members.addresses, write=True) as seen:
         (address,) = members.addresses
-        seen.until(lambda: seen.picture.members.get(address) and seen.picture.members[address].tells("cluster-state"))
+        seen.until(lambda: seen.picture.members.get(address) and seen.picture.members[address].shows("cluster-state"))
         seen.cluster.execute(ChangeState(address, "FROZEN")).result(10)
         assert ChangeClusterState("FROZEN") in members.members[0].asked
         seen.until(lambda: seen.events(ClusterStateChanged))
@@ -242,3 +245,33 @@ def test_a_list_without_the_member_that_tells_it_is_told_as_it_is() -> None:
         members.do(lambda: a.tell(MembersView(9, (b.on_list(),))))
         seen.until(lambda: seen.picture.members[a.address].version == 9)
         assert seen.picture.members[a.address].master == b.address
+
+
+def test_a_service_of_which_no_pod_answers_is_looked_for_at_each_of_its_addresses() -> None:
+    service, pods = Address("hz.orders.svc:5701"), (Address("127.0.0.2:9"), Address("127.0.0.3:9"))
+    with watching(service) as watch:
+        cluster = watch.cluster
+        cluster._hear(NameResolved(0, service, pods))
+        assert set(cluster.labels) == set(pods)
+        cluster._hear(NameResolved(1, service, pods[1:]))
+        assert set(cluster.labels) == {pods[1]}
+
+
+PODS = """<hazelcast xmlns="http://www.hazelcast.com/schema/config"><network><join><kubernetes enabled="true">
+<service-dns>hz.orders.svc</service-dns></kubernetes></join></network></hazelcast>"""
+
+
+def test_halves_that_find_each_other_by_kubernetes_get_no_advice_about_join_lists() -> None:
+    with fake_cluster(4) as members, watching(members.addresses[0]) as seen:
+        for member in members.members:
+            member.answers[GetMemberConfig] = MemberConfig(PODS)
+        seen.until(lambda: len([one for one in seen.events(SettingsChanged) if JOINER in one.properties]) == 4)
+        a, b, c, d = members.members
+        members.do(lambda: (agree([a, b], 2), agree([c, d], 2)))
+        seen.until(lambda: len(seen.picture.masters()) == 2 and seen.cluster.story and seen.cluster.story.observations)
+        story = seen.cluster.story
+        assert story is not None
+        (apart,) = story.observations
+        assert "publishNotReadyAddresses" in apart.remedy and "join list" not in apart.cause + apart.remedy
+        (pair,) = why_not_merging(seen.picture, seen.cluster.now_us())
+        assert "is not a join list, but kubernetes: let one service select the pods of both sides" in pair.sentence

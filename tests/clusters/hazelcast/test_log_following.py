@@ -1,4 +1,4 @@
-"""Logs beside the connections: what only they tell stands in the same numbering, and what was there before is not told as new."""
+"""Logs beside the connections: what only logs say has the same numbering, and what was there before is not reported as new."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.backend.clusters.hazelcast.log_tail import GrowingFile, LogSource, log_sources
+from quarterdeck.backend.clusters.hazelcast.log_following import GrowingFile, LogSource, log_sources
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import SuspicionRaised
+from quarterdeck.backend.core.membership.events import ListInstalled, SuspicionRaised
 from quarterdeck.backend.core.witnessed.events import OwnersTold
 from tests.clusters.hazelcast.fake_cluster import fake_cluster, watching
 from tests.hazelcast.wire.fake_member import uuid_of
+from tests.waiting import wait_until
 
 
 def named(address: Address) -> str:
@@ -49,9 +50,9 @@ def test_what_is_piped_in_is_a_log_of_whoever_its_lines_name(monkeypatch: pytest
                 listed(a, b, now_s).encode() + b"a line of the shell, and \xff\n" + suspicion(a, b, now_s).encode()
             )
             seen.until(lambda: seen.events(SuspicionRaised, a))
-            seen.until(lambda: seen.picture.members[a].tells("suspicions"))
+            seen.until(lambda: seen.picture.members[a].shows("suspicions"))
             assert seen.events(SuspicionRaised)[0].suspect == b
-            assert not seen.picture.members[b].tells("suspicions")
+            assert not seen.picture.members[b].shows("suspicions")
         pipe.close()  # so the thread that reads it ends
 
 
@@ -67,8 +68,8 @@ def test_a_suspicion_of_now_is_told_and_one_of_long_ago_is_not(tmp_path: Path) -
             with log.open("a") as file:
                 file.write(suspicion(a, b, time.time()))
             seen.until(lambda: seen.events(SuspicionRaised, a))
-            seen.until(lambda: seen.picture.members[a].tells("suspicions"))
-            assert not seen.picture.members[b].tells("suspicions")
+            seen.until(lambda: seen.picture.members[a].shows("suspicions"))
+            assert not seen.picture.members[b].shows("suspicions")
             own = [one for one in seen.records if one.uuid == uuid_of(1)]
             assert [one.seq for one in own] == list(range(1, len(own) + 1))
 
@@ -84,6 +85,11 @@ def test_a_file_is_read_on_and_anew_when_it_was_made_anew(tmp_path: Path) -> Non
     (tmp_path / "member.log").rename(tmp_path / "member.log.1")
     (tmp_path / "member.log").write_text("three\n")
     assert file.lines() == ["three"]
+    with (tmp_path / "member.log").open("a") as more:
+        more.write("Members {size:2, ver:2} [\n\tMember a\n")
+    (tmp_path / "member.log").rename(tmp_path / "member.log.2")
+    (tmp_path / "member.log").write_text("\tMember b\n]\n")
+    assert file.lines() == ["Members {size:2, ver:2} [", "\tMember a", "\tMember b", "]"], "rotated inside a list"
     file.close()
 
 
@@ -96,3 +102,12 @@ def test_how_logs_are_named(tmp_path: Path) -> None:
     )
     with pytest.raises(ValueError, match="no file"):
         log_sources(["/nowhere/at/all"])
+
+
+def test_what_waits_for_logs_is_among_the_records_when_all_have_answered(tmp_path: Path) -> None:
+    (tmp_path / "a.log").touch()
+    with fake_cluster(2) as members, watching(members.addresses[0], logs=log_sources([str(tmp_path)])) as seen:
+        wait_until(lambda: seen.cluster.is_settled)
+        seen.drain()
+        assert set(seen.picture.members) == set(members.addresses)
+        assert len(seen.events(ListInstalled)) == 2

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quarterdeck.backend.clusters.remote.record_merge import RecordMerge
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership import events
 
 HOLD_US = 100
 HISTORY_US = 1_000

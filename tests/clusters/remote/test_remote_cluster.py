@@ -17,7 +17,6 @@ from quarterdeck.backend.clusters.remote.member_client import RequestRefused, Un
 from quarterdeck.backend.clusters.remote.member_stream import StreamTimings
 from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
 from quarterdeck.backend.clusters.remote.remote_commands import PartiallyDone
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.commands.commands import (
     CommandRefused,
     CutLink,
@@ -28,6 +27,7 @@ from quarterdeck.backend.core.commands.commands import (
     StartMember,
 )
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.operations import Answer, Get, Put
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged
 from quarterdeck.backend.picture.fold.picture import Picture

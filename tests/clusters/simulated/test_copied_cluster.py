@@ -6,9 +6,8 @@ import msgspec
 import pytest
 
 from quarterdeck.backend.clusters.predictor import Predictor
-from quarterdeck.backend.clusters.simulated.copied_cluster import CopiedCluster
-from quarterdeck.backend.clusters.simulated.copied_run import read_copy, write_copy
-from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot, UntoldMember
+from quarterdeck.backend.clusters.simulated.copied_cluster import CopiedCluster, read_copy, write_copy
+from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot, SilentMember
 from quarterdeck.backend.core.commands.commands import KillMember
 from quarterdeck.backend.core.events import ProcessKilled, Record
 from quarterdeck.backend.core.member import MemberMachine
@@ -71,11 +70,11 @@ def test_a_copy_can_be_forked_at_any_moment_of_it(snapshot: ClusterSnapshot) -> 
 def test_it_says_of_what_it_is_a_copy_and_who_told_nothing(snapshot: ClusterSnapshot) -> None:
     *told, silent = snapshot.members
     partly = msgspec.structs.replace(
-        snapshot, members=tuple(told), untold=(UntoldMember(silent.configuration, "it is paused"),)
+        snapshot, members=tuple(told), untold=(SilentMember(silent.configuration, "it is paused"),)
     )
     cluster = CopiedCluster(partly)
     notes = "\n".join(cluster.notes())
-    assert "a copy of dev as it was at" in notes and "C told nothing (it is paused): it is silent" in notes
+    assert "a copy of dev as it was at" in notes and "C reported nothing (it is paused): it is silent" in notes
     assert "assumed: messages take" in notes
     cluster.close()
 

@@ -3,7 +3,7 @@
 import pytest
 
 from quarterdeck.backend.core.cluster_profile import ClusterStanding, ClusterState
-from quarterdeck.backend.core.events import ClusterStateChanged, ClusterStateRefused, MemberAdmitted
+from quarterdeck.backend.core.membership.events import ClusterStateChanged, ClusterStateRefused, MemberAdmitted
 from quarterdeck.backend.core.membership.messages import (
     JoinRefused,
     JoinRequest,

@@ -1,6 +1,6 @@
 """Messages of an incarnation that is gone, and messages meant for one: the next life at that address has no part in them."""
 
-from quarterdeck.backend.core.events import ListRejected
+from quarterdeck.backend.core.membership.events import ListRejected
 from quarterdeck.backend.core.membership.messages import (
     ExplicitSuspicion,
     FinalizeJoin,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from quarterdeck.backend.core.events import ClaimAnswered, ClaimFinished, ClaimStarted
 from quarterdeck.backend.core.inputs import TICK
+from quarterdeck.backend.core.membership.events import ClaimAnswered, ClaimFinished, ClaimStarted
 from quarterdeck.backend.core.membership.messages import (
     ClaimAccepted,
     ClaimRefused,

@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from quarterdeck.backend.core.events import ListInstalled
+from quarterdeck.backend.core.membership.events import ListInstalled
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.messages import Message
 from tests.core.member_state import state_of

@@ -4,7 +4,7 @@ import pytest
 
 from quarterdeck.backend.core.commands.commands import ArrangePartitions, StopCluster
 from quarterdeck.backend.core.data.state import MergeEntries
-from quarterdeck.backend.core.events import MemberRemoved, SuspicionRaised
+from quarterdeck.backend.core.membership.events import MemberRemoved, SuspicionRaised
 from quarterdeck.backend.core.membership.messages import Leave
 from quarterdeck.backend.core.partitions.events import DrainFinished, DrainStarted, MigrationStarted, PartitionLost
 from quarterdeck.backend.core.partitions.messages import MigrationChunk, ShutdownGranted, ShutdownRequest, TableUpdate

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from quarterdeck.backend.hazelcast.logs.reader import LogOptions, read_logs
+from quarterdeck.backend.hazelcast.logs.run_reader import RecordsRead, read_run
 
 DATA = Path(__file__).parent / "data"
 MEMBERS = ["h1", "h2", "h3", "h4", "h5"]
@@ -117,6 +118,22 @@ def test_rotated_files(run: str, tmp_path: Path) -> None:
         (tmp_path / f"{member}.log.1").write_text("".join(lines[:cut]))
         (tmp_path / f"{member}.log").write_text("".join(lines[cut:]))
     assert read_logs([tmp_path], LogOptions(run=run)).records == read_logs([DATA / run]).records
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_files_that_were_rotated_inside_a_member_list(run: str, tmp_path: Path) -> None:
+    """The end of one file and the beginning of the next are one list, for who reads all and for who reads events only."""
+    for member in MEMBERS:
+        lines = (DATA / run / f"{member}.log").read_text().splitlines(keepends=True)
+        lists = [place for place, line in enumerate(lines) if "Members {size:" in line]
+        cut = lists[len(lists) // 2] + 2
+        (tmp_path / f"{member}.log.1").write_text("".join(lines[:cut]))
+        (tmp_path / f"{member}.log").write_text("".join(lines[cut:]))
+    expected = read_logs([DATA / run]).records
+    read = read_logs([tmp_path], LogOptions(run=run))
+    assert (read.records, read.quarantine) == (expected, [])
+    skimmed = [record for news in read_run(tmp_path) if isinstance(news, RecordsRead) for record in news.records]
+    assert len(skimmed) == len(expected)
 
 
 def test_times_of_a_known_zone(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import (
-    Event,
+from quarterdeck.backend.core.events import Event, Record
+from quarterdeck.backend.core.membership.events import (
     ExplicitSuspicionReceived,
     JoinFailed,
     ListInstalled,
@@ -19,7 +19,6 @@ from quarterdeck.backend.core.events import (
     MergeAbandoned,
     MergeVerdict,
     ObserverPaused,
-    Record,
     SuspicionCleared,
     SuspicionRaised,
 )
@@ -96,6 +95,20 @@ def test_a_life_without_a_uuid_gets_one_that_shows_it() -> None:
         JoinFailed({A: "Could not join cluster. Shutting down now!"}),
         MemberStopped("shut down"),
     ]
+
+
+def test_a_member_whose_log_breaks_off_while_it_stops_has_stopped_then() -> None:
+    """java.util.logging may close the log at the signal that ends the process; the next start is no end of the one before."""
+    records = told(
+        STARTING,
+        listed(1, "a1!"),
+        "Running shutdown hook... Current node state: ACTIVE",
+        STARTING,
+        listed(1, "a2!"),
+    )
+    (stopped,) = [one for one in records if isinstance(one.event, MemberStopped)]
+    (_, again) = [one for one in records if isinstance(one.event, MemberStarted)]
+    assert (stopped.at, again.at) == (2_000_000, 3_000_000)
 
 
 def test_each_incarnation_begins_with_what_is_told_of_it() -> None:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.backend.core.events import ListInstalled, Record
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.events import ListInstalled
 from quarterdeck.backend.hazelcast.logs.reader import LogOptions, read_logs
 
 EXCERPTS = Path(__file__).parent / "excerpts"

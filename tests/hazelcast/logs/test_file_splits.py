@@ -62,6 +62,8 @@ CUT_OBJECT = [b"{", b"2026-11-21 12:27:00,403 [ INFO] [main] [c.h.i.c.ClusterSer
 
 @settings(max_examples=examples(300))
 @example(lines=CUT_OBJECT, split_bytes=1, reach=20, ending=b"\n")
+@example(lines=[*CUT_OBJECT, b"Members {size:1, ver:1} ["], split_bytes=1, reach=97, ending=b"\n")
+@example(lines=[b"{", b"\xff\xfe", CUT_OBJECT[1]], split_bytes=1, reach=100, ending=b"\n")
 @given(
     lines=LINES, split_bytes=st.integers(1, 400), reach=st.integers(20, 400), ending=st.sampled_from([b"\n", b"\r\n"])
 )

@@ -6,8 +6,14 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import ClusterStateChanged, DisconnectionReported, ListRejected, MergeVerdict
+from quarterdeck.backend.core.membership.events import (
+    ClusterStateChanged,
+    DisconnectionReported,
+    ListRejected,
+    MergeVerdict,
+)
 from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
+from quarterdeck.backend.core.witnessed.events import JoinerRefused, MigrationFailed, MigrationsRemaining
 from quarterdeck.backend.hazelcast.logs.parsed_messages import (
     LoggedClaimAcceptance,
     LoggedClaimFinish,
@@ -18,6 +24,9 @@ from quarterdeck.backend.hazelcast.logs.parsed_messages import (
     LoggedConnectionFailure,
     LoggedDetection,
     LoggedExplicitSuspicion,
+    LoggedForeignCluster,
+    LoggedJoiner,
+    LoggedJoinFailure,
     LoggedLifecycle,
     LoggedMemberList,
     LoggedMergeAbandonment,
@@ -47,6 +56,8 @@ FIRED = (
     "Now: 2026-11-21 12:16:08.116, heartbeat timeout: 5000 ms, suspicion level: 1.00"
 )
 JOINED_AGAIN = "New join request has been received from current master. Suspecting [127.0.0.1]:5701"
+OLD_VERSION = "Joining node's version 5.3.5 is not compatible with cluster version 4.2"
+OTHER_JOINER = "Incompatible joiners! expected: tcp-ip, found: multicast"
 NOT_MASTER = "is not known master: [127.0.0.1]:5702"
 M1, M2, M3 = (f"Member [127.0.0.1]:570{number} - {uuid}" for number, uuid in enumerate((U1, U2, U3), start=1))
 INFO1 = (
@@ -55,7 +66,7 @@ INFO1 = (
 INFO2 = f"MemberInfo{{address=[127.0.0.1]:5702, uuid={U2}, liteMember=true, memberListJoinVersion=2}}"
 INFO3 = f"MemberInfo{{address=[127.0.0.1]:5703, uuid='{U3}', liteMember=false, memberListJoinVersion=3}}"
 
-MAKES_NO_EVENT = (LoggedConnectionFailure, LoggedSearchRedirected, NoEvent)
+MAKES_NO_EVENT = (LoggedConnectionFailure, LoggedJoiner, LoggedSearchRedirected, NoEvent)
 """What only explains a later event, or nothing."""
 
 MESSAGES: list[tuple[str, Struct]] = [
@@ -105,6 +116,25 @@ MESSAGES: list[tuple[str, Struct]] = [
     ),
     ("Received suspicion request from: [127.0.0.1]:5703", LoggedExplicitSuspicion(THREE)),
     (f"Shutdown request of {M3} is handled", LoggedShutdownRequest(MemberMention(THREE, U3))),
+    (
+        "Remaining migration tasks: 20. (repartitionTime=Sat Nov 21 12:22:55 UTC 2026, plannedMigrations=203)",
+        MigrationsRemaining(20),
+    ),
+    ("Remaining migration tasks in queue => 7. (plannedMigrations=9)", MigrationsRemaining(7)),
+    (
+        f"Migration failed: MigrationInfo{{uuid={U1}, partitionId=5}}",
+        MigrationFailed(5, f"MigrationInfo{{uuid={U1}, partitionId=5}}"),
+    ),
+    ("Migration failed: something", MigrationFailed(None, "something")),
+    (
+        "Node could not join cluster at node: [127.0.0.1]:5703 Cause: the target cluster has a different cluster-name",
+        LoggedForeignCluster(THREE),
+    ),
+    (f"Reason of failure for node join: {OLD_VERSION}", LoggedJoinFailure(OLD_VERSION)),
+    (
+        f"Received an invalid join request from [127.0.0.1]:5703, cause: {OTHER_JOINER}",
+        JoinerRefused(THREE, OTHER_JOINER),
+    ),
     (f"Removing {M3}", LoggedRemoval(MemberMention(THREE, U3))),
     (
         f"Removing {M3} because it has disconnected from some of the members!",
@@ -180,6 +210,9 @@ MESSAGES: list[tuple[str, Struct]] = [
         LoggedSearchRedirected(Address("10.78.0.3:5701")),
     ),
     ("partitionId=271 is completely lost!", PartitionLost(271, ALL_LOST)),
+    ("Using Multicast discovery", LoggedJoiner("multicast")),
+    ("Using TCP/IP discovery", LoggedJoiner("tcp-ip")),
+    ("Kubernetes Discovery activated with mode: DNS_LOOKUP", LoggedJoiner("kubernetes")),
 ]  # fmt: skip
 
 
@@ -245,9 +278,11 @@ def test_a_message_that_may_make_an_event_has_a_sign_of_it(text: str, parsed: St
         ("New join request has been received from an existing endpoint " + M2 + ". Removing old member and", "joining"),
         ("Locking cluster state. Initiator: [10.77.0.4]:5701, lease-time: 60000", "state"),
         ("Changing cluster state from ACTIVE to IN_TRANSITION", "state"),
-        ("Remaining migration tasks: 20. (repartitionTime=Sat Nov 21 12:22:55 UTC 2026, plannedMigrations=203)", "partitions"),
-        ("Migration failed: MigrationInfo{uuid=" + U1 + ", partitionId=5}", "partitions"),
         ("Assigning new owners for 12 LOST partitions, when migration is not allowed!", "partitions"),
+        ("Waiting for the master node to complete remaining migrations...", "partitions"),
+        ("Some backup replicas are inconsistent with primary, waiting for synchronization. Timeout: 9ms", "partitions"),
+        ("Waiting for ownership assignments of missing replica owners...", "partitions"),
+        ("Failure while waiting for partition replica sync before shutdown", "partitions"),
         ("Following unknown addresses are found in partition table sent from master[[127.0.0.1]:5702].", "membership"),
         ("Updating local member list version: 4 to 7 because of split brain merge caller: [127.0.0.1]:5703", "membership"),
     ],

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.backend.core.events import (
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.events import (
     ClaimFinished,
     ClaimStarted,
     ClusterStateChanged,
@@ -18,7 +19,6 @@ from quarterdeck.backend.core.events import (
     MemberStopped,
     MergeStarted,
     MergeVerdict,
-    Record,
     SuspicionRaised,
 )
 from quarterdeck.backend.hazelcast.logs.reader import LogRecords, read_logs

@@ -50,6 +50,25 @@ def test_every_message_that_makes_an_event_is_found(file: Path, monkeypatch: pyt
     assert places == [(one.offset, one.number, one.utc, one.member, one.text) for one in expected]
 
 
+def test_what_another_program_logs_in_the_same_words_is_not_parsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor is any message of the product missed beside it: by its prefix, its loggers, its threads."""
+    monkeypatch.setattr(skimming, "END_BYTES", 200)
+    ours = (DATA / "split-and-merge-log4j2" / "h1.log").read_text()
+    foreign = (
+        "2026-11-21 12:27:00,000 INFO [exec-3] [o.e.shop.Sessions] Removing expired session 7, merging its basket\n"
+    )
+    heads = [line for line in ours.splitlines(keepends=True) if line.startswith("2026-")]
+    (tmp_path / "h1.log").write_text(foreign * 50 + ours.replace(heads[-1], foreign * 50 + heads[-1]) + foreign * 50)
+    parsed: list[str] = []
+    given = skimming.strip_envelope
+    monkeypatch.setattr(skimming, "strip_envelope", lambda line: parsed.append(line) or given(line))
+    found = skimmed(tmp_path / "h1.log")
+    assert [one.text for one in found] == [one.text for one in skimmed(DATA / "split-and-merge-log4j2" / "h1.log")]
+    assert sum(line == foreign for line in parsed) < 60
+
+
 @pytest.mark.parametrize("run", ["split-and-merge", "split-and-merge-log4j2"])
 @pytest.mark.parametrize("dress", [docker_json_of_containers, journald])
 @pytest.mark.parametrize("end_bytes", [200, 1 << 16])

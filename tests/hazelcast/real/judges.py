@@ -9,19 +9,29 @@ from typing import Literal, NamedTuple
 from quarterdeck.backend.clusters.connection_status import ConnectionStatus, missed_members
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.events import MemberStarted
+from quarterdeck.backend.core.witnessed.events import ConnectionChanged
 from quarterdeck.backend.picture.boards.operator_questions import operator_questions
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.health.cluster_health import cluster_health
+from quarterdeck.backend.picture.health.data_loss import DataLoss
 from quarterdeck.backend.picture.merging.why_not_merging import why_not_merging
 from tests.hazelcast.real.truth import Truth, TruthAtMoment
 
-Verdict = Literal["true", "not told", "false"]
-Kind = Literal["list", "one cluster", "whole", "gone", "frozen", "links up", "entries lost"]
+Verdict = Literal["true", "not reported", "false", "not compared"]
+Kind = Literal[
+    "list", "one cluster", "whole", "split", "gone", "frozen", "links up", "blocked", "same table", "entries lost",
+    "start or merge", "status", "question", "merging", "migrations", "mark", "observation",
+]  # fmt: skip
 
 LATE_US = 3_000_000
 """A statement is true if it was so at some moment of the last seconds: lists take time to arrive, more on a busy machine."""
 EARLY_US = 200_000
 """A member may send a list before it logs it."""
+QUIET_US = 20_000_000
+"""After so long without an event all members have one table."""
+LOSS_LATE_US = 20_000_000
+"""A loss shows when the dead are removed and the metrics of the others have come."""
 
 
 class Statement(NamedTuple):
@@ -32,6 +42,11 @@ class Statement(NamedTuple):
     about: tuple[Address, ...]
     value: object
     text: str = ""
+    since_us: int = 0
+    """Of what began before: since when it is said to be so, on the clock of the members' logs; of a beginning, when the one
+    before it was first seen."""
+    unreached: frozenset[str] = frozenset()
+    """The members that the console does not reach at that moment, which logs do not show."""
 
 
 def statements(
@@ -44,22 +59,41 @@ def statements(
     """Yield all that the program says now; `now_us` is on its clock, `at_us` on that of the members' logs."""
     health = cluster_health(picture, now_us, *missed_members(connections))
     yield Statement(at_us, "whole", (), health.whole, health.sentence)
-    loss = health.data_lost
-    yield Statement(at_us, "entries lost", (), loss is not None and loss.entries, health.sentence)
-    answer = next(it.text for it in operator_questions(picture, recent, now_us) if it.heading == "is it one cluster")
-    yield Statement(at_us, "one cluster", (), {"yes": True, "no:": False}.get(answer[:3]), answer)
+    yield Statement(at_us, "split", (), True if health.condition == "split" else None, health.sentence)
+    yield Statement(at_us, "entries lost", (), _lost(health.data_lost), health.sentence)
+    questions = operator_questions(picture, recent, now_us)
+    for kind, heading in (("one cluster", "is it one cluster"), ("same table", "have all the same partition table")):
+        answer = next(it.text for it in questions if it.heading == heading)
+        yield Statement(at_us, kind, (), {"yes": True, "no:": False}.get(answer[:3]), answer)  # type: ignore[arg-type]
     for belief in picture.members.values():
         state = "" if belief.connection is None else belief.connection.state
         held = (
             tuple(it.uuid for it in belief.members) if belief.running and belief.reached and held_now(state) else None
         )
         yield Statement(at_us, "list", (belief.address,), held or None)
-        for kind in ("gone", "frozen"):
-            yield Statement(at_us, kind, (belief.address,), True if state == kind else None, state)
+        for end in ("gone", "frozen"):
+            yield Statement(at_us, end, (belief.address,), True if state == end else None, state)  # type: ignore[arg-type]
     for pair in why_not_merging(picture, now_us):
         ends = tuple(picture.members[it].address for it in (pair.smaller, pair.greater))
         up = pair.state in ("due", "merging") or "nothing is in the way" in pair.sentence
         yield Statement(at_us, "links up", ends, True if up else None, pair.sentence)
+        yield Statement(at_us, "blocked", ends, True if pair.state == "blocked" else None, pair.sentence)
+
+
+def beginnings(records: Iterable[Record], at_us: Callable[[Record], int]) -> Iterator[Statement]:
+    """Yield what is said of each further incarnation of a member: that it was started, or merged."""
+    seen: dict[str, dict[str, int]] = {}
+    for record in records:
+        event = record.event
+        incarnations = seen.setdefault(record.member, {})
+        if isinstance(event, MemberStarted):
+            before = [first_us for uuid, first_us in incarnations.items() if uuid != record.uuid]
+            said = "merge" if event.merged_from else "start"
+            if before or event.merged_from:
+                since_us = max(before, default=0)
+                yield Statement(at_us(record), "start or merge", (event.address,), said, "", since_us)
+        if record.uuid and not isinstance(event, ConnectionChanged):
+            incarnations.setdefault(record.uuid, at_us(record))
 
 
 def held_now(state: str) -> bool:
@@ -67,36 +101,70 @@ def held_now(state: str) -> bool:
     return state in ("", "connected")
 
 
+def _lost(loss: DataLoss | None) -> object:
+    if loss is None:
+        return False
+    return None if not loss.certain or loss.entries is None else loss.entries
+
+
 def _list(said: Statement, truth: TruthAtMoment) -> bool:
     held = truth.lists.get(said.about[0])
+    if said.about[0] in truth.leaving:  # it logs no list any more
+        return held is not None
     return held is not None and held.uuids == said.value
 
 
-JUDGES: Mapping[Kind, Callable[[Statement, TruthAtMoment], bool]] = {
+AT_MOMENT: Mapping[Kind, Callable[[Statement, TruthAtMoment], bool]] = {
     "list": _list,
     "one cluster": lambda said, truth: said.value == (len(truth.masters) == 1),
-    "whole": lambda said, truth: said.value == truth.whole,
-    "gone": lambda said, truth: said.about[0] not in truth.running,
+    # One that leaves has closed its port before its process ends.
+    "whole": lambda said, truth: said.value == truth.whole or (not said.value and bool(truth.leaving)),
+    "split": lambda _, truth: len(truth.masters) > 1,
+    "gone": lambda said, truth: not truth.answers(said.about[0]),
     "frozen": lambda said, truth: said.about[0] in truth.frozen,
     "links up": lambda said, truth: not truth.is_cut(*said.about),
-    "entries lost": lambda said, _: not said.value,
+    "same table": lambda said, truth: bool(said.value) or truth.quiet_us < QUIET_US,
 }
-"""Whether a statement that is made is true of a moment. The scripts write no data, so no entry can be lost."""
+"""Whether a statement that is made is true of a moment."""
 
 
-def judge(said: Statement, truth: Truth) -> Verdict:
+def judge(said: Statement, truth: Truth, *, one_sided: bool = False) -> Verdict:
     """Return whether a statement was true at some moment of its window."""
     if said.value is None:
-        return "not told"
+        return "not reported"
+    if said.kind == "start or merge":
+        was_started = truth.was_started(said.about[0], said.since_us, said.at_us + EARLY_US)
+        return "true" if (said.value == "start") == was_started else "false"
+    if said.kind == "blocked":
+        return "true" if one_sided or truth.at(said.at_us).is_cut(*said.about) else "false"
+    if said.kind == "entries lost":
+        return "true" if _is_lost(said, truth) else "false"
+    if said.kind == "whole" and said.value is False and "suspected" in said.text:
+        # A suspicion may outlast its link: members of 5.3.8 send each other no heartbeats again.
+        if any(step.kind in ("cut", "freeze") and step.at_us <= said.at_us for step in truth.done):
+            return "true"
     moments = truth.between(said.at_us - LATE_US, said.at_us + EARLY_US)
-    return "true" if any(JUDGES[said.kind](said, it) for it in moments) else "false"
+    if any(AT_MOMENT[said.kind](said, it) for it in moments):
+        return "true"
+    # A cluster counts as whole only where the console reaches all of it, which no log shows.
+    return "not compared" if said.kind == "whole" and "not reached" in said.text else "false"
+
+
+def _is_lost(said: Statement, truth: Truth) -> bool:
+    if truth.loss is None or said.at_us < truth.loss.at_us:
+        return said.value is False
+    if said.value is False:
+        return said.at_us < truth.loss.at_us + LOSS_LATE_US
+    return isinstance(said.value, int) and abs(said.value - truth.loss.entries) <= truth.loss.entries / 20
 
 
 def table(judged: Iterable[tuple[Statement, Verdict]]) -> list[str]:
-    """Return a line for each kind of statement: compared, true, not told, false."""
+    """Return a line for each kind of statement: said, true, not reported, false, not compared."""
     counts: dict[Kind, Counter[Verdict]] = {}
     for said, verdict in judged:
         counts.setdefault(said.kind, Counter())[verdict] += 1
-    rows = [(kind, it.total(), it["true"], it["not told"], it["false"]) for kind, it in counts.items()]
-    lines = [f"{'statements':<14}{'compared':>9}{'true':>7}{'not told':>9}{'false':>6}"]
-    return lines + [f"{kind:<14}{all_:>9}{true:>7}{untold:>9}{false:>6}" for kind, all_, true, untold, false in rows]
+    lines = [f"{'statements':<14}{'said':>7}{'true':>7}{'not reported':>9}{'false':>6}{'not compared':>13}"]
+    return lines + [
+        f"{kind:<14}{it.total():>7}{it['true']:>7}{it['not reported']:>9}{it['false']:>6}{it['not compared']:>13}"
+        for kind, it in counts.items()
+    ]

@@ -15,6 +15,7 @@ LIST = re.compile(
     r"(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) .*Members \{size:\d+, ver:(?P<version>\d+)\} \[\n(?P<rows>.*?)\n\]",
     re.DOTALL,
 )
+ENTRY = re.compile(r"(?m)^(?=\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} )")
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 OWN = re.compile(UUID.pattern + r"(?= this)")
 PLACE = re.compile(r"Member \[([\d.]+)\](:\d+)")
@@ -38,10 +39,26 @@ def lists_in(log: Path) -> list[LoggedList]:
     return list(lists_of(log.read_text()))
 
 
+class LoggedWords(Struct, frozen=True):
+    """An entry of a log."""
+
+    at_us: int
+    text: str
+
+
+def words_of(text: str) -> list[LoggedWords]:
+    """Return all entries of the text of a log, in order."""
+    found = []
+    for entry in ENTRY.split(text):
+        if entry:
+            at = datetime.strptime(entry[:23], "%Y-%m-%d %H:%M:%S,%f").replace(tzinfo=UTC)
+            found.append(LoggedWords(round(at.timestamp() * 1_000_000), entry[24:]))
+    return found
+
+
 def lists_of(text: str) -> Iterator[LoggedList]:
     """Yield all lists in the text of a log, in order."""
-    entries = re.split(r"(?m)^(?=\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} )", text)
-    for entry in entries:
+    for entry in ENTRY.split(text):
         found = LIST.match(entry)
         own = OWN.search(found["rows"]) if found else None
         if found is not None and own is not None:

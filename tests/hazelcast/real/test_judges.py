@@ -7,6 +7,7 @@ import pytest
 from quarterdeck.backend.core.address import Address
 from tests.hazelcast.real.judges import Kind, Statement, Verdict, judge, table
 from tests.hazelcast.real.member_logs import LoggedList, lists_of
+from tests.hazelcast.real.text_judges import judge_text
 from tests.hazelcast.real.truth import DoneStep, Truth
 
 ONE, TWO = (Address(f"10.77.0.{it}:5701") for it in (1, 2))
@@ -32,7 +33,7 @@ SPLIT = Truth(
     },
     [
         DoneStep(BEGAN, "start", BOTH),
-        DoneStep(BEGAN + 14 * SECOND, "cut", (ONE,)),
+        DoneStep(BEGAN + 14 * SECOND, "cut", links=frozenset({BOTH})),
         DoneStep(BEGAN + 40 * SECOND, "heal"),
     ],
 )
@@ -47,7 +48,7 @@ KILLED = Truth(
         (SPLIT, 10, "whole", (), True, "true"),
         (SPLIT, 30, "whole", (), True, "false"),
         (SPLIT, 22, "whole", (), True, "true"),
-        (SPLIT, 30, "whole", (), None, "not told"),
+        (SPLIT, 30, "whole", (), None, "not reported"),
         (SPLIT, 30, "one cluster", (), True, "false"),
         (SPLIT, 30, "one cluster", (), False, "true"),
         (SPLIT, 30, "links up", BOTH, True, "false"),
@@ -69,6 +70,34 @@ def test_a_statement_is_judged_by_what_was_so_in_the_last_seconds(
 
 def test_the_table_counts_each_kind() -> None:
     said = Statement(BEGAN, "whole", (), True)
-    assert table([(said, "true"), (said, "false"), (said, "not told"), (said, "true")])[1:] == [
-        "whole                 4      2        1     1"
+    assert table([(said, "true"), (said, "false"), (said, "not reported"), (said, "true")])[1:] == [
+        "whole               4      2        1     1            0"
     ]
+
+
+@pytest.mark.parametrize(
+    ("second", "kind", "text", "verdict"),
+    [
+        (10, "status", "healthy", "true"),
+        (30, "status", "healthy", "false"),
+        (30, "status", f"1 + 1, masters {ONE}, {TWO}", "true"),
+        (30, "status", f"2 + 1, masters {ONE}, {TWO}", "false"),
+        (30, "status", f"{TWO} gone", "false"),
+        (30, "status", "SPLIT since 10 s", "true"),
+        (30, "status", "SPLIT since 25 s", "false"),
+        (
+            30,
+            "question",
+            f"is it one cluster: yes, as far as is seen: {ONE} leads 1 member, list v3 of lineage 00000000",
+            "false",
+        ),
+        (30, "question", f"who was removed, and why: {TWO} by {ONE}, 10 s ago: why is not reported: give logs", "true"),
+        (30, "question", f"who was removed, and why: {TWO} by {ONE}, 3 s ago: why is not reported: give logs", "false"),
+        (30, "question", "a heading that is new: a text that is new", "not compared"),
+        (20, "mark", f"S two masters: {ONE}, {TWO}", "true"),
+        (10, "mark", f"S two masters: {ONE}, {TWO}", "false"),
+    ],
+)
+def test_a_text_is_compared_with_what_is_logged(second: int, kind: Kind, text: str, verdict: Verdict) -> None:
+    said = Statement(BEGAN + second * SECOND, kind, (), text)
+    assert judge_text(said, SPLIT, one_sided=False) == verdict

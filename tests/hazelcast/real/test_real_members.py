@@ -171,7 +171,7 @@ async def great_run(cluster: RealCluster) -> None:
         assert watched.states(four)[-1] == "gone"
         await watched.until("its partitions have owners", lambda: settled(watched, (one, two, three)))
         cluster.start(4, arguments=logged)
-        await watched.until("another life of it", lambda: watched.sizes(*everybody) == [4] * 4)
+        await watched.until("another incarnation of it", lambda: watched.sizes(*everybody) == [4] * 4)
         await watched.until("migrations end", lambda: settled(watched, everybody))
         assert any(isinstance(it, Heard) and isinstance(it.message, ReplicaMigrationEvent) for it in watched.heard)
 

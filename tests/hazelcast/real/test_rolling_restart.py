@@ -51,7 +51,7 @@ def verdict(cluster: RealCluster, member: int, *words: str) -> tuple[int, dict[s
 def test_one_after_the_other_under_writes(cluster: RealCluster, tmp_path: Path) -> None:
     with cluster.inside():
         wait_until(
-            lambda: all(f"Members {{size:{MEMBERS}," in cluster.log(one).read_text() for one in cluster.everybody), 60
+            lambda: all(f"Members {{size:{MEMBERS}," in cluster.log(name).read_text() for name in cluster.everybody)
         )
         addresses = [str(cluster.address(one)) for one in cluster.everybody]
         client = hazelcast.HazelcastClient(cluster_members=addresses, redo_operation=True)

@@ -15,10 +15,10 @@ import pytest
 import trustme
 
 from quarterdeck.backend.clusters.hazelcast.hazelcast_cluster import HazelcastCluster
-from quarterdeck.backend.clusters.hazelcast.log_tail import LogSource
+from quarterdeck.backend.clusters.hazelcast.log_following import LogSource
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands.commands import CommandRefused, StopCluster
-from quarterdeck.backend.core.events import ListInstalled, MemberMerging, MemberStarted, SuspicionRaised
+from quarterdeck.backend.core.membership.events import ListInstalled, MemberMerging, MemberStarted, SuspicionRaised
 from quarterdeck.backend.core.witnessed.events import MemberWitnessed
 from quarterdeck.backend.hazelcast.wire.requests import Credentials, RequestToken, UserAndPassword
 from quarterdeck.backend.hazelcast.wire.settings import Pace, TlsOptions, WatchSettings
@@ -94,7 +94,7 @@ def test_halves_that_list_only_themselves_are_healed_by_the_edit_that_is_suggest
             cluster.start(2, 4)
             console.wait("two halves", lambda: console.sizes(*everybody) == [2] * 4)
             beliefs = console.picture.members
-            console.wait("their join lists", lambda: all(beliefs[it].tells("join-list") for it in everybody))
+            console.wait("their join lists", lambda: all(beliefs[it].shows("join-list") for it in everybody))
             (pair,) = why_not_merging(console.picture, console.cluster.now_us())
             assert pair.state == "blocked" and pair.unblock is not None
             assert {one, three} == {pair.smaller, pair.greater}
@@ -196,7 +196,7 @@ def test_over_tls_with_a_terminator_before_the_members(version: str, tmp_path: P
                 cluster.start(2)
                 console.wait("both", lambda: console.sizes(one, two) == [2, 2])
                 beliefs = console.picture.members
-                console.wait("their settings", lambda: all(beliefs[it].tells("settings") for it in (one, two)))
+                console.wait("their settings", lambda: all(beliefs[it].shows("settings") for it in (one, two)))
 
 
 @contextmanager

@@ -99,6 +99,7 @@ class FakeMember:
         tls: SSLContext | None = None,
     ) -> None:
         self.uuid = uuid
+        self.host = "127.0.0.1"
         self.version = version
         self.cluster_name = cluster_name
         self.credentials = NameOnly() if credentials is None else credentials
@@ -125,8 +126,8 @@ class FakeMember:
 
     async def start(self, port: int = 0) -> Address:
         """Listen. The address is its own from now on, unless it had one."""
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", port, ssl=self._tls)
-        self.listens_at = make_address("127.0.0.1", self._server.sockets[0].getsockname()[1])
+        self._server = await asyncio.start_server(self._serve, self.host, port, ssl=self._tls)
+        self.listens_at = make_address(self.host, self._server.sockets[0].getsockname()[1])
         if self.address.endswith(":0"):
             self.address = self.listens_at
         if not self.members.members:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
+
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.hazelcast.wire.codec.frames import PREAMBLE, FrameLimits, Frames, MessageReader, encode_frames
 from quarterdeck.backend.hazelcast.wire.codec.request_codec import number_of
-from quarterdeck.backend.hazelcast.wire.follower import Dial, MemberFollower, Output, Send
+from quarterdeck.backend.hazelcast.wire.follower import Dial, Ending, MemberFollower, Output, Send
 from quarterdeck.backend.hazelcast.wire.messages import (
     Answer,
     Authenticated,
@@ -202,6 +204,56 @@ def test_a_member_of_another_cluster_is_asked_once_and_then_rarely_until_it_is_o
         played.take(played.follower.listed(played.now_us, UUID))
     played.run(1)
     assert played.follower.state == "connected"
+
+
+@pytest.mark.parametrize(
+    ("ending", "states"),
+    [("absent", ["connected", "gone"]), ("unreachable", ["connected", "silent"]), (None, ["connected", "silent"])],
+)
+def test_a_closed_connection_is_no_end_of_the_member_until_no_process_listens(
+    ending: Ending | None, states: list[str]
+) -> None:
+    """A member that merges closes its connections, too; it is dialled at once to learn what the end means."""
+    played = Played()
+    played.run(1)
+    played.answers = False
+    closed_us = played.now_us
+    played.take(played.follower.closed(closed_us, played.follower.connection, "it has closed the connection"))
+    assert [state for state, *_ in played.told()] == ["connected"]
+    played.run(0.001)
+    assert played.dialled()[-1] == closed_us
+    if ending is None:
+        played.run(1)
+    else:
+        played.take(played.follower.closed(played.now_us, played.follower.connection, "as the host says", ending))
+    assert [state for state, *_ in played.told()] == states
+
+
+def test_a_member_that_had_ended_is_dialled_as_soon_as_a_list_has_its_next_incarnation() -> None:
+    played = Played()
+    played.run(1)
+    played.answers = False
+    played.take(played.follower.closed(played.now_us, played.follower.connection, "it has closed the connection"))
+    for _ in range(6):
+        played.take(played.follower.tick(played.follower.deadline_us))
+        played.now_us = played.follower.deadline_us
+        played.take(played.follower.closed(played.now_us, played.follower.connection, "no process listens", "absent"))
+    assert played.follower.state == "gone"
+    before = len(played.dialled())
+    played.take(played.follower.listed(played.now_us, UUID))
+    played.run(0.001)
+    assert len(played.dialled()) == before, "that is the one that has ended"
+    played.take(played.follower.listed(played.now_us, UUID.replace("1", "2")))
+    played.run(0.001)
+    assert len(played.dialled()) == before + 1
+
+
+def test_an_incarnation_that_answers_at_once_after_an_end_is_connected_anew() -> None:
+    played = Played()
+    played.run(1)
+    played.take(played.follower.closed(played.now_us, played.follower.connection, "it has closed the connection"))
+    played.run(1)
+    assert [state for state, *_ in played.told()] == ["connected", "silent", "connected"]
 
 
 def test_an_earlier_connection_has_no_say() -> None:

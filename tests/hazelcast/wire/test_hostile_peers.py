@@ -109,7 +109,7 @@ async def test_who_hangs_up_again_and_again_before_it_answers_may_want_tls() -> 
         listening(saying(b"", stay=False)) as address,
         watching(WatchSettings((address,), pace=QUICK)) as watched,
     ):
-        await watched.until(lambda: watched.states(address) == ["gone", "refused"])
+        await watched.until(lambda: watched.states(address) == ["silent", "refused"])
         assert "does it want TLS?" in watched.reason(address)
 
 

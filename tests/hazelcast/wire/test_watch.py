@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+from dataclasses import replace
 from random import Random
 
 import pytest
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.hazelcast.wire.connection import MemberWatch, NoAnswer
+from quarterdeck.backend.hazelcast.wire.followers import Followers
 from quarterdeck.backend.hazelcast.wire.messages import (
     ClusterMetadata,
+    Forgotten,
     MembersView,
     Metrics,
     MigrationState,
+    NotFollowed,
     Observation,
     PartitionsView,
     ReplicaMigrationEvent,
@@ -106,7 +111,7 @@ async def test_a_merging_member_says_that_it_is_not_ready_and_is_a_new_incarnati
         member.answers.clear()
         await watched.until(lambda: watched.states(member.address)[-1] == "connected")
         assert watched.watch.followed[member.address].member_uuid == uuid_of(2)
-        assert watched.states(member.address) == ["connected", "gone", "merging", "connected"]
+        assert watched.states(member.address) == ["connected", "merging", "connected"]
     await member.stop()
 
 
@@ -319,3 +324,109 @@ async def test_of_an_address_that_only_a_join_list_names_it_is_not_told_that_nob
         assert watched.states(nobody) == []
         await again.stop()
     await member.stop()
+
+
+@in_a_loop
+async def test_an_address_on_no_list_where_nothing_answers_is_forgotten() -> None:
+    members = await start_cluster(3)
+    pace = replace(QUICK, forgotten_after_us=200_000)
+    settings = replace(settings_for(members[0]), pace=pace)
+    async with watching(settings) as watched:
+        await watched.until(lambda: all(watched.states(member.address) == ["connected"] for member in members))
+        gone = members.pop()
+        await gone.stop()
+        await watched.until(lambda: watched.states(gone.address)[-1] == "gone")
+        assert gone.address in watched.watch.followed, "the others still list it"
+        agree(members, 2)
+        await watched.until(lambda: any(isinstance(one, Forgotten) for one in watched.heard))
+        assert list(watched.watch.followed) == [member.address for member in members]
+    for member in members:
+        await member.stop()
+
+
+@in_a_loop
+async def test_new_addresses_have_room_though_as_many_are_followed_as_allowed() -> None:
+    members = await start_cluster(2)
+    async with watching(replace(settings_for(members[0]), most_followed=3)) as watched:
+        for number in range(10, 15):
+            pod = FakeMember(uuid_of(number))
+            await pod.start()
+            agree([*members, pod], 2 * number)
+            await watched.until(lambda pod=pod: "connected" in watched.states(pod.address))
+            await pod.stop()
+            await watched.until(lambda pod=pod: watched.states(pod.address)[-1] != "connected")
+            agree(members, 2 * number + 1)
+            latest = MembersView(2 * number + 1, tuple(member.on_list() for member in members))
+            await watched.until(
+                lambda latest=latest: all(latest in watched.messages(member.address) for member in members)
+            )
+        assert len(watched.watch.followed) == 3
+        assert not any(isinstance(one, NotFollowed) for one in watched.heard)
+    for member in members:
+        await member.stop()
+
+
+@in_a_loop
+async def test_a_name_with_several_addresses_is_all_of_them_and_is_looked_up_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two halves on pods behind one headless service: neither has the other on a list."""
+    halves = [FakeMember(uuid_of(number)) for number in (1, 2, 3)]
+    for number, half in enumerate(halves, start=1):
+        half.host = f"127.0.0.{number}"
+    port = int((await halves[0].start()).rpartition(":")[2])
+    hosts, service = ["127.0.0.1", "127.0.0.2"], Address(f"hz.orders.svc:{port}")
+
+    async def found(*asked: object, **options: object) -> list[tuple[object, ...]]:
+        if "hz.orders.svc" not in asked:
+            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (asked[0], port))]
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, port)) for host in hosts]
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", found)
+    await halves[1].start(port)
+    async with watching(WatchSettings((service,), pace=replace(QUICK, resolve_us=20_000))) as watched:
+        for half in halves[:2]:
+            await watched.until(lambda half=half: "connected" in watched.states(half.address))
+        assert sorted(watched.watch.followed) == [halves[0].address, halves[1].address]
+        await halves[2].start(port)
+        hosts.append("127.0.0.3")
+        await watched.until(lambda: "connected" in watched.states(halves[2].address))
+    for half in halves:
+        await half.stop()
+
+
+def test_a_certificate_is_checked_against_the_name_of_the_service() -> None:
+    service = Address("hz.orders.svc:5701")
+    followers = Followers(WatchSettings((service,)), Random(1), 0)
+    assert followers.names == {service}
+    assert followers.resolved(0, service, ["10.0.0.1"]) == [], "a single address is dialled by name"
+    followers.resolved(1, service, ["10.0.0.1", "10.0.0.2"])
+    assert list(followers.by_address) == ["10.0.0.1:5701", "10.0.0.2:5701"]
+    assert followers.host_name_of(Address("10.0.0.1:5701")) == "hz.orders.svc"
+    followers.resolved(2, service, ["10.0.0.7"])
+    assert "10.0.0.7:5701" in followers.by_address
+    assert followers.resolved(3, service, []) == [], "a name server that is away is no news"
+
+
+@pytest.mark.parametrize(
+    ("number", "why"),
+    [
+        (socket.EAI_AGAIN, "its name cannot be looked up now: DNS does not answer"),
+        (socket.EAI_NONAME, "there is no host of that name"),
+    ],
+)
+def test_a_name_server_that_is_away_does_not_say_that_there_is_no_such_host(
+    number: int, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @in_a_loop
+    async def look_up() -> None:
+        async def found(*asked: object, **options: object) -> list[object]:
+            raise socket.gaierror(number, "in the words of the C library")
+
+        monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", found)
+        service = Address("hz.orders.svc:5701")
+        async with watching(WatchSettings((service,), pace=QUICK)) as watched:
+            await watched.until(lambda: "silent" in watched.states(service))
+            assert watched.watch.followed[service].reason == why
+
+    look_up()

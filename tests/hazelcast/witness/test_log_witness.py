@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import ListInstalled, MemberRemoved, SuspicionRaised
+from quarterdeck.backend.core.membership.events import ListInstalled, MemberRemoved, SuspicionRaised
 from quarterdeck.backend.hazelcast.witness.log_witness import LogClocks, Logged, LogWitness
 
 A, B = Address("127.0.0.1:5701"), Address("127.0.0.1:5702")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import MemberStarted, Record
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.events import MemberStarted
 from quarterdeck.backend.hazelcast.wire.codec.answer_codec import decode_message
 from quarterdeck.backend.hazelcast.wire.codec.frames import FrameLimits, MessageReader
 from quarterdeck.backend.hazelcast.wire.messages import Authenticated, ConnectionReport, ErrorAnswer, Heard, Observation

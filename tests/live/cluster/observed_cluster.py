@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from quarterdeck.backend.core.commands.commands import Command
-from quarterdeck.backend.core.events import ListInstalled, Record
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.events import ListInstalled
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.live.cluster.live_cluster import LiveCluster
 from tests.waiting import LIMIT_SECONDS, wait_until

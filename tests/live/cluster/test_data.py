@@ -19,12 +19,13 @@ from quarterdeck.backend.core.commands.commands import (
     StopMember,
 )
 from quarterdeck.backend.core.data.events import CallFinished, CallStarted
-from quarterdeck.backend.core.events import MemberStopped, ProcessKilled
+from quarterdeck.backend.core.events import ProcessKilled
+from quarterdeck.backend.core.membership.events import MemberStopped
 from quarterdeck.backend.core.operations import Answer, Get, Keys, Operation, Put, PutAll, Remove, Size
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.live.cluster.live_cluster import LiveCluster
 from quarterdeck.backend.live.cluster.local_cluster import LocalCluster
-from quarterdeck.backend.live.process.process_cluster import ProcessCluster
+from quarterdeck.backend.live.cluster.process_cluster import ProcessCluster
 from quarterdeck.backend.live.transport.limits import Timeouts
 from tests.live.cluster.observed_cluster import BASE_PORT, ObservedCluster
 from tests.live.cluster.partition_tables import PartitionTables

@@ -15,9 +15,10 @@ from quarterdeck.backend.core.commands.commands import (
     StopMember,
 )
 from quarterdeck.backend.core.effects import Effect
-from quarterdeck.backend.core.events import JoinFailed, MemberStopped, ProcessKilled, SuspicionRaised
+from quarterdeck.backend.core.events import ProcessKilled
 from quarterdeck.backend.core.inputs import Input
 from quarterdeck.backend.core.member import MemberMachine
+from quarterdeck.backend.core.membership.events import JoinFailed, MemberStopped, SuspicionRaised
 from quarterdeck.backend.core.membership.messages import Leave
 from quarterdeck.backend.live.cluster.local_cluster import LocalCluster
 from tests.core.member_state import conclude, state_of

@@ -27,17 +27,15 @@ from quarterdeck.backend.core.commands.commands import (
     StartMember,
     StopMember,
 )
-from quarterdeck.backend.core.events import (
+from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, StrangerRefused
+from quarterdeck.backend.core.link_condition import LinkChanged
+from quarterdeck.backend.core.membership.events import (
     ClusterStateChanged,
     JoinListChanged,
-    LinkChanged,
     ListInstalled,
     MemberMerging,
     MemberStarted,
     MemberStopped,
-    ProcessKilled,
-    ProcessPaused,
-    StrangerRefused,
     SuspicionRaised,
 )
 from quarterdeck.backend.core.properties import Settings
@@ -46,7 +44,7 @@ from quarterdeck.backend.journal.writer import JournalFailed, JournalWriter
 from quarterdeck.backend.live.cluster.addressing import HeldPorts
 from quarterdeck.backend.live.cluster.live_cluster import LiveCluster
 from quarterdeck.backend.live.cluster.local_cluster import LocalCluster
-from quarterdeck.backend.live.process.process_cluster import ProcessCluster
+from quarterdeck.backend.live.cluster.process_cluster import ProcessCluster
 from quarterdeck.backend.live.transport.limits import Timeouts
 from tests.live.cluster.observed_cluster import BASE_PORT, QUICK, ObservedCluster
 from tests.thoroughness import long_after

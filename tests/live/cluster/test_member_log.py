@@ -7,7 +7,8 @@ import logging
 import pytest
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import ListInstalled, MemberStarted, Record, SuspicionRaised
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.events import ListInstalled, MemberStarted, SuspicionRaised
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.live.cluster.run_recorder import log_record
 

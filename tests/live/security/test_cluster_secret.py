@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.live.security.cluster_secret import NONCE_BYTES, ClusterSecret, Exchange
+from quarterdeck.backend.core.commands.commands import CommandRefused
+from quarterdeck.backend.live.security.cluster_secret import (
+    NONCE_BYTES,
+    ClusterKeyring,
+    ClusterSecret,
+    Exchange,
+)
 from quarterdeck.backend.live.security.tls import WireSecurity
 from quarterdeck.backend.live.transport.frames import BadFrame, FrameParser, content_of, frame_of
 from quarterdeck.backend.live.transport.handshake import Agreement, HandshakeRefused, Initiator, PeerRejected, Responder
@@ -26,6 +32,7 @@ from quarterdeck.backend.live.transport.handshake_messages import (
     Welcome,
 )
 from quarterdeck.backend.live.transport.limits import TransportLimits
+from quarterdeck.backend.live.transport.listener import TOO_MANY_FAILURES
 from tests.live.transport.http_echo import ask
 from tests.live.transport.transports import Member, net, run
 from tests.thoroughness import examples
@@ -42,7 +49,11 @@ def caller(secret: ClusterSecret | None = SECRET, address: Address = THERE) -> I
 
 
 def called(secret: ClusterSecret | None = SECRET, uuid: str = "u-called") -> Responder:
-    return Responder(lambda: HandshakeHello(PROTOCOL_VERSION, "dev", HERE, uuid), secret, lambda hello: None)
+    return Responder(
+        lambda: HandshakeHello(PROTOCOL_VERSION, "dev", HERE, uuid),
+        secret and ClusterKeyring(secret),
+        lambda hello: None,
+    )
 
 
 def said(content: msgspec.Struct) -> memoryview:
@@ -67,10 +78,10 @@ def test_both_prove_it_and_agree() -> None:
     proof = proof_of(initiator, challenge)
     assert responder.agreement is None
     welcome = responder.take(said(proof))
-    assert responder.agreement == Agreement(THERE, "u-caller")
+    assert responder.agreement == Agreement(THERE, "u-caller", SECRET)
     assert initiator.agreement is None
     assert initiator.take(said(welcome)) is None
-    assert initiator.agreement == Agreement(HERE, "u-called")
+    assert initiator.agreement == Agreement(HERE, "u-called", SECRET)
 
 
 def test_without_a_secret_it_is_as_ever() -> None:
@@ -134,7 +145,9 @@ def test_a_recorded_proof_is_worth_nothing() -> None:
 def test_a_member_is_no_oracle_against_itself() -> None:
     """Whoever is called by a member cannot call it back and have it answer its own challenge."""
     initiator = caller()
-    mirror = Responder(lambda: HandshakeHello(PROTOCOL_VERSION, "dev", THERE, "u-caller"), SECRET, lambda hello: None)
+    mirror = Responder(
+        lambda: HandshakeHello(PROTOCOL_VERSION, "dev", THERE, "u-caller"), ClusterKeyring(SECRET), lambda hello: None
+    )
     stolen = HandshakeHello(PROTOCOL_VERSION, "dev", HERE, "u-called", initiator.hello.nonce)
     challenge = mirror.take(said(stolen))
     assert isinstance(challenge, Challenge)
@@ -155,7 +168,9 @@ def test_a_challenge_is_good_for_one_proof_and_asked_once() -> None:
 
 def test_a_uuid_that_changes_meanwhile_is_not_vouched_for() -> None:
     uuid = "old"
-    responder = Responder(lambda: HandshakeHello(PROTOCOL_VERSION, "dev", HERE, uuid), SECRET, lambda hello: None)
+    responder = Responder(
+        lambda: HandshakeHello(PROTOCOL_VERSION, "dev", HERE, uuid), ClusterKeyring(SECRET), lambda hello: None
+    )
     initiator = caller()
     challenge = responder.take(said(initiator.hello))
     assert isinstance(challenge, Challenge)
@@ -167,7 +182,9 @@ def test_a_uuid_that_changes_meanwhile_is_not_vouched_for() -> None:
 def test_our_own_dial_that_begins_meanwhile_takes_precedence() -> None:
     verdicts = iter((None, HandshakeRejection("our own dial is under way", crossed=True)))
     responder = Responder(
-        lambda: HandshakeHello(PROTOCOL_VERSION, "dev", HERE, "u-called"), SECRET, lambda hello: next(verdicts)
+        lambda: HandshakeHello(PROTOCOL_VERSION, "dev", HERE, "u-called"),
+        ClusterKeyring(SECRET),
+        lambda hello: next(verdicts),
     )
     initiator = caller()
     challenge = responder.take(said(initiator.hello))
@@ -302,8 +319,98 @@ def test_guessing_is_slowed_down() -> None:
                 hello = HandshakeHello(PROTOCOL_VERSION, "dev", b.address, "u", bytes(NONCE_BYTES))
                 answers.append(await ask(a.address, frame_of(hello) + frame_of(Proof(bytes(32)))))
             heard = [list(FrameParser().feed(answer)) for answer in answers if answer]
-            assert len(heard) == 4
-            assert all(isinstance(content_of(ANSWER, frames[0]), Challenge) for frames in heard)
+            first = [content_of(ANSWER, frames[0]) for frames in heard]
+            assert all(isinstance(answer, Challenge) for answer in first[:4])
+            assert first[4:] == [HandshakeRejection(TOO_MANY_FAILURES)] * 6
             assert a.strangers == ["does not know the secret of the cluster"] * 4
+
+    run(story)
+
+
+def keyring(*secrets: ClusterSecret) -> ClusterKeyring:
+    made = ClusterKeyring(secrets[0])
+    for secret in secrets[1:]:
+        made.add(secret)
+    return made
+
+
+def test_two_secrets_are_accepted_and_one_is_used() -> None:
+    ring = keyring(SECRET, OTHER)
+    ring.add(ClusterSecret("swordfish", "dev"))
+    assert ring.used is SECRET and ring.accepted == (SECRET, OTHER)
+    ring.use(ClusterSecret("Swordfish", "dev"))
+    assert ring.used is OTHER and ring.accepted == (OTHER, SECRET)
+    assert ring.remove(ClusterSecret("swordfish", "dev")) is SECRET
+    assert ring.accepted == (OTHER,) and ring.remove(SECRET) is None
+
+
+def test_a_turn_that_would_shut_members_out_is_refused() -> None:
+    ring, third = keyring(SECRET, OTHER), ClusterSecret("third", "dev")
+    for turn, problem in ((ring.add, "two secrets"), (ring.use, "add it"), (ring.remove, "")):
+        if problem:
+            with pytest.raises(CommandRefused, match=problem):
+                turn(third)
+    with pytest.raises(CommandRefused, match="is used"):
+        ring.remove(SECRET)
+    assert ring.accepted == (SECRET, OTHER)
+
+
+def test_members_know_a_secret_by_a_fingerprint_that_is_none_of_its_letters() -> None:
+    assert SECRET.fingerprint == ClusterSecret("swordfish", "dev").fingerprint != OTHER.fingerprint
+    assert SECRET.fingerprint != ClusterSecret("swordfish", "prod").fingerprint
+    assert len(SECRET.fingerprint) == 12 and "swordfish" not in SECRET.fingerprint
+
+
+@pytest.mark.parametrize("ours", [SECRET, OTHER])
+def test_either_of_two_accepted_secrets_agrees_and_is_the_one_that_answers(ours: ClusterSecret) -> None:
+    initiator = caller(ours)
+    responder = Responder(
+        lambda: HandshakeHello(PROTOCOL_VERSION, "dev", HERE, "u-called"), keyring(SECRET, OTHER), lambda hello: None
+    )
+    challenge = responder.take(said(initiator.hello))
+    assert isinstance(challenge, Challenge)
+    initiator.take(said(responder.take(said(proof_of(initiator, challenge)))))
+    assert initiator.agreement == Agreement(HERE, "u-called", ours)
+    assert responder.agreement == Agreement(THERE, "u-caller", ours)
+
+
+def test_the_secret_turns_under_a_connection_and_what_it_was_proven_by_ends_with_it() -> None:
+    async def story() -> None:
+        async with net(security=SAFE) as world:
+            a, b, _ = world.members
+            rings = [member.transport.keyring for member in (a, b)]
+            a.say(b, "old")
+            await until(lambda: b.words == ["old"])
+            for ring in rings:
+                assert ring is not None
+                ring.add(OTHER)
+                ring.use(OTHER)
+            a.say(b, "still")
+            await until(lambda: b.words == ["old", "still"])
+            for member in (a, b):
+                assert member.transport.keyring is not None
+                removed = member.transport.keyring.remove(SECRET)
+                assert removed is not None
+                member.transport.disconnect(proven=removed)
+            await until(lambda: not (a.transport.connected or b.transport.connected))
+            a.say(b, "new")
+            await until(lambda: b.words == ["old", "still", "new"])
+            assert not a.failed and not b.failed
+
+    run(story)
+
+
+def test_a_member_that_knows_one_of_the_two_alone_is_reached_with_it() -> None:
+    """As one that was started again with the old secret, or with the new one, while the secret turns."""
+
+    async def story() -> None:
+        async with net(security=SAFE) as world:
+            a, b, _ = world.members
+            assert a.transport.keyring is not None
+            a.transport.keyring.add(OTHER)
+            a.transport.keyring.use(OTHER)
+            a.say(b, "with the old one")
+            await until(lambda: b.words)
+            assert not a.failed
 
     run(story)

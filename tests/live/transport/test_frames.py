@@ -86,7 +86,7 @@ def test_messages_come_back_as_they_went() -> None:
     ("hello", "reason"),
     [
         (HandshakeHello(PROTOCOL_VERSION, "dev", THERE, "u"), None),
-        (HandshakeHello(9, "dev", THERE, "u"), "speaks protocol version 9, not 2"),
+        (HandshakeHello(9, "dev", THERE, "u"), "speaks protocol version 9, not 3"),
         (HandshakeHello(PROTOCOL_VERSION, "prod", THERE, "u"), "belongs to the cluster 'prod', not 'dev'"),
         (HandshakeHello(PROTOCOL_VERSION, "dev", Address("nowhere"), "u"), "gives an address that is none"),
         (HandshakeHello(PROTOCOL_VERSION, "dev", Address("127.0.0.1:05702"), "u"), "instead of"),
@@ -97,6 +97,26 @@ def test_messages_come_back_as_they_went() -> None:
 def test_who_is_a_stranger(hello: HandshakeHello, reason: str | None) -> None:
     found = refusal_of(hello, OURS)
     assert found is None if reason is None else found is not None and reason in found[1]
+
+
+@pytest.mark.parametrize(
+    ("oldest", "newest", "ours_oldest", "ours_newest", "reason"),
+    [
+        (2, 0, 2, 3, None),  # a member of the version before
+        (2, 3, 2, 3, None),
+        (3, 4, 2, 3, None),  # one of the version after
+        (4, 5, 2, 3, "speaks protocol version 4 to 5, not 2 to 3"),
+        (1, 0, 2, 3, "speaks protocol version 1, not 2 to 3"),
+    ],
+)
+def test_members_talk_if_there_is_a_version_that_both_speak(
+    oldest: int, newest: int, ours_oldest: int, ours_newest: int, reason: str | None
+) -> None:
+    theirs = HandshakeHello(oldest, "dev", THERE, "u", newest=newest)
+    ours = HandshakeHello(ours_oldest, "dev", HERE, "v", newest=ours_newest)
+    found = refusal_of(theirs, ours)
+    assert found == (None if reason is None else ("other-version", reason))
+    assert (refusal_of(ours, theirs) is None) == (reason is None), "both sides decide alike"
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ from quarterdeck.backend.live.transport.limits import (
     limits_within,
     network_of,
 )
-from quarterdeck.backend.live.transport.listener import TOO_MANY, TOO_SLOW
+from quarterdeck.backend.live.transport.listener import BUSY_ALERT, TOO_BUSY, TOO_MANY, TOO_MANY_FAILURES, TOO_SLOW
 from tests.live.transport.http_echo import ask, echo
 from tests.live.transport.transports import SHORT, Member, net, run
 from tests.waiting import until
@@ -157,7 +157,9 @@ def test_strangers_have_only_so_many_places_and_make_way_and_members_do_not_use_
             host, port = a.address.split(":")
             open_ones = [await asyncio.open_connection(host, int(port)) for _ in range(3)]
             await until(lambda: a.transport._listener.slots.taken == 3)
-            assert await ask(a.address, b"\0\0\0") == b""
+            early, _ = open_ones[0]
+            assert await ask(a.address, b"\0\0\0") == a.transport._listener.rejection("said no hello within 0.3 s")
+            assert await early.read() == a.transport._listener.rejection(TOO_BUSY)
             assert a.strangers[0] == "made way for another one: too many strangers at a time"
             c.say(a, "still a member")
             await until(lambda: len(a.words) == 2)
@@ -171,14 +173,38 @@ def test_strangers_have_only_so_many_places_and_make_way_and_members_do_not_use_
     run(story)
 
 
-def test_who_fails_too_often_is_hung_up_on_unheard_while_http_and_members_go_on() -> None:
+@pytest.mark.parametrize(
+    ("said", "secured", "refusal"),
+    [(GET, True, TOO_MANY), (b"\x16\x03\x01", False, BUSY_ALERT), (GET, False, BUSY_ALERT)],
+)
+def test_who_finds_no_place_learns_it_in_its_own_protocol(said: bytes, secured: bool, refusal: bytes) -> None:
+    async def story() -> None:
+        async with net(listening=1, http=echo) as world:
+            assert world.members[0].transport._listener.refusal_of(said, secured) == refusal
+
+    run(story)
+
+
+def test_who_finds_no_place_at_all_is_answered_before_it_is_hung_up_on() -> None:
+    async def story() -> None:
+        async with net(http=echo, limits=TransportLimits(pending=0)) as world:
+            a, b, _ = world.members
+            b.say(a, "hello")
+            await until(lambda: b.failed)
+            assert TOO_BUSY in b.failed[0][1] and b.causes == ["rejected"]
+            assert await ask(a.address, GET) in (TOO_MANY, a.transport._listener.rejection(TOO_BUSY))
+
+    run(story)
+
+
+def test_who_fails_too_often_learns_it_and_is_not_heard_while_http_and_members_go_on() -> None:
     async def story() -> None:
         async with net(http=echo, limits=TransportLimits(failures=3, failures_per_second=1)) as world:
             a, b, _ = world.members
             b.say(a, "before")
             await until(lambda: a.words)
-            for _ in range(20):
-                assert await ask(a.address, b"\xff\xff\xff\xff") == b""
+            answers = [await ask(a.address, b"\xff\xff\xff\xff") for _ in range(20)]
+            assert set(answers[3:]) == {a.transport._listener.rejection(TOO_MANY_FAILURES)} and len(set(answers)) == 2
             assert len(a.strangers) == 3
             assert await ask(a.address, GET) == ANSWERED
             b.say(a, "after")

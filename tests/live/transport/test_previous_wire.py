@@ -1,6 +1,6 @@
-"""Members of this release and of the one before understand one another, as long as the protocol version is the same.
+"""Members of this release understand those of the one before, which speak the oldest version that this one speaks.
 
-A rolling restart has both at once. So what the one before says is kept here, and what is said now may only add to it: new kinds
+A rolling upgrade has both at once. So what the one before says is kept here, and what is said now may only add to it: new kinds
 of messages are no part of that promise, for they would close the connection.
 """
 
@@ -13,10 +13,10 @@ import msgspec
 import pytest
 from msgspec import Struct
 
-from quarterdeck.backend.live.transport.handshake_messages import PROTOCOL_VERSION
+from quarterdeck.backend.live.transport.handshake_messages import OLDEST_VERSION
 from tests.live.transport.wire_shapes import KINDS, fields_of, shapes, wire_file
 
-BEFORE: dict[str, Any] = json.loads(wire_file(PROTOCOL_VERSION).read_text())
+BEFORE: dict[str, Any] = json.loads(wire_file(OLDEST_VERSION).read_text())
 
 
 def breaks(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> str:
@@ -43,12 +43,12 @@ def without_class_names(shape: Any) -> Any:
 
 
 def test_the_same_kinds_are_said() -> None:
-    assert set(KINDS) == set(BEFORE), "other kinds of messages need another PROTOCOL_VERSION"
+    assert set(KINDS) == set(BEFORE), "members of OLDEST_VERSION would hang up on other kinds of messages"
 
 
 @pytest.mark.parametrize("name", sorted(BEFORE))
 def test_fields_are_only_added_at_the_end(name: str) -> None:
-    assert not breaks(BEFORE[name]["fields"], fields_of(KINDS[name])), "raise PROTOCOL_VERSION"
+    assert not breaks(BEFORE[name]["fields"], fields_of(KINDS[name])), "raise OLDEST_VERSION, too"
 
 
 @pytest.mark.parametrize("name", sorted(BEFORE))

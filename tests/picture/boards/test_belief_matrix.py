@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.picture.boards.belief_matrix import cells, how_it_differs, observer_facts, summarize_beliefs
 from quarterdeck.backend.picture.fold.picture import Picture
 from tests.app.fakes.fake_cluster import FakeCluster
@@ -118,7 +118,7 @@ def test_lists_may_differ_in_who_is_extra_and_in_lives() -> None:
     cluster = formed()
     cluster.happen("n4", events.ListInstalled(5, "L1", master, reborn, master, "unknown", "n5 is back"))
     picture = picture_of(cluster)
-    assert summarize_beliefs(picture).sentence.endswith("; n4 at another v5: with another life of n5")
+    assert summarize_beliefs(picture).sentence.endswith("; n4 at another v5: with another incarnation of n5")
 
 
 def test_many_lists_are_counted_not_spelt_out() -> None:

@@ -115,7 +115,7 @@ def test_a_copy_of_the_picture_goes_its_own_way() -> None:
 
 
 def test_of_an_empty_cluster_nothing_is_told() -> None:
-    assert data_sentence(Picture(), 0).text == "nothing is stored, as far as the members have told"
+    assert data_sentence(Picture(), 0).text == "nothing is stored, as far as the members have reported"
     assert data_rows(Picture(), "partition", 0) == {}
 
 

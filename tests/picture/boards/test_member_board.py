@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from quarterdeck.backend.core import events
-from quarterdeck.backend.core.events import HeartbeatLate, ProcessKilled, ProcessPaused
+from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused
+from quarterdeck.backend.core.link_condition import LinkChanged
+from quarterdeck.backend.core.membership import events
+from quarterdeck.backend.core.membership.events import HeartbeatLate
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.member_board import (
@@ -157,8 +159,8 @@ def test_pictures_that_were_copied_do_not_see_each_others_lateness() -> None:
 def test_links_lateness_and_recent_events_in_the_detail() -> None:
     cluster = formed()
     late(cluster, "n2", 31)
-    cluster.happen("dev", events.LinkChanged("n4", "n2", blocked="blackhole"))
-    cluster.happen("dev", events.LinkChanged("n1", "n4", delay=2_000))
+    cluster.happen("dev", LinkChanged("n4", "n2", blocked="blackhole"))
+    cluster.happen("dev", LinkChanged("n1", "n4", delay=2_000))
     cluster.happen("dev", ProcessPaused("n3"))
     picture = Picture()
     records = cluster.drain()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.data.events import BackupOutOfStep
 from quarterdeck.backend.core.events import ProcessPaused
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.member_list import MemberList, member_list_text
 from quarterdeck.backend.core.partitions.events import (
     DrainStarted,
@@ -41,10 +41,10 @@ def test_a_plain_member() -> None:
     facts = facts_of(cluster, "n5", later_us=12 * SECOND_US)
     assert facts[:5] == [
         ("status", "member, follows n1, list v5 since 12 s"),
-        ("", "10.0.0.5:5701, life n5-life-1"),
+        ("", "10.0.0.5:5701, uuid n5-life-1"),
         ("cluster", "ACTIVE"),
         ("operations", "served"),
-        ("suspects", "nobody"),
+        ("suspects", "none"),
     ]
     assert facts[5][0] == "join list" and facts[5][1].startswith("n1 (10.0.0.1:5701), n2 (10.0.0.2:5701)")
     assert facts[5][1].endswith("; as configured")

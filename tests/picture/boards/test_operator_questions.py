@@ -1,4 +1,4 @@
-"""What operators ask first, answered from pictures of members of Hazelcast and of ours; what is not told is said to be so."""
+"""What operators ask first, answered from pictures of members of Hazelcast and of ours; what is not reported is said to be so."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import pytest
 
 from quarterdeck.backend.clusters.key_owner import key_owner
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import (
+from quarterdeck.backend.core.events import Event, Record
+from quarterdeck.backend.core.membership.events import (
     ClusterStateChanged,
-    Event,
     JoinListChanged,
     ListInstalled,
     MemberRemoved,
     MemberStopped,
     MergeVerdict,
-    Record,
     SuspicionRaised,
 )
 from quarterdeck.backend.core.membership.views.identity import Member
@@ -115,6 +114,29 @@ def test_the_decisive_removal_is_not_hidden_by_those_of_a_thawed_master() -> Non
     assert answers[1].startswith(f"{A} by {B}, which claimed the mastership, 40 s ago")
 
 
+def test_who_is_left_out_by_a_claim_did_not_accept_it() -> None:
+    story = Story()
+    for member in (A, B, C):
+        story.tell(member, listed(1, A, B, C))
+    story.tell(B, listed(2, B, C), at_s=20)
+    answer = story.answers(60)["who was removed, and why"]
+    assert answer == f"{A} by {B}, which claimed the mastership, 40 s ago: no acceptance of its claim came"
+
+
+def test_whom_a_claimant_suspects_it_removed_for_that() -> None:
+    story = watched(A, B, C)
+    story.tell(B, SuspicionRaised(A, f"uuid of {A}", "No connection", "no-connection"), listed(2, B, C), at_s=4)
+    assert story.answers()["who was removed, and why"].endswith("6 s ago: No connection")
+
+
+def test_of_a_member_that_has_ended_it_is_not_asked_whom_it_follows() -> None:
+    story = watched(A, B, C)
+    story.tell(B, ConnectionChanged("gone", "no process listens there"), at_s=4)
+    story.tell(C, ConnectionChanged("silent", "it says nothing"), at_s=4)
+    answer = story.answers()["is it one cluster"]
+    assert f"ended: {B}" in answer and f"not seen: {C}; whom they follow now is not known" in answer
+
+
 def test_a_member_that_stopped_as_asked_was_not_lost() -> None:
     story = watched(A, B)
     story.tell(B, MemberStopped("asked to shut down"), at_s=3)
@@ -178,7 +200,7 @@ def halves() -> tuple[Story, Pair]:
 def test_that_links_are_up_is_not_concluded_where_they_are_not_reported() -> None:
     story, pair = halves()
     assert (pair.state, pair.rule, pair.unblock) == ("waits", "not-told", None)
-    assert "not told" in pair.sentence and "nothing is in the way" not in pair.sentence
+    assert "not reported" in pair.sentence and "nothing is in the way" not in pair.sentence
     assert "nothing is in the way" not in story.answers()["why do they not merge"]
 
 
@@ -189,19 +211,33 @@ def test_a_verdict_shows_that_they_met_and_when() -> None:
     assert f"{B} met {A} 3 s ago" in pair.sentence and pair.unblock is None
 
 
+def test_a_refusal_to_merge_is_of_its_moment_and_is_tried_again() -> None:
+    """A member that was frozen still lists the others when it is thawed, and merges seconds later."""
+    story, _ = halves()
+    why = "CANNOT merge, because it thinks the third is its member"
+    story.tell(B, MergeVerdict(A, "cannot-merge", "split-brain", why), at_s=7)
+    (pair,) = why_not_merging(story.picture, 10 * SECOND_US)
+    assert (pair.state, pair.unblock) == ("waits", None)
+    assert f"{B} met {A} 3 s ago: they could not merge then" in pair.sentence and why in pair.sentence
+    assert "the next search compares them again" in pair.sentence
+
+
 def test_a_verdict_of_an_earlier_split_shows_nothing_of_this_one() -> None:
     story = watched(A, B)
     story.tell(A, MergeVerdict(B, "remote-merges", "total-members", "it is smaller"), at_s=2)
     for one in (A, B):
         story.tell(one, JoinListChanged((A, B), 0, one), listed(2, one), at_s=5)
     (pair,) = why_not_merging(story.picture, 10 * SECOND_US)
-    assert "met" not in pair.sentence and "not told" in pair.sentence
+    assert "met" not in pair.sentence and "not reported" in pair.sentence
 
 
 def test_who_was_removed_is_told_by_lists_and_why_only_by_logs() -> None:
     story = watched(A, B, C)
     story.tell(A, listed(2, A, B), at_s=4)
-    assert f"{C} by {A}, 6 s ago: why is not told: give logs with --logs" in story.answers()["who was removed, and why"]
+    assert (
+        f"{C} by {A}, 6 s ago: why is not reported: give logs with --logs"
+        in story.answers()["who was removed, and why"]
+    )
     story.tell(A, MemberRemoved(B, f"uuid of {B}", "Suspecting: no heartbeat since …"), listed(3, A), at_s=5)
     assert "no heartbeat" in story.answers()["who was removed, and why"]
 
@@ -265,7 +301,7 @@ def test_a_master_that_removed_most_members_may_be_the_one_that_is_cut_off() -> 
         story.tell(one, ConnectionChanged("silent"), at_s=2)
     story.tell(A, listed(2, A, C), listed(3, A), at_s=3)
     assert story.answers()["is it one cluster"].startswith("not known: ")
-    assert "it removed 2 members that may have a master of their own" in story.answers()["is it one cluster"]
+    assert "are not seen and may have a master of their own" in story.answers()["is it one cluster"]
     for one in (B, C):
         story.tell(one, ConnectionChanged("gone"), at_s=4)
     assert story.answers()["is it one cluster"].startswith("yes, as far as is seen: ")

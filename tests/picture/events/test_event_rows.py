@@ -9,7 +9,7 @@ import pytest
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Event, Record
-from quarterdeck.backend.picture.events.catalogue import ALL_ROWS, ROWS, describe_record, part_of, tone_of
+from quarterdeck.backend.picture.events.catalogue import ALL_ROWS, describe_record, part_of, tone_of
 from quarterdeck.backend.picture.events.event_row import EpisodePart, EventRow
 from quarterdeck.backend.picture.explain.causes import RULES
 from quarterdeck.backend.picture.text.fact import Tone
@@ -57,7 +57,6 @@ def test_an_event_comes_from_outside_or_follows_from_something(row: EventRow[Any
     assert [row.external, bool(row.follows), row.kind in RULES].count(True) == 1
 
 
-def test_no_two_kinds_decide_an_episode_alike_and_each_story_begins_once() -> None:
+def test_no_two_kinds_decide_an_episode_alike() -> None:
     ranks = [row.decides for row in ALL_ROWS if row.decides]
     assert len(set(ranks)) == len(ranks)
-    assert sorted(row.story for row in ROWS.values() if row.begins_story) == ["claim", "merge"]

@@ -5,10 +5,20 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data import events as data
-from quarterdeck.backend.core.events import Event, LinkChanged, Record
+from quarterdeck.backend.core.events import (
+    Event,
+    JournalChanged,
+    OperatorAsked,
+    ProcessKilled,
+    ProcessPaused,
+    ProcessResumed,
+    Record,
+    StrangerRefused,
+)
+from quarterdeck.backend.core.link_condition import LinkChanged
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions import events as partitions
 from quarterdeck.backend.core.partitions.events import Holder, MigrationStarted, PlannedMigration
@@ -91,17 +101,23 @@ SAMPLES: list[Event] = [
         ((7, 3, 30, 5, 4, 1, 9_000),),
         (data.BackupLag(B, 1, 1, 9_000),),
     ),
+    data.EntriesEvicted(7, "cache", ("k1", "k2")),
     data.EntriesMerged("latest-update", 12, 3, "nobody answers"),
-    events.ProcessKilled("n1"),
-    events.ProcessPaused("n1"),
-    events.ProcessResumed("n1"),
+    ProcessKilled("n1"),
+    ProcessPaused("n1"),
+    ProcessResumed("n1"),
     LinkChanged("n1", "n2", "blackhole", 1_500, 0.25, 0.5, ("heartbeat",)),
-    events.OperatorAsked("change-state FROZEN", "write", "10.0.0.9:51234", True, ""),
+    OperatorAsked("change-state FROZEN", "write", "10.0.0.9:51234", True, ""),
     events.SettingsChanged({"hazelcast.merge.next.run.delay.seconds": "5"}),
-    events.JournalChanged("n1", "No space left on device", 0),
-    events.StrangerRefused("1.2.3.4:9", "no handshake"),
+    JournalChanged("n1", "No space left on device", 0),
+    StrangerRefused("1.2.3.4:9", "no handshake"),
     witnessed.MemberWitnessed(("logs",), ("suspicions", "claims")),
     witnessed.OwnersTold((Holder(A, "u"),), (0, -1), "a61bc9", 17),
+    witnessed.JoinerRefused(B, "Incompatible joiners! expected: tcp-ip, found: multicast"),
+    witnessed.LeaveRequested(B, "v"),
+    witnessed.MigrationsRemaining(20),
+    witnessed.MigrationFailed(5, "MigrationInfo{partitionId=5}"),
+    witnessed.MigrationFailed(None, "something"),
     witnessed.ReplicaMigrated(3, 1, None, B, True, 12_000, 54, 31),
     witnessed.MemberMeasured(
         3, 31, 28, 0, 900_000, heap_used=38_000_000, heap_max=129_000_000, open_files=60, clients=1
@@ -137,6 +153,10 @@ def test_addresses_go_by_the_names_people_know() -> None:
         describe_event(events.SuspicionRaised(B, "v", "no heartbeat"), {B: "n2"}.__getitem__)
         == "suspects n2: no heartbeat"
     )
+
+
+def test_where_no_other_could_acknowledge_an_admission_none_is_counted() -> None:
+    assert describe_event(events.MemberAdmitted(B, "v", 2, 0, 0), {B: "n2"}.__getitem__) == "admits n2 with list v2"
 
 
 def test_addresses_within_reasons_go_by_name_too() -> None:
@@ -216,10 +236,10 @@ def test_long_values_are_cut_short() -> None:
 
 def test_conditions_of_a_link() -> None:
     assert describe_event(LinkChanged("n1", "n2", "blackhole", 1_500, 0.25)) == (
-        "link n1 to n2 is cut (blackhole) and is slower by 1.5 ms and loses 25%"
+        "link n1 to n2 is cut (blackhole) and loses 25% and is slower by 1.5 ms"
     )
     assert describe_event(LinkChanged("n1", "n2", duplicate=0.5, dropped_kinds=("heartbeat", "join-request"))) == (
-        "link n1 to n2 doubles 50% and drops every heartbeat, join-request"
+        "link n1 to n2 drops every heartbeat, join-request and doubles 50%"
     )
     assert describe_event(LinkChanged("n1", "n2")) == "link n1 to n2 is healed"
 

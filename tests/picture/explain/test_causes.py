@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data.events import CallFinished, CallStarted
-from quarterdeck.backend.core.events import Event, LinkChanged, Record
+from quarterdeck.backend.core.events import Event, ProcessKilled, ProcessPaused, ProcessResumed, Record
+from quarterdeck.backend.core.link_condition import LinkChanged
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.partitions import events as partition_events
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.explain.causes import Cause, causes, direct_causes
@@ -47,7 +48,7 @@ def test_the_list_after_the_death_of_the_master_is_traced_back_to_the_kill() -> 
     kinds = [type(cause.record.event) for cause in chain]
     assert kinds[:3] == [events.ListInstalled, events.ClaimFinished, events.ClaimStarted]
     assert chain[0].message and "byzantium published it" in chain[0].reason
-    killed = told_by(chain, events.ProcessKilled)
+    killed = told_by(chain, ProcessKilled)
     assert len(killed) == 1 and killed[0].reason == "athens was killed"
     assert isinstance(killed[0].effect.event, events.SuspicionRaised)
 
@@ -63,7 +64,7 @@ def test_a_suspicion_goes_back_to_the_link_that_drops_its_heartbeats_and_to_no_o
         event_index, events.SuspicionRaised, lambda one: one.member == "b" and "connection" in one.event.reason
     )
     chain = causes(event_index, suspects_a)
-    assert told_by(chain, events.ProcessKilled) and not told_by(chain, LinkChanged)
+    assert told_by(chain, ProcessKilled) and not told_by(chain, LinkChanged)
 
 
 def test_a_removal_goes_back_to_reports_suspicions_and_the_cut() -> None:
@@ -112,7 +113,7 @@ def test_a_lost_partition_goes_back_to_the_kill() -> None:
     event_index = event_index_of("p-lost-partition")
     chain = causes(event_index, the_last(event_index, partition_events.PartitionLost))
     assert [type(cause.record.event) for cause in chain] == [
-        events.ListInstalled, events.MemberRemoved, events.ProcessKilled,
+        events.ListInstalled, events.MemberRemoved, ProcessKilled,
     ]  # fmt: skip
 
 
@@ -136,16 +137,16 @@ def test_a_lost_write_is_explained_by_the_loss_and_by_the_write() -> None:
 def test_a_pause_explains_a_suspicion_and_a_pause_long_over_does_not() -> None:
     cluster = FakeCluster(["n1", "n2"])
     cluster.form()
-    cluster.happen("n1", events.ProcessPaused("n2"))
-    cluster.happen("n1", events.ProcessResumed("n2"))
+    cluster.happen("n1", ProcessPaused("n2"))
+    cluster.happen("n1", ProcessResumed("n2"))
     for _ in range(2):
         cluster.happen("n1", LinkChanged("n2", "n1", blocked="blackhole"), after_us=20 * SECOND_US)
         cluster.happen("n1", LinkChanged("n2", "n1"))
-    cluster.happen("n1", events.ProcessKilled("somebody"), after_us=20 * SECOND_US)
+    cluster.happen("n1", ProcessKilled("somebody"), after_us=20 * SECOND_US)
     cluster.suspect("n1", "n2", "no heartbeat for 4.0 s")
     records = cluster.drain()
     assert causes(records, records[-1]) == ()
-    cluster.happen("n1", events.ProcessPaused("n2"))
+    cluster.happen("n1", ProcessPaused("n2"))
     cluster.suspect("n1", "n2", "no heartbeat for 4.0 s")
     records += cluster.drain()
     assert [cause.reason for cause in causes(records, records[-1])] == ["n2 was frozen"]

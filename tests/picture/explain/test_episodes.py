@@ -12,14 +12,9 @@ from syrupy.assertion import SnapshotAssertion
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data.events import DataMeasured
-from quarterdeck.backend.core.events import (
-    HeartbeatLate,
-    JoinListChanged,
-    LinkChanged,
-    MemberStarted,
-    ProcessKilled,
-    Record,
-)
+from quarterdeck.backend.core.events import ProcessKilled, Record
+from quarterdeck.backend.core.link_condition import LinkChanged
+from quarterdeck.backend.core.membership.events import HeartbeatLate, JoinListChanged, MemberStarted
 from quarterdeck.backend.core.partitions.events import MigrationDecided, MigrationStarted
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed, ReplicaMigrated
 from quarterdeck.backend.hazelcast.logs.reader import read_logs

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from quarterdeck.backend.core import events
+from quarterdeck.backend.core.events import ProcessKilled
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.picture.events.catalogue import ROWS
 from quarterdeck.backend.picture.explain.causes import direct_causes
 from quarterdeck.backend.picture.explain.space_time import ZOOMS_US, Arrow, SpaceTime
@@ -59,7 +60,7 @@ def test_a_list_is_marked_with_its_version_and_the_letter_of_its_master() -> Non
 
 def test_lanes_end_with_a_kill_and_begin_with_a_start() -> None:
     diagram, event_index = diagram_of("master-crash"), event_index_of("master-crash")
-    killed = next(one for one in event_index.records if isinstance(one.event, events.ProcessKilled))
+    killed = next(one for one in event_index.records if isinstance(one.event, ProcessKilled))
     place = diagram.row_of(killed)
     assert place is not None
     assert diagram.row(place).marks[0].lane == 0 and diagram.row(place).marks[0].text == "✕ killed"

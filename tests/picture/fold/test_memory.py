@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.backend.core import events
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.split_brain.cluster_search import SEARCH
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.belief import SearchPlan
@@ -24,13 +25,13 @@ class Watched(SimulatedDriver):
     """Compares picture and members four times a second."""
 
     def __init__(self, scenario: Scenario) -> None:
-        self.told: list[events.Record] = []
+        self.told: list[Record] = []
         self.run_state = RunState(self)
         super().__init__(scenario, 1, self.run_state)
         self.plans = 0
         self.compared = 0
 
-    def append(self, record: events.Record) -> None:
+    def append(self, record: Record) -> None:
         """The journal of the run."""
         self.told.append(record)
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.data.events import BackupInStep, BackupOutOfStep
 from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.partitions import events as partition_events
 from quarterdeck.backend.core.partitions.events import PlannedMigration
 from quarterdeck.backend.picture.boards.migration_board import PLANNED_SHOWN, migration_board, progress_text

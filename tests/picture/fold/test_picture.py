@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import LinkChanged, ProcessKilled, ProcessPaused, ProcessResumed
+from quarterdeck.backend.core.events import JournalChanged, ProcessKilled, ProcessPaused, ProcessResumed
+from quarterdeck.backend.core.link_condition import LinkChanged
+from quarterdeck.backend.core.membership import events
+from quarterdeck.backend.picture.fold.belief import Suspected
 from quarterdeck.backend.picture.fold.picture import Picture
 from tests.app.fakes.fake_cluster import FakeCluster
 
@@ -41,7 +43,8 @@ def test_suspicion_comes_with_reason_and_time_and_goes() -> None:
     cluster, picture = formed()
     cluster.suspect("n1", "n3", "silence")
     fold(cluster, picture)
-    assert picture.members["n1"].suspicions[cluster.address("n3")] == ("silence", picture.at)
+    suspected = Suspected(cluster.address("n3"), "n3-life-1", "silence", picture.at)
+    assert picture.members["n1"].suspicions[suspected.suspect] == suspected
     cluster.happen("n1", events.SuspicionCleared(cluster.address("n3"), "n3-life-1", "a heartbeat"))
     assert not fold(cluster, picture).members["n1"].suspicions
 
@@ -101,9 +104,9 @@ def test_pause_and_resume() -> None:
 
 def test_a_journal_that_cannot_be_written_is_known_until_it_can_be() -> None:
     cluster, picture = formed()
-    cluster.happen("dev", events.JournalChanged("n1", "No space left on device", 0))
+    cluster.happen("dev", JournalChanged("n1", "No space left on device", 0))
     assert fold(cluster, picture).members["n1"].journal_failure == "No space left on device"
-    cluster.happen("dev", events.JournalChanged("n1", "", 0))
+    cluster.happen("dev", JournalChanged("n1", "", 0))
     assert fold(cluster, picture).members["n1"].journal_failure == ""
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address, parse_join_list
 from quarterdeck.backend.core.commands.commands import SetJoinList
-from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused
+from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, Record
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.merging.join_list_board import (
@@ -20,6 +20,7 @@ from quarterdeck.backend.picture.merging.join_list_board import (
 from quarterdeck.backend.picture.merging.join_list_edit import (
     compare_lists,
     draft_lines,
+    edit_in_force,
     plan_edit,
     read_draft,
     spread_of,
@@ -55,7 +56,7 @@ def test_a_row_of_a_plain_member() -> None:
     board = JoinListBoard(fold(formed()))
     row = board.row("n2")
     assert (row.cluster, row.source, row.differs) == ("n1", "as configured", False)
-    assert row.entries == "n1,n2,n3,n4,n5" and not row.remembered and not row.silent and not row.missing
+    assert row.entries == "5: n1,n2,n3,n4,n5" and not row.remembered and not row.silent and not row.missing
     assert board.sentence("n2") == "n2 looks at n1, n2, n3, n4, n5 (as configured)"
     assert JoinListBoard(Picture()).row("n2").source == "not up"
     assert JoinListBoard(Picture()).sentence("n2") == "n2 is not up: nothing was ever heard of it"
@@ -69,7 +70,7 @@ def test_an_address_of_no_use_is_told_with_what_was_found_there_until_somebody_t
     picture = fold(cluster)
     belief = picture.members["n1"]
     assert unusable_text(belief) == f"{cluster.address('n2')}: {refusal}"
-    assert f"nobody answers at {cluster.address('n2')} ({refusal})" in JoinListBoard(picture).sentence("n1")
+    assert f"no answer from {cluster.address('n2')} ({refusal})" in JoinListBoard(picture).sentence("n1")
     told = [fact.text for fact in join_list_facts(picture, belief, 0)]
     assert f"✕ of no use is {cluster.address('n2')}: {refusal}" in told
     cluster.form()
@@ -87,11 +88,11 @@ def test_who_is_silent_missing_remembered_and_whose_list_differs() -> None:
     board = JoinListBoard(fold(cluster))
     row = board.row("n3")
     assert row.source == "≠ edition 2, given to n1" and row.differs
-    assert row.entries == f"n1,n4,n5,{STRANGER}"
+    assert row.entries == f"4: n1,n4,n5,{STRANGER}"
     assert row.remembered == "n4,n5" and row.silent == f"✕ n4,n5,{STRANGER}" and row.missing == "n2"
     assert board.sentence("n3") == (
         f"n3 looks at n1, n4, n5, {STRANGER} (edition 2, given to n1, another list than its master has); remembers n4, n5; "
-        f"nobody answers at n4 (killed), n5 (paused), {STRANGER} (never seen); does not list n2 of its own cluster"
+        f"no answer from n4 (killed), n5 (paused), {STRANGER} (never seen); does not list n2 of its own cluster"
     )
 
 
@@ -154,7 +155,7 @@ def test_mistakes_are_named_with_their_line() -> None:
     assert draft.problem.text == "'10.0.0.2:99999' has the port '99999'; a port is a number from 1 to 65535"
     assert draft.remarks[1].text == "there is no member 'n11'; did you mean n1? A host needs its port"
     empty = read_draft(["", "  # nothing"], picture).problem
-    assert empty is not None and empty.text.startswith("an empty join list finds nobody")
+    assert empty is not None and empty.text.startswith("an empty join list leads to no member")
 
 
 def test_oddities_are_only_remarked_on() -> None:
@@ -253,3 +254,33 @@ def test_how_far_an_edit_has_come() -> None:
     assert spread is not None and spread.text == "✓ n1: 5 of 5 members have it"
     cluster.happen("dev", ProcessKilled("n1"))
     assert spread_of(fold(cluster, picture), "n1", wanted) is None
+
+
+def test_the_latest_edit_that_stands_can_be_taken_back_one_after_the_other() -> None:
+    cluster = FakeCluster(FIVE)
+    first, second, third = (addresses(cluster, *labels) for labels in (FIVE, ("n1", "n2"), ("n1",)))
+    records: list[Record] = []
+
+    def undone() -> SetJoinList | None:
+        records.extend(cluster.drain())
+        edit = edit_in_force(records, {cluster.address(label): label for label in FIVE}.__getitem__)
+        return None if edit is None else edit.undo
+
+    def edited(label: str, edition: int, author: str, wanted: tuple[Address, ...]) -> None:
+        cluster.happen(label, events.JoinListChanged(wanted, edition, cluster.address(author)))
+
+    for label in ("n1", "n2"):
+        edited(label, 0, label, first)
+    assert undone() is None
+    for label in ("n1", "n2"):
+        edited(label, 1, "n1", second)
+    assert undone() == SetJoinList("n1", first)
+    edited("n1", 2, "n1", third)
+    assert undone() == SetJoinList("n1", second)
+    edited("n1", 3, "n1", second)
+    assert undone() == SetJoinList("n1", first), "the second edit is taken back"
+    edited("n1", 4, "n1", first)
+    assert undone() is None
+    edited("n2", 5, "n2", third)
+    edited("n1", 5, "n2", third)
+    assert undone() == SetJoinList("n2", second), "n2 was given that list by n1"

@@ -9,7 +9,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.commands.commands import (
     ChangeState,
     Command,
@@ -19,7 +18,8 @@ from quarterdeck.backend.core.commands.commands import (
     SetJoinList,
     StartMember,
 )
-from quarterdeck.backend.core.events import LinkChanged
+from quarterdeck.backend.core.link_condition import LinkChanged
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.merging.merge_blockers import CONFIGURED, MERGING_TAKES

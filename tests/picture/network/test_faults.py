@@ -18,12 +18,13 @@ from quarterdeck.backend.core.commands.commands import (
     ResumeMember,
     StartMember,
 )
-from quarterdeck.backend.core.events import MemberStarted, ProcessKilled, ProcessPaused, ProcessResumed, Record
+from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, ProcessResumed, Record
 from quarterdeck.backend.core.links import LinkConditions
+from quarterdeck.backend.core.membership.events import MemberStarted
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.events.link_impairments import Impairment, impairments_of
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.network.faults import FaultLedger
-from quarterdeck.backend.picture.network.link_impairments import Impairment, impairments_of
 from quarterdeck.backend.picture.what_if.fault_presets import preset
 from tests.thoroughness import examples
 
@@ -71,9 +72,9 @@ def test_each_command_is_told_as_it_was_given() -> None:
         (CutLink(("a",), ("b", "c"), one_way=True), "cut a b,c one-way"),
         (CutLink(("a",), ("b",), mode="reset"), "cut a b (reset)"),
         (DelayLink(("a",), ("b",), 250_000), "slow by 250 ms: a ↔ b"),
-        (LoseOnLink(("a",), ("b", "c"), 0.3, one_way=True), "loses 0.3 of all messages: a → b,c"),
-        (DuplicateOnLink(("a", "b"), ("c",), 0.5), "doubles 0.5 of all messages: a,b ↔ c"),
-        (DropMessages(("a",), ("b",), ("heartbeat",)), "drops heartbeat: a → b"),
+        (LoseOnLink(("a",), ("b", "c"), 0.3, one_way=True), "loses 30%: a → b,c"),
+        (DuplicateOnLink(("a", "b"), ("c",), 0.5), "doubles 50%: a,b ↔ c"),
+        (DropMessages(("a",), ("b",), ("heartbeat",)), "drops every heartbeat: a → b"),
     ):
         operator.do(command)
         assert operator.texts() == [text]

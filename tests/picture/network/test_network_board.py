@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from quarterdeck.backend.core.commands.commands import CutLink, DelayLink, DropMessages, LoseOnLink, Partition
-from quarterdeck.backend.core.events import LinkChanged, ProcessKilled, Record
+from quarterdeck.backend.core.events import ProcessKilled, Record
+from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.links import LinkConditions
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.suspicion_board import (
@@ -59,7 +60,7 @@ def test_each_link_has_a_word_for_what_is_worst_about_it() -> None:
     assert counts == {"cut": 2, "one-way": 1, "slow": 2, "lossy": 1, "dropping": 1}
     assert network_sentence(picture, ledger).endswith("● up 5")
     assert link_sentence(picture, "n1") == "n1: cut, slow by 50 ms both ways with n2; cut to n3"
-    assert link_sentence(picture, "n2").endswith("loses 0.5 of all messages to n4; drops heartbeat from n4")
+    assert link_sentence(picture, "n2").endswith("loses 50% to n4; drops every heartbeat from n4")
     assert link_sentence(Picture(), "n1") == "n1: all its links are up"
 
 
@@ -120,12 +121,12 @@ def test_suspicions_side_by_side() -> None:
     assert suspicion_cell(picture, "n4", "n4", now_us).text == "—"
     assert suspicion_cell(picture, "n4", "stranger", now_us).text == ""
     assert suspicion_cell(picture, "stranger", "n4", now_us).text == ""
-    some = summarize_suspicions(picture, everybody=False)
+    some = summarize_suspicions(picture, all_members=False)
     assert (some.observers, some.suspects) == (("n2", "n3"), ("n2", "n3", "n4"))
     assert (some.raised, some.mutual) == (3, 1)
     assert some.sentence == "2 members suspect 3 members: 3 suspicions, 1 pair of them mutual"
-    assert summarize_suspicions(picture, everybody=True).observers == FOUR
-    assert summarize_suspicions(Picture(), everybody=True).sentence == "nobody suspects anybody"
+    assert summarize_suspicions(picture, all_members=True).observers == FOUR
+    assert summarize_suspicions(Picture(), all_members=True).sentence == "no member suspects another"
 
 
 def test_reasons_are_spelt_out_with_names() -> None:
@@ -136,6 +137,6 @@ def test_reasons_are_spelt_out_with_names() -> None:
     )
     texts = [f"{fact.heading}: {fact.text}" for fact in suspicion_facts(picture, "n2", picture.at)]
     assert texts[0] == "suspects: ⇄ n3 for 0 s: no heartbeat for 4 s" and texts[-1] == "suspected by: n3"
-    assert suspicion_sentence(picture, "n1", picture.at) == "n1 suspects nobody"
-    assert "a master removes whom it does not hear" in suspicion_facts(picture, "n1", picture.at)[0].text
+    assert suspicion_sentence(picture, "n1", picture.at) == "n1 suspects no member"
+    assert "a master removes a member that it does not hear" in suspicion_facts(picture, "n1", picture.at)[0].text
     assert suspicion_facts(picture, "stranger", 0) == ()

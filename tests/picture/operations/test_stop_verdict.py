@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.data.events import BackupOutOfStep, DataMeasured
-from quarterdeck.backend.core.events import ClusterStateChanged, ProcessKilled
+from quarterdeck.backend.core.data.events import BackupOutOfStep, DataMeasured, MapMeasured
+from quarterdeck.backend.core.events import ProcessKilled
+from quarterdeck.backend.core.membership.events import ClusterStateChanged
 from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
 from quarterdeck.backend.core.witnessed.events import (
     ConnectionChanged,
@@ -51,6 +52,7 @@ def counted(cluster: FakeCluster, backups: int = 100, waiting: int | None = 0, s
 def test_a_whole_quiet_cluster_lets_any_member_go(label: str) -> None:
     verdict = judged(formed(), label)
     assert (verdict.answer, verdict.reasons) == ("yes", ())
+    assert verdict.sentence(label) == f"{label} may be stopped"
 
 
 @pytest.mark.parametrize(
@@ -68,6 +70,7 @@ def test_what_speaks_against_it(event: object, kind: str) -> None:
     verdict = judged(cluster)
     assert verdict.answer == "no"
     assert kind in kinds(verdict)
+    assert verdict.sentence("athens").startswith("athens may not be stopped now: ")
 
 
 def test_what_a_frozen_cluster_would_lose_is_said() -> None:
@@ -126,6 +129,29 @@ def test_owners_must_have_been_still() -> None:
 def test_what_members_report_speaks_against_it(how: dict[str, int], answer: str, kind: str) -> None:
     verdict = judged(counted(witnessed(*CITIES), **how), after_us=QUIET)
     assert (verdict.answer, kinds(verdict)) == (answer, {kind})
+
+
+@pytest.mark.parametrize(
+    ("held", "answer", "text"),
+    [
+        ({"orders": (100, 1, 100), "stock": (50, 2, 100)}, "yes", ""),
+        ({"orders": (100, 1, 50), "stock": (50, 3, 150)}, "unknown", "map orders: 250 backups of 500 entries"),
+        ({"orders": (100, 1, 100), "cache": (50, 0, 0)}, "no", "cache: 250 entries of maps that have no backup"),
+        ({"orders": (100, 0, 100)}, "yes", "that none has is contradicted by those that there are"),
+        ({"cache": (0, 0, 0), "orders": (100, 1, 100)}, "yes", ""),
+    ],
+)
+def test_maps_with_different_numbers_of_backups_are_judged_each(
+    held: dict[str, tuple[int, int, int]], answer: str, text: str
+) -> None:
+    cluster = witnessed(*CITIES)
+    for label in counted(cluster).labels:
+        maps = tuple(MapMeasured(name, entries, 0, 0, 0, *copies) for name, (entries, *copies) in held.items())
+        entries, backups = (sum(one[place] for one in held.values()) for place in (0, 2))
+        cluster.happen(label, DataMeasured(SECOND, entries, 0, backups, 0, 0, maps, (), ()))
+    verdict = judged(cluster, after_us=QUIET)
+    assert verdict.answer == answer
+    assert all(text in reason.text for reason in verdict.reasons)
 
 
 def test_what_is_not_told_is_not_known() -> None:

@@ -7,10 +7,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data import events as data
-from quarterdeck.backend.core.events import Event, LinkChanged, Record
+from quarterdeck.backend.core.events import Event, ProcessKilled, ProcessPaused, ProcessResumed, Record
+from quarterdeck.backend.core.link_condition import LinkChanged
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions import events as partition_events
 from quarterdeck.backend.picture.fold.picture import Picture
@@ -40,7 +41,7 @@ EVENTS: tuple[Event, ...] = (
     events.ListInstalled(2, "L2", C, LISTED[2:], C, "unknown", "split"),
     events.SuspicionRaised(C, "n3-1", "silence"),
     events.SuspicionCleared(C, "n3-1", "a heartbeat"),
-    events.NotMerging(C, "not told"),
+    events.NotMerging(C, "not reported"),
     events.NotMerging(C, ""),
     events.DisconnectionReported(B, (C,)),
     partition_events.MigrationsPlanned(PLANNED, 3, 3, "a member joined"),
@@ -56,9 +57,9 @@ EVENTS: tuple[Event, ...] = (
     data.BackupInStep(2, B, 4, 99),
     LinkChanged("n1", "n2", blocked="blackhole"),
     LinkChanged("n1", "n2"),
-    events.ProcessKilled("n2"),
-    events.ProcessPaused("n3"),
-    events.ProcessResumed("n3"),
+    ProcessKilled("n2"),
+    ProcessPaused("n3"),
+    ProcessResumed("n3"),
 )
 
 RANDOM_EVENTS = st.lists(

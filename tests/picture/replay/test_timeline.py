@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.backend.core import events
-from quarterdeck.backend.core.events import LinkChanged, Record
+from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, ProcessResumed, Record
+from quarterdeck.backend.core.link_condition import LinkChanged
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed
 from quarterdeck.backend.picture.replay.landmarks import Landmark, Landmarks
@@ -45,11 +46,11 @@ def letters(landmarks: Landmarks) -> str:
 def test_a_split_after_a_freeze_ends_whatever_order_its_records_come_in() -> None:
     cluster = FakeCluster(THREE)
     cluster.form()
-    cluster.happen("dev", events.ProcessPaused("n1"))
+    cluster.happen("dev", ProcessPaused("n1"))
     for label in ("n2", "n3"):
         cluster.install(label, 4, ["n2", "n3"], lineage="L2")
     cluster.happen("n1", events.MasterChanged(cluster.address("n2"), "it leads"))  # before the resume that it follows
-    cluster.happen("dev", events.ProcessResumed("n1"))
+    cluster.happen("dev", ProcessResumed("n1"))
     landmarks, _ = landmarks_of(cluster)
     assert letters(landmarks) == "PR"
 
@@ -71,9 +72,9 @@ def test_splits_merges_claims_and_faults_stand_out() -> None:
     cluster.happen("n3", events.ClaimFinished(5, "L2", (), ()))
     cluster.happen("dev", LinkChanged("n1", "n3"))
     cluster.happen("n3", events.MemberMerging(cluster.address("n1"), ""))
-    cluster.happen("dev", events.ProcessPaused("n1"))
-    cluster.happen("dev", events.ProcessResumed("n1"))
-    cluster.happen("dev", events.ProcessKilled("n1"))
+    cluster.happen("dev", ProcessPaused("n1"))
+    cluster.happen("dev", ProcessResumed("n1"))
+    cluster.happen("dev", ProcessKilled("n1"))
     landmarks, _ = landmarks_of(cluster)
     assert letters(landmarks) == "LCSDHMPRK"
     cut = landmarks.marks[0]
@@ -84,9 +85,9 @@ def test_splits_merges_claims_and_faults_stand_out() -> None:
 def test_a_paused_master_leads_nobody_until_it_is_resumed() -> None:
     cluster = FakeCluster(THREE)
     cluster.form()
-    cluster.happen("dev", events.ProcessPaused("n1"))
+    cluster.happen("dev", ProcessPaused("n1"))
     cluster.install("n2", 5, ["n2", "n3"], lineage="L2")
-    cluster.happen("dev", events.ProcessResumed("n1"))
+    cluster.happen("dev", ProcessResumed("n1"))
     assert letters(landmarks_of(cluster)[0]) == "PRS"
 
 
@@ -148,7 +149,7 @@ def test_a_frozen_master_that_goes_on_leads_a_cluster_of_its_own_until_it_starts
 def test_landmarks_begin_in_the_middle_of_a_run_and_are_forgotten_with_it() -> None:
     cluster = FakeCluster(THREE)
     cluster.form()
-    cluster.happen("dev", events.ProcessKilled("n2"))
+    cluster.happen("dev", ProcessKilled("n2"))
     for _ in range(40):
         cluster.suspect("n1", "n2")
     tape, landmarks = Tape(20, spacing=5), Landmarks()

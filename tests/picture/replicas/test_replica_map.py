@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.data.events import BackupOutOfStep
 from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.partitions import events as partition_events
 from quarterdeck.backend.core.partitions.events import PlannedMigration, TableChanged
 from quarterdeck.backend.picture.fold.picture import Picture
@@ -284,10 +284,10 @@ def test_a_partition_in_words() -> None:
     picture = fold(cluster)
     shown, _ = follow(picture)
     assert partition_sentence(picture, shown, 2, 1, picture.at) == (
-        "p2 v1: backup 1 n4, owner n3, backup 2 nobody (∅ nobody, though somebody could); 1 migration planned"
+        "p2 v1: backup 1 n4, owner n3, backup 2 none (∅ empty, though a member could take it); 1 migration planned"
     )
     assert partition_sentence(picture, shown, 0, 0, picture.at + 2_000_000) == (
-        "p0 v1: owner n1 (▶ somebody comes here by a migration), backup 1 n2, backup 2 n3; "
+        "p0 v1: owner n1 (▶ a member gets it by a migration), backup 1 n2, backup 2 n3; "
         "▶ MOVE: n4 to 0, n1 goes, copying for 2 s"
     )
 

@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 from quarterdeck.backend.core.commands.commands import ChangeState, Heal, KillAt, KillMember, SearchClusters, StopMember
-from quarterdeck.backend.core.events import (
-    ClusterStateChanged,
-    MemberStopped,
-    MergeVerdict,
-    ProcessKilled,
-    ProcessPaused,
-)
+from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused
+from quarterdeck.backend.core.membership.events import ClusterStateChanged, MemberStopped, MergeVerdict
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.what_if.blast_radius import blast_radius
 from tests.app.fakes.fake_cluster import FakeCluster
@@ -58,7 +53,7 @@ def holding(*, backups: bool) -> FakeCluster:
 
 
 def test_killing_tells_what_would_be_lost() -> None:
-    lost = "✕ {} would be lost: nobody else holds a replica."
+    lost = "✕ {} would be lost: no other member holds a replica."
     picture = picture_of(holding(backups=True))
     assert "No partition would be lost; 2 would go to their first backups." in blast_radius(picture, [KillMember("n2")])
     assert blast_radius(picture, [KillAt("n2", "claim-started")]) == blast_radius(picture, [KillMember("n2")])
@@ -99,7 +94,7 @@ def test_where_nothing_migrates_a_stop_loses_what_a_crash_loses() -> None:
     for record in cluster.drain():
         picture.apply(record)
     told = blast_radius(picture, [StopMember("n1")])
-    assert "✕ 2 partitions would be lost: nobody else holds a replica." in told
+    assert "✕ 2 partitions would be lost: no other member holds a replica." in told
 
 
 def test_a_change_of_state_reaches_one_cluster() -> None:

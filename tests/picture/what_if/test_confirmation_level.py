@@ -18,7 +18,7 @@ from quarterdeck.backend.core.commands.commands import (
     StartMember,
     StopMember,
 )
-from quarterdeck.backend.core.events import LinkChanged
+from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.what_if.blast_radius import blast_radius
 from quarterdeck.backend.picture.what_if.confirmation_level import ConfirmationLevel, confirmation_level

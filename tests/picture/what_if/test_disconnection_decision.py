@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands.commands import CutLink
-from quarterdeck.backend.core.events import (
+from quarterdeck.backend.core.events import Event, Record
+from quarterdeck.backend.core.membership.events import (
     DisconnectionReported,
     DisconnectionResolved,
-    Event,
     MemberStarted,
-    Record,
     SettingsChanged,
 )
 from quarterdeck.backend.core.properties import SECOND_US

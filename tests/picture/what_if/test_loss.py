@@ -44,7 +44,7 @@ def test_one_member_goes_and_others_take_over() -> None:
 def test_two_members_go_with_all_replicas_of_a_partition() -> None:
     facts = told(holding(), "n2", "n4")
     assert facts[0] == ("if now died", "n2, n4", "strong")
-    assert facts[1] == ("✕ lost", "1 partition (p3): nobody else holds a replica", "bad")
+    assert facts[1] == ("✕ lost", "1 partition (p3): no other member holds a replica", "bad")
     assert facts[2] == ("! one copy", "3 partitions (p0, p1, p2)", "warning")
 
 
@@ -54,7 +54,7 @@ def test_the_dead_take_nothing_with_them_and_save_nothing() -> None:
     assert told(cluster, "n4") == [("if now died", "n4", "strong"), ("✓ nothing", "they hold no replica", "good")]
     cluster = holding()
     cluster.happen("dev", ProcessKilled("n4"))
-    assert ("✕ lost", "1 partition (p3): nobody else holds a replica", "bad") in told(cluster, "n2")
+    assert ("✕ lost", "1 partition (p3): no other member holds a replica", "bad") in told(cluster, "n2")
 
 
 def test_long_lists_are_cut_short() -> None:
@@ -62,4 +62,6 @@ def test_long_lists_are_cut_short() -> None:
     cluster.form()
     cluster.change_table("n1", 4, {partition: ["n1", ""] for partition in range(100)})
     ((_, _, _), (_, text, _)) = told(cluster, "n1")
-    assert text.startswith("100 partitions (p0, p1,") and text.endswith("p11 and 88 more): nobody else holds a replica")
+    assert text.startswith("100 partitions (p0, p1,") and text.endswith(
+        "p11 and 88 more): no other member holds a replica"
+    )

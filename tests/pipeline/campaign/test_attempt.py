@@ -5,14 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from quarterdeck.backend.core.events import (
-    MemberStarted,
-    ProcessKilled,
-    ProcessPaused,
-    ProcessResumed,
-    Record,
-    SuspicionRaised,
-)
+from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, ProcessResumed, Record
+from quarterdeck.backend.core.membership.events import MemberStarted, SuspicionRaised
 from quarterdeck.backend.core.properties import BadProperty
 from quarterdeck.backend.pipeline.campaign import attempt as attempt_module
 from quarterdeck.backend.pipeline.campaign.attempt import DetectionTimes, attempt, crash_signature

@@ -10,7 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from quarterdeck.backend.core.causes import RecordId
-from quarterdeck.backend.core.events import MemberStarted, Record
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.events import MemberStarted
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.pipeline.audit_input import InputFile
 from quarterdeck.backend.pipeline.judging.group_judge import GroupVerdict, judge_group

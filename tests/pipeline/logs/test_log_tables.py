@@ -10,7 +10,7 @@ from quarterdeck.backend.core.witnessed.events import ConnectionChanged
 from quarterdeck.backend.hazelcast.logs.reader import log_files, read_logs
 from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion
-from quarterdeck.backend.pipeline.judging.spark_judge import judge_logs_on_spark
+from quarterdeck.backend.pipeline.judging.spark_tasks import judge_logs_on_spark
 from quarterdeck.backend.pipeline.judging.whole_judge import judge_log_records
 from quarterdeck.backend.pipeline.log_tables import COVERAGE, QUARANTINE, read_product_logs
 from quarterdeck.backend.pipeline.rules import NAMES

@@ -4,11 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
-from pyspark.sql import SparkSession
 
 from quarterdeck.backend.journal.files import NoJournal
-from quarterdeck.backend.pipeline.metrics.measuring import measure
+from quarterdeck.backend.pipeline import run_reader
+from quarterdeck.backend.pipeline.metrics.measuring import TABLE_NAMES, measure
 from quarterdeck.backend.pipeline.metrics.summary import SUMMARY
 from quarterdeck.backend.pipeline.tables.store import update_store
 from tests.pipeline.tables.golden_runs import golden_records, write_records
@@ -17,8 +18,7 @@ REPOSITORY = Path(__file__).parents[3]
 LOGS = REPOSITORY / "tests/hazelcast/logs/data/split-and-merge"
 
 
-@pytest.mark.long
-def test_journals_and_their_tables_measure_alike(spark: SparkSession, tmp_path: Path) -> None:
+def test_journals_and_their_tables_measure_alike(tmp_path: Path) -> None:
     root = write_records(tmp_path / "journal", golden_records()["freeze-seed-1"])
     (root / "loose.jsonl").write_bytes(b"torn\n")
     update_store([root], tmp_path / "tables")
@@ -29,6 +29,28 @@ def test_journals_and_their_tables_measure_alike(spark: SparkSession, tmp_path: 
     assert (of_journal.quarantined, of_journal.is_cut) == (1, False)
     (split,) = measure([tmp_path / "tables"], "run", "splits").rows
     assert [side["master"] for side in split["sides"]] == ["a", "c"]
+
+
+def test_a_store_is_read_in_shares_of_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    records = [record for run in ("twice-seed-1", "data-seed-1", "refused-seed-1") for record in golden_records()[run]]
+    root = write_records(tmp_path / "journal", records)
+    update_store([root], tmp_path / "tables")
+    monkeypatch.setattr(run_reader, "LINES_AT_ONCE", 1)
+    for by in ("run", "settings"):
+        assert measure([tmp_path / "tables"], by) == measure([root], by)  # type: ignore[arg-type]
+
+
+def test_lines_of_which_none_is_a_record_measure_nothing(tmp_path: Path) -> None:
+    for run in ("torn", "unfit"):
+        (tmp_path / f"run={run}").mkdir()
+    (tmp_path / "run=torn" / "one-000001.jsonl").write_bytes(b"torn\n")
+    record = msgspec.json.encode(golden_records()["data-seed-1"][0])
+    assert b'"seq":1,' in record
+    unfit = record.replace(b'"seq":1,', b'"seq":%d,' % (1 << 70))
+    (tmp_path / "run=unfit" / "one-000001.jsonl").write_bytes(unfit + b"\n")
+    for table in ("", *TABLE_NAMES):
+        measured = measure([tmp_path], "all", table)
+        assert (measured.rows, measured.quarantined) == ((), 2), table
 
 
 def test_bad_paths(tmp_path: Path) -> None:

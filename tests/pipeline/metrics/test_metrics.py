@@ -4,12 +4,11 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
+import msgspec
 import pytest
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from quarterdeck.backend.core.data.events import CallFinished
-from quarterdeck.backend.core.events import (
+from quarterdeck.backend.core.membership.events import (
     JoinRequested,
     ListInstalled,
     MemberMerging,
@@ -26,9 +25,10 @@ from quarterdeck.backend.core.partitions.events import (
 )
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.pipeline.metrics.measuring import TABLE_NAMES
-from quarterdeck.backend.pipeline.metrics.summary import METRICS, scenario_of, summary
-from quarterdeck.backend.pipeline.metrics.table_source import TableSource
-from tests.pipeline.tables.golden_runs import HAND, events, golden_records, golden_store, plain
+from quarterdeck.backend.pipeline.metrics.run_tables import RunTables
+from quarterdeck.backend.pipeline.metrics.summary import METRICS, RunSamples, samples_of, scenario_of, summary
+from quarterdeck.backend.pipeline.tables.run_lines import RunLines
+from tests.pipeline.tables.golden_runs import HAND, events, golden_records
 
 pytestmark = pytest.mark.long
 
@@ -37,23 +37,27 @@ Ask = Callable[..., Rows]
 
 
 @pytest.fixture(scope="module")
-def table_source(spark: SparkSession) -> TableSource:
-    return TableSource.of_store(spark, golden_store(spark))
+def tables() -> dict[str, RunTables]:
+    lines = RunLines()
+    for records in golden_records().values():
+        for record in records:
+            lines.add(msgspec.json.encode(record), "", "")
+    return {run: RunTables.of_lines(run, lines) for run in golden_records()}
 
 
 @pytest.fixture(scope="module")
-def ask(table_source: TableSource) -> Ask:
+def samples(tables: dict[str, RunTables]) -> dict[str, RunSamples]:
+    return {run: samples_of(of_run) for run, of_run in tables.items()}
+
+
+@pytest.fixture(scope="module")
+def ask(tables: dict[str, RunTables]) -> Ask:
     """Rows of a table of metrics, of one run, with these values."""
-    made: dict[str, Rows] = {}
 
     def rows(name: str, run: str, **wanted: object) -> Rows:
-        if name not in made:
-            table = table_source.memoized(name, lambda: METRICS[name].make(table_source))
-            assert table.columns == METRICS[name].schema.names
-            made[name] = plain(table.collect())
-        return [
-            row for row in made[name] if row["run"] == run and all(row[key] == value for key, value in wanted.items())
-        ]
+        made = METRICS[name].rows(tables[run])
+        assert all(list(row) == METRICS[name].schema.names and row["run"] == run for row in made)
+        return [row for row in made if all(row[key] == value for key, value in wanted.items())]
 
     return rows
 
@@ -232,10 +236,8 @@ def test_messages(ask: Ask) -> None:
     assert not ask("messages", HAND, kind="heartbeats")  # nobody told the interval there
 
 
-def test_percentiles(table_source: TableSource) -> None:
-    by_scenario = {
-        (row["by"], row["metric"], row["kind"]): row for row in plain(summary(table_source, "scenario").collect())
-    }
+def test_percentiles(samples: dict[str, RunSamples]) -> None:
+    by_scenario = {(row["by"], row["metric"], row["kind"]): row for row in summary(samples, "scenario")}
     assert {key[0] for key in by_scenario} == {"freeze", "halves", "twice", "data", "refused", "by-hand"}
     writes = by_scenario["data", "write", "put acknowledged"]
     took = sorted(
@@ -254,8 +256,8 @@ def test_percentiles(table_source: TableSource) -> None:
     assert by_scenario["data", "copies over the lower bound", ""]["most"] <= 0
 
 
-def test_groups_by_settings(table_source: TableSource) -> None:
-    groups = {row["by"] for row in plain(summary(table_source, "settings").collect())}
+def test_groups_by_settings(samples: dict[str, RunSamples]) -> None:
+    groups = {row["by"] for row in summary(samples, "settings")}
     assert "not known" in groups  # told by hand
     with_data = [one for one in groups if "hazelcast.partition.count=4" in one]
     assert sorted("quarterdeck.minimum.cluster.size=2" in one for one in with_data) == [False, True]
@@ -266,7 +268,7 @@ def test_the_names_are_those_of_the_registry() -> None:
     assert tuple(METRICS) == TABLE_NAMES
 
 
-def test_runs_belong_to_scenarios_by_their_names(spark: SparkSession) -> None:
+def test_runs_belong_to_scenarios_by_their_names() -> None:
     named = {
         "20261121T101112Z-split-0a1b": "split",
         "20261121T101112Z-map-seed-7-cafe": "map-seed-7",
@@ -280,5 +282,4 @@ def test_runs_belong_to_scenarios_by_their_names(spark: SparkSession) -> None:
         "birdseed-7": "birdseed-7",
         "production": "production",
     }
-    runs = spark.createDataFrame([(run,) for run in named], "run string")
-    assert {row.run: row.by for row in runs.select("run", scenario_of(F.col("run")).alias("by")).collect()} == named
+    assert {run: scenario_of(run) for run in named} == named

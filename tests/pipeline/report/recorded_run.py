@@ -6,7 +6,9 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from quarterdeck.backend.core.events import JournalChanged, LinkChanged, ListInstalled, Record
+from quarterdeck.backend.core.events import JournalChanged, Record
+from quarterdeck.backend.core.link_condition import LinkChanged
+from quarterdeck.backend.core.membership.events import ListInstalled
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.scenarios.format.reading import load_scenario
 from quarterdeck.backend.simulation.simulated_driver import simulate

@@ -2,18 +2,15 @@
 
 from pathlib import Path
 
-import pytest
-from pyspark.sql import SparkSession
-
 from quarterdeck.backend.hazelcast.logs.reader import read_logs
 from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.audit_input import AuditInput, resolve_input
-from quarterdeck.backend.pipeline.audit_lines import reading
 from quarterdeck.backend.pipeline.audit_result import AuditResult, NotJudged
 from quarterdeck.backend.pipeline.report.audit_report import report_on
 from quarterdeck.backend.pipeline.report.builder import build_report
 from quarterdeck.backend.pipeline.report.output import as_bytes
 from quarterdeck.backend.pipeline.report.rows import ReportLimits, Row
+from quarterdeck.backend.pipeline.run_reader import RunReader
 from tests.pipeline.report.handmade_rows import rows_of
 
 DATA = Path(__file__).parents[2] / "hazelcast" / "logs" / "data"
@@ -56,12 +53,10 @@ def test_rounds_of_migrations_stand_in_place_of_migrations() -> None:
     assert (few.rounds_cut.shown, few.rounds_cut.total) == (2, 3)
 
 
-@pytest.mark.long
-def test_a_suspicion_lasts_until_the_suspect_is_off_the_list(spark: SparkSession) -> None:
+def test_a_suspicion_lasts_until_the_suspect_is_off_the_list() -> None:
     logs = DATA / "flapping"
     result = audit([logs])
-    with reading(spark, resolve_input([logs], logs)) as lines:
-        report = report_on(lines, result)
+    report = report_on(RunReader(resolve_input([logs], logs)), result)
     (run,) = report.runs
     members = {row.observer[-6] + row.suspect[-6]: row for row in run.suspicions}
     assert (members["32"].times, members["32"].open) == (5, 0)

@@ -1,24 +1,21 @@
-"""A report on a simulated run with a split, a claim, a merge, migrations and a planted violation, made on Spark."""
+"""A report on a simulated run with a split, a claim, a merge, migrations and a planted violation."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from pyspark.sql import SparkSession
 
-from quarterdeck.backend.core.events import ClaimFinished, ListInstalled, MemberMerging
+from quarterdeck.backend.core.membership.events import ClaimFinished, ListInstalled, MemberMerging
 from quarterdeck.backend.core.partitions.events import MigrationStarted
 from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.audit_input import resolve_input
-from quarterdeck.backend.pipeline.audit_lines import InputLines, reading
 from quarterdeck.backend.pipeline.audit_result import AuditResult
 from quarterdeck.backend.pipeline.report.audit_report import report_on
 from quarterdeck.backend.pipeline.report.output import FORMATS, ReportRefused, check_destination, write_report
 from quarterdeck.backend.pipeline.report.rows import ReportLimits, Row
+from quarterdeck.backend.pipeline.run_reader import RunReader
 from quarterdeck.cli.commands.spark.audit import reporting
 from quarterdeck.cli.exits import CommandFailed
 from tests.pipeline.report.recorded_run import OLD_VERSION, RUN, everything, planted, written
@@ -32,23 +29,18 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def audited(spark: SparkSession, root: Path) -> AuditResult:
+def audited(root: Path) -> AuditResult:
     return audit([root])
 
 
-def read(spark: SparkSession, root: Path) -> AbstractContextManager[InputLines]:
-    return reading(spark, resolve_input([root], root))
+@pytest.fixture(scope="module")
+def reader(root: Path) -> RunReader:
+    return RunReader(resolve_input([root], root))
 
 
 @pytest.fixture(scope="module")
-def lines(spark: SparkSession, root: Path) -> Iterator[InputLines]:
-    with read(spark, root) as lines:
-        yield lines
-
-
-@pytest.fixture(scope="module")
-def report(audited: AuditResult, lines: InputLines) -> Row:
-    return report_on(lines, audited)
+def report(audited: AuditResult, reader: RunReader) -> Row:
+    return report_on(reader, audited)
 
 
 def test_it_tells_what_happened(report: Row) -> None:
@@ -91,9 +83,9 @@ def test_the_planted_violation_and_how_to_see_it(report: Row, root: Path) -> Non
 
 
 @pytest.mark.long
-def test_it_is_small_however_much_there_was(audited: AuditResult, lines: InputLines) -> None:
+def test_it_is_small_however_much_there_was(audited: AuditResult, reader: RunReader) -> None:
     few = ReportLimits(lanes=2, marks=3, migrations=4, faults=2, metrics=5, findings=1, suspicions=2)
-    (run,) = report_on(lines, audited, few).runs
+    (run,) = report_on(reader, audited, few).runs
     assert [lane.member for lane in run.lanes] == ["athens", "byzantium"]
     assert run.lanes_cut == {"shown": 2, "total": 5}
     assert all(any(view.installs > 1 for view in lane.views) and len(lane.views) <= few.marks for lane in run.lanes)
@@ -122,19 +114,19 @@ def test_a_place_that_cannot_be_written_is_told_before_the_audit(tmp_path: Path,
 
 @pytest.mark.long
 def test_the_command_lines_side(
-    audited: AuditResult, lines: InputLines, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    audited: AuditResult, reader: RunReader, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with reporting(None) as write:
         assert write is None
     with reporting(tmp_path / "out.json") as write:
         assert write is not None
-        write(audited, lines)
+        write(audited, reader)
     assert RUN in (tmp_path / "out.json").read_text(encoding="utf-8")
     assert capsys.readouterr().err == f"report: {tmp_path / 'out.json'}\n"
 
 
 @pytest.mark.long
-def test_runs_with_violations_come_first(spark: SparkSession, root: Path, audited: AuditResult, tmp_path: Path) -> None:
+def test_runs_with_violations_come_first(root: Path, audited: AuditResult, tmp_path: Path) -> None:
     several = tmp_path / "several"
     for run in ("a", "b", "c"):
         written(several, [replace(record, run=run) for record in planted(everything())])
@@ -142,7 +134,6 @@ def test_runs_with_violations_come_first(spark: SparkSession, root: Path, audite
     doubtful, violated = replace(one, run="b", severity="warning"), replace(one, run="c", severity="violation")
     result = replace(audited, findings=(violated, doubtful))
     few = ReportLimits(index=2, sections=1, lanes=1, marks=2, migrations=1, metrics=1)
-    with read(spark, several) as lines:
-        report = report_on(lines, result, few)
+    report = report_on(RunReader(resolve_input([several], several)), result, few)
     assert [line.run for line in report.index] == ["c", "b"]
     assert [run.run for run in report.runs] == ["c"]

@@ -10,14 +10,8 @@ from random import Random
 from msgspec.structs import replace
 
 from quarterdeck.backend.core.data.events import CallFinished
-from quarterdeck.backend.core.events import (
-    ClaimAnswered,
-    ClaimFinished,
-    ListInstalled,
-    MemberRemoved,
-    ProcessKilled,
-    Record,
-)
+from quarterdeck.backend.core.events import ProcessKilled, Record
+from quarterdeck.backend.core.membership.events import ClaimAnswered, ClaimFinished, ListInstalled, MemberRemoved
 from quarterdeck.backend.core.partitions.events import (
     CompletedEvicted,
     MigrationAccepted,

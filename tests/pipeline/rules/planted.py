@@ -10,13 +10,12 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from quarterdeck.backend.core.events import (
+from quarterdeck.backend.core.events import ProcessKilled, Record
+from quarterdeck.backend.core.membership.events import (
     ClaimAnswered,
     ClaimFinished,
     ClaimStarted,
     MasterChanged,
-    ProcessKilled,
-    Record,
     SuspicionCleared,
 )
 from quarterdeck.backend.core.properties import SECOND_US

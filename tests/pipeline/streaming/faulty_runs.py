@@ -8,7 +8,8 @@ from random import Random
 import msgspec
 
 from quarterdeck.backend.core.commands.commands import ArrangePartitions, CallMap, KillMember, StartMember
-from quarterdeck.backend.core.events import ListInstalled, Record
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.events import ListInstalled
 from quarterdeck.backend.core.operations import Get, Put
 from quarterdeck.backend.core.properties import SECOND_US, Settings
 from quarterdeck.backend.simulation.virtual_time.world import World

@@ -11,18 +11,14 @@ import msgspec
 from pyspark.sql import Row, SparkSession
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import (
+from quarterdeck.backend.core.events import Event, OperatorAsked, ProcessKilled, ProcessPaused, Record
+from quarterdeck.backend.core.link_condition import LinkChanged
+from quarterdeck.backend.core.membership.events import (
     ClaimAnswered,
     ClaimFinished,
     ClaimStarted,
-    Event,
-    LinkChanged,
     ListInstalled,
     MemberStarted,
-    OperatorAsked,
-    ProcessKilled,
-    ProcessPaused,
-    Record,
 )
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import MigrationCopied, MigrationDecided, MigrationStarted

@@ -7,12 +7,12 @@ from pyspark.sql import SparkSession
 
 from docs.generators.reference_pipeline import PAGE, page
 from quarterdeck.backend.core.data.events import CallFinished, CallStarted
-from quarterdeck.backend.core.events import (
+from quarterdeck.backend.core.events import ProcessKilled
+from quarterdeck.backend.core.membership.events import (
     ClaimFinished,
     ClaimStarted,
     ListInstalled,
     MemberMerging,
-    ProcessKilled,
     SuspicionCleared,
     SuspicionRaised,
 )

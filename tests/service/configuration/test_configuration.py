@@ -256,7 +256,7 @@ def test_an_operators_own_file_starts_a_member_and_says_what_it_ignores(file: Pa
         f"F:11: network.join.tcp-ip.connection-timeout-seconds: {ignored}",
         f"F:14: network.ssl.factory-class-name: {ignored}; give certificate and key, both PEM files",
         f"F:15: network.symmetric-encryption: {ignored}; nothing is encrypted by it: see network.ssl",
-        f"F:16: map: {ignored}",
+        f"F:16: map: {ignored}; limits and eviction of maps are given by quarterdeck.map.limits",
         f"F:19: properties.logging.type: {ignored}",
         f"F:21: security: {ignored}; it keeps no client out: see quarterdeck.security",
         f"F:22: cp-subsystem: {ignored}",

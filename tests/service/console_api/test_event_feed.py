@@ -15,13 +15,13 @@ from quarterdeck.backend.core.events import ProcessPaused
 from quarterdeck.backend.service.console_api import event_stream
 from quarterdeck.backend.service.console_api.event_stream import (
     BATCHES_KEPT,
-    BEGINNING,
     MOST_BYTES,
     MOST_RECORDS,
     EventFeed,
     StreamPosition,
     batches,
 )
+from quarterdeck.backend.service.http.face import BEGINNING
 from tests.service.single_member import SingleMemberFace
 from tests.thoroughness import examples
 

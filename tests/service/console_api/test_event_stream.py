@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,14 @@ from starlette.applications import Starlette
 from websockets.asyncio.client import ClientConnection, connect
 
 from quarterdeck.backend.core.events import ProcessPaused
-from quarterdeck.backend.service.configuration.process_configuration import User
+from quarterdeck.backend.service.configuration.process_configuration import Security, User, UserGroup
 from quarterdeck.backend.service.console_api import event_stream
-from quarterdeck.backend.service.console_api.event_stream import MOST_CLIENTS
+from quarterdeck.backend.service.console_api.event_stream import MOST_CLIENTS, EventFeed
 from quarterdeck.backend.service.console_api.routes import console_routes
 from quarterdeck.backend.service.http import credentials
 from quarterdeck.backend.service.http.websocket_protocol import SharedDeflate, deflated
 from tests.service.single_member import SingleMemberFace, served
-from tests.waiting import LIMIT_SECONDS
+from tests.waiting import LIMIT_SECONDS, until
 
 EVENTS = "/quarterdeck/v1/events"
 
@@ -74,6 +75,27 @@ def test_a_stream_ends_with_the_secret_of_its_user(tmp_path: Path, monkeypatch: 
             assert (await said(connection))["type"] == "hello"
             assert (await said(connection))["type"] == "records"
             secret.unlink()
+            async with asyncio.timeout(5):
+                with pytest.raises(websockets.ConnectionClosed, match="no longer accepted"):
+                    while True:
+                        await said(connection)
+
+    with_server(face, story)
+
+
+@pytest.mark.parametrize("groups", [None, ("METRICS",)], ids=["gone", "limited"])
+def test_a_stream_ends_when_a_reload_takes_its_user_away(
+    groups: tuple[UserGroup, ...] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_stream, "REVOKED_SECONDS", 0.05)
+    rhea, wanda = User("rhea", "read", token="abc", by_token=True), User("wanda", "write", password="do")
+    face = SingleMemberFace(users=(rhea, wanda))
+
+    async def story(url: str) -> None:
+        async with connect(url, additional_headers={"Authorization": "Bearer abc"}) as connection:
+            assert (await said(connection))["type"] == "hello"
+            left = (wanda,) if groups is None else (replace(rhea, groups=groups), wanda)
+            face.configuration = replace(face.configuration, security=Security(users=left))
             async with asyncio.timeout(5):
                 with pytest.raises(websockets.ConnectionClosed, match="no longer accepted"):
                     while True:
@@ -217,5 +239,29 @@ def test_a_client_that_takes_nothing_holds_nobody_up() -> None:
                     expected += 1
         assert gaps >= 1
         await stuck.close()
+
+    with_server(face, story)
+
+
+def test_a_stream_whose_client_reads_nothing_ends_with_its_user_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_stream, "REVOKED_SECONDS", 0.05)
+    ended: list[EventFeed] = []
+    monkeypatch.setattr(EventFeed, "unsubscribe", lambda feed: ended.append(feed))
+    rhea, wanda = User("rhea", "read", token="abc", by_token=True), User("wanda", "write", password="do")
+    face = SingleMemberFace(users=(rhea, wanda))
+    lines = ("Host: 127.0.0.1", "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13")
+    head = "\r\n".join((*lines, "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Authorization: Bearer abc", "", ""))
+
+    async def story(url: str) -> None:
+        host, _, path = url.removeprefix("ws://").partition("/")
+        reader, writer = await asyncio.open_connection(*host.split(":"), limit=1024)
+        writer.write(f"GET /{path} HTTP/1.1\r\n{head}".encode())
+        await reader.readuntil(b"\r\n\r\n")
+        for _ in range(80):  # more than the buffers of the system take
+            face.note(ProcessPaused("x" * 100_000))
+            await asyncio.sleep(0.01)
+        face.configuration = replace(face.configuration, security=Security(users=(wanda,)))
+        await until(lambda: ended)
+        writer.transport.abort()
 
     with_server(face, story)

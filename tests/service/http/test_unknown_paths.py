@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from quarterdeck.backend.service.application import KNOWN_PATHS
-from quarterdeck.backend.service.http.responses import nearest
+from quarterdeck.backend.service.http.responses import failure_body, nearest
 from tests.service.served_members import one_member
 
 
@@ -55,3 +56,8 @@ def test_a_path_says_all_that_can_be_done_there(path: str, methods: str) -> None
         asked, wrong = member.ask("OPTIONS", path), member.ask("PATCH", path)
         assert (asked.status_code, asked.headers["Allow"]) == (204, methods)
         assert (wrong.status_code, wrong.headers["Allow"], wrong.json()["status"]) == (405, methods, "fail")
+
+
+def test_an_answer_that_quotes_a_request_steers_no_terminal() -> None:
+    body = msgspec.json.decode(failure_body("unknown \u202e\x1b[2J", "or \u2066this\u2069"))
+    assert all(text.isprintable() for text in body.values())

@@ -19,9 +19,10 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
 from quarterdeck.backend.core.commands.commands import KillMember
-from quarterdeck.backend.core.events import ListInstalled, MemberStarted, OperatorAsked
+from quarterdeck.backend.core.membership.events import JoinListChanged, ListInstalled, MemberStarted
+from quarterdeck.backend.journal.audit_log import AuditLogReader
 from quarterdeck.backend.journal.reader import read_journal
-from quarterdeck.backend.live.process.process_cluster import ProcessCluster
+from quarterdeck.backend.live.cluster.process_cluster import ProcessCluster
 from tests.live.cluster.observed_cluster import ObservedCluster
 from tests.service.member_processes import BASE_PORT, MemberProcess, end, members
 
@@ -131,12 +132,12 @@ def test_the_whole_cluster_stops_when_an_operator_says_so(tmp_path: Path, file: 
     with members(tmp_path, 3, file, f"--journal={tmp_path / 'j'}") as found:
         assert found[1].post("/hazelcast/rest/management/cluster/clusterShutdown", "dev&").status_code == 200
         assert [member.ends_with() for member in found] == [0, 0, 0]
-    asked = [record.event for record in read_journal(tmp_path / "j") if isinstance(record.event, OperatorAsked)]
-    assert [(one.command, one.granted) for one in asked] == [("shutdown of the cluster", True)]
+    (asked,) = AuditLogReader(tmp_path / "j").new_entries()
+    assert (asked.what.rpartition("/")[2], asked.outcome) == ("clusterShutdown", "done")
 
 
 def test_faults_only_for_members_that_were_started_for_them(tmp_path: Path) -> None:
-    with members(tmp_path, 2, "--allow-faults") as (first, second):
+    with members(tmp_path, 2, "--allow-faults", f"--journal={tmp_path / 'j'}") as (first, second):
         cut = {"do": "cut", "sources": [f"127.0.0.1:{second.port}"], "targets": [f"127.0.0.1:{first.port}"]}
         for member in (first, second):
             assert member.post("/quarterdeck/v1/faults", json=cut).is_success
@@ -147,6 +148,8 @@ def test_faults_only_for_members_that_were_started_for_them(tmp_path: Path) -> N
         first.sees(2)
         assert first.post("/quarterdeck/v1/faults/kill").is_success
         assert first.ends_with() == -signal.SIGKILL
+    asked = [(entry.what, entry.outcome) for entry in AuditLogReader(tmp_path / "j").new_entries()]
+    assert asked[-1] == ("POST /quarterdeck/v1/faults/kill", "done"), "a kill leaves time for its own line"
     with members(tmp_path, 1) as (harmless,):
         assert harmless.post("/quarterdeck/v1/faults/kill").status_code in (403, 409)
         assert harmless.process.poll() is None
@@ -261,7 +264,7 @@ def test_members_of_a_local_cluster_serve_http_too() -> None:
             assert httpx.get(f"http://{address}/quarterdeck/v1/member", timeout=20).json()["label"] == label
         path = f"http://{cluster.addresses['n1']}/quarterdeck/v1"
         assert httpx.put(f"{path}/join-list", json={"addresses": ["n2"]}, timeout=20).status_code == 200
-        watched.until(lambda: watched.events(OperatorAsked))
+        watched.until(lambda: watched.events(JoinListChanged))
         watched.do(KillMember("n1"))
         watched.until(lambda: watched.agree(["n2"]))
         assert watched.events(ListInstalled)

@@ -3,12 +3,13 @@ refuses): real processes."""
 
 from __future__ import annotations
 
+import socketserver
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from http.server import HTTPServer, SimpleHTTPRequestHandler
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ import httpx
 import pytest
 import trustme
 
+from quarterdeck.backend.live.transport.frames import frame_of
+from quarterdeck.backend.live.transport.handshake_messages import HandshakeRejection
 from tests.service.member_processes import BASE_PORT, TIMEOUT_SECONDS, MemberProcess, end
 from tests.thoroughness import long_after
 from tests.waiting import wait_until
@@ -127,11 +130,11 @@ def test_a_refused_member_says_who_refuses_it_and_why_and_ends(tmp_path: Path, n
     case = CASES[name]
     with started(tmp_path, case) as (member, refused):
         refuser = f"127.0.0.1:{PORT}"
-        refused.until(lambda: refuser in health_of(refused, case.refused)["reason"])
+        refused.until(lambda: "in vain" in health_of(refused, case.refused)["reason"])
         told = asked(refused, case.refused, "/hazelcast/health")
         assert told.status_code == 503 and told.json()["nodeState"] == "STARTING"
         assert not told.json()["clusterSafe"] and told.json()["clusterSize"] == 0
-        assert case.here in told.json()["reason"]
+        assert refuser not in told.json()["reason"] and case.here not in told.json()["reason"]
         assert asked(refused, case.refused, "/hazelcast/health/ready").status_code == 503
         why = asked(refused, case.refused, "/quarterdeck/v1/why-not-merging").json()["sentence"]
         assert refuser in why and case.here in why
@@ -180,15 +183,55 @@ def test_two_that_a_cluster_refuses_found_none_together(tmp_path: Path) -> None:
         assert not any("Members {size" in one.log for one in refused)
 
 
-def test_something_else_at_an_address_keeps_nobody_from_founding(tmp_path: Path) -> None:
-    """Who is no member has nothing to say about clusters: here, somebody's HTTP server."""
-    server = HTTPServer(("127.0.0.1", PORT), SimpleHTTPRequestHandler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    member = MemberProcess(tmp_path, "byzantium", *JOINS, port=REFUSED_PORT)
-    try:
-        wait_until(lambda: "Members {size:1" in member.log, lambda: member.log)
-    finally:
-        end(member)
-        server.shutdown()
-        server.server_close()
+class _HangsUp(socketserver.BaseRequestHandler):
+    """Accepts, and hangs up without a word."""
+
+
+class _Rubbish(socketserver.BaseRequestHandler):
+    def handle(self) -> None:
+        self.request.sendall(b"220 mail.example ESMTP\r\n")
+
+
+class _Silent(socketserver.BaseRequestHandler):
+    def handle(self) -> None:
+        while self.request.recv(4096):
+            pass
+
+
+class _Refuses(socketserver.BaseRequestHandler):
+    def handle(self) -> None:
+        self.request.recv(4096)
+        self.request.sendall(frame_of(HandshakeRejection("is not wanted", joined=True)))
+
+
+FOREIGN: dict[str, tuple[type[socketserver.BaseRequestHandler], str]] = {
+    "hangs up": (_HangsUp, "open"),
+    "another service": (SimpleHTTPRequestHandler, "open"),
+    "rubbish": (_Rubbish, "open"),
+    "silent": (_Silent, "open"),
+    "fake refusal": (_Refuses, "secret"),
+}
+
+
+class _Server(socketserver.ThreadingTCPServer):
+    allow_reuse_address = True
+    daemon_threads = True
+
+
+@pytest.mark.parametrize("name", long_after(1, list(FOREIGN)))
+def test_a_foreign_service_keeps_no_seed_from_founding(tmp_path: Path, name: str) -> None:
+    """What is no member has nothing to say about clusters, and is named in one warning."""
+    handler, kit = FOREIGN[name]
+    with ExitStack() as ending:
+        server = ending.enter_context(_Server(("127.0.0.1", PORT), handler))
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        ending.callback(server.shutdown)
+        seed = MemberProcess(tmp_path, "byzantium", *JOINS, f"--config={Kits(tmp_path).file(kit)}", port=REFUSED_PORT)
+        ending.callback(end, seed)
+        wait_until(lambda: "Members {size:1" in seed.log, lambda: seed.log)
+        seed.ready()
+        warnings = [line for line in seed.log.splitlines() if "WARNING" in line and f"127.0.0.1:{PORT}" in line]
+        if name in ("silent", "another service"):  # which waits for the end of a line
+            assert not warnings, seed.log
+        else:
+            assert len(warnings) == 1, seed.log

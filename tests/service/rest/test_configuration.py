@@ -8,8 +8,10 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
+from quarterdeck.backend.service.configuration.sources import check_file
 from tests.service.served_members import Client, ServedMembers, configured, one_member
 
 LIST = "/hazelcast/rest/config/tcp-ip/member-list"
@@ -163,7 +165,7 @@ def test_an_update_applies_what_can_change_and_says_why_the_rest_is_ignored() ->
             ("properties", "hazelcast.logging.type"),
             ("properties", "hazelcast.partition.count"),
             ("properties", "hazelcast.max.join.seconds"),
-            ("quarterdeck", "quarterdeck"),
+            ("quarterdeck", "journal"),
         }
         assert "nothing of the kind" in ignored["hazelcast", "map"]
         assert "while the member runs" in ignored["properties", "hazelcast.partition.count"]
@@ -244,6 +246,55 @@ def test_a_reload_reads_the_file_that_the_member_was_started_with(tmp_path: Path
         assert "has 5000000 bytes" in member.post(RELOAD).json()["message"]
         file.write_text("hazelcast:\n  map: {default: {}}\n  properties: {hazelcast.max.join.seconds: 62}\n")
         assert member.post(RELOAD).json()["result"]["addedConfigs"][0]["configName"] == "hazelcast.max.join.seconds"
+
+
+SECURITY = (
+    "quarterdeck: {journal: here, security: {secret-file: s, users: [%s], tokens: [%s], allowed-hosts: [athens]}}"
+)
+ANN, BOB = "{name: ann, password-file: ann, role: write}", "{name: bob, password-file: bob, role: read}"
+ROBOT = "{name: robot, file: robot, role: write}"
+
+
+def result_of(answer: httpx.Response) -> tuple[set[str], dict[str, str]]:
+    """Return what a reload has applied, and why it ignores the rest of what is not Hazelcast's."""
+    assert answer.status_code == 200, answer.text
+    result = answer.json()["result"]
+    return (
+        {entry["configName"] for entry in result["addedConfigs"]},
+        {entry["configName"]: entry["reason"] for entry in result["ignoredConfigs"]},
+    )
+
+
+def test_a_reload_changes_users_and_tokens_and_says_what_it_does_not(tmp_path: Path) -> None:
+    file = tmp_path / "member.yaml"
+    for name in ("ann", "bob", "robot", "s"):
+        (tmp_path / name).write_text(f"secret of {name}")
+    file.write_text(SECURITY % (ANN, ""))
+    with one_member(source=file, security=check_file(file).security) as member:
+        ann, bob, robot = ((name, f"secret of {name}") for name in ("ann", "bob", "robot"))
+        assert member.get(LIST, auth=ann).status_code == 200 and member.get(LIST, auth=bob).status_code == 401
+        file.write_text(SECURITY % (f"{ANN}, {BOB}", ROBOT))
+        applied, ignored = result_of(member.post(RELOAD, auth=ann))
+        assert applied == {"users", "tokens"} and set(ignored) == {"journal", "secret-file", "allowed-hosts"}
+        assert "quarterdeck member secret" in ignored["secret-file"] and "started" in ignored["journal"]
+        assert member.get(LIST, auth=bob).status_code == 200
+        assert member.get(LIST, headers={"Authorization": f"Bearer {robot[1]}"}).status_code == 200
+        file.write_text(SECURITY.replace("athens", "delphi") % (BOB, ROBOT))
+        applied, ignored = result_of(member.post(RELOAD, auth=ann))
+        assert applied == {"users", "allowed-hosts"} and ignored["tokens"] == "is in force already"
+        assert member.get(LIST, auth=ann).status_code == 401 and member.get(LIST, auth=bob).status_code == 200
+        assert member.get(LIST, auth=bob, headers={"Host": "delphi"}).status_code == 200
+        file.write_text("hazelcast: {}")
+        applied, ignored = result_of(member.post(RELOAD, headers={"Authorization": f"Bearer {robot[1]}"}))
+        assert not applied and "any client" in ignored["users"] and "any client" in ignored["tokens"]
+        assert member.get(LIST, auth=bob).status_code == 200 and member.get(LIST).status_code == 401
+
+
+def test_an_update_from_outside_names_no_users(member: Client, tmp_path: Path) -> None:
+    (tmp_path / "ann").write_text("secret")
+    body = json.dumps({"cluster-name": "dev", "configuration": SECURITY % (ANN, "")})
+    _, ignored = result_of(member.post(UPDATE, body, headers={"Content-Type": "application/json"}))
+    assert "reloaded" in ignored["users"] and member.get(LIST).status_code == 200
 
 
 def test_without_a_file_there_is_nothing_to_reload(member: Client) -> None:

@@ -8,6 +8,8 @@ import pytest
 
 from quarterdeck.backend.core.address import parse_address
 from quarterdeck.backend.core.properties import Settings
+from quarterdeck.backend.picture.fold.belief import Unusable
+from quarterdeck.backend.service.http.face import own_belief
 from quarterdeck.backend.service.rest.health import why_unsafe
 from tests.service.served_members import SETTINGS, ServedMembers, configured, one_member
 
@@ -40,6 +42,16 @@ def test_a_member_that_has_not_joined_is_neither_healthy_nor_ready_nor_safe() ->
             "STARTING",
             0,
         )
+
+
+def test_the_reason_that_anyone_may_read_has_a_cause_and_neither_an_address_nor_the_words_of_others() -> None:
+    with ServedMembers() as served:
+        served.stop_time()
+        member = served.member(configured(join_list=("127.0.0.1:5709",)))
+        found = Unusable("rejected", "vault.example refuses it")
+        own_belief(member.face).unusable[parse_address("127.0.0.1:5709")] = found
+        reason = member.get(HEALTH).json()["reason"]
+        assert reason == "it has not joined a cluster; it searches in vain: rejected"
 
 
 def test_a_joined_member_is_healthy() -> None:

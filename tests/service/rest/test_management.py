@@ -118,7 +118,12 @@ def test_the_level_of_the_log(member: Client, caplog: pytest.LogCaptureFixture) 
         assert (answer.status_code, "'LOUD' is not a level" in answer.json()["message"]) == (400, True)
         assert member.post(LEVEL + "/reset").json() == {"status": "success", "message": "log level is reset"}
         assert member.get(LEVEL).json() == {"logLevel": None}
-        assert "set by a client (write) at 127.0.0.1:" in caplog.text
+        assert "the log has the level DEBUG now" in caplog.text
+        assert [(line.outcome, line.detail) for line in member.face.audit[-3:]] == [
+            ("done", "level DEBUG"),
+            ("refused", ""),
+            ("done", "level INFO"),
+        ]
     finally:
         logger.setLevel(before)
 

@@ -15,7 +15,8 @@ from starlette.responses import Response
 
 from quarterdeck.backend.core.causes import RefusalCause
 from quarterdeck.backend.core.commands.commands import ArrangePartitions
-from quarterdeck.backend.core.events import EVENT_KINDS, ProcessPaused, Record, SuspicionRaised
+from quarterdeck.backend.core.events import EVENT_KINDS, ProcessPaused, Record
+from quarterdeck.backend.core.membership.events import SuspicionRaised
 from quarterdeck.backend.journal.writer import JournalCondition
 from quarterdeck.backend.service.application import application
 from quarterdeck.backend.service.configuration.process_configuration import User

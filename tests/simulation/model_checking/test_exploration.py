@@ -11,7 +11,8 @@ import pytest
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands.commands import KillMember, StartMember, SuspectMember
-from quarterdeck.backend.core.events import MemberAdmitted, Record
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.events import MemberAdmitted
 from quarterdeck.backend.core.membership.facts import LinkProven
 from quarterdeck.backend.core.membership.handlers import MESSAGE_RULES
 from quarterdeck.backend.core.membership.messages import JoinRequest

@@ -12,10 +12,14 @@ from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.invariants.convergence import convergence_bound_us, convergence_terms_us
 from quarterdeck.backend.scenarios.format.reading import read_scenario
 from quarterdeck.backend.scenarios.format.writing import scenario_of_tree, scenario_text, scenario_tree
-from quarterdeck.backend.simulation.swarm_testing.drawing import LATENCY_FAULT, draw_scenario
+from quarterdeck.backend.simulation.swarm_testing.drawing import (
+    GREAT_PARTITIONS,
+    LATENCY_FAULT,
+    PARTITIONS,
+    draw_scenario,
+)
 from quarterdeck.backend.simulation.swarm_testing.fault_kinds import FAULTS
 from quarterdeck.backend.simulation.swarm_testing.migration_rounds import MIGRATION_POINTS
-from quarterdeck.backend.simulation.swarm_testing.settings_drawing import GREAT_PARTITIONS, PARTITIONS
 from quarterdeck.backend.simulation.swarm_testing.shrinking import fails_alike, shrink, shrunk_text, with_ending
 from quarterdeck.backend.simulation.swarm_testing.trial import FAILURES, run_seed, run_trial
 from tests.invariants.test_partition_mutations import owners_answer_before_their_backups_have_it

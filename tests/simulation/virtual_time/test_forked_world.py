@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot, UntoldMember
+from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot, SilentMember
 from quarterdeck.backend.core.commands.commands import (
     CallMap,
     CommandRefused,
@@ -20,7 +20,8 @@ from quarterdeck.backend.core.commands.commands import (
     ResumeMember,
     StartMember,
 )
-from quarterdeck.backend.core.events import ListInstalled, MemberRemoved, Record
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.events import ListInstalled, MemberRemoved
 from quarterdeck.backend.core.operations import Get, Put
 from quarterdeck.backend.core.properties import SECOND_US, Settings
 from quarterdeck.backend.scenarios.format.clocks import Clock
@@ -105,11 +106,11 @@ def test_a_member_that_told_nothing_is_silent_until_it_is_killed() -> None:
     snapshot = snapshot_of(formed())
     *told, untold = snapshot.members
     snapshot = msgspec.structs.replace(
-        snapshot, members=tuple(told), untold=(UntoldMember(untold.configuration, "it is paused"),)
+        snapshot, members=tuple(told), untold=(SilentMember(untold.configuration, "it is paused"),)
     )
     records: list[Record] = []
     copy = forked_world(snapshot, seed=1, run="copy", on_record=records.append)
-    with pytest.raises(CommandRefused, match="was not told"):
+    with pytest.raises(CommandRefused, match="was not reported"):
         copy.execute(ResumeMember("euphesus"))
     with pytest.raises(CommandRefused, match="paused"):
         copy.execute(CallMap("euphesus", Get("m", "k")))

@@ -22,7 +22,8 @@ from quarterdeck.backend.core.commands.commands import (
     StartMember,
     StopMember,
 )
-from quarterdeck.backend.core.events import ListInstalled, Record
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.events import ListInstalled
 from quarterdeck.backend.core.properties import SECOND_US, Settings
 from quarterdeck.backend.invariants import InvariantChecker
 from quarterdeck.backend.simulation.virtual_time.world import World

@@ -18,12 +18,12 @@ from quarterdeck.backend.core.commands.commands import (
     SetJoinList,
     StartMember,
 )
-from quarterdeck.backend.core.events import (
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.events import (
     ClusterStateChanged,
     JoinListChanged,
     MemberRemoved,
     ObserverPaused,
-    Record,
     SuspicionRaised,
 )
 from quarterdeck.backend.core.properties import SECOND_US, Settings

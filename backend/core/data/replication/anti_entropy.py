@@ -28,6 +28,7 @@ def on_list_changed(state: MemberState, now: int) -> None:
     incarnations = state.members.uuids
     for uuid in sorted(data.incarnations - incarnations):
         data.gone[uuid] = now
+        data.full_backups.pop(uuid, None)
     for uuid in [uuid for uuid in data.gone if uuid in incarnations]:
         del data.gone[uuid]
     data.incarnations = incarnations
@@ -59,4 +60,4 @@ def _forget_sessions(state: MemberState, now: int) -> None:
     for uuid in long_gone:
         del data.gone[uuid]
         for store in data.stores.values():
-            store.sessions.pop(uuid, None)
+            store.forget(uuid)

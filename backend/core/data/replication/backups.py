@@ -13,6 +13,7 @@ from collections.abc import Iterable
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data import call_results, measuring, messages
+from quarterdeck.backend.core.data.memory_bounds import is_full
 from quarterdeck.backend.core.data.partition_store import PartitionStore, Stamp
 from quarterdeck.backend.core.data.replication import replica_sync
 from quarterdeck.backend.core.data.state import MemberState, OwnerState
@@ -70,13 +71,14 @@ def write(
     number: int,
     answers: tuple[Answer, ...],
 ) -> None:
-    """Give a change of these keys a stamp, and send it to the backups."""
+    """Give a change of these keys a stamp, and send it to the backups. `caller` is empty when the owner has decided it itself."""
     data = state.data
     store, owner_state = data.stores[partition], data.owner_states[partition]
     previous = store.stamp
     issued = data.issued[partition] = max(previous.number, data.issued.get(partition, 0)) + 1
     store.stamp = Stamp(state.uuid, issued)
-    store.sessions[caller] = (number, answers)
+    if caller:
+        store.remember(caller, (number, answers))
     found = [(map, key, store.find(map, key)) for map, key in changed]
     entries = tuple((map, key, entry) for map, key, entry in found if entry is not None)
     removed = tuple((map, key) for map, key, entry in found if entry is None)
@@ -106,6 +108,10 @@ def reply(state: MemberState, now: int, to: Address, answer: messages.MapAnswer)
 def on_backup_ack(state: MemberState, now: int, sender: Address, ack: messages.BackupAck) -> None:
     """Note where a backup stands."""
     data = state.data
+    if ack.full:
+        data.full_backups[ack.backup] = None
+    else:
+        data.full_backups.pop(ack.backup, None)
     for partition, position in ack.positions:
         owner_state = data.owner_states.get(partition)
         if owner_state is None or Replica(sender, ack.backup) not in state.counted_backups(owner_state.row):
@@ -240,11 +246,11 @@ def on_backup_write(state: MemberState, now: int, sender: Address, message: mess
     partition = message.partition
     store = _replica_of(state, partition, Replica(sender, message.stamp.writer))
     if store is None:
-        state.send(sender, messages.BackupAck(state.uuid, (), (partition,)))
+        state.send(sender, messages.BackupAck(state.uuid, (), (partition,), is_full(state)))
         return
     _apply_in_order(state, store, message)
     measuring.count_backup_write(state, now)
-    state.send(sender, messages.BackupAck(state.uuid, ((partition, store.stamp),)))
+    state.send(sender, messages.BackupAck(state.uuid, ((partition, store.stamp),), (), is_full(state)))
 
 
 def _apply_in_order(state: MemberState, store: PartitionStore, message: messages.BackupWrite) -> None:
@@ -265,7 +271,8 @@ def _apply(store: PartitionStore, message: messages.BackupWrite) -> None:
         store.put(map, key, entry)
     for map, key in message.removed:
         store.remove(map, key)
-    store.sessions[message.caller] = (message.number, message.answers)
+    if message.caller:
+        store.remember(message.caller, (message.number, message.answers))
     store.stamp = message.stamp
 
 
@@ -286,7 +293,7 @@ def on_backup_check(state: MemberState, now: int, sender: Address, message: mess
                 replica_sync.on_equal(state, now, check.partition, sender)
             positions.append((check.partition, store.stamp))
     if positions or not_yet:
-        state.send(sender, messages.BackupAck(state.uuid, tuple(positions), tuple(not_yet)))
+        state.send(sender, messages.BackupAck(state.uuid, tuple(positions), tuple(not_yet), is_full(state)))
 
 
 def on_backup_stale(state: MemberState, now: int, sender: Address, message: messages.BackupStale) -> None:

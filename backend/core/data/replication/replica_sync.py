@@ -12,6 +12,7 @@ import msgspec
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data import measuring
 from quarterdeck.backend.core.data.events import BackupInStep, BackupOutOfStep, OutOfStepCause
+from quarterdeck.backend.core.data.memory_bounds import is_full
 from quarterdeck.backend.core.data.messages import BackupAck, SyncAck, SyncChunk, SyncRequest
 from quarterdeck.backend.core.data.replication.store_transfer import Staging
 from quarterdeck.backend.core.data.state import Incoming, MemberState
@@ -119,7 +120,8 @@ def _finish(state: MemberState, now: int, partition: int, incoming: Incoming) ->
             data.stores[partition] = staged
             measuring.note_change(state, now, partition)
         confirm_in_step(state, now, partition, incoming.owner.address)
-        state.send(incoming.owner.address, BackupAck(state.uuid, ((partition, data.stores[partition].stamp),)))
+        position = (partition, data.stores[partition].stamp)
+        state.send(incoming.owner.address, BackupAck(state.uuid, (position,), (), is_full(state)))
     _begin_some(state, now)
 
 

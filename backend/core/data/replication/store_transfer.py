@@ -101,7 +101,8 @@ class Staging:
             if not self.complete:
                 raise ValueError("the head of the store is missing")
         elif isinstance(content, SessionChunk):
-            self.store.sessions.update(content.sessions)
+            for caller, session in content.sessions:
+                self.store.remember(caller, session)
         else:
             for key, entry in content.entries:
                 self.store.put(content.map, key, entry)

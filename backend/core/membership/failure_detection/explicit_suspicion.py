@@ -10,14 +10,9 @@ from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import SEPARATION_TEXT, Evidence, RecordId, SeparationAnswer, SeparationCause
+from quarterdeck.backend.core.membership import messages
 from quarterdeck.backend.core.membership.events import ComplaintSent, ExplicitSuspicionReceived, ExplicitSuspicionSent
 from quarterdeck.backend.core.membership.facts import EvidenceFound
-from quarterdeck.backend.core.membership.messages import (
-    ExplicitSuspicion,
-    Heartbeat,
-    HeartbeatComplaint,
-    TriggerExplicitSuspicion,
-)
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import Doing, Following, JoinSearch, Leading
 from quarterdeck.backend.core.membership.views import publishing
@@ -30,17 +25,19 @@ def send(
     """Ask the member that `about` describes to suspect this one."""
     if about.address != state.address:
         state.record(now, ExplicitSuspicionSent(about.address, SEPARATION_TEXT[cause], cause), because)
-        state.send(about.address, ExplicitSuspicion(about))
+        state.send(about.address, messages.ExplicitSuspicion(about))
 
 
-def on_heartbeat_for_joiner(state: Membership, search: JoinSearch, now: int, sender: Address, beat: Heartbeat) -> None:
+def on_heartbeat_for_joiner(
+    state: Membership, search: JoinSearch, now: int, sender: Address, beat: messages.Heartbeat
+) -> None:
     """Answer a heartbeat to a member that has no list: it is meant for an earlier incarnation, or comes too early."""
     if beat.to_uuid != state.uuid:
         stranger = ListMetadata(sender, beat.uuid, beat.master, beat.version)
         send(state, now, stranger, "heartbeat-for-earlier-incarnation")
 
 
-def on_stray_heartbeat(state: Membership, doing: Doing, now: int, sender: Address, beat: Heartbeat) -> None:
+def on_stray_heartbeat(state: Membership, doing: Doing, now: int, sender: Address, beat: messages.Heartbeat) -> None:
     """Judge a heartbeat of a member that is not on the list, or that means another incarnation of this address.
 
     See Hazelcast: receiving heartbeats.
@@ -50,10 +47,12 @@ def on_stray_heartbeat(state: Membership, doing: Doing, now: int, sender: Addres
         send(state, now, stranger, "heartbeat-of-stranger")
     elif isinstance(doing, Following) and state.master is not None and not state.suspects(state.master):
         state.record(now, ComplaintSent(state.master, sender))
-        state.send(state.master, HeartbeatComplaint(state.metadata(), stranger))
+        state.send(state.master, messages.HeartbeatComplaint(state.metadata(), stranger))
 
 
-def on_complaint(state: Membership, leading: Leading, now: int, sender: Address, complaint: HeartbeatComplaint) -> None:
+def on_complaint(
+    state: Membership, leading: Leading, now: int, sender: Address, complaint: messages.HeartbeatComplaint
+) -> None:
     """Judge between two members as the master: one that does not follow this master is asked to go its own way."""
     one, other = complaint.complainer, complaint.complainee
     if one.address == other.address:
@@ -72,11 +71,11 @@ def on_complaint(state: Membership, leading: Leading, now: int, sender: Address,
         if not valid:
             send(state, now, party, "complaint")
             if counterpart_valid and state.members is not None:
-                state.send(counterpart.address, TriggerExplicitSuspicion(state.members.version, party))
+                state.send(counterpart.address, messages.TriggerExplicitSuspicion(state.members.version, party))
 
 
 def on_trigger(
-    state: Membership, following: Following, now: int, sender: Address, trigger: TriggerExplicitSuspicion
+    state: Membership, following: Following, now: int, sender: Address, trigger: messages.TriggerExplicitSuspicion
 ) -> None:
     """Separate from another member as the master wants; only while both stand at the same list."""
     if state.members is not None and sender == state.master and trigger.version == state.members.version:
@@ -84,7 +83,7 @@ def on_trigger(
 
 
 def on_explicit_suspicion(
-    state: Membership, doing: Doing, now: int, sender: Address, message: ExplicitSuspicion
+    state: Membership, doing: Doing, now: int, sender: Address, message: messages.ExplicitSuspicion
 ) -> None:
     """Treat the sender as dead, as it asks."""
     if message.about != state.metadata():

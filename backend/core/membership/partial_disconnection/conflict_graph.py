@@ -166,7 +166,7 @@ def resolve_conflicts(
 ) -> ConflictResolution:
     """Who of `members` (in order of age, the master first) stays so that no two of those who stay are in conflict.
 
-    A conflict counts both ways, whoever reported it; one that names the master or a stranger counts not at all. Most data
+    A conflict counts both ways, whichever side reported it; one that names the master or a stranger counts not at all. Most data
     members, then most members, then the oldest (compared lexicographically from the oldest on). There always is an answer, at
     least a greedy one. `out_of_time` is the outer guard of a live member, asked now and then; a simulated one goes by the
     budget alone. Raises ValueError when two members have the same name.
@@ -212,7 +212,7 @@ def _conflict_sets(members: Sequence[CliqueCandidate], conflicts: Iterable[tuple
 def _settle_part(
     places: list[int], members: Sequence[CliqueCandidate], adjacent: Sequence[int], effort: Effort
 ) -> tuple[int, bool]:
-    """Who stays of the members at `places`, who are in conflict with nobody else; and whether that is proven.
+    """Who stays of the members at `places`, who are in conflict with no others; and whether that is proven.
 
     The whole order of choice is one number: from its high digits to its low ones the data members, the members, and a bit
     for each member, the oldest's the highest. No two sets have the same, so there is exactly one best.

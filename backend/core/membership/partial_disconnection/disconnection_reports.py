@@ -2,8 +2,8 @@
 
 See Partial Member Disconnection Resolution; Hazelcast: partial disconnections; Decisions: Equal cliques.
 
-Slaves tell the master with their heartbeats whom they suspect. When no new report has come for some heartbeats, the master keeps
-the greatest set of members between whom nobody has reported anything, and removes the others in one go.
+Slaves report with their heartbeats whom they suspect. When no new report has come for some heartbeats, their master keeps
+the greatest set of members between whom nothing was reported, and removes the others in one go.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def on_report(state: Membership, now: int, reporter: Address, suspects: tuple[Ad
 def resolve_when_quiet(state: Membership, now: int) -> None:
     """At each heartbeat of the master: decide when so many heartbeats have passed since the last report that was new.
 
-    Who does not know yet that somebody has joined is silent towards that member, and no link need be broken: the master waits
+    Who does not know yet that a member has joined is silent towards that member, and no link need be broken: the master waits
     until it knows, or is removed because it confirms no list (chapter `publishing`).
     """
     reports, settings = state.disconnections, state.settings
@@ -68,8 +68,7 @@ def resolve_when_quiet(state: Membership, now: int) -> None:
     )
     remove = tuple(map(Address, resolution.remove))
     state.record(
-        now,
-        DisconnectionResolved(tuple(map(Address, resolution.keep)), remove, resolution.exact, resolution.why),
+        now, DisconnectionResolved(tuple(map(Address, resolution.keep)), remove, resolution.exact, resolution.why)
     )
     why = Evidence("disconnected", "it is disconnected from some of the members", because=state.latest_record)
     for address in remove:

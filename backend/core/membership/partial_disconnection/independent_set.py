@@ -88,7 +88,7 @@ def heaviest_independent_set(adjacent: Sequence[int], weight: Sequence[int], eff
 
 
 class Branching:
-    """One attempt at branch and bound. `cut` tells that the effort was spent before everything was looked at."""
+    """One attempt at branch and bound. `cut` says that the effort was spent before everything was looked at."""
 
     def __init__(self, effort: Effort) -> None:
         self.cut = False

@@ -14,16 +14,8 @@ from __future__ import annotations
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import ObstacleCause, Reason
 from quarterdeck.backend.core.cluster_profile import ClusterStanding, allows_joins
-from quarterdeck.backend.core.membership import cluster_state, events, facts, mastership_claim
+from quarterdeck.backend.core.membership import cluster_state, events, facts, mastership_claim, messages
 from quarterdeck.backend.core.membership.failure_detection import link_probes
-from quarterdeck.backend.core.membership.messages import (
-    LinksReport,
-    MergeClusters,
-    MergeClustersAck,
-    MergeOffer,
-    MergeReply,
-    ProveLinks,
-)
 from quarterdeck.backend.core.membership.split_brain import cluster_search
 from quarterdeck.backend.core.membership.split_brain.merge_decision import decide_merge
 from quarterdeck.backend.core.membership.state import Membership
@@ -58,7 +50,9 @@ def on_merge_decided(state: Membership, now: int, fact: facts.MergeDecided) -> N
         _freeze(state, leading, now, merge)
 
 
-def on_links_report(state: Membership, leading: Leading, now: int, sender: Address, report: LinksReport) -> None:
+def on_links_report(
+    state: Membership, leading: Leading, now: int, sender: Address, report: messages.LinksReport
+) -> None:
     """Note that a member has proven its links to the winner's members, or names those that are missing."""
     merge = leading.merge
     if merge is None or merge.phase != "proving" or report.token != merge.token or sender not in merge.waiting:
@@ -89,7 +83,7 @@ def on_state_change_ended(state: Membership, now: int, fact: facts.StateChangeEn
     _offer(state, merge)
 
 
-def on_reply(state: Membership, leading: Leading, now: int, sender: Address, reply: MergeReply) -> None:
+def on_reply(state: Membership, leading: Leading, now: int, sender: Address, reply: messages.MergeReply) -> None:
     """Go on with the merge when the winner agrees, or end it."""
     merge = leading.merge
     if merge is None or merge.phase != "offering" or reply.token != merge.token:
@@ -103,7 +97,7 @@ def on_reply(state: Membership, leading: Leading, now: int, sender: Address, rep
 
 
 def on_merge_clusters_ack(
-    state: Membership, leading: Leading, now: int, sender: Address, ack: MergeClustersAck
+    state: Membership, leading: Leading, now: int, sender: Address, ack: messages.MergeClustersAck
 ) -> None:
     """Note that a member is on its way."""
     merge = leading.merge
@@ -170,25 +164,27 @@ def _give_up(state: Membership, leading: Leading, now: int, cause: ObstacleCause
 # The winning master
 
 
-def on_offer_to_slave(state: Membership, following: Following, now: int, sender: Address, offer: MergeOffer) -> None:
+def on_offer_to_slave(
+    state: Membership, following: Following, now: int, sender: Address, offer: messages.MergeOffer
+) -> None:
     """Name the own master to a losing cluster that is ready to come."""
-    state.send(sender, MergeReply(offer.token, f"it is no master; ask {state.master}"))
+    state.send(sender, messages.MergeReply(offer.token, f"it is no master; ask {state.master}"))
 
 
-def on_offer(state: Membership, leading: Leading, now: int, sender: Address, offer: MergeOffer) -> None:
+def on_offer(state: Membership, leading: Leading, now: int, sender: Address, offer: messages.MergeOffer) -> None:
     """Accept a losing cluster if the decision still stands."""
     refusal = _why_refuse(state, leading, now, offer)
     if not refusal:
         for member in offer.profile.members:
             readmission.mark_proven(state, now, member.address)
-    state.send(sender, MergeReply(offer.token, refusal))
+    state.send(sender, messages.MergeReply(offer.token, refusal))
 
 
 def _has_newcomers_since(state: Membership, version: int) -> bool:
     return state.members is not None and any(member.join_version > version for member in state.members.members)
 
 
-def _why_refuse(state: Membership, leading: Leading, now: int, offer: MergeOffer) -> str:
+def _why_refuse(state: Membership, leading: Leading, now: int, offer: messages.MergeOffer) -> str:
     if leading.merge is not None:
         return f"it is itself merging into the cluster of {leading.merge.remote.address}"
     if cluster_state.is_changing(state, now):
@@ -202,9 +198,11 @@ def _why_refuse(state: Membership, leading: Leading, now: int, offer: MergeOffer
 # Every member of the loser
 
 
-def on_merge_clusters(state: Membership, doing: Doing, now: int, sender: Address, order: MergeClusters) -> None:
+def on_merge_clusters(
+    state: Membership, doing: Doing, now: int, sender: Address, order: messages.MergeClusters
+) -> None:
     """Join the cluster to which the master sends this member. One that has left already only acknowledges again."""
-    state.send(sender, MergeClustersAck(order.token))
+    state.send(sender, messages.MergeClustersAck(order.token))
     if sender == state.master and state.is_by(order.token, sender) and order.to_uuid == state.uuid:
         leave_for(state, order.target)
 
@@ -263,7 +261,7 @@ def _prove(state: Membership, leading: Leading, now: int, merge: MergeUndertakin
 def _ask_for_proof(state: Membership, now: int, merge: MergeUndertaking) -> None:
     """Ask all whose reports are missing, this member too: a request or a report may be lost."""
     targets = tuple((member.address, member.uuid) for member in merge.remote.members)
-    request = ProveLinks(merge.token, targets)
+    request = messages.ProveLinks(merge.token, targets)
     state.send_all(tuple(address for address in state.peers if address in merge.waiting), request)
     if state.address in merge.waiting:
         link_probes.prove(state, now, state.address, request)
@@ -290,7 +288,7 @@ def _freeze(state: Membership, leading: Leading, now: int, merge: MergeUndertaki
 
 def _offer(state: Membership, merge: MergeUndertaking) -> None:
     shown = cluster_search.profile(state, cluster_state=state.standing.thawed)
-    state.send(merge.remote.address, MergeOffer(merge.token, shown, merge.remote.list_version))
+    state.send(merge.remote.address, messages.MergeOffer(merge.token, shown, merge.remote.list_version))
 
 
 def _order_members(state: Membership, now: int, merge: MergeUndertaking) -> None:
@@ -298,4 +296,4 @@ def _order_members(state: Membership, now: int, merge: MergeUndertaking) -> None
         leave_for(state, merge.remote.address)
         return
     for address in sorted(merge.waiting):
-        state.send(address, MergeClusters(merge.token, state.peers[address].uuid, merge.remote.address))
+        state.send(address, messages.MergeClusters(merge.token, state.peers[address].uuid, merge.remote.address))

@@ -11,16 +11,9 @@ from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import allows_joins
-from quarterdeck.backend.core.membership import cluster_state
+from quarterdeck.backend.core.membership import cluster_state, messages
 from quarterdeck.backend.core.membership.events import MemberAdmitted
 from quarterdeck.backend.core.membership.facts import AdmissionEnded, AliveConfirmed, Removed
-from quarterdeck.backend.core.membership.messages import (
-    FinalizeJoin,
-    JoinRefused,
-    JoinRequest,
-    MasterIs,
-    MembersUpdateAck,
-)
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import Admission, Following, Leading
 from quarterdeck.backend.core.membership.views import present_incarnation, publishing, readmission
@@ -29,7 +22,9 @@ ADMISSION = "admission"
 """Name of the timer that bounds the wait for acknowledgements."""
 
 
-def on_join_request(state: Membership, leading: Leading, now: int, sender: Address, request: JoinRequest) -> None:
+def on_join_request(
+    state: Membership, leading: Leading, now: int, sender: Address, request: messages.JoinRequest
+) -> None:
     """Note that a joiner asks to be admitted; it asks again every second, so a request may always be ignored."""
     if _may_join(state, leading, now, sender, request):
         state.asking_to_join[sender] = request
@@ -38,16 +33,18 @@ def on_join_request(state: Membership, leading: Leading, now: int, sender: Addre
 
 
 def on_request_to_slave(
-    state: Membership, following: Following, now: int, sender: Address, request: JoinRequest
+    state: Membership, following: Following, now: int, sender: Address, request: messages.JoinRequest
 ) -> None:
     """Name the master to a joiner that asks a slave."""
     if sender != state.master:
-        state.send(sender, MasterIs(state.master, request.token))
+        state.send(sender, messages.MasterIs(state.master, request.token))
     elif present_incarnation.is_another(state, sender, request.uuid):
         present_incarnation.check(state, sender, request.uuid)
 
 
-def on_acknowledgement(state: Membership, leading: Leading, now: int, sender: Address, ack: MembersUpdateAck) -> None:
+def on_acknowledgement(
+    state: Membership, leading: Leading, now: int, sender: Address, ack: messages.MembersUpdateAck
+) -> None:
     """Note that a member has the list that it was sent."""
     admission = leading.admission
     if admission is not None and ack.version >= admission.version:
@@ -100,13 +97,13 @@ def is_stale(state: Membership, now: int, uuid: str) -> bool:
     return since_us is not None and now - since_us < state.settings.stale_join_prevention_us
 
 
-def _may_join(state: Membership, leading: Leading, now: int, sender: Address, request: JoinRequest) -> bool:
+def _may_join(state: Membership, leading: Leading, now: int, sender: Address, request: messages.JoinRequest) -> bool:
     """Return whether the joiner is admitted. If not, it has been answered here, or asks again anyway."""
     assert state.members is not None
     present = state.members.find(sender)
     if present is not None and present.uuid == request.uuid:
         if leading.admission is None or sender not in leading.admission.joiners:
-            state.send(sender, FinalizeJoin(request.uuid, state.members, state.standing))
+            state.send(sender, messages.FinalizeJoin(request.uuid, state.members, state.standing))
         return False
     if request.uuid in state.members.uuids or is_stale(state, now, request.uuid):
         return False
@@ -118,11 +115,16 @@ def _may_join(state: Membership, leading: Leading, now: int, sender: Address, re
     ours = state.settings.partitioning
     if request.partitioning and request.partitioning != ours:
         state.send(
-            sender, JoinRefused(f"the cluster has {ours}, the newcomer is set to {request.partitioning}", request.token)
+            sender,
+            messages.JoinRefused(
+                f"the cluster has {ours}, the newcomer is set to {request.partitioning}", request.token
+            ),
         )
         return False
     if not allows_joins(state.standing.state) and sender not in state.missing:
-        state.send(sender, JoinRefused(f"the cluster is {state.standing.state} and takes no newcomers", request.token))
+        state.send(
+            sender, messages.JoinRefused(f"the cluster is {state.standing.state} and takes no newcomers", request.token)
+        )
         return False
     return not readmission.is_held(state, now, sender, request)
 
@@ -156,5 +158,5 @@ def _answer(state: Membership, leading: Leading, now: int, admission: Admission)
         state.record(
             now, MemberAdmitted(address, uuid, admission.version, acknowledged, admission.expected), admission.listed
         )
-        state.send(address, FinalizeJoin(uuid, state.members, state.standing))
+        state.send(address, messages.FinalizeJoin(uuid, state.members, state.standing))
     state.report(AdmissionEnded())

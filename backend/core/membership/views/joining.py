@@ -13,20 +13,10 @@ from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address, numeric_order
 from quarterdeck.backend.core.causes import ListCause, Reason, UnreachableCause
-from quarterdeck.backend.core.membership import cluster_state
+from quarterdeck.backend.core.membership import cluster_state, messages
 from quarterdeck.backend.core.membership.events import JoinFailed, JoinRequested, MemberStopped
 from quarterdeck.backend.core.membership.facts import BecameMaster, HeldLinksProven, Joined, ListReceived
 from quarterdeck.backend.core.membership.failure_detection import explicit_suspicion
-from quarterdeck.backend.core.membership.messages import (
-    FinalizeJoin,
-    FormationBid,
-    FormationVote,
-    JoinRefused,
-    JoinRequest,
-    MasterIs,
-    MembersUpdateAck,
-    WhoIsMaster,
-)
 from quarterdeck.backend.core.membership.split_brain.remembered_addresses import possible_addresses
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import Doing, Following, Idle, JoinSearch, Leading
@@ -106,27 +96,27 @@ def on_unreachable(state: Membership, now: int, address: Address, found: Reason[
 
 
 def on_question_of_joiner(
-    state: Membership, search: JoinSearch, now: int, sender: Address, question: WhoIsMaster
+    state: Membership, search: JoinSearch, now: int, sender: Address, question: messages.WhoIsMaster
 ) -> None:
     """Note another joiner, which knows no master either: its answer need not be awaited."""
     if sender in search.targets:
         search.unreachable.pop(sender, None)
         search.without_master.add(sender)
     if state.master != sender:
-        state.send(sender, MasterIs(None, question.token))
+        state.send(sender, messages.MasterIs(None, question.token))
 
 
 def on_who_is_master(
-    state: Membership, doing: Following | Leading, now: int, sender: Address, question: WhoIsMaster
+    state: Membership, doing: Following | Leading, now: int, sender: Address, question: messages.WhoIsMaster
 ) -> None:
     """Answer a joiner that asks a member that has joined."""
     if state.master in (state.address, sender) and present_incarnation.is_another(state, sender, question.uuid):
         present_incarnation.check(state, sender, question.uuid)
     if state.master != sender:
-        state.send(sender, MasterIs(state.master, question.token))
+        state.send(sender, messages.MasterIs(state.master, question.token))
 
 
-def on_master_is(state: Membership, search: JoinSearch, now: int, sender: Address, answer: MasterIs) -> None:
+def on_master_is(state: Membership, search: JoinSearch, now: int, sender: Address, answer: messages.MasterIs) -> None:
     """Ask the master that a member names, or note that there is none yet."""
     if answer.master == state.address or answer.token != search.token:
         return
@@ -145,14 +135,18 @@ def on_master_is(state: Membership, search: JoinSearch, now: int, sender: Addres
         _request(state, now, search, answer.master)
 
 
-def on_join_refused(state: Membership, search: JoinSearch, now: int, sender: Address, refusal: JoinRefused) -> None:
+def on_join_refused(
+    state: Membership, search: JoinSearch, now: int, sender: Address, refusal: messages.JoinRefused
+) -> None:
     """Note that the master refuses this joiner now."""
     if sender == state.master and refusal.token == search.token:
         search.unreachable[sender] = Reason("rejected", refusal.reason)
         _forget_master(state, now, search)
 
 
-def on_foreign_join_answer(state: Membership, doing: Doing, now: int, sender: Address, final: FinalizeJoin) -> None:
+def on_foreign_join_answer(
+    state: Membership, doing: Doing, now: int, sender: Address, final: messages.FinalizeJoin
+) -> None:
     """Ask a member that admits this one, and is not its master, to treat it as dead.
 
     See Cluster Service Consistency Improvements, Explicit Suspicion.
@@ -162,7 +156,9 @@ def on_foreign_join_answer(state: Membership, doing: Doing, now: int, sender: Ad
         explicit_suspicion.send(state, now, claimed, "foreign-join-answer")
 
 
-def on_finalize_join(state: Membership, search: JoinSearch, now: int, sender: Address, final: FinalizeJoin) -> None:
+def on_finalize_join(
+    state: Membership, search: JoinSearch, now: int, sender: Address, final: messages.FinalizeJoin
+) -> None:
     """Join the cluster: the master has admitted this member.
 
     A master that this joiner has asked may answer late, when the joiner has given it up and looks for another: the admission
@@ -177,7 +173,7 @@ def on_finalize_join(state: Membership, search: JoinSearch, now: int, sender: Ad
         early = search.early_update
         state.follow(now, sender, Reason("named", "it let this member in"), named_by=sender)
         _become_member(state, now, members, sender, "joined")
-        state.send(sender, MembersUpdateAck(members.version))
+        state.send(sender, messages.MembersUpdateAck(members.version))
         if early is not None and early.members.master == members.master:
             state.report(ListReceived(sender, early))
 
@@ -188,7 +184,7 @@ def _request(state: Membership, now: int, search: JoinSearch, master: Address) -
     search.asked_to_join.add(master)
     state.record(now, JoinRequested(master, search.attempt))
     proven = tuple(sorted(search.held.proven)) if search.held else ()
-    request = JoinRequest(
+    request = messages.JoinRequest(
         state.uuid,
         state.member_configuration.lite,
         proven,
@@ -206,12 +202,16 @@ def on_held_links_proven(state: Membership, now: int, fact: HeldLinksProven) -> 
         _request(state, now, state.search, state.master)
 
 
-def on_late_bid(state: Membership, doing: Following | Leading, now: int, sender: Address, bid: FormationBid) -> None:
+def on_late_bid(
+    state: Membership, doing: Following | Leading, now: int, sender: Address, bid: messages.FormationBid
+) -> None:
     """Answer a joiner that wants to form the cluster, though there is one already."""
-    on_who_is_master(state, doing, now, sender, WhoIsMaster(bid.uuid, bid.token))
+    on_who_is_master(state, doing, now, sender, messages.WhoIsMaster(bid.uuid, bid.token))
 
 
-def on_formation_bid(state: Membership, search: JoinSearch, now: int, sender: Address, bid: FormationBid) -> None:
+def on_formation_bid(
+    state: Membership, search: JoinSearch, now: int, sender: Address, bid: messages.FormationBid
+) -> None:
     """Vote on a joiner that wants to form the cluster.
 
     Joiners that know no other master and do not bid themselves agree.
@@ -219,10 +219,12 @@ def on_formation_bid(state: Membership, search: JoinSearch, now: int, sender: Ad
     granted = search.bid_votes is None and state.master in (None, sender) and search.granted_to in (None, sender)
     if granted:
         search.granted_to = sender
-    state.send(sender, FormationVote(granted, bid.token, bid.number))
+    state.send(sender, messages.FormationVote(granted, bid.token, bid.number))
 
 
-def on_formation_vote(state: Membership, search: JoinSearch, now: int, sender: Address, vote: FormationVote) -> None:
+def on_formation_vote(
+    state: Membership, search: JoinSearch, now: int, sender: Address, vote: messages.FormationVote
+) -> None:
     """Count an answer to this member's own bid: all must grant it."""
     if search.bid_votes is None or sender not in search.bid_votes:
         return
@@ -261,7 +263,9 @@ def _new_round(state: Membership, now: int, search: JoinSearch) -> None:
 
 def _ask_around(state: Membership, search: JoinSearch) -> None:
     waiting = tuple(address for address in search.targets if address not in search.unreachable)
-    state.send_all(waiting, WhoIsMaster(state.uuid, search.token) if search.bid_votes is None else _bid(state, search))
+    state.send_all(
+        waiting, messages.WhoIsMaster(state.uuid, search.token) if search.bid_votes is None else _bid(state, search)
+    )
 
 
 def _decide_when_heard_of_all(state: Membership, now: int, search: JoinSearch) -> None:
@@ -319,8 +323,8 @@ def _refused(state: Membership, search: JoinSearch, *causes: UnreachableCause) -
     return any(target in state.unusable and state.unusable[target].cause in causes for target in search.targets)
 
 
-def _bid(state: Membership, search: JoinSearch) -> FormationBid:
-    return FormationBid(state.uuid, search.token, search.bids)
+def _bid(state: Membership, search: JoinSearch) -> messages.FormationBid:
+    return messages.FormationBid(state.uuid, search.token, search.bids)
 
 
 def _ask_master(state: Membership, now: int, search: JoinSearch, master: Address) -> None:

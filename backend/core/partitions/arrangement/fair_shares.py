@@ -79,7 +79,7 @@ def limits_at(shares: FairShares, index: int, held: Sequence[int], *, exact: boo
     """
     partitions, groups = shares.partitions, len(shares.members_of)
     if exact and shares.alike:
-        return _rounded((partitions - one, groups - index) for one in held)
+        return _rounded((partitions - count, groups - index) for count in held)
     slots = shares.replicas - index
     capped_rows = sum(partitions - one for one, capped in zip(held, shares.capped, strict=True) if capped)
     open_members = sum(

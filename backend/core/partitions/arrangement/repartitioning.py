@@ -131,7 +131,7 @@ def _arranged(state: PartitionedMember, current: Sequence[Row] | None, master_ro
     staying = [member for member in data_members(state) if member.uuid not in master_role.shutting_down]
     if not staying:
         return None
-    members = [(one.name, one.group) for one in grouped(staying, groups, custom)]
+    members = [(placed.name, placed.group) for placed in grouped(staying, groups, custom)]
     members += [
         (member.uuid, member.uuid) for member in data_members(state) if member.uuid in master_role.shutting_down
     ]

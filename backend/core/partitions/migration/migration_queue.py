@@ -160,9 +160,9 @@ def plan_timer(state: PartitionedMember, now: int) -> None:
     due: list[int] = []
     if master_role is not None and master_role.recovery is None:
         due += [
-            min(one.ask_again_us, one.deadline_us) for one in master_role.running.values() if one.phase == "copying"
+            min(run.ask_again_us, run.deadline_us) for run in master_role.running.values() if run.phase == "copying"
         ]
-        due += [one.ask_again_us for one in master_role.running.values() if one.phase == "committing"]
+        due += [migration.ask_again_us for migration in master_role.running.values() if migration.phase == "committing"]
         if master_role.wants_plan and not master_role.running and state.admission is None:
             due.append(master_role.not_before_us)
         elif master_role.queue and not master_role.members_busy and _may_begin(state):
@@ -200,7 +200,7 @@ def _clear_places(state: PartitionedMember, now: int, master_role: MasterRole, p
         row = VersionedRow(partition, table.versions[partition] + 1, tuple(replicas))
         change(state, now, [row], (), "repaired")
         owner = table.owner(partition)
-        publish_to(state, now, [one.uuid for one in (cleared, owner) if one is not None])
+        publish_to(state, now, [replica.uuid for replica in (cleared, owner) if replica is not None])
     return partition in master_role.queue
 
 

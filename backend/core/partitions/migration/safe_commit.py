@@ -63,7 +63,7 @@ def decide(
     row = _row_after(state, decided)
     change(state, now, [row], [decided], "migration")
     if not all(replica is None or _is_member(state, replica) for replica in row.replicas):
-        master_role.repair_due = True  # somebody left while nothing could be done about this row
+        master_role.repair_due = True  # a member left while nothing could be done about this row
     participants = {migration.destination.uuid, running.owner_uuid}
     if migration.source is not None:
         participants.add(migration.source.uuid)

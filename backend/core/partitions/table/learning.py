@@ -28,16 +28,16 @@ def learn(
     newer = [row for row in rows if row.version > table.versions[row.partition]]
     places = [(row.partition, index_of(state.uuid, table.rows[row.partition])) for row in newer]
     completed = state.partitions.completed
-    news = [one for one in decided if one.migration.id not in completed]
-    news += _without_decision(state, newer, {one.migration.id for one in news})
+    news = [end for end in decided if end.migration.id not in completed]
+    news += _without_decision(state, newer, {end.migration.id for end in news})
     # A decision may come back after it was evicted here: what it did then must not be done again.
-    late = {one.migration.id for one in news if one.final_version <= table.versions[one.migration.partition]}
+    late = {end.migration.id for end in news if end.final_version <= table.versions[end.migration.partition]}
     for row in newer:
         table.put(row)
         state.partitions.changed_rows.add(row.partition)
-    for one in news:
-        completed[one.migration.id] = one
-        _finish(state, now, one, is_late=one.migration.id in late)
+    for migration in news:
+        completed[migration.migration.id] = migration
+        _finish(state, now, migration, is_late=migration.migration.id in late)
     for partition, before in places:
         after = index_of(state.uuid, table.rows[partition])
         if after != before:

@@ -60,8 +60,8 @@ def change(
     for row in rows:
         master_role.changed_at.pop(row.partition, None)
         master_role.changed_at[row.partition] = master_role.changes
-    for one in decided:
-        master_role.decided_at[one.migration.id] = master_role.changes
+    for migration in decided:
+        master_role.decided_at[migration.migration.id] = master_role.changes
     learn(state, now, rows, decided, author=state.uuid, cause=cause)
 
 
@@ -84,8 +84,8 @@ def publish_to(state: PartitionedMember, now: int, first: Iterable[str]) -> None
     for address, follower in master_role.followers.items():
         if follower.uuid in urgent and follower.sent < master_role.changes:
             _send(state, now, master_role, address, follower, follower.sent, made)
-    waiting = [one for one in master_role.followers.values() if one.sent < master_role.changes]
-    if any(master_role.changes - one.sent >= FLUSH_CHANGES for one in waiting):
+    waiting = [other for other in master_role.followers.values() if other.sent < master_role.changes]
+    if any(master_role.changes - other.sent >= FLUSH_CHANGES for other in waiting):
         publish(state, now)
     elif waiting and not master_role.flush_us:
         master_role.flush_us = now + FLUSH_US
@@ -101,7 +101,7 @@ def on_ack(state: PartitionedMember, now: int, sender: Address, ack: TableAck) -
     is_news = ack.number > follower.acknowledged
     # A member that commits may know the end of its own migration before this master does.
     running = master_role.running.values()
-    commits = any(one.phase == "committing" and one.migration.destination.address == sender for one in running)
+    commits = any(run.phase == "committing" and run.migration.destination.address == sender for run in running)
     if is_news:
         follower.unanswered = 0
     if not ack.equal and ack.number == master_role.changes and not commits:
@@ -203,14 +203,7 @@ def _update(state: PartitionedMember, master_role: MasterRole, since: int) -> Ta
     latest_decided = takewhile(lambda one: one[1] > since, reversed(master_role.decided_at.items()))
     completed = tuple((number, state.partitions.completed[one]) for one, number in latest_decided)[::-1]
     return TableUpdate(
-        state.uuid,
-        since,
-        master_role.changes,
-        rows,
-        completed,
-        master_role.evicted_through,
-        table.digest,
-        len(table),
+        state.uuid, since, master_role.changes, rows, completed, master_role.evicted_through, table.digest, len(table)
     )
 
 

@@ -69,9 +69,9 @@ def on_table_answer(state: PartitionedMember, now: int, sender: Address, answer:
         known = recovery.rows.get(row.partition)
         if known is None or row.version > known.version:
             recovery.rows[row.partition] = row
-    recovery.completed.update((one.migration.id, one) for one in answer.completed)
-    recovery.active.update((one.id, one) for one in answer.active)
-    recovery.uncommitted.update(one.id for one in answer.active if one.destination.uuid == uuid)
+    recovery.completed.update((migration.migration.id, migration) for migration in answer.completed)
+    recovery.active.update((held.id, held) for held in answer.active)
+    recovery.uncommitted.update(held.id for held in answer.active if held.destination.uuid == uuid)
     recovery.answered[sender] = version
     if not recovery.waiting:
         state.timers.set(RECOVERY, now)  # nothing is sent yet, but there is something to do
@@ -96,18 +96,18 @@ def conclude_recovery(state: PartitionedMember, now: int, master_role: MasterRol
         partitions.table = empty_table(max(recovery.rows) + 1, width)
         partitions.wants_arrangement = False
     known = recovery.completed | partitions.completed
-    own = {one.migration.id: one.migration for one in partitions.active.values()}
+    own = {migration.migration.id: migration.migration for migration in partitions.active.values()}
     active = recovery.active | own
-    uncommitted = recovery.uncommitted | {one.id for one in own.values() if one.destination.uuid == state.uuid}
+    uncommitted = recovery.uncommitted | {held.id for held in own.values() if held.destination.uuid == state.uuid}
     ends = [
-        CompletedMigration(one, one.id not in uncommitted and _has_arrived(one, recovery.rows[one.partition]))
-        for one in active.values()
-        if one.id not in known
+        CompletedMigration(held, held.id not in uncommitted and _has_arrived(held, recovery.rows[held.partition]))
+        for held in active.values()
+        if held.id not in known
     ]
-    for one in (*known.values(), *ends):
-        row = recovery.rows[one.migration.partition]
-        if not one.committed and row.version < one.final_version:  # raise it to one that no success can have
-            recovery.rows[row.partition] = VersionedRow(row.partition, one.final_version, row.replicas)
+    for end in (*known.values(), *ends):
+        row = recovery.rows[end.migration.partition]
+        if not end.committed and row.version < end.final_version:  # raise it to one that no success can have
+            recovery.rows[row.partition] = VersionedRow(row.partition, end.final_version, row.replicas)
     decided = (*known.values(), *ends)
     committed = tuple(one.migration.id for one in decided if one.committed and one.migration.id in active)
     rolled_back = tuple(one.migration.id for one in decided if not one.committed and one.migration.id in active)
@@ -140,7 +140,7 @@ def on_table_fetch(state: PartitionedMember, now: int, sender: Address, fetch: T
     if sender != state.master or state.members is None:
         return
     rows, completed = _all_known(partitions)
-    active = tuple(one.migration for one in partitions.active.values())
+    active = tuple(migration.migration for migration in partitions.active.values())
     state.send(sender, TableAnswer(fetch.token, packed(rows.values()), tuple(completed.values()), active))
 
 

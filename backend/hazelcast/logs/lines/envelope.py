@@ -166,7 +166,7 @@ def _journal_entry(fields: dict[str, Any]) -> EnvelopedLine:
     A line that is not UTF-8, or that has control characters, is a list of bytes there.
     """
     message = fields.get("MESSAGE")
-    if isinstance(message, list) and all(isinstance(one, int) and 0 <= one < 256 for one in message):
+    if isinstance(message, list) and all(isinstance(byte, int) and 0 <= byte < 256 for byte in message):
         message = bytes(message).decode("utf-8", "replace")
     stream = "/".join(value for name in _JOURNAL_STREAM if isinstance(value := fields.get(name), str) and value)
     line = str(message or "")

@@ -92,7 +92,8 @@ class _PartialLine:
 class _PrintedJson:
     """A JSON object over many lines, as people print it."""
 
-    offset: int
+    offsets: list[int]
+    """Of the lines. If the object does not end, each may begin a message."""
     numbers: list[int]
     """Of the lines: those before the part of the file that is read have none of their own."""
     lines: list[str]
@@ -120,7 +121,7 @@ class MessageAssembler:
 
     def open_offsets(self) -> list[int]:
         """Return where the messages and the cut lines begin that are still open."""
-        offsets = [self._json.offset] if self._json else []
+        offsets = list(self._json.offsets) if self._json else []
         offsets += [message.offset for message in self._open.values()]
         return offsets + [pieces.offset for pieces in self._pieces.values()]
 
@@ -129,28 +130,27 @@ class MessageAssembler:
         printed = self._json
         if line.strip() in JSON_OPENS:
             yield from self._not_json()
-            self._json = _PrintedJson(offset, [number], [line])
+            self._json = _PrintedJson([offset], [number], [line])
             return
         if printed is None:
             yield from self._line(offset, number, line, 1)
             return
+        printed.offsets.append(offset)
         printed.numbers.append(number)
         printed.lines.append(line)
         if is_end_of_object(line, printed.lines[0]):
             self._json = None
             whole = " ".join(part.strip() for part in printed.lines)
-            yield from self._line(printed.offset, printed.numbers[0], whole.lstrip("[, "), len(printed.lines))
-        elif offset - printed.offset > MAX_JSON_BYTES:
+            yield from self._line(printed.offsets[0], printed.numbers[0], whole.lstrip("[, "), len(printed.lines))
+        elif offset - printed.offsets[0] > MAX_JSON_BYTES:
             yield from self._not_json()
 
     def _not_json(self) -> Iterator[Message | UnassignedLine]:
         """Give up a JSON object that does not end: its lines are lines like others."""
         printed, self._json = self._json, None
         if printed is not None:
-            offset = printed.offset
-            for number, line in zip(printed.numbers, printed.lines, strict=True):
+            for offset, number, line in zip(printed.offsets, printed.numbers, printed.lines, strict=True):
                 yield from self._line(offset, number, line, 1)
-                offset += len(line.encode())
 
     def _line(self, offset: int, number: int, line: str, count: int) -> Iterator[Message | UnassignedLine]:
         carried = strip_envelope(line)

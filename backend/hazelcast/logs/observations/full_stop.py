@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from quarterdeck.backend.core.events import ListInstalled, MemberMerging, MemberStopped
+from quarterdeck.backend.core.membership.events import ListInstalled, MemberMerging, MemberStopped
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed
 from quarterdeck.backend.hazelcast.last_words import LastWords
@@ -24,7 +24,7 @@ TOGETHER_US = 300 * SECOND_US
 
 
 @dataclass
-class _Life:
+class _EndingIncarnation:
     """One incarnation, as far as its log shows."""
 
     member: str
@@ -50,7 +50,7 @@ class FullStops:
 
     def __init__(self) -> None:
         self._last_words = LastWords()
-        self._lives: dict[str, _Life] = {}
+        self._incarnations: dict[str, _EndingIncarnation] = {}
         self._latest: dict[str, str] = {}
         """By member, its latest incarnation."""
         self._views: dict[str, ListInstalled] = {}
@@ -62,24 +62,26 @@ class FullStops:
         for record in message.records:
             self._last_words.add(record)
             uuid, event = record.uuid, record.event
-            life = self._lives.setdefault(uuid, _Life(record.member, uuid, record.at, record.at, message))
-            before = self._lives.get(self._latest.get(record.member, uuid), life)
-            if before is not life and not before.end:
+            incarnation = self._incarnations.setdefault(
+                uuid, _EndingIncarnation(record.member, uuid, record.at, record.at, message)
+            )
+            before = self._incarnations.get(self._latest.get(record.member, uuid), incarnation)
+            if before is not incarnation and not before.end:
                 before.end, before.last_us, before.last = "silent", record.at, message
             self._latest[record.member] = uuid
-            if not life.end:
-                life.last_us, life.last = record.at, message
+            if not incarnation.end:
+                incarnation.last_us, incarnation.last = record.at, message
             match event:
                 case MemberWitnessed(sources=sources):
-                    life.is_logged = "logs" in sources
+                    incarnation.is_logged = "logs" in sources
                 case MemberStopped():
-                    life.end = "said"
+                    incarnation.end = "said"
                 case ConnectionChanged(state="gone"):
-                    life.end = "gone"
-                case ConnectionChanged() if life.end == "gone":
-                    life.end = ""
+                    incarnation.end = "gone"
+                case ConnectionChanged(state="connected") if incarnation.end == "gone":
+                    incarnation.end = ""
                 case MemberMerging():
-                    life.end = "merged"
+                    incarnation.end = "merged"
                 case ListInstalled():
                     self._listed.setdefault(event.lineage, set()).update(member.uuid for member in event.members)
                     newest = self._views.get(event.lineage)
@@ -90,59 +92,78 @@ class FullStops:
         """Return each time that all members of a cluster ended while no other one went on."""
         groups = [group for lineage, view in self._views.items() if (group := self._ended_of(lineage, view, ends))]
         for group in groups:
-            uuids = {life.uuid for life in group}
-            if any(uuids < {life.uuid for life in other} for other in groups):
+            uuids = {incarnation.uuid for incarnation in group}
+            if any(uuids < {incarnation.uuid for incarnation in other} for other in groups):
                 continue  # the last master's lineage: it led those that were left
-            starts = (life.first_us for life in self._lives.values() if life.first_us >= group[0].last_us)
+            starts = (
+                incarnation.first_us
+                for incarnation in self._incarnations.values()
+                if incarnation.first_us >= group[0].last_us
+            )
             yield _observed(group, min(starts, default=None))
 
-    def _ended_of(self, lineage: str, view: ListInstalled, ends: LogEnds) -> list[_Life]:
+    def _ended_of(self, lineage: str, view: ListInstalled, ends: LogEnds) -> list[_EndingIncarnation]:
         """Return the members of a lineage that ended together, if all of its newest list have and no other one went on."""
         if any(
-            life is None or not life.has_ended for life in (self._lives.get(member.uuid) for member in view.members)
+            incarnation is None or not incarnation.has_ended
+            for incarnation in (self._incarnations.get(member.uuid) for member in view.members)
         ):
             return []
         ended = [
-            life for uuid in self._listed[lineage] if (life := self._lives.get(uuid)) is not None and life.has_ended
+            incarnation
+            for uuid in self._listed[lineage]
+            if (incarnation := self._incarnations.get(uuid)) is not None and incarnation.has_ended
         ]
-        ended.sort(key=lambda life: (life.last_us, life.member))
-        *_, group = consecutive_groups(ended, lambda group, life: life.last_us - group[-1].last_us <= TOGETHER_US)
+        ended.sort(key=lambda incarnation: (incarnation.last_us, incarnation.member))
+        *_, group = consecutive_groups(
+            ended, lambda group, incarnation: incarnation.last_us - group[-1].last_us <= TOGETHER_US
+        )
         first_us, end_us = group[0].last_us, group[-1].last_us
-        uuids = {life.uuid for life in group}
-        others = (life for life in self._lives.values() if life.first_us < first_us and life.uuid not in uuids)
-        return [] if len(group) == 1 or any(self._goes_on(life, end_us, ends) for life in others) else group
+        uuids = {incarnation.uuid for incarnation in group}
+        others = (
+            incarnation
+            for incarnation in self._incarnations.values()
+            if incarnation.first_us < first_us and incarnation.uuid not in uuids
+        )
+        return (
+            [] if len(group) == 1 or any(self._goes_on(incarnation, end_us, ends) for incarnation in others) else group
+        )
 
-    def _goes_on(self, life: _Life, end_us: int, ends: LogEnds) -> bool:
-        if life.end:
-            return life.last_us > end_us
-        return self._last_words.standing(life.member, life.uuid, ends.members).fate == "there"
+    def _goes_on(self, incarnation: _EndingIncarnation, end_us: int, ends: LogEnds) -> bool:
+        if incarnation.end:
+            return incarnation.last_us > end_us
+        return self._last_words.standing(incarnation.member, incarnation.uuid, ends.members).fate == "there"
 
 
-def _observed(group: Sequence[_Life], start_us: int | None) -> Observation:
-    said, silent = [life for life in group if life.end != "silent"], [life for life in group if life.end == "silent"]
+def _observed(group: Sequence[_EndingIncarnation], start_us: int | None) -> Observation:
+    said, silent = (
+        [incarnation for incarnation in group if incarnation.end != "silent"],
+        [incarnation for incarnation in group if incarnation.end == "silent"],
+    )
     if said:
-        verb = "stopped" if any(life.end == "said" for life in said) else "ended"
-        within = f"{verb} within {lasted(said[-1].last_us - said[0].last_us)}"
-        what = within + (f" ({len(silent)} without a goodbye)" if silent else "")
+        verb = "stopped" if any(incarnation.end == "said" for incarnation in said) else "ended"
+        within = f" within {lasted(said[-1].last_us - said[0].last_us)}" if len(said) > 1 else ""
+        what = verb + within + (f" ({len(silent)} without a goodbye)" if silent else "")
     else:
-        what = "ended without a goodbye" if any(life.is_logged for life in group) else "ended"
+        what = "ended without a goodbye" if any(incarnation.is_logged for incarnation in group) else "ended"
     again = ""
     if start_us is not None:
         later = f" {lasted(start_us - said[-1].last_us)} later" if said and start_us > said[-1].last_us else ""
         again = f", and were started again{later} as a new cluster"
     each = "; ".join(
-        f"{life.member} {'said that it stops' if life.end == 'said' else 'said nothing'}" for life in group[:10]
+        f"{incarnation.member} {'said that it stops' if incarnation.end == 'said' else 'said nothing'}"
+        for incarnation in group[:10]
     )
     return observation(
         "full-stop",
-        [life.member for life in group],
+        [incarnation.member for incarnation in group],
         f"all {len(group)} members {what}{again}",
         detail=f"In this order: {each}. No other member was there.",
         cause="A planned stop, something that stops or restarts all members at once (an orchestrator, a deployment), or what "
         "all of them share: the host, its memory, its power.",
         remedy="What was only in memory is gone: load it again from its source. Stop members one after the other, each once the "
         "cluster is safe; with persistence configured, a cluster that is stopped as a whole keeps its data.",
-        evidence=ObservationEvidence([life.last for life in group]),
+        evidence=ObservationEvidence([incarnation.last for incarnation in group]),
         first=group[0].last,
         last=group[-1].last,
         start_us=group[0].last_us,

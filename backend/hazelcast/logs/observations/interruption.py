@@ -6,9 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from msgspec import structs
-
-from quarterdeck.backend.core.events import ObserverPaused, SuspicionRaised
+from quarterdeck.backend.core.membership.events import ObserverPaused, SuspicionRaised
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
@@ -91,7 +89,7 @@ class ClockJumps:
             if found.is_backwards and not accusers:
                 what = "had its clock set back"
             blamed = f"; {listed(accusers)} held it for dead meanwhile" if accusers else ""
-            jumps = observation(
+            yield observation(
                 "clock-jump",
                 (member, *accusers),
                 f"{member} {what}{often} for {most}{blamed}",
@@ -102,8 +100,8 @@ class ClockJumps:
                 evidence=found.evidence,
                 first=found.first,
                 last=found.last,
+                start_us=found.first.at - found.gaps_us[0],
             )
-            yield structs.replace(jumps, start_us=found.first.at - found.gaps_us[0])
 
 
 class Silences:
@@ -114,6 +112,8 @@ class Silences:
         self._silent: dict[str, tuple[str, InterpretedMessage]] = {}
         """By member, the incarnation that says nothing, and since when."""
         self._spells: dict[str, list[tuple[InterpretedMessage, InterpretedMessage]]] = {}
+        self._away: set[str] = set()
+        """Those that ended, merge or start: until they are ready they accept connections and say nothing."""
 
     def add(self, message: InterpretedMessage) -> None:
         for record in message.records:
@@ -122,10 +122,14 @@ class Silences:
             if not isinstance(record.event, ConnectionChanged) or record.uuid not in self._is_followed:
                 continue
             uuid, began = self._silent.pop(message.member, ("", message))
-            if record.event.state == "silent":
+            if record.event.state == "silent" and message.member not in self._away:
                 self._silent[message.member] = record.uuid, began
             elif record.event.state == "connected" and uuid == record.uuid and message.at - began.at >= SILENT_US:
                 self._spells.setdefault(message.member, []).append((began, message))
+            if record.event.state == "connected":
+                self._away.discard(message.member)
+            elif record.event.state != "silent":
+                self._away.add(message.member)
 
     def end(self, ends: LogEnds) -> Iterable[Observation]:
         """Return how often and how long each member said nothing, and together those that still say nothing."""
@@ -205,7 +209,8 @@ class Restarts:
             f"started again: {listed(counts)}{goodbye}",
             detail=f"Starts of members that had been there before: {len(starts)}"
             + (f"; before {self._silent} of them the log says nothing of an end." if self._is_logged else "."),
-            cause="A restart by hand or by a supervisor; without a goodbye the process was killed or crashed.",
+            cause="A restart by hand or by a supervisor. One without a goodbye was killed, crashed, or was asked to end by a "
+            "signal, at which java.util.logging may close the log before that is logged.",
             remedy="After a crash look at the end of the log before each start, and for hs_err files and the kernel's "
             "out-of-memory killer. Stop members gracefully, one after the other, once the cluster is safe.",
             evidence=starts,

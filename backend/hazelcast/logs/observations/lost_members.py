@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from quarterdeck.backend.core.causes import SuspicionCause
-from quarterdeck.backend.core.events import ListInstalled, MemberRemoved, SuspicionRaised
+from quarterdeck.backend.core.membership.events import ListInstalled, MemberRemoved, SuspicionRaised
 from quarterdeck.backend.hazelcast.last_words import NOTICED_US, LastStanding, LastWords
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
@@ -23,9 +23,10 @@ from quarterdeck.backend.hazelcast.logs.observations.readmission import REMOVAL_
 _HEARD: tuple[SuspicionCause, ...] = ("goodbye", "disconnected", "asked")
 """Causes of removals of members that were heard at that very moment."""
 _ENDED = (
-    "Its process was killed (often by the kernel for want of memory) or crashed: no process listens at its address.",
-    "Look at its exit code, for hs_err files, at the kernel's log for its out-of-memory killer. Start it again when the "
-    "cluster is safe; with one backup, a second loss before that loses data.",
+    "Its process has ended: no process listens at its address. It was stopped, was killed (often by the kernel for want of "
+    "memory) or crashed: what was read does not show which, for even one that is asked to end by a signal may log nothing.",
+    "If it was not stopped on purpose: look at its exit code, for hs_err files, at the kernel's log for its out-of-memory "
+    "killer. Start it again when the cluster is safe; with one backup, a second loss before that loses data.",
 )
 _UNKNOWN = (
     "It is frozen or cut off, or its process has ended: what was read does not show which.",

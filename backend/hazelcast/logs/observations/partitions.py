@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.events import MemberRemoved
+from quarterdeck.backend.core.membership.events import MemberRemoved
 from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost, lost_partitions_text
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage

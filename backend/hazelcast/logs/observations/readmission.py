@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec import structs
 
 from quarterdeck.backend.core.causes import SuspicionCause
-from quarterdeck.backend.core.events import DisconnectionReported, ListInstalled, MemberRemoved, SuspicionRaised
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
@@ -108,7 +108,7 @@ class Readmissions:
     """Follows the lists of all members; each version of a lineage counts once, whichever member installs it first."""
 
     def __init__(self) -> None:
-        self._lists: dict[str, ListInstalled] = {}
+        self._lists: dict[str, events.ListInstalled] = {}
         self._seen: set[tuple[str, int]] = set()
         self._open: dict[str, _Readmission] = {}
         self._done: list[_Readmission] = []
@@ -119,18 +119,18 @@ class Readmissions:
         if isinstance(message.parsed, LoggedStart):
             self._lists.pop(message.member, None)
             self._started_us[message.member] = message.at
-        if isinstance(report := message.parsed, DisconnectionReported):
+        if isinstance(report := message.parsed, events.DisconnectionReported):
             for address in (report.reporter, *report.suspects):
                 if address in self._open:
                     self._open[address].evidence.add(message)
-        for raised in message.events(SuspicionRaised):
+        for raised in message.events(events.SuspicionRaised):
             self._reasons.setdefault(raised.suspect, (message.at, raised.cause))
-        for removal in message.events(MemberRemoved):
+        for removal in message.events(events.MemberRemoved):
             self._reasons[removal.address] = (message.at, removal.cause)
-        for installed in message.events(ListInstalled):
+        for installed in message.events(events.ListInstalled):
             self._compare(message, installed)
 
-    def _compare(self, message: InterpretedMessage, new: ListInstalled) -> None:
+    def _compare(self, message: InterpretedMessage, new: events.ListInstalled) -> None:
         before = self._lists.get(message.member)
         self._lists[message.member] = new
         key = (new.lineage, new.version)

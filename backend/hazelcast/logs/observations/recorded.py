@@ -7,11 +7,19 @@ from typing import Literal
 
 from msgspec import structs
 
-from quarterdeck.backend.core import events
-from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.events import Event, Record
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.partitions.events import PartitionLost
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed, ReplicaMigrated
+from quarterdeck.backend.core.witnessed.events import (
+    ConnectionChanged,
+    JoinerRefused,
+    LeaveRequested,
+    MemberWitnessed,
+    MigrationFailed,
+    MigrationsRemaining,
+    ReplicaMigrated,
+)
 from quarterdeck.backend.hazelcast.last_words import LastWords
 from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
@@ -19,13 +27,25 @@ from quarterdeck.backend.hazelcast.logs.log_set import MemberMessage
 from quarterdeck.backend.hazelcast.logs.observations.observation import LogEnds
 from quarterdeck.backend.hazelcast.logs.observations.story import LogStory, RunObservers
 
-OBSERVED: tuple[type[events.Event], ...] = (
+OBSERVED: tuple[type[Event], ...] = (
     MemberWitnessed, ConnectionChanged, ReplicaMigrated, PartitionLost, events.MemberStarted, events.MemberStopped,
     events.MemberMerging, events.MemberRemoved, events.ListInstalled, events.SuspicionRaised, events.SuspicionCleared,
     events.ClaimStarted, events.ClaimFinished, events.MergeVerdict, events.MergeStarted, events.MergeAbandoned,
-    events.DisconnectionReported, events.JoinListChanged, events.ObserverPaused,
+    events.DisconnectionReported, events.JoinListChanged, events.ObserverPaused, events.JoinFailed,
+    events.ClusterStateChanged, LeaveRequested, MigrationsRemaining, MigrationFailed, JoinerRefused, events.SettingsChanged,
 )  # fmt: skip
 """The kinds of events in which something is observed."""
+
+RENEWED_AFTER = 20_000
+"""After so many records of live members what was observed is kept as it is, and observing begins anew when nothing goes on."""
+RENEWED_ANYWAY = 4 * RENEWED_AFTER
+"""Also while something goes on, which is observed anew then."""
+SIDE_BY_SIDE = 40
+"""So many migrations may run side by side, and are not counted in order."""
+PAST_KEPT = 500
+"""Observations, and rounds of migrations, that are kept of the time before."""
+_STANDING = (MemberWitnessed, ConnectionChanged, events.ListInstalled, events.SettingsChanged)
+"""What holds until the next one of its kind: observing anew begins with these."""
 
 _ENDS: dict[Literal["recording", "live"], str] = {"recording": "until the recording ends", "live": "until now"}
 
@@ -36,12 +56,19 @@ class RecordObservers:
     def __init__(self, run: str, ends: Literal["recording", "live"] = "recording") -> None:
         """Begin. `ends` says whether what lasts to the end goes on."""
         self._run, self._ends = run, ends
+        self._now_us = 0
+        self._begin()
+
+    def _begin(self, past: LogStory | None = None) -> None:
+        self._past = past or LogStory(self._run)
         self._observers: RunObservers | None = None
         self._last_words = LastWords()
-        self._now_us = self._count = 0
         self._members: dict[str, None] = {}
         self._rounds: dict[str, tuple[int, int]] = {}
         """By master, how many migrations its round has, and how many of them have ended."""
+        self._standing: dict[str, dict[type, tuple[Record, str, int]]] = {}
+        """By member, the latest records that hold, with their places."""
+        self._count = 0
         self._latest: tuple[tuple[int, int], LogStory] | None = None
         """The story that was asked for last, after how many records and at which second."""
 
@@ -54,6 +81,12 @@ class RecordObservers:
         if self._observers is None or kind not in OBSERVED:
             return
         self._count += 1
+        if self._ends == "live":
+            if kind in _STANDING:
+                self._standing.setdefault(record.member, {})[kind] = record, file, line
+            if self._count % RENEWED_AFTER == 0:
+                self._renew()
+                assert self._observers is not None
         self._members[record.member] = None
         self._last_words.add(record)
         message = message_of(record, file, line)
@@ -63,11 +96,36 @@ class RecordObservers:
             return
         self._observers.add(message)
 
+    def _renew(self) -> None:
+        """Keep what was observed, and observe anew from what holds of the members that are reached."""
+        found = self.story()
+        assert found is not None
+        if self._count < RENEWED_ANYWAY and any(seen.is_open for seen in found.observations):
+            return
+        standing = [
+            record
+            for member, of_member in self._standing.items()
+            if self._last_words.is_connected(member)
+            for record in of_member.values()
+        ]
+        self._begin(
+            LogStory(
+                self._run,
+                tuple(seen for seen in found.observations if not seen.is_open)[-PAST_KEPT:],
+                found.migrations[-PAST_KEPT:],
+                found.verdicts[-PAST_KEPT:],
+            )
+        )
+        self._observers = RunObservers(self._run, every_word=False)
+        for record, file, line in sorted(standing, key=lambda one: (one[0].at, one[0].uuid, one[0].seq)):
+            self.add(record, file, line)
+
     def _of_round(self, master: str, migrated: ReplicaMigrated) -> Iterator[logged.ParsedMessage]:
         """Yield what the master would log of a round of migrations when the first and the last of it have ended."""
         planned, done = migrated.planned_count, migrated.done_count
         known, most_done = self._rounds.get(master, (0, 0))
-        if known != planned or done <= most_done // 2:  # those that run side by side are not counted in order
+        behind = most_done - done > SIDE_BY_SIDE or most_done == planned
+        if known != planned or (behind and done <= most_done // 2):
             most_done = 0
             yield logged.LoggedMigrationPlan(planned)
         self._rounds[master] = planned, max(done, most_done)
@@ -89,10 +147,15 @@ class RecordObservers:
                 member: self._now_us if words.is_connected(member) else words.last_us(member)
                 for member in self._members
             }
-            self._latest = (
-                asked,
-                self._observers.story(LogEnds(self._now_us, lasts_us, _ENDS[self._ends], is_witnessed=True)),
-            )
+            present = self._observers.story(LogEnds(self._now_us, lasts_us, _ENDS[self._ends], is_witnessed=True))
+            if self._past.observations or self._past.migrations:
+                present = LogStory(
+                    self._run,
+                    (*self._past.observations, *present.observations),
+                    (*self._past.migrations, *present.migrations),
+                    (*self._past.verdicts, *present.verdicts),
+                )
+            self._latest = asked, present
         return self._latest[1]
 
 
@@ -103,7 +166,7 @@ def message_of(record: Record, file: str = "", line: int = 0) -> InterpretedMess
     return InterpretedMessage(place, record.at, _parsed(record.event), (record,))
 
 
-def _parsed(event: events.Event) -> logged.ParsedMessage:
+def _parsed(event: Event) -> logged.ParsedMessage:
     match event:
         case events.MergeVerdict() | events.DisconnectionReported() | PartitionLost():
             return event
@@ -123,7 +186,7 @@ def _parsed(event: events.Event) -> logged.ParsedMessage:
             return logged.NoEvent()
 
 
-def _words(event: events.Event) -> str:
+def _words(event: Event) -> str:
     """Say in a few words what a record says, for the evidence."""
     match event:
         case events.ListInstalled(version=version, members=members):

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.events import JoinListChanged, ListInstalled, MemberMerging, MemberStopped, MergeVerdict
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.core.witnessed.discovery import JOIN_LIST, JOINER
+from quarterdeck.backend.core.witnessed.events import ConnectionChanged
 from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
+from quarterdeck.backend.hazelcast.logs.observations.merging_remedies import Situation, explained
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
     LogEnds,
     Observation,
@@ -24,71 +26,8 @@ from quarterdeck.backend.hazelcast.logs.observations.observation import (
     times,
 )
 
-_Situation = Literal[
-    "abandoned", "cannot", "waiting", "redirected", "unmet", "untold", "late", "merged", "merged-untold", "ended"
-]
-"""Why the sides stay apart, or how that ended."""
-
-JOIN_LIST_PATH = "hazelcast/rest/config/tcp-ip/member-list"
 LATE_US = 15 * SECOND_US
 """Sides that merge so long after they first agreed to are late: not the network kept them apart meanwhile."""
-_MERGED = "What was written on the smaller side is merged by the map's merge policy, or lost."
-
-_CAUSES: dict[_Situation, tuple[str, str]] = {
-    "abandoned": (
-        "A merge was begun and given up: the losing side could not freeze its state, because migrations were pending or the "
-        "state was locked.",
-        "Wait until the migrations of the smaller side have ended; look for 'pending migration tasks' in its master's log.",
-    ),
-    "cannot": (
-        "The sides met and found that they cannot merge: one still has a member of the other on its list, their versions "
-        "differ, or a state does not allow it. The last words say which.",
-        "Where lists overlap, wait for the failure detector or end the process that is on both lists; where a state forbids "
-        "it, set it to ACTIVE.",
-    ),
-    "waiting": (
-        "The sides met and agree which one is to merge, and that one does not begin: only its own search begins a merge, and "
-        "that is not due yet (hazelcast.merge.first.run.delay.seconds, 300 by default, then "
-        "hazelcast.merge.next.run.delay.seconds, 120) or does not look at the other side's addresses.",
-        "Wait for the next search of the smaller side's master, or shorten these delays; see that its join list names the "
-        "other side.",
-    ),
-    "redirected": (
-        "One side's master searches and reaches members of the other side, but not their master: the link between the two "
-        "masters is broken, and only masters merge.",
-        "Mend the link between the two masters, or stop the one that is alone: it joins again when it is started.",
-    ),
-    "unmet": (
-        "No side says that it met the other: the network between them is cut, or their join lists do not name each other.",
-        "Mend the network; then, if they still do not meet, add the other side's addresses to the join list of a master "
-        f"(POST {JOIN_LIST_PATH}).",
-    ),
-    "untold": (
-        "The network between them is cut, their join lists do not name each other, or a merge is not due: what masters find out "
-        "about each other stands in their logs alone.",
-        "Read the logs of both masters (--logs), or look whether each reaches the other and whether its join list names it.",
-    ),
-    "merged-untold": (
-        "The network between the sides was cut for a time, one of them stood still, or they met and did not merge at once: "
-        "which, only their logs say.",
-        f"They have merged. {_MERGED}",
-    ),
-    "late": (
-        "The sides reached each other long before they merged. They agreed which one is to merge, and that one did not begin: "
-        "only its own search begins a merge, and that was not due (hazelcast.merge.first.run.delay.seconds, 300 by default, "
-        "then hazelcast.merge.next.run.delay.seconds, 120), or did not look at the other side's addresses.",
-        f"Let the join list of every member name members of both sides: at runtime by POST {JOIN_LIST_PATH} (5.2 on) to the "
-        f"smaller side's master, for good in the configuration. Or shorten these delays. {_MERGED}",
-    ),
-    "merged": (
-        "The network between the sides was cut for a time, or one of them stood still.",
-        f"They have merged. {_MERGED}",
-    ),
-    "ended": (
-        "The network between the sides was cut for a time.",
-        "It ended without a merge: the members of one side stopped or were started again.",
-    ),
-}
 
 
 class VerdictCount(Struct):
@@ -117,7 +56,7 @@ class VerdictCounts:
         self.counts: dict[tuple[str, str, str, str], VerdictCount] = {}
 
     def add(self, message: InterpretedMessage) -> None:
-        if not isinstance(message.parsed, MergeVerdict):
+        if not isinstance(message.parsed, events.MergeVerdict):
             return
         place, verdict = message.place, message.parsed
         key = (place.member, str(verdict.remote), verdict.decision, verdict.rule)
@@ -169,6 +108,20 @@ class _Apart:
     """When the first of them began to merge."""
     edits: list[InterpretedMessage] = field(default_factory=list)
     """The messages that show an edit of a join list meanwhile."""
+    has_stopped: bool = False
+    """Whether a member of a side is known to have ended, or to have been started again."""
+    awaited: set[str] = field(default_factory=set)
+    """The members whose next list has not come since the end: what they did is not known yet."""
+
+    def follow_end(self, message: InterpretedMessage, *, merges: bool, stops: bool) -> None:
+        """Note what a member of a side did: what ended it may be known only after that."""
+        if self.end is not None and message.member not in self.awaited:
+            return
+        if merges and self.merged_us is None:
+            self.merged_us = message.at
+        self.has_stopped |= stops and any(message.member in side.members for side in self.sides)
+        if self.end is not None and message.events(events.ListInstalled):
+            self.awaited.discard(message.member)
 
     @property
     def agreed_us(self) -> int | None:
@@ -182,11 +135,13 @@ class _Apart:
             return 0
         return self.merged_us - self.agreed_us
 
-    def situation(self) -> _Situation:
+    def situation(self) -> Situation:
         """Return why the sides stay apart, or how that ended."""
         if self.end is not None:
-            merged: _Situation = "merged" if self.every_word or self.words else "merged-untold"
-            return "ended" if self.merged_us is None else "late" if self.late_us else merged
+            merged: Situation = "merged" if self.every_word or self.words else "merged-untold"
+            if self.merged_us is None:
+                return "ended" if self.has_stopped else "ended-untold"
+            return "late" if self.late_us else merged
         words = self.words.values()
         decisions = {decision for of_side in words for decision in of_side.decisions}
         if any(of_side.abandoned for of_side in words):
@@ -206,10 +161,12 @@ class Separation:
     def __init__(self, *, every_word: bool = True) -> None:
         """`every_word`: each message about merging comes, as logs have it; of a recording, only what makes a record."""
         self._every_word = every_word
-        self._lists: dict[str, ListInstalled] = {}
+        self._lists: dict[str, events.ListInstalled] = {}
         self._made: dict[tuple[str, int], InterpretedMessage] = {}
         """Which message shows a list first, by lineage and version."""
         self._companions: dict[str, set[str]] = {}
+        self._joiners: dict[str, str] = {}
+        """How each member finds others, as far as its log or its configuration says."""
         self._met: set[frozenset[str]] = set()
         self._episode: _Apart | None = None
         self._done: list[_Apart] = []
@@ -217,19 +174,29 @@ class Separation:
     def add(self, message: InterpretedMessage) -> None:
         member, parsed = message.member, message.parsed
         changed = False
-        is_merging = bool(message.events(MemberMerging))
-        if self._episode is not None and any(edit.edition > 0 for edit in message.events(JoinListChanged)):
+        if isinstance(parsed, logged.LoggedJoiner):
+            self._joiners[member] = parsed.joiner
+        for settings in message.events(events.SettingsChanged):
+            self._joiners[member] = settings.properties.get(JOINER, JOIN_LIST)
+        is_merging = bool(message.events(events.MemberMerging))
+        if self._episode is not None and any(edit.edition > 0 for edit in message.events(events.JoinListChanged)):
             self._episode.edits.append(message)
-        if is_merging and self._episode is not None and self._episode.merged_us is None:
-            self._episode.merged_us = message.at
-        ended = isinstance(parsed, logged.LoggedStart) or parsed == logged.LoggedLifecycle("SHUTDOWN")
-        if is_merging or ended or message.events(MemberStopped):
+        stops = (
+            isinstance(parsed, logged.LoggedStart)
+            or parsed == logged.LoggedLifecycle("SHUTDOWN")
+            or any(connection.state == "gone" for connection in message.events(ConnectionChanged))
+            or bool(message.events(events.MemberStopped))
+        )
+        followed = self._episode or (self._done[-1] if self._done else None)
+        if followed is not None:
+            followed.follow_end(message, merges=is_merging, stops=stops)
+        if is_merging or stops:
             changed = self._lists.pop(member, None) is not None
-        if isinstance(parsed, MergeVerdict):
+        if isinstance(parsed, events.MergeVerdict):
             pair = frozenset((member, str(parsed.remote)))
             changed |= pair not in self._met
             self._met.add(pair)
-        for installed in message.events(ListInstalled):
+        for installed in message.events(events.ListInstalled):
             self._lists[member] = installed
             self._made.setdefault((installed.lineage, installed.version), message)
             addresses = [str(listed.address) for listed in installed.members]
@@ -243,7 +210,7 @@ class Separation:
 
     def _sides(self) -> list[_Side]:
         """Return the clusters with masters of their own: the newest list of each lineage in use."""
-        newest: dict[str, ListInstalled] = {}
+        newest: dict[str, events.ListInstalled] = {}
         for installed in self._lists.values():
             known = newest.get(installed.lineage)
             if known is None or known.version < installed.version:
@@ -268,6 +235,7 @@ class Separation:
         if len(apart) < 2:
             if episode is not None:
                 episode.end = message
+                episode.awaited = {it for side in episode.sides for it in side.members} - {message.member}
                 episode.evidence.add(message)
                 self._done.append(episode)
                 self._episode = None
@@ -287,7 +255,10 @@ class Separation:
         parsed = message.parsed
         if not isinstance(
             parsed,
-            MergeVerdict | logged.LoggedMergeStart | logged.LoggedMergeAbandonment | logged.LoggedSearchRedirected,
+            events.MergeVerdict
+            | logged.LoggedMergeStart
+            | logged.LoggedMergeAbandonment
+            | logged.LoggedSearchRedirected,
         ):
             return
         side = next((side for side in episode.sides if message.member in side.members), None)
@@ -297,7 +268,7 @@ class Separation:
         if words.last is None or not isinstance(parsed, logged.LoggedSearchRedirected):
             words.last = message
         match parsed:
-            case MergeVerdict(decision=decision):
+            case events.MergeVerdict(decision=decision):
                 words.decisions[decision] += 1
                 if words.agreed_us is None and decision != "cannot-merge":
                     words.agreed_us = message.at
@@ -315,10 +286,10 @@ class Separation:
         for episode in (*self._done, *([self._episode] if self._episode else [])):
             alike.setdefault(frozenset(side.members for side in episode.sides), []).append(episode)
         for group in alike.values():
-            yield _observed(group, ends)
+            yield _observed(group, ends, self._joiners)
 
 
-def _observed(group: list[_Apart], logs: LogEnds) -> Observation:
+def _observed(group: list[_Apart], logs: LogEnds, joiners: Mapping[str, str]) -> Observation:
     first, last = group[0], group[-1]
     ends = [  # an open episode lasts as long as all sides are known to exist: the logs of one may end before those of another
         episode.end.at if episode.end else max(episode.start.at, min(logs.of(*side.members) for side in episode.sides))
@@ -338,7 +309,8 @@ def _observed(group: list[_Apart], logs: LogEnds) -> Observation:
     else:
         names = [f"{side.master} ({len(side.members)} members)" for side in sides]
         headline = f"{listed(names)} were apart: {often}{lasted(apart_us)}{until}"
-    cause, remedy = _CAUSES[last.situation()]
+    known = (joiners[member] for side in sides for member in sorted(side.members) if member in joiners)
+    cause, remedy = explained(last.situation(), dict.fromkeys(known))
     return observation(
         "lone-master" if lone is not None else "halves-apart",
         sorted({member for side in sides for member in side.members}),

@@ -25,6 +25,7 @@ from quarterdeck.backend.hazelcast.logs.observations.partitions import LoggedRou
 from quarterdeck.backend.hazelcast.logs.observations.readmission import Readmissions
 from quarterdeck.backend.hazelcast.logs.observations.separation import Separation, VerdictCount, VerdictCounts
 from quarterdeck.backend.hazelcast.logs.observations.suspicion import LastingSuspicion, MutualSuspicion
+from quarterdeck.backend.hazelcast.logs.observations.waiting import FrozenStates, RefusedJoins, WaitingShutdowns
 
 IN_HEADLINE = 6
 """Observations that are named in one line."""
@@ -82,6 +83,7 @@ class RunObservers:
         self._observers: list[Observer] = [
             Readmissions(), Separation(every_word=every_word), LostMembers(), LastingSuspicion(), MutualSuspicion(),
             ClaimsNotAccepted(), ClockJumps(), Silences(), Restarts(), FullStops(), PartitionsLost(), self._rounds,
+            WaitingShutdowns(), FrozenStates(), RefusedJoins(),
         ]  # fmt: skip
 
     def add(self, message: InterpretedMessage) -> None:

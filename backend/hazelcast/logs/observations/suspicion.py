@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from quarterdeck.backend.core import events
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
@@ -44,13 +44,18 @@ class LastingSuspicion:
     def __init__(self) -> None:
         self._open: dict[_Pair, InterpretedMessage] = {}
         self._spells: list[_Spell] = []
+        self._listed: dict[str, set[str]] = {}
+        """The addresses on each member's present list: the line of a suspicion may be read after the list that ends it."""
 
     def add(self, message: InterpretedMessage) -> None:
         member = message.member
         if isinstance(message.parsed, LoggedStart) or message.ends_incarnation:
             for pair in [pair for pair in self._open if pair[0] == member]:
                 self._close(pair, message)
+            self._listed.pop(member, None)
         for raised in message.events(events.SuspicionRaised):
+            if str(raised.suspect) not in self._listed.get(member, (str(raised.suspect),)):
+                continue
             self._open.setdefault((member, str(raised.suspect), raised.suspect_uuid), message)
         for cleared in message.events(events.SuspicionCleared):
             self._close((member, str(cleared.suspect), cleared.suspect_uuid), message)
@@ -58,6 +63,7 @@ class LastingSuspicion:
             self._close((member, str(removed.address), removed.removed_uuid), message)
         for installed in message.events(events.ListInstalled):
             listed_now = {(str(listed.address), listed.uuid) for listed in installed.members}
+            self._listed[member] = {address for address, _ in listed_now}
             for pair in [pair for pair in self._open if pair[0] == member and pair[1:] not in listed_now]:
                 self._close(pair, message)
 
@@ -99,9 +105,9 @@ def _observed(key: tuple[str, ...], spells: list[_Spell], ends: LogEnds) -> Obse
         cause="These members do not reach each other while the master reaches both. With "
         "hazelcast.partial.member.disconnection.resolution.heartbeat.count at 0 (its default) no member resolves that: "
         "calls between them fail or wait.",
-        remedy="Mend the link between them; if they still suspect each other then, restart one of the two: with 5.3.8 neither "
-        "sends the other heartbeats again, so that it does not clear by itself. To have the master remove one of them, set that "
-        "property to 3 or more.",
+        remedy="Mend the link between them; if they still suspect each other then, restart one of the two: neither sends the "
+        "other heartbeats again (measured with 5.3.8 and 5.5.0, links cut both ways and one way), so that it does not clear by "
+        "itself. To have the master remove one of them, set that property to 3 or more.",
         evidence=ObservationEvidence(sorted(lines, key=lambda line: line.at)),
         first=first,
         last=first,

@@ -10,12 +10,7 @@ from quarterdeck.backend.hazelcast.logs.patterns import membership, partitions_a
 from quarterdeck.backend.hazelcast.logs.patterns.partitions_and_connections import CONNECTION_FAILURE, SUBJECT_OF_LOGGER
 from quarterdeck.backend.hazelcast.logs.patterns.pattern import PatternMismatch
 
-_PATTERNS = (
-    *suspicion.PATTERNS,
-    *membership.PATTERNS,
-    *split_brain.PATTERNS,
-    *partitions_and_connections.PATTERNS,
-)
+_PATTERNS = (*suspicion.PATTERNS, *membership.PATTERNS, *split_brain.PATTERNS, *partitions_and_connections.PATTERNS)
 EVENT_SIGNS = tuple(sign.encode() for pattern in _PATTERNS for sign in pattern.signs)
 EVENT_SIGNS = tuple(sorted(sign for sign in set(EVENT_SIGNS) if not any(o != sign and o in sign for o in EVENT_SIGNS)))
 """Pieces of text without which no line begins, continues or ends a message that makes an event."""

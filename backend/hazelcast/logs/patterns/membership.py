@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-from quarterdeck.backend.core.events import ListRejected
+from quarterdeck.backend.core.membership.events import ListRejected
+from quarterdeck.backend.core.witnessed.discovery import JOIN_LIST
+from quarterdeck.backend.core.witnessed.events import JoinerRefused
 from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
 from quarterdeck.backend.hazelcast.logs.patterns.pattern import (
     ADDRESS,
@@ -22,7 +24,13 @@ _BLOCK = re.compile(
     r"Members (?:\{size:\s*(?P<size>\d{1,6}), ver:\s*(?P<version>\d{1,9})\} \[|\[(?P<old_size>\d{1,6})\] \{)"
     r"(?P<body>(?:[^\[\]{}]|\[[^\]\n]*\])*)[\]}]"
 )
+_HEAD_LENGTH = 40
 _ENTRY = re.compile(r"^\s*(?P<member>Member .*?)\s*$", re.MULTILINE)
+
+
+def is_cut_list(text: str) -> bool:
+    """Return whether a message is the beginning of a member list, as at the end of a file that was rotated inside it."""
+    return "Members {size:" in text[:_HEAD_LENGTH] and _BLOCK.search(text) is None
 
 
 def _list(found: re.Match[str]) -> logged.ParsedMessage:
@@ -66,6 +74,20 @@ PATTERNS: list[LogPattern] = [
         lambda found: logged.LoggedShutdown(found[1][:300]),
     ),
     log_pattern(
+        "joining", "could not join cluster at node",
+        rf"Node could not join cluster at node: [^\n]*?({ADDRESS}) Cause: [^\n]*different cluster",
+        lambda found: logged.LoggedForeignCluster(address(found[1])), ("ould not join",),
+    ),
+    log_pattern(
+        "joining", "failure for node join", r"Reason of failure for node join ?: ([^\n]*)",
+        lambda found: logged.LoggedJoinFailure(found[1].strip()[:300]),
+    ),
+    log_pattern(
+        "joining", "an invalid join request from",
+        rf"Received an invalid join request from ({ADDRESS}), cause: ([^\n]*)",
+        lambda found: JoinerRefused(address(found[1]), found[2].strip()[:300]),
+    ),
+    log_pattern(
         "joining", "ould not join", r"(?:Could not join (?:the )?cluster|Node could not join cluster)[^\n]*",
         lambda found: logged.LoggedJoinFailure(found[0][:300]),
     ),
@@ -91,6 +113,14 @@ PATTERNS: list[LogPattern] = [
         rf"Not updating members received from caller: ({ADDRESS}) (because [^\n]*)",
         lambda found: ListRejected(0, address(found[1]), found[2].strip()),
     ),
+    log_pattern(
+        "joining", " discovery", r"Using (Multicast|TCP/IP) discovery",
+        lambda found: logged.LoggedJoiner("multicast" if found[1] == "Multicast" else JOIN_LIST),
+    ),
+    log_pattern(
+        "joining", "Kubernetes Discovery activated", r"Kubernetes Discovery activated",
+        lambda _: logged.LoggedJoiner("kubernetes"),
+    ),
     known(
         "life",
         """
@@ -98,7 +128,7 @@ PATTERNS: list[LogPattern] = [
         Enable DEBUG/FINE log level | Hazelcast is starting in a Java modular environment | --add-modules |
         Hazelcast Shutdown is completed | Interfaces is | Loading configuration | Using configuration |
         Node is already shutting down | Picked | Prefer IPv4 stack is | Shutting down | TPC: | The Jet engine is |
-        Using | Waiting for partition replica
+        Using
         """,
     ),
     known(

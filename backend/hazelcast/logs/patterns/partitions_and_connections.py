@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
+from quarterdeck.backend.core.witnessed.events import MigrationFailed, MigrationsRemaining
 from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
 from quarterdeck.backend.hazelcast.logs.patterns.pattern import ADDRESS, LogPattern, address, known, log_pattern
 
@@ -34,6 +35,14 @@ PATTERNS: list[LogPattern] = [
         r"All migration tasks have been completed", lambda _: logged.LoggedMigrationsDone(),
     ),
     log_pattern(
+        "partitions", "Remaining migration tasks", r"Remaining migration tasks(?: in queue =>|:) ?(\d{1,9})",
+        lambda found: MigrationsRemaining(int(found[1])),
+    ),
+    log_pattern(
+        "partitions", "Migration failed: ", r"Migration failed: ([^\n]*?(?:partitionId=(\d{1,6})[^\n]*)?)$",
+        lambda found: MigrationFailed(int(found[2]) if found[2] else None, found[1][:300]), ("Migration failed",),
+    ),
+    log_pattern(
         "connections", CONNECTION_FAILURE,
         rf"{CONNECTION_FAILURE} ({ADDRESS})(?: Cause => [\w.$]+ \{{([^\n]*?)\}}(?:,|$))?",
         lambda found: logged.LoggedConnectionFailure(address(found[1]), found[2] or ""),
@@ -49,11 +58,13 @@ PATTERNS: list[LogPattern] = [
         """
         * requested to shutdown | All migration tasks have been | Applying the most recent |
         Assigning new owners for | Cannot assign owners | Failure while executing Migration |
-        Fetching partition tables | Finishing migration | Ignoring received partition |
-        Initializing cluster partition table | Migration failed | Migration is not allowed |
-        Most recent partition table | No need to repartition | Partition balance is ok | Remaining migration tasks |
-        Repartitioning cluster data | Restoring partition assignments | Rolling-back migration |
-        Storing snapshot of partition | partitionId=
+        Failure while waiting for partition replica sync | Fetching partition tables |
+        Finishing migration | Ignoring received partition | Initializing cluster partition table | Migration is not allowed |
+        Most recent partition table | No need to repartition | Partition balance is ok |
+        Rebalance process was | Received shutdown request from | Repartitioning cluster data |
+        Restoring partition assignments | Rolling-back migration | Some backup replicas are inconsistent |
+        Storing snapshot of partition | Waiting for missing members | Waiting for ownership assignments |
+        Waiting for partition table | Waiting for the master node to complete | partitionId=
         """,
     ),
     known(

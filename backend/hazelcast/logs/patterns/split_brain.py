@@ -6,7 +6,7 @@ import re
 from typing import Literal, cast
 
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES, ClusterState
-from quarterdeck.backend.core.events import ClusterStateChanged, MergeVerdict
+from quarterdeck.backend.core.membership.events import ClusterStateChanged, MergeVerdict
 from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
 from quarterdeck.backend.hazelcast.logs.patterns.pattern import ADDRESS, LogPattern, address, known, log_pattern
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from quarterdeck.backend.core.events import DisconnectionReported
+from quarterdeck.backend.core.membership.events import DisconnectionReported
 from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
 from quarterdeck.backend.hazelcast.logs.patterns.pattern import (
     ADDRESS,

@@ -11,13 +11,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from quarterdeck.backend.core.address import Address, BadAddress, make_address, parse_address
-from quarterdeck.backend.hazelcast.wire.codec.frames import (
-    BEGIN_STRUCTURE,
-    END_STRUCTURE,
-    IS_NULL,
-    BadBytes,
-    Frame,
-)
+from quarterdeck.backend.hazelcast.wire.codec.frames import BEGIN_STRUCTURE, END_STRUCTURE, IS_NULL, BadBytes, Frame
 
 T = TypeVar("T")
 BYTE = Layout("<b")

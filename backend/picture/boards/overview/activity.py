@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from quarterdeck.backend.core.data.events import CallFinished
-from quarterdeck.backend.core.events import HeartbeatLate, Record
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.events import HeartbeatLate
 from quarterdeck.backend.core.partitions.events import MigrationDecided
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import Aspect, ReplicaMigrated
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.fact import NOT_TOLD, Tone
+from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Tone
 from quarterdeck.backend.picture.text.formatting import bars
 
 SECONDS = 20
@@ -43,7 +44,7 @@ class Pulse:
     title: str
     bars: str
     rate: str
-    """How often it happened in the last second that is over, or that this is not told."""
+    """How often it happened in the last second that is over, or that this is not known."""
     tone: Tone
 
 
@@ -78,8 +79,8 @@ class Activity:
         found = []
         for series, counts in zip(SERIES, self._counts, strict=True):
             numbers = [counts.get(second, 0) for second in range(last - SECONDS + 1, last + 1)]
-            if picture.nobody_tells(series.aspect) is not None:
-                found.append(Pulse(series.title, "", NOT_TOLD, "faint"))
+            if picture.without(series.aspect) is not None:
+                found.append(Pulse(series.title, "", NOT_REPORTED, "faint"))
                 continue
             tone: Tone = series.tone if any(numbers) else "faint"
             found.append(Pulse(series.title, bars(numbers, max(numbers)), f"{numbers[-1]}/s", tone))

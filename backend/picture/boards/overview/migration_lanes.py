@@ -23,7 +23,7 @@ from quarterdeck.backend.core.witnessed.events import ReplicaMigrated
 from quarterdeck.backend.picture.boards.migration_board import waiting_text
 from quarterdeck.backend.picture.fold.migrations import BEGUN_KEPT
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.fact import NOT_TOLD, Tone
+from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Tone
 from quarterdeck.backend.picture.text.formatting import age_text, bars, bytes_text, one_line
 
 SLOT_US = SECOND_US // 2
@@ -178,28 +178,27 @@ class MigrationLanes:
 def queue_figure(picture: Picture, now_us: int) -> tuple[str, Tone]:
     """Return what the masters have still to migrate, how fast it goes and for how long, in a few words."""
     leading = [picture.members[label].leading for label in picture.masters()]
-    if any(one.recovering for one in leading):
+    if any(led.recovering for led in leading):
         return "searching the latest table", "warning"
-    running, waiting = sum(len(one.running) for one in leading), sum(one.waiting for one in leading)
-    if picture.nobody_tells("migration-queue") is not None:
-        ended = (
-            "ends too" if picture.nobody_tells("migration-ends") is not None else f"{picture.history.done_count} done"
-        )
+    running, waiting = sum(len(led.running) for led in leading), sum(led.waiting for led in leading)
+    if picture.without("migration-queue") is not None:
+        ended = "ends too" if picture.without("migration-ends") is not None else f"{picture.history.done_count} done"
         waiting_now = waiting_text(picture, idle="none waits")
-        return f"{waiting_now or f'queue {NOT_TOLD}'}, {ended}", "strong" if waiting_text(picture, idle="") else "faint"
+        return f"{waiting_now or f'queue {NOT_REPORTED}'}, {ended}", "strong" if waiting_text(
+            picture, idle=""
+        ) else "faint"
     if not running and not waiting:
         failed = picture.history.failed_count
         if failed:
             return f"none, {picture.history.done_count} done, {failed} failed", "plain"
         return (f"none, {picture.history.done_count} done" if picture.history.done_count else "none"), "faint"
-    planned = max(sum(one.planned_count for one in leading), running + waiting)
+    planned = max(sum(led.planned_count for led in leading), running + waiting)
     said = [f"{planned - running - waiting} of {planned}", f"{running} running"]
     rate = picture.history.rates.at(now_us).migrations
     if rate:
-        said += [
-            f"{rate:.3g}/s",
-            f"about {age_text(max(SECOND_US, round((running + waiting) / rate * SECOND_US)))} left",
-        ]
+        left = age_text(max(SECOND_US, round((running + waiting) / rate * SECOND_US)))
+        said[1:1] = [f"about {left} left"]
+        said.append(f"{rate:.3g}/s")
     return ", ".join(said), "strong"
 
 
@@ -209,8 +208,5 @@ def _lane(counts: Sequence[int], size: int, highest: int, ever: int) -> Migratio
     if not count:
         return MigrationLane(0, f"{ever} before" if ever else "", "", "")
     return MigrationLane(
-        count,
-        bars(counts, highest),
-        f"{count / WINDOW_S:.2g}",
-        bytes_text(round(size / WINDOW_S)) if size else "",
+        count, bars(counts, highest), f"{count / WINDOW_S:.2g}", bytes_text(round(size / WINDOW_S)) if size else ""
     )

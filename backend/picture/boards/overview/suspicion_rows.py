@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.picture.boards.suspicion_board import MUTUAL_GLYPH, STAYS, SUSPECTS_GLYPH, is_mutual, stays
-from quarterdeck.backend.picture.fold.belief import BelievedSuspicion
+from quarterdeck.backend.picture.fold.belief import Suspected
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.fact import NOT_TOLD, Tone, not_told
+from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Tone, not_told
 from quarterdeck.backend.picture.text.formatting import age_text, counted, one_line, with_names
 
 MOST_ROWS = 500
@@ -22,8 +22,7 @@ class SuspicionEntry(NamedTuple):
     """One suspicion, and who has it."""
 
     observer: str
-    suspect: Address
-    suspicion: BelievedSuspicion
+    suspicion: Suspected
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +52,9 @@ class SuspicionRows:
     raised: int
     """How many there are, those without a row included."""
     suspects: int
-    """How many members are suspected by anybody."""
+    """How many members are suspected by any other."""
     silent: int = 0
-    """Of how many running members it is not told whom they suspect."""
+    """Of how many running members it is not known whom they suspect."""
     nothing: str = ""
     """What is to be said where there are no rows."""
 
@@ -65,10 +64,11 @@ class SuspicionRows:
         Raises:
             KeyError: There is no such row.
         """
-        observer, suspect, (reason, since_us) = self.entries[key]
+        observer, suspicion = self.entries[key]
+        suspect, since_us = suspicion.suspect, suspicion.since_us
         belief = picture.members.get(observer)
         mutual = belief is not None and is_mutual(picture, belief, suspect)
-        said = with_names(reason, picture.label_of)
+        said = with_names(suspicion.reason, picture.label_of)
         return SuspicionRow(
             observer=one_line(observer),
             suspect=one_line(picture.label_of(suspect)),
@@ -83,26 +83,26 @@ def suspicion_rows(picture: Picture, labels: Sequence[str]) -> SuspicionRows:
     """Return the suspicions in force of these members, in this order."""
     entries: dict[str, SuspicionEntry] = {}
     raised = silent = 0
-    nothing = "nobody suspects anybody" if picture.members else "no member is seen"
+    nothing = "no member suspects another" if picture.members else "no member is seen"
     suspected: set[Address] = set()
     for label in labels:
         belief = picture.members.get(label)
         if belief is None or not belief.running:
             continue
-        if not belief.tells("suspicions"):
+        if not belief.shows("suspicions"):
             silent += 1
             nothing = f"suspicions are {not_told('suspicions', belief.witnessed_by)}"
         if not belief.suspicions:
             continue
         raised += len(belief.suspicions)
         suspected.update(belief.suspicions)
-        for suspect, suspicion in islice(belief.suspicions.items(), MOST_ROWS - len(entries)):
-            entries[f"{label} {suspect}"] = SuspicionEntry(label, suspect, suspicion)
+        for suspicion in islice(belief.suspicions.values(), MOST_ROWS - len(entries)):
+            entries[f"{label} {suspicion.suspect}"] = SuspicionEntry(label, suspicion)
     return SuspicionRows(entries, raised, len(suspected), silent, nothing)
 
 
 def suspicion_figure(rows: SuspicionRows) -> tuple[str, Tone]:
     """How many there are, in a word or two."""
     if not rows.raised:
-        return (NOT_TOLD if rows.silent else "none"), "faint"
+        return (NOT_REPORTED if rows.silent else "none"), "faint"
     return f"{rows.raised}, of {counted(rows.suspects, 'member')}", "warning"

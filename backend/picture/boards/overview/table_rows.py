@@ -11,7 +11,7 @@ from quarterdeck.backend.picture.boards.table_agreement import DIGEST_SHOWN, dif
 from quarterdeck.backend.picture.fold.belief import MemberBelief, unsafety_of
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.health.copy_counts import CopyCounts, TableCount
-from quarterdeck.backend.picture.text.fact import NOT_TOLD, Tone
+from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Tone
 from quarterdeck.backend.picture.text.formatting import counted, one_line
 
 BUSY_WORDS = {
@@ -52,7 +52,7 @@ class TableRows:
         gone = belief.status in ("stopped", "killed", "paused")
         if belief.table is None:
             missing = differs_from_master(picture, belief, now_s * SECOND_US)
-            state = NOT_TOLD if not belief.tells("owners") else "none yet"
+            state = NOT_REPORTED if not belief.shows("owners") else "none yet"
             state = f"{DISSENT_GLYPH} none" if missing else belief.status if gone else state
             return TableRow(one_line(label), "", "", "", 0, 0, state, "warning" if missing else "faint", missing, gone)
         table = belief.table
@@ -78,8 +78,8 @@ def table_figure(picture: Picture, labels: Sequence[str], now_us: int) -> tuple[
     digests = table_digests(picture, iter(labels), now_us)
     without = [one for label in labels if (one := picture.members.get(label)) and one.running and one.table is None]
     if not digests:
-        return (NOT_TOLD if any(not one.tells("owners") for one in without) else "none yet"), "faint"
-    missing = any(one.tells("owners") and differs_from_master(picture, one, now_us) for one in without)
+        return (NOT_REPORTED if any(not belief.shows("owners") for belief in without) else "none yet"), "faint"
+    missing = any(belief.shows("owners") and differs_from_master(picture, belief, now_us) for belief in without)
     if len(digests) > 1 or missing:
         return f"{DISSENT_GLYPH} {counted(len(digests), 'digest')}{' and none' if missing else ''}", "warning"
     return "1 digest", "plain"
@@ -88,7 +88,7 @@ def table_figure(picture: Picture, labels: Sequence[str], now_us: int) -> tuple[
 def _state(belief: MemberBelief, census: TableCount, differs: bool) -> tuple[str, Tone]:
     """Return what is most grave of all that keeps this table from being safe."""
     if census.lost:
-        return f"∅ {census.lost} without {'a copy' if belief.tells('backups') else 'an owner'}", "bad"
+        return f"∅ {census.lost} without {'a copy' if belief.shows('backups') else 'an owner'}", "bad"
     if census.single:
         return f"! {census.single} with one copy", "warning"
     unsafety = unsafety_of(belief)
@@ -100,6 +100,6 @@ def _state(belief: MemberBelief, census: TableCount, differs: bool) -> tuple[str
         return f"{DISSENT_GLYPH} not its master's", "warning"
     if census.fewer:
         return f"{census.fewer} with fewer copies", "warning"
-    if not belief.tells("backups"):
-        return f"backups {NOT_TOLD}", "faint"
+    if not belief.shows("backups"):
+        return f"backups {NOT_REPORTED}", "faint"
     return "✓ safe", "good"

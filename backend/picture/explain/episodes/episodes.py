@@ -53,6 +53,10 @@ class Episodes:
             episode = episode or self._nearest(record, background=part == "background")
             known.keep(episode, record, KINDS[kind], frequent=part == "frequent")
 
+    def of(self, record: Record) -> Episode | None:
+        """Return the episode that a record belongs to, as long as that is known; None for what comes by the thousand."""
+        return self._known.of(record)
+
     @property
     def all(self) -> Sequence[Episode]:
         return self._known.episodes

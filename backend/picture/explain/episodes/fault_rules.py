@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from quarterdeck.backend.core import events
-from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.events import (
+    JournalChanged,
+    OperatorAsked,
+    ProcessKilled,
+    ProcessPaused,
+    ProcessResumed,
+    Record,
+    StrangerRefused,
+)
+from quarterdeck.backend.core.link_condition import LinkChanged
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.picture.events.faults import condition_text, journal_text, request_text
 from quarterdeck.backend.picture.explain.episodes.episode import Episode
 from quarterdeck.backend.picture.explain.episodes.open_episodes import FORGIVEN_US, MOMENT_US, OpenEpisodes, Rule
@@ -14,7 +23,7 @@ READ_US = 35_000_000
 """The configuration of each witnessed member is read so often at least, at its own moment."""
 
 
-def _killed(known: OpenEpisodes, record: Record, event: events.ProcessKilled) -> Episode:
+def _killed(known: OpenEpisodes, record: Record, event: ProcessKilled) -> Episode:
     latest = known.latest.get("kill")
     if latest is not None and record.at - latest.at_us <= MOMENT_US and not latest.lists:
         known.add_subject(latest, event.target)
@@ -22,7 +31,7 @@ def _killed(known: OpenEpisodes, record: Record, event: events.ProcessKilled) ->
     return known.begin("kill", record, [event.target])
 
 
-def _resumed(known: OpenEpisodes, record: Record, event: events.ProcessResumed) -> Episode:
+def _resumed(known: OpenEpisodes, record: Record, event: ProcessResumed) -> Episode:
     frozen = known.befalling(event.target)
     episode = known.begin("resume", record, [event.target])
     if frozen is not None and frozen.kind == "pause":
@@ -30,7 +39,7 @@ def _resumed(known: OpenEpisodes, record: Record, event: events.ProcessResumed) 
     return episode
 
 
-def _link_changed(known: OpenEpisodes, record: Record, event: events.LinkChanged) -> Episode:
+def _link_changed(known: OpenEpisodes, record: Record, event: LinkChanged) -> Episode:
     condition = condition_text(event)
     episode = known.recent("links", record, MOMENT_US)
     if episode is None or episode.target != condition:
@@ -63,14 +72,14 @@ def _settings_changed(known: OpenEpisodes, record: Record, event: events.Setting
     return known.named_or_begun(record, MOMENT_US, ("settings", said), "settings", said)
 
 
-def _asked(known: OpenEpisodes, record: Record, event: events.OperatorAsked) -> Episode:
+def _asked(known: OpenEpisodes, record: Record, event: OperatorAsked) -> Episode:
     said = request_text(event)
     episode = known.named_or_begun(record, MOMENT_US, ("request", said), "request", said)
     episode.failure = episode.failure or ("" if event.granted else event.reason or "refused")
     return episode
 
 
-def _stranger(known: OpenEpisodes, record: Record, event: events.StrangerRefused) -> Episode:
+def _stranger(known: OpenEpisodes, record: Record, event: StrangerRefused) -> Episode:
     key = ("refusal", record.member, event.cause)
     episode = known.named_or_begun(record, FORGIVEN_US, key, "refusal", event.reason)
     episode.subjects[event.remote] = None
@@ -86,16 +95,16 @@ def _unusable(known: OpenEpisodes, record: Record, event: events.AddressUnusable
 
 
 FAULT_RULES: Mapping[type, Rule] = {
-    events.ProcessKilled: _killed,
-    events.ProcessPaused: lambda known, record, event: known.begin("pause", record, [event.target]),
-    events.ProcessResumed: _resumed,
-    events.LinkChanged: _link_changed,
+    ProcessKilled: _killed,
+    ProcessPaused: lambda known, record, event: known.begin("pause", record, [event.target]),
+    ProcessResumed: _resumed,
+    LinkChanged: _link_changed,
     events.JoinListChanged: _join_list_changed,
     events.SettingsChanged: _settings_changed,
-    events.OperatorAsked: _asked,
-    events.StrangerRefused: _stranger,
+    OperatorAsked: _asked,
+    StrangerRefused: _stranger,
     events.AddressUnusable: _unusable,
-    events.JournalChanged: lambda known, record, event: known.begin(
+    JournalChanged: lambda known, record, event: known.begin(
         "other", record, note=f"the journal of {event.target} {journal_text(event)}"
     ),
 }

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.picture.explain.episodes.episode import Episode
 from quarterdeck.backend.picture.explain.episodes.open_episodes import FORGIVEN_US, QUIET_US, OpenEpisodes, Rule
 

@@ -6,10 +6,10 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import RecordId
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.picture.explain.episodes.episode import Episode, EpisodeKind
 from quarterdeck.backend.picture.text.formatting import NameOf, duration_text, with_names
 
@@ -171,10 +171,13 @@ class OpenEpisodes:
             episode = self.keyed[key] = self.begin(kind, record, note=note)
         return episode
 
+    def of(self, record: Record | RecordId) -> Episode | None:
+        """Return the episode that a record belongs to, as long as that is known; None for what comes by the thousand."""
+        return self._by_record.get((record.uuid, record.seq))
+
     def cause_of(self, record: Record) -> Episode | None:
         """Return the episode of the record that this one names as its cause."""
-        because: RecordId | None = record.because
-        return self._by_record.get((because.uuid, because.seq)) if because is not None else None
+        return self.of(record.because) if record.because is not None else None
 
     def befalling(self, label: str, observer: str = "") -> Episode | None:
         """Return the latest episode that befalls `label`, and not `observer` too: a split is two episodes, one for each side."""

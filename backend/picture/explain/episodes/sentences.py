@@ -8,7 +8,7 @@ from typing import NamedTuple
 from quarterdeck.backend.core.causes import NONE_FOUND
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.membership.partial_disconnection.shrinking_graph import vertices_of
-from quarterdeck.backend.picture.events.faults import impairments
+from quarterdeck.backend.picture.events.link_impairments import impairment_text, impairments_of
 from quarterdeck.backend.picture.explain.episodes.episode import Episode, EpisodeKind
 from quarterdeck.backend.picture.explain.event_index import event_of
 from quarterdeck.backend.picture.network.fault_shapes import Shape, links_in, shapes_of
@@ -76,7 +76,8 @@ def _links(episode: Episode) -> str:
         return f"heal {where}: {counted(count, 'link')}"
     if link.blocked:
         how = "" if link.blocked == "blackhole" else f" ({link.blocked})"
-        return f"cut {where}: {' and '.join((counted(count, 'link') + how, *impairments(link)))}"
+        others = [impairment_text(impairment) for impairment in impairments_of(link) if impairment.kind != "cut"]
+        return f"cut {where}: {' and '.join((counted(count, 'link') + how, *others))}"
     return f"{where}: {'the link' if count == 1 else f'each of {count} links'} {episode.target}"
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.picture.explain.episodes.episode import Episode, EpisodeKind
 from quarterdeck.backend.picture.explain.episodes.open_episodes import MOMENT_US, QUIET_US, OpenEpisodes, Rule
 
@@ -69,14 +69,14 @@ def _cleared(known: OpenEpisodes, record: Record, event: events.SuspicionCleared
     return episode
 
 
-def _is_told(known: OpenEpisodes, record: Record, event: events.ExplicitSuspicionReceived) -> Episode | None:
+def _is_asked(known: OpenEpisodes, record: Record, event: events.ExplicitSuspicionReceived) -> Episode | None:
     sender = known.label_of(event.sender)
     return known.befalling(record.member) or known.befalling(sender, record.member)
 
 
 def _observer_paused(known: OpenEpisodes, record: Record, event: events.ObserverPaused) -> Episode | None:
     return known.befalling(record.member) or known.begin(
-        "other", record, note=f"{record.member} stood still itself, so it accuses nobody"
+        "other", record, note=f"{record.member} stood still itself, so it suspects no member"
     )
 
 
@@ -134,7 +134,7 @@ SUSPICION_RULES: Mapping[type, Rule] = {
     events.ExplicitSuspicionSent: lambda known, record, event: (
         known.cause_of(record) or known.befalling(known.label_of(event.to), record.member)
     ),
-    events.ExplicitSuspicionReceived: _is_told,
+    events.ExplicitSuspicionReceived: _is_asked,
     events.ComplaintSent: lambda known, record, event: known.befalling(known.label_of(event.stranger), record.member),
     events.ObserverPaused: _observer_paused,
     events.DisconnectionReported: _reported,

@@ -5,21 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.core.witnessed.events import (
-    ConnectionChanged,
-    MemberWitnessed,
-    OwnersTold,
-    ReplicaMigrated,
-    Source,
-)
+from quarterdeck.backend.core.witnessed import events as witnessed
 from quarterdeck.backend.picture.events.witnessed import connection_text
 from quarterdeck.backend.picture.explain.episodes.episode import Episode, EpisodeKind
 from quarterdeck.backend.picture.explain.episodes.open_episodes import MOMENT_US, QUIET_US, START_US, OpenEpisodes, Rule
 
-SOURCES: dict[Source, str] = {"logs": "their logs", "client-protocol": "what they tell their clients"}
+SOURCES: dict[witnessed.Source, str] = {"logs": "their logs", "client-protocol": "what they tell their clients"}
 
 
-def _witnessed(known: OpenEpisodes, record: Record, event: MemberWitnessed) -> Episode | None:
+def _witnessed(known: OpenEpisodes, record: Record, event: witnessed.MemberWitnessed) -> Episode | None:
     label = record.member
     known.witnessed.add(record.uuid)
     if known.incarnations.get(label) == record.uuid:
@@ -39,7 +33,7 @@ def _witnessed(known: OpenEpisodes, record: Record, event: MemberWitnessed) -> E
     return episode
 
 
-def _connection(known: OpenEpisodes, record: Record, event: ConnectionChanged) -> Episode | None:
+def _connection(known: OpenEpisodes, record: Record, event: witnessed.ConnectionChanged) -> Episode | None:
     label = record.member
     arriving = known.arriving.get(label)
     if event.state in ("connected", "merging") and arriving is not None and record.at - arriving.end_us <= QUIET_US:
@@ -61,7 +55,7 @@ def _connection(known: OpenEpisodes, record: Record, event: ConnectionChanged) -
     return episode
 
 
-def _migrated(known: OpenEpisodes, record: Record, event: ReplicaMigrated) -> Episode:
+def _migrated(known: OpenEpisodes, record: Record, event: witnessed.ReplicaMigrated) -> Episode:
     episode = known.work.get(record.uuid)
     if episode is None or record.at - episode.end_us > QUIET_US:
         episode = known.recent("table", record, QUIET_US)
@@ -80,8 +74,10 @@ def _migrated(known: OpenEpisodes, record: Record, event: ReplicaMigrated) -> Ep
 
 
 WITNESS_RULES: Mapping[type, Rule] = {
-    MemberWitnessed: _witnessed,
-    ConnectionChanged: _connection,
-    ReplicaMigrated: _migrated,
-    OwnersTold: lambda known, record, event: known.touched.get(record.member),
+    witnessed.MemberWitnessed: _witnessed,
+    witnessed.ConnectionChanged: _connection,
+    witnessed.ReplicaMigrated: _migrated,
+    witnessed.MigrationsRemaining: lambda known, record, event: known.recent("table", record, QUIET_US),
+    witnessed.MigrationFailed: lambda known, record, event: known.recent("table", record, QUIET_US),
+    witnessed.OwnersTold: lambda known, record, event: known.touched.get(record.member),
 }

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from quarterdeck.backend.core import events
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.partitions.events import ALL_LOST, Holder, MigrationStarted, PartitionLost
 from quarterdeck.backend.member_api.partitions import Table
 from tests.cli.conftest import Quarterdeck
@@ -224,7 +224,7 @@ def test_tables_suspicions_migrations_and_reasons_have_names(
     (row,) = rows(quarterdeck("cluster", "why", "--connect", athens.url, "-o", "json"))
     assert (row["member"], row["sentence"], row["remedy"]) == ("athens", "byzantium is silent", None)
     assert (row["obstacles"], row["master"]) == (
-        [{"remote": None, "reason": f"{byzantium.address} is silent"}],
+        [{"remote": None, "reason": f"{byzantium.address} is silent", "cause": "unknown", "silent": []}],
         "athens",
     )
     assert row["verdicts"] == [] and row["delay"] is None

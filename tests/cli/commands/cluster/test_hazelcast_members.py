@@ -1,4 +1,4 @@
-"""`quarterdeck cluster` and `record` on members of Hazelcast: the same rows as for ours, null for what is not told."""
+"""`quarterdeck cluster` and `record` on members of Hazelcast: the same rows as for ours, null for what is not reported."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import typer.main
 
 from quarterdeck.backend.clusters.recorded.recorded_cluster import RecordedCluster
-from quarterdeck.backend.core.events import ListInstalled
+from quarterdeck.backend.core.membership.events import ListInstalled
 from quarterdeck.cli.exits import CommandFailed, ExitCode
 from quarterdeck.cli.main import app
 from tests.clusters.hazelcast.fake_cluster import FakeCluster, fake_cluster
@@ -34,10 +34,10 @@ def test_questions_are_answered_as_by_members_of_ours(capsys: pytest.CaptureFixt
         a, b = members.addresses
         status = told(capsys, members, "status")
         assert (status["agreed"], status["masters"], status["states"]) == (True, [a], {"ACTIVE": 2})
-        assert status["sentence"] == "healthy · 2 members agree · backups not told"
+        assert status["sentence"] == "healthy · 2 members agree · backups unknown"
         assert (status["whole"], status["data_safe"], status["data_lost"]) == (True, None, None)
         run(members, "cluster", "status", "--check")
-        assert capsys.readouterr().out.startswith("healthy · 2 members agree · backups not told\n")
+        assert capsys.readouterr().out.startswith("healthy · 2 members agree · backups unknown\n")
         assert status["tables"][0]["version"] is None
         assert sorted(status["tables"][0]["held_by"]) == sorted((a, b))
         assert {row["member"]: row["list_version"] for row in told(capsys, members, "lists")} == {a: 1, b: 1}
@@ -46,14 +46,14 @@ def test_questions_are_answered_as_by_members_of_ours(capsys: pytest.CaptureFixt
         rows = told(capsys, members, "members")
         assert {row["node_state"] for row in rows} == {None}
         heaps = {row["member"]: row["metrics"]["heap_used"] for row in rows}
-        assert heaps == {a: 38_000_000, b: None}, "what is not told is no 0"
+        assert heaps == {a: 38_000_000, b: None}, "what is not reported is no 0"
         table = told(capsys, members, "table", "--to", "1")
         assert [(row["version"], row["replicas"]) for row in table] == [(None, [a]), (None, [b])]
         assert told(capsys, members, "why-not-merging")[0]["obstacles"] is None
         with pytest.raises(CommandFailed) as refused:
             run(members, "cluster", "status", "--cluster-name", "other")
         assert refused.value.exit_code == ExitCode.REFUSED
-        assert {row["reason"] for row in told(capsys, members, "suspicions")} == {"not told: give logs with --logs"}
+        assert {row["reason"] for row in told(capsys, members, "suspicions")} == {"not reported: give logs with --logs"}
         (row,) = told(capsys, members, "migrations")
         assert (row["leader"], row["state"], row["partition"]) == (a, None, None)
         with pytest.raises(CommandFailed, match="cannot be asked this"):

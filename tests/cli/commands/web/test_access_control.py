@@ -15,7 +15,7 @@ from websockets.sync.client import ClientConnection, connect
 
 pytest.importorskip("textual_serve", reason="the extra [web] is not installed")
 
-from quarterdeck.cli.commands.web.server import MOST_SESSIONS
+from quarterdeck.cli.web_server import MOST_SESSIONS
 from tests.cli.commands.web.served_console import Served, serving
 from tests.cli.conftest import Quarterdeck, quarterdeck
 from tests.waiting import wait_until

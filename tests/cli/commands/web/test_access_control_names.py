@@ -13,7 +13,7 @@ pytest.importorskip("aiohttp", reason="the extra [web] is not installed")
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
-from quarterdeck.cli.commands.web.access_control import AccessControl
+from quarterdeck.cli.web_server import AccessControl
 
 
 @pytest.mark.parametrize(("port", "host"), [(80, "127.0.0.1"), (8321, "127.0.0.1:8321")])

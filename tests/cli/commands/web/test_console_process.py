@@ -6,7 +6,7 @@ import asyncio
 
 from textual_serve.download_manager import DownloadManager
 
-from quarterdeck.cli.commands.web.server import ConsoleProcess
+from quarterdeck.cli.web_server import ConsoleProcess
 
 SLOW_TO_END = "printf '__GANGLION__\\n'; sleep 0.1; exec >&- 2>&-; sleep 0.3"
 

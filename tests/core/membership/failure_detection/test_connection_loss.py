@@ -1,7 +1,7 @@
 """Connection loss as evidence (Hazelcast: explicit suspicion; chapter `connection_loss`)."""
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import MemberRemoved, SuspicionRaised
+from quarterdeck.backend.core.membership.events import MemberRemoved, SuspicionRaised
 from quarterdeck.backend.core.membership.messages import Heartbeat, JoinRequest, LinkProbe, LinkProbeReply
 from tests.core.member_state import state_of
 from tests.core.stepped_cluster import SteppedCluster, address_of, training_settings

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from quarterdeck.backend.core.events import HeartbeatLate, MemberRemoved, SuspicionRaised
 from quarterdeck.backend.core.inputs import TICK
+from quarterdeck.backend.core.membership.events import HeartbeatLate, MemberRemoved, SuspicionRaised
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import late_after_us
 from quarterdeck.backend.core.properties import SECOND_US, Settings
 from tests.core.member_state import state_of

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from quarterdeck.backend.core.events import MemberRemoved, SuspicionCleared, SuspicionRaised
+from quarterdeck.backend.core.membership.events import MemberRemoved, SuspicionCleared, SuspicionRaised
 from quarterdeck.backend.core.membership.failure_detection import heartbeat_ring
 from quarterdeck.backend.core.membership.messages import FailureReport, Heartbeat, LinkProbe
 from tests.core.member_state import state_of

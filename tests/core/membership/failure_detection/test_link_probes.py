@@ -3,7 +3,7 @@ confirmation and Readmission)."""
 
 from itertools import pairwise
 
-from quarterdeck.backend.core.events import SuspicionCleared, SuspicionRaised
+from quarterdeck.backend.core.membership.events import SuspicionCleared, SuspicionRaised
 from quarterdeck.backend.core.membership.messages import (
     ExplicitSuspicion,
     Heartbeat,

@@ -3,8 +3,8 @@ confirmation; Decisions: Master confirmation)."""
 
 import pytest
 
-from quarterdeck.backend.core.events import MemberRemoved, ObserverPaused
 from quarterdeck.backend.core.inputs import TICK
+from quarterdeck.backend.core.membership.events import MemberRemoved, ObserverPaused
 from quarterdeck.backend.core.membership.failure_detection import heartbeats, master_confirmation
 from quarterdeck.backend.core.membership.messages import ExplicitSuspicion, MasterConfirmation, MembersUpdate
 from quarterdeck.backend.core.membership.views.identity import ListMetadata

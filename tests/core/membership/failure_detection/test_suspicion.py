@@ -3,8 +3,8 @@
 import pytest
 
 from quarterdeck.backend.core.commands.commands import StopMember
-from quarterdeck.backend.core.events import ExplicitSuspicionReceived, MemberRemoved, ObserverPaused
 from quarterdeck.backend.core.inputs import TICK
+from quarterdeck.backend.core.membership.events import ExplicitSuspicionReceived, MemberRemoved, ObserverPaused
 from quarterdeck.backend.core.membership.messages import (
     ExplicitSuspicion,
     Heartbeat,

@@ -3,7 +3,7 @@ partial disconnections; Decisions: Equal cliques)."""
 
 import pytest
 
-from quarterdeck.backend.core.events import (
+from quarterdeck.backend.core.membership.events import (
     DisconnectionReported,
     DisconnectionResolved,
     ListInstalled,

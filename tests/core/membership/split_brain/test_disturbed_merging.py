@@ -4,7 +4,7 @@ and merge on each member)."""
 import pytest
 
 from quarterdeck.backend.core.cluster_profile import ClusterStanding
-from quarterdeck.backend.core.events import ListInstalled, MemberMerging, MergeAbandoned
+from quarterdeck.backend.core.membership.events import ListInstalled, MemberMerging, MergeAbandoned
 from quarterdeck.backend.core.membership.messages import (
     JoinRefused,
     JoinRequest,
@@ -159,7 +159,7 @@ def test_no_merge_begins_while_somebody_is_just_joining() -> None:
 
 
 def test_an_operator_cannot_change_the_state_of_a_merging_cluster() -> None:
-    from quarterdeck.backend.core.events import ClusterStateRefused
+    from quarterdeck.backend.core.membership.events import ClusterStateRefused
 
     world = two()
     begin(world)
@@ -294,7 +294,7 @@ def test_a_freeze_that_takes_too_long_is_named_as_the_reason() -> None:
 
 
 def test_a_ring_survives_the_departure_of_its_master_at_a_heartbeat() -> None:
-    """The last member not told falls silent: the removal ends the merge within the heartbeat timer's rule."""
+    """The last member not reported falls silent: the removal ends the merge within the heartbeat timer's rule."""
     world = two(settings=training_settings(heartbeat_topology="ring", disconnection_heartbeats=0))
     begin(world)
     until(world, "ordering")

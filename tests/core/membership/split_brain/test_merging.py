@@ -5,7 +5,8 @@ import pytest
 
 from quarterdeck.backend.core.cluster_profile import ClusterStanding
 from quarterdeck.backend.core.effects import Disconnect, Happened, Transmit
-from quarterdeck.backend.core.events import (
+from quarterdeck.backend.core.inputs import Receive
+from quarterdeck.backend.core.membership.events import (
     ClusterStateChanged,
     ListInstalled,
     MemberMerging,
@@ -14,7 +15,6 @@ from quarterdeck.backend.core.events import (
     MergeStarted,
     NotMerging,
 )
-from quarterdeck.backend.core.inputs import Receive
 from quarterdeck.backend.core.membership.messages import (
     FinalizeJoin,
     JoinRequest,

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from quarterdeck.backend.core.events import JoinListChanged, ListInstalled
+from quarterdeck.backend.core.membership.events import JoinListChanged, ListInstalled
 from quarterdeck.backend.core.membership.messages import JoinListUpdate, JoinListUpdateAck, SplitBrainProbe, WhoIsMaster
 from tests.core.member_state import state_of
 from tests.core.stepped_cluster import SteppedCluster, address_of, names_of

@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 
 from quarterdeck.backend.core.causes import UnreachableCause
-from quarterdeck.backend.core.events import AddressUnusable, JoinFailed, ListInstalled, NotMerging
 from quarterdeck.backend.core.inputs import PeerUnreachable
+from quarterdeck.backend.core.membership.events import AddressUnusable, JoinFailed, ListInstalled, NotMerging
 from quarterdeck.backend.core.membership.messages import WhoIsMaster
 from tests.core.stepped_cluster import SETTINGS, SteppedCluster, address_of
 

@@ -1,6 +1,6 @@
 """Joining, from both sides (chapters `joining` and `admission`)."""
 
-from quarterdeck.backend.core.events import (
+from quarterdeck.backend.core.membership.events import (
     JoinFailed,
     JoinRequested,
     ListInstalled,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quarterdeck.backend.core.events import ClaimStarted, MemberRemoved
+from quarterdeck.backend.core.membership.events import ClaimStarted, MemberRemoved
 from quarterdeck.backend.core.membership.messages import (
     FinalizeJoin,
     FormationBid,

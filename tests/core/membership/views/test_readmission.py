@@ -2,7 +2,7 @@
 
 import pytest
 
-from quarterdeck.backend.core.events import JoinDelayed, ListInstalled, MemberAdmitted, MemberHeldBack
+from quarterdeck.backend.core.membership.events import JoinDelayed, ListInstalled, MemberAdmitted, MemberHeldBack
 from quarterdeck.backend.core.membership.messages import (
     FinalizeJoin,
     JoinHeld,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from quarterdeck.backend.core.events import JoinFailed
+from quarterdeck.backend.core.membership.events import JoinFailed
 from quarterdeck.backend.core.partitions.events import MigrationsPlanned, MigrationStarted, PartitionLost
 from tests.core.member_state import state_of
 from tests.core.stepped_cluster import address_of, training_settings

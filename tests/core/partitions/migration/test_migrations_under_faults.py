@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from quarterdeck.backend.core.events import MemberMerging
+from quarterdeck.backend.core.membership.events import MemberMerging
 from quarterdeck.backend.core.membership.messages import (
     Heartbeat,
     LinkProbe,

@@ -1,22 +1,25 @@
 """A recording of real members is observed as their logs are: the same troubles, by the same code."""
 
+import pickle
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import (
-    Event,
+from quarterdeck.backend.core.events import Event, Record
+from quarterdeck.backend.core.membership.events import (
     JoinListChanged,
     ListInstalled,
     MemberMerging,
     MemberStarted,
     MergeVerdict,
-    Record,
+    SuspicionRaised,
 )
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import PartitionLost
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed, ReplicaMigrated
+from quarterdeck.backend.hazelcast.logs.observations import recorded
 from quarterdeck.backend.hazelcast.logs.observations.observation import Observation
 from quarterdeck.backend.hazelcast.logs.observations.recorded import RecordObservers
 from quarterdeck.backend.hazelcast.logs.reader import read_logs
@@ -100,6 +103,35 @@ def test_a_split_that_a_recorder_heard_on_both_sides() -> None:
     assert "logs alone" in apart.cause
 
 
+def test_what_ended_a_split_is_not_known_until_its_members_are_heard_again() -> None:
+    """The greater side lists the others again before they are reached: that they merged shows a second later."""
+    recording = Recording()
+    recording.follows("1a2a3a")
+    recording.lists(0, 3, "1a2a3a")
+    recording.lists(60, 4, "1a2a", "12")
+    recording.lists(61, 4, "3a")
+    recording.happens(100, 3, ConnectionChanged("merging", "it starts, or merges"))
+    recording.lists(102, 6, "1a2a3b", "12")
+    (apart,) = recording.observed()
+    assert apart.headline.endswith("41 s") and "is not known yet" in apart.remedy
+    recording.happens(103, 3, MemberMerging(Address(A), "3b"))
+    recording.happens(103, 3, MemberStarted(Address(C), False, (), "3a"), "b")
+    recording.lists(103, 6, "1a2a3b", "3")
+    (apart,) = recording.observed()
+    assert "They have merged" in apart.remedy
+
+
+def test_a_side_that_merges_was_there_until_its_connections_closed() -> None:
+    recording = Recording()
+    recording.follows("1a2a3a")
+    recording.lists(0, 3, "1a2a3a")
+    recording.lists(60, 4, "1a2a", "12")
+    recording.lists(61, 4, "3a")
+    recording.happens(100, 3, ConnectionChanged("merging", "it starts, or merges"))
+    (apart,) = recording.observed()
+    assert apart.headline == f"{C} led itself alone against 2 others: 39 s, until the recording ends"
+
+
 def test_the_edit_of_a_join_list_that_ended_a_split_is_named() -> None:
     recording = Recording()
     for host in (1, 2, 3):
@@ -124,8 +156,8 @@ def test_rounds_of_migrations_are_counted_from_their_ends() -> None:
     recording = Recording()
     recording.follows("1a2a")
     for start, planned in ((10, 200), (20, 300), (30, 250)):
-        for done in (1, 2, planned):
-            recording.happens(start + done / 100, 1, ReplicaMigrated(1, 0, None, None, True, 5, planned, done))
+        for at, done in enumerate((2, 1, planned)):  # those that run side by side are not counted in order
+            recording.happens(start + at / 10, 1, ReplicaMigrated(1, 0, None, None, True, 5, planned, done))
     story = recording.observers.story()
     assert story is not None
     assert [(one.planned, one.completed) for one in story.migrations] == [(200, 200), (300, 300), (250, 250)]
@@ -141,7 +173,7 @@ def test_a_killed_member_has_ended_where_the_recorder_finds_no_process() -> None
     recording.lists(60.2, 4, "1a2a")
     (lost,) = recording.observed()
     assert lost.headline == f"{C} was removed and did not come back"
-    assert "no process listens" in lost.cause
+    assert "no process listens" in lost.cause and "what was read does not show which" in lost.cause
 
 
 def test_members_that_only_the_recorder_does_not_reach_are_not_lost() -> None:
@@ -171,6 +203,16 @@ def test_a_frozen_member_said_nothing_and_went_on() -> None:
     assert (silent.kind, silent.headline) == ("unresponsive", f"{A} said nothing to its clients for 30 s, and went on")
 
 
+def test_a_member_that_starts_again_and_says_nothing_yet_does_not_stand_still() -> None:
+    recording = Recording()
+    recording.follows("1a2a")
+    recording.lists(0, 2, "1a2a")
+    recording.happens(60, 2, ConnectionChanged("gone", "no process listens there"))
+    recording.happens(70, 2, ConnectionChanged("silent", "it accepts the connection and says nothing"))
+    recording.happens(90, 1, ConnectionChanged("connected"))
+    assert "unresponsive" not in [one.kind for one in recording.observed()]
+
+
 def test_lost_data_is_observed_and_a_lost_replica_is_not() -> None:
     recording = Recording()
     recording.follows("1a2a3a")
@@ -195,6 +237,7 @@ def test_all_members_that_are_gone_and_start_anew_are_a_full_stop() -> None:
     (stop,) = recording.observed()
     assert (stop.kind, stop.is_open) == ("full-stop", True)
     assert stop.headline == "all 2 members ended within 1.0 s"
+    recording.happens(85, 1, ConnectionChanged("merging", "it starts, or merges"))  # the next process listens
     for host in (1, 2):
         recording.happens(90, host, MemberWitnessed(("client-protocol",), ("owners",)), "b")
         recording.happens(90, host, MemberStarted(Address(f"10.0.0.{host}:5701"), False, ()), "b")
@@ -204,7 +247,64 @@ def test_all_members_that_are_gone_and_start_anew_are_a_full_stop() -> None:
     assert stop.headline == "all 2 members ended within 1.0 s, and were started again 28 s later as a new cluster"
 
 
+def test_the_list_of_a_process_that_has_ended_is_apart_from_no_other() -> None:
+    """The last member to stop was alone for a moment; the first one to start again is alone, too."""
+    recording = Recording()
+    recording.follows("1a2a3a")
+    recording.lists(0, 3, "1a2a3a")
+    for host in (1, 2):
+        recording.happens(60, host, ConnectionChanged("gone", "no process listens there"))
+    recording.lists(60.3, 4, "3a")
+    recording.happens(61, 3, ConnectionChanged("gone", "no process listens there"))
+    recording.happens(78, 3, ConnectionChanged("merging", "it starts, or merges"))
+    recording.happens(83, 1, MemberStarted(Address(A), False, ()), "b")
+    recording.lists(83, 1, "1b")
+    assert "halves-apart" not in [one.kind for one in recording.observed()]
+
+
+@pytest.mark.parametrize(("second", "observed"), [(5, 1), (10.2, 0)])
+def test_a_suspicion_that_is_read_after_the_list_without_its_member_does_not_last(second: float, observed: int) -> None:
+    """A list comes over the network, and the suspicion before it by the log, a moment later."""
+    recording = Recording()
+    recording.follows("1a2a3a")
+    recording.lists(0, 3, "1a2a3a")
+    if second > 10:
+        recording.lists(10, 4, "2a3a")
+    recording.happens(second, 3, SuspicionRaised(Address(A), "1a", "the connection was closed"))
+    recording.happens(60, 2, ConnectionChanged("connected"))
+    lasting = [one for one in recording.observed() if one.kind == "lasting-suspicion"]
+    assert len(lasting) == observed
+
+
 def test_members_that_keep_a_journal_of_their_own_are_judged_by_rules_alone() -> None:
     recording = Recording()
     recording.lists(0, 2, "1a2a")
     assert recording.observers.story() is None
+
+
+def test_weeks_of_pods_with_ever_new_addresses_do_not_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorded, "RENEWED_AFTER", 300)
+    monkeypatch.setattr(recorded, "RENEWED_ANYWAY", 1_200)
+    monkeypatch.setattr(recorded, "PAST_KEPT", 20)
+    recording = Recording()
+    recording.observers = observers = RecordObservers("r", "live")
+    recording.follows("1a2a")
+    sizes = []
+    for day in range(600):
+        second, pod = 600 * day, 10 + day
+        recording.happens(second, pod, MemberWitnessed(("client-protocol",), ("owners",)))
+        recording.happens(second, pod, ConnectionChanged("connected"))
+        listed = tuple(Member(Address(f"10.0.0.{host}:5701"), f"{host}a", 0, False) for host in (1, 2, pod))
+        for host in (1, 2, pod):
+            event = ListInstalled(2 * day + 3, "1a", listed[0].address, listed, listed[0].address, "unknown", "")
+            recording.happens(second + 1, host, event)
+        recording.happens(second + 300, 1, PartitionLost(day % 271, 6, True))
+        recording.happens(second + 301, pod, ConnectionChanged("gone"))
+        for host in (1, 2):
+            event = ListInstalled(2 * day + 4, "1a", listed[0].address, listed[:2], listed[0].address, "unknown", "")
+            recording.happens(second + 302, host, event)
+        if day % 100 == 99:
+            sizes.append(len(msgspec.json.encode(recording.observed())))
+            assert len(pickle.dumps(observers)) < 4_000_000
+    assert max(sizes[2:]) < 1.5 * max(sizes[:2]), sizes
+    assert {one.kind for one in recording.observed()} >= {"partition-lost"}

@@ -6,7 +6,12 @@ from pathlib import Path
 import pytest
 
 from quarterdeck.backend.core.causes import SuspicionCause
-from quarterdeck.backend.core.events import ClaimAnswered, ExplicitSuspicionReceived, MemberRemoved, ObserverPaused
+from quarterdeck.backend.core.membership.events import (
+    ClaimAnswered,
+    ExplicitSuspicionReceived,
+    MemberRemoved,
+    ObserverPaused,
+)
 from quarterdeck.backend.hazelcast.logs.observations.observation import Observation
 from quarterdeck.backend.hazelcast.logs.observations.story import LogStory, headline
 from quarterdeck.backend.hazelcast.logs.reader import read_logs

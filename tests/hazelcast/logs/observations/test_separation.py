@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+import pytest
+
+from quarterdeck.backend.core.witnessed.discovery import discovery_hint, discovery_remedies
 from tests.hazelcast.logs.written_logs import A, B, D, Logs, member
 
 
@@ -67,6 +70,7 @@ def test_a_lone_master_of_some_seconds_is_reported_beside_what_froze_it(tmp_path
     logs.lists(41, 5, "2a3a1b")
     frozen, alone = logs.observed()
     assert (frozen.kind, alone.kind) == ("clock-jump", "lone-master")
+    assert frozen.end_us - frozen.start_us == frozen.end_utc - frozen.start_utc == 30_000_000
     assert alone.headline == f"{A} led itself alone against 2 others: 5.0 s"
 
 
@@ -126,3 +130,38 @@ def test_neither_a_rolling_restart_nor_the_stop_of_one_side_is_a_full_stop(tmp_p
     logs.said(30, 1, "Hazelcast Platform 5.3.8 (20240717) starting at [10.0.0.1]:5701")
     logs.lists(35, 8, "2a1b")
     assert "full-stop" not in [one.kind for one in logs.observed()]
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted", "not_wanted"),
+    [
+        ("Kubernetes Discovery activated with mode: DNS_LOOKUP", "publishNotReadyAddresses", "join list"),
+        ("Using Multicast discovery", "multicast-time-to-live", "publishNotReadyAddresses"),
+        ("Using TCP/IP discovery", "member-list", "podManagementPolicy"),
+    ],
+)
+@pytest.mark.parametrize("merged", [True, False])
+def test_the_remedy_fits_how_they_find_each_other(
+    line: str, wanted: str, not_wanted: str, merged: bool, tmp_path: Path
+) -> None:
+    logs = Logs(tmp_path)
+    for host in range(1, 6):
+        logs.said(0, host, line)
+    if merged:
+        split_for(logs, [12.0], 69)
+    else:
+        logs.lists(0, 5, "1a2a3a4a5a")
+        logs.lists(6, 7, "1a2a3a", "123")
+        logs.lists(6, 6, "4a5a", "45")
+    (apart,) = logs.observed()
+    assert wanted in apart.remedy and not_wanted not in apart.remedy
+    if "TCP" not in line:
+        assert "join list" not in apart.cause + apart.remedy and "{" not in apart.cause + apart.remedy
+
+
+def test_a_joiner_that_is_none_or_not_known_gets_the_advice_for_all() -> None:
+    for joiner in ("none", "auto-detection", "tcp-ip"):
+        assert discovery_remedies([joiner, "kubernetes"]) == ""
+    assert discovery_remedies([]) == ""
+    assert discovery_remedies(["aws", "gcp"]) == discovery_remedies(["azure"])
+    assert "select the instances" in discovery_hint("aws") and "enable one" in discovery_hint("none")

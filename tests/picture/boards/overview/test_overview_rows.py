@@ -1,9 +1,10 @@
-"""What the panes of the overview are made of: suspicions, tables, lanes and bars; what is not told is neither none nor well."""
+"""What the panes of the overview are made of: suspicions, tables, lanes and bars; what is unknown is neither none nor well."""
 
 from __future__ import annotations
 
 from quarterdeck.backend.core.data.events import BackupOutOfStep
-from quarterdeck.backend.core.events import HeartbeatLate, ProcessKilled
+from quarterdeck.backend.core.events import ProcessKilled
+from quarterdeck.backend.core.membership.events import HeartbeatLate
 from quarterdeck.backend.core.partitions.events import (
     MigrationCopied,
     MigrationDecided,
@@ -85,8 +86,8 @@ def test_suspicions_that_nobody_tells_are_not_none() -> None:
     cluster = formed()
     cluster.happen("n2", MemberWitnessed(("client-protocol",), ("owners",)))
     found = suspicion_rows(folded(cluster), THREE)
-    assert suspicion_figure(found) == ("not told", "faint")
-    assert found.nothing == "suspicions are not told: give logs with --logs"
+    assert suspicion_figure(found) == ("not reported", "faint")
+    assert found.nothing == "suspicions are not reported: give logs with --logs"
 
 
 # Tables
@@ -138,8 +139,8 @@ def test_backups_that_nobody_tells_are_not_safe() -> None:
     cluster.happen("n1", OwnersTold(holders, tuple(number % 3 for number in range(271)), "d" * 16, None))
     cluster.happen("n2", MemberWitnessed(("logs",), ()))
     picture = folded(cluster)
-    assert row_of(picture, "n1").state == "backups not told"
-    assert row_of(picture, "n2").state == "not told"
+    assert row_of(picture, "n1").state == "backups not reported"
+    assert row_of(picture, "n2").state == "not reported"
 
 
 # Lanes
@@ -202,14 +203,14 @@ def test_the_queue_in_a_few_words() -> None:
     cluster.happen("n1", MigrationDecided("m0", 0, True, 2, ""))
     cluster.begin("n1", "m1", 1, "n1", "n2")
     text, tone = queue_figure(folded(cluster), cluster.now_us())
-    assert text == "1 of 8, 1 running, 0.5/s, about 14 s left" and tone == "strong"
+    assert text == "1 of 8, about 14 s left, 1 running, 0.5/s" and tone == "strong"
 
 
 def test_a_queue_that_nobody_tells_is_not_empty() -> None:
     cluster = formed()
     for label in THREE:
         cluster.happen(label, MemberWitnessed(("client-protocol",), ("migration-ends",)))
-    assert queue_figure(folded(cluster), cluster.now_us()) == ("queue not told, 0 done", "faint")
+    assert queue_figure(folded(cluster), cluster.now_us()) == ("queue not reported, 0 done", "faint")
 
 
 # Activity
@@ -232,4 +233,4 @@ def test_seconds_that_are_over_are_counted_and_what_is_not_told_is_no_zero() -> 
     witnessed = formed()
     for label in THREE:
         witnessed.happen(label, MemberWitnessed(("logs",), ("suspicions",)))
-    assert {pulse.rate for pulse in Activity().pulses(folded(witnessed), 0)} == {"not told"}
+    assert {pulse.rate for pulse in Activity().pulses(folded(witnessed), 0)} == {"not reported"}

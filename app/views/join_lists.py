@@ -1,0 +1,417 @@
+"""Where members look for others, and why clusters stay apart: what is in the way of each pair now, and what helps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import ClassVar, NamedTuple
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.screen import ModalScreen
+from textual.timer import Timer
+from textual.widget import Widget
+from textual.widgets import Button, Static, TextArea
+
+from quarterdeck.app.commands.command_text import connect_options, lines_of
+from quarterdeck.app.console_interface import ConsoleInterface, Refusal
+from quarterdeck.app.screen.columns import BoardModel, ColumnOf
+from quarterdeck.app.screen.sort_filter_model import SortFilterModel
+from quarterdeck.app.screen.view_screen import ViewScreen, show_if
+from quarterdeck.app.session import ConsoleSession
+from quarterdeck.backend.clusters.connection_status import ReachedByOptions
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.events import JoinListChanged
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.merging.join_list_board import JoinListBoard, ListRow, clusters_text
+from quarterdeck.backend.picture.merging.join_list_edit import (
+    SIGN_TONES,
+    Draft,
+    EditPlan,
+    draft_lines,
+    plan_edit,
+    read_draft,
+    spread_of,
+    sub_cluster,
+)
+from quarterdeck.backend.picture.merging.why_not_merging import GLYPHS, TONES, Pair, pairs_left_out, why_not_merging
+from quarterdeck.backend.picture.text.fact import Fact
+from quarterdeck.backend.picture.text.formatting import counted, one_line
+from quarterdeck.widgets.fact_sheet import FactSheet
+from quarterdeck.widgets.line_table import LineTable, TableCell
+from quarterdeck.widgets.status_line import StatusLine
+
+LONGEST_NAME = 22
+SOURCE_WIDTH = 33
+NAMES_WIDTH = 31
+SENTENCE_WIDTH = 149
+STATE_WIDTH = max(len(f"{glyph} {state}") for state, glyph in GLYPHS.items())
+
+
+def tone_of(row: ListRow) -> str:
+    """Return the tone of facts about a member that are no warnings."""
+    return "faint" if row.greyed else "plain"
+
+
+LIST_COLUMNS: tuple[ColumnOf[ListRow], ...] = (
+    ColumnOf("member", lambda row: row.label),
+    ColumnOf("master", lambda row: row.cluster),
+    ColumnOf("list", lambda row: row.entries, widest=NAMES_WIDTH),
+    ColumnOf("no answer at", lambda row: row.silent, lambda row: "faint" if row.greyed else "warning", NAMES_WIDTH),
+    ColumnOf("remembers", lambda row: row.remembered, widest=NAMES_WIDTH),
+    ColumnOf("from", lambda row: row.source, lambda row: "warning" if row.differs else tone_of(row), SOURCE_WIDTH),
+    ColumnOf("does not list", lambda row: row.missing, widest=NAMES_WIDTH),
+)
+
+PAIR_COLUMNS: tuple[ColumnOf[Pair], ...] = (
+    ColumnOf("state", lambda pair: pair.state_text, lambda pair: TONES[pair.state], STATE_WIDTH),
+    ColumnOf("cluster of", lambda pair: one_line(pair.smaller)),
+    ColumnOf("into that of", lambda pair: one_line(pair.greater)),
+    ColumnOf("rule", lambda pair: pair.rule, widest="remote-is-my-member"),
+    ColumnOf("why", lambda pair: pair.sentence, widest=SENTENCE_WIDTH),
+)
+
+
+class JoinListModel(BoardModel[ListRow]):
+    """Rows are members: where each looks for others."""
+
+    def __init__(self) -> None:
+        super().__init__(LIST_COLUMNS, fixed=2, tone=tone_of)
+        self._board = JoinListBoard(Picture())
+        self._shown: tuple[Picture, int, tuple[str, ...]] | None = None
+
+    def update(self, picture: Picture, labels: Sequence[str]) -> None:
+        """Show the lists of these members. Rows are computed again only after an event."""
+        keys = tuple(labels)
+        if self._shown is not None and self._shown[0] is picture and self._shown[1:] == (picture.at, keys):
+            return
+        self._shown = picture, picture.at, keys
+        self._board = JoinListBoard(picture)
+        self.show_rows(keys, self._board.row)
+        for title in ("member", "master"):
+            self.widen(title, map(one_line, keys), LONGEST_NAME)
+
+    def sentence(self, key: str) -> str:
+        """Return the row of this key in words."""
+        return self._board.sentence(key)
+
+
+class PairModel(BoardModel[Pair]):
+    """Rows are pairs of clusters."""
+
+    def __init__(self) -> None:
+        super().__init__(PAIR_COLUMNS, fixed=1)
+
+    def update(self, pairs: Sequence[Pair]) -> None:
+        by_key = {pair.key: pair for pair in pairs}
+        self.show_rows(tuple(by_key), by_key.__getitem__)
+        names = [one_line(name) for pair in pairs for name in (pair.smaller, pair.greater)]
+        for title in ("cluster of", "into that of"):
+            self.widen(title, names, LONGEST_NAME)
+
+
+SPREAD_TOLD_US = 30 * SECOND_US
+"""How long the progress of an edit is shown."""
+
+
+class Edited(NamedTuple):
+    """An edit of a join list: the member that received it, the new list, and when that was."""
+
+    label: str
+    addresses: tuple[Address, ...]
+    at_us: int
+
+
+class JoinListsScreen(ViewScreen):
+    """Pairs of clusters above, what helps the one under the cursor, and the lists of all members."""
+
+    view = "join-lists"
+    detailed = True
+    DEFAULT_CSS = """
+    JoinListsScreen #lists-title, JoinListsScreen #spread { height: 1; }
+    JoinListsScreen #lists-title { background: $panel; color: $foreground; }
+    JoinListsScreen #pairs { height: auto; max-height: 30%; min-height: 2; scrollbar-size: 0 1; }
+    JoinListsScreen #why { height: 7; scrollbar-size: 1 1; border-bottom: solid $panel; }
+    JoinListsScreen #lists { height: 1fr; min-height: 4; scrollbar-size: 1 1; }
+    """
+
+    def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
+        super().__init__(session, console)
+        self._pairs, self._lists = PairModel(), JoinListModel()
+        self._judged: object = None
+        self._edits: dict[str, Edited] = {}
+        """The latest edit by the uuid of the member that it was handed to; a merge ends the cluster that it was meant for."""
+        self._epoch = session.epoch
+        self.title_line = StatusLine(id="lists-title")
+        self.pairs = LineTable(SortFilterModel(self._pairs), id="pairs")
+        self.why = FactSheet(id="why")
+        self.why.can_focus = False
+        self.spread = StatusLine(id="spread")
+        self.main = self.lists = LineTable(SortFilterModel(self._lists), id="lists")
+        self.handlers |= {
+            "unblock": lambda _: self._unblock(),
+            "edit-list": self._edit,
+            "edit-all-lists": lambda _: self._edit_all(),
+        }
+
+    def body(self) -> Iterable[Widget]:
+        return self.title_line, self.pairs, self.why, self.spread, self.lists
+
+    def targets(self) -> tuple[str, ...]:
+        """Return the selected members; while the pairs have the focus, the master that would merge into the other cluster."""
+        if self.pairs.has_focus:
+            pair = self._pairs.row(self.pairs.cursor_key)
+            return (pair.smaller,) if pair is not None else ()
+        return super().targets()
+
+    def receive(self, records: Sequence[Record]) -> None:
+        for record in records:
+            event = record.event
+            if (
+                isinstance(event, JoinListChanged)
+                and event.edition
+                and self.session.picture.label_of(event.author) == record.member
+            ):
+                self._edits[record.uuid] = Edited(record.member, event.addresses, record.at)
+
+    def paint(self) -> None:
+        picture, session = self.session.picture, self.session
+        if self._epoch != session.epoch:
+            self._epoch = session.epoch
+            self._edits.clear()
+            self.receive(session.recent)
+        self._judge()
+        left_out = pairs_left_out(picture)
+        more = f"{left_out} more pairs are not judged" if left_out else ""
+        self.title_line.show(
+            [TableCell("join lists", "strong"), TableCell(clusters_text(picture)), TableCell(more, "faint")]
+        )
+        self.pairs.show()
+        self._explain()
+        self._show_spread()
+        self._lists.update(picture, session.labels)
+        self.lists.show()
+
+    def sentence(self) -> Sequence[TableCell]:
+        key = self.lists.cursor_key
+        return [TableCell(self._lists.sentence(key), "faint")] if key is not None else ()
+
+    def on_line_table_moved(self, event: LineTable.Moved) -> None:
+        self._explain()
+        super().on_line_table_moved(event)
+
+    # Why not merging
+
+    def _judge(self) -> None:
+        """Judge the pairs again, at most once a second unless a master has come or gone."""
+        picture, now_us = self.session.picture, self.session.now_us()
+        moment = (now_us // SECOND_US if self.session.live else picture.at, picture.masters(), self.session.epoch)
+        if moment == self._judged:
+            return
+        self._judged = moment
+        self._pairs.update(why_not_merging(picture, now_us))
+        there = bool(self._pairs.keys)
+        for widget in (self.pairs, self.why):
+            show_if(widget, there)
+
+    def _explain(self) -> None:
+        pair = self._pairs.row(self.pairs.cursor_key)
+        if pair is not None:
+            self.why.show((*pair_facts(pair), *self._lines(pair)))
+
+    def _lines(self, pair: Pair) -> Iterator[Fact]:
+        """Yield the command lines that help real members, for an operator who may not write from here."""
+        cluster = self.session.cluster
+        if pair.unblock is not None and isinstance(cluster, ReachedByOptions):
+            for line in lines_of(pair.unblock.commands, connect_options(cluster)):
+                yield Fact("", f"$ {one_line(line)}", "faint")
+
+    def _unblock(self) -> None:
+        pair = self._pairs.row(self.pairs.cursor_key)
+        if pair is None:
+            self.console.show_message("there is only one cluster, so nothing is blocked", error=True)
+        elif pair.unblock is None:
+            self.console.show_message(f"nothing can be done here: {pair.sentence}", error=True)
+        else:
+            self.console.request("unblock", pair.unblock.commands)
+
+    # Editing
+
+    def _edit(self, member: str) -> None:
+        label = member or next(iter(self.targets()), "")
+        master = sub_cluster(self.session.picture, label)
+        if master is None:
+            raise Refusal(f"{label or 'the member'} does not run, so it cannot be asked")
+        self._open_editor((master.label,))
+
+    def _edit_all(self) -> None:
+        masters = self._everybody()
+        if not masters:
+            raise Refusal("there is no running master to send a list to")
+        self._open_editor(masters)
+
+    def _everybody(self) -> tuple[str, ...]:
+        return self.session.picture.masters()
+
+    def _open_editor(self, masters: tuple[str, ...]) -> None:
+        picture = self.session.picture
+        known = dict.fromkeys(address for label in masters for address in picture.members[label].join_list)
+        text = "\n".join(draft_lines(picture, tuple(known)))
+        everybody = self._everybody() or masters
+        self.app.push_screen(JoinListEditor(lambda: self.session.picture, masters, everybody, text), self._edited)
+
+    def _edited(self, plans: tuple[EditPlan, ...] | None) -> None:
+        if plans is None:
+            self.console.show_message("cancelled")
+        else:
+            self.console.request("edit-list", [plan.command for plan in plans])
+
+    def _show_spread(self) -> None:
+        """Show how far the latest edits have come, cluster by cluster."""
+        picture, now_us = self.session.picture, self.session.now_us()
+        parts: dict[str, TableCell] = {}
+        for uuid, (label, addresses, at_us) in self._edits.items():
+            belief = picture.members.get(label)
+            if belief is None or belief.uuid != uuid or not 0 <= now_us - at_us <= SPREAD_TOLD_US:
+                continue
+            master = picture.master_of(label)
+            spread = spread_of(picture, master.label if master is not None else label, addresses)
+            if spread is not None:
+                parts[spread.master] = TableCell(spread.text, "good" if spread.has == spread.members else "plain")
+        self.spread.show([TableCell("edited", "strong"), *parts.values()] if parts else [])
+        show_if(self.spread, bool(parts))
+
+
+def pair_facts(pair: Pair) -> Iterator[Fact]:
+    """Yield why a pair does not merge, and what helps."""
+    heading = {"merging": "merging", "due": "will merge"}.get(pair.state, "apart")
+    yield Fact(heading, f"{one_line(pair.smaller)} → {one_line(pair.greater)}  {pair.sentence}", TONES[pair.state])
+    if pair.unblock is None:
+        unaided = "not known" if pair.rule == "not-told" else "only time"
+        yield Fact("helps", "nothing that can be done here" if pair.state == "blocked" else unaided, "faint")
+        return
+    yield Fact("helps (u)", pair.unblock.text, "strong")
+    for edit in pair.unblock.edits:
+        yield Fact("", edit.diff())
+
+
+JUDGE_SECONDS = 0.05
+"""How long typing has to rest before the list is checked: with a thousand entries that takes a while."""
+
+UNCHANGED_SHOWN = 40
+"""If more entries than this stay, they are only counted."""
+
+
+class JoinListEditor(ModalScreen[tuple[EditPlan, ...] | None]):
+    """A dialog that returns the changes to apply, or None. It does not change the cluster itself."""
+
+    DEFAULT_CSS = """
+    JoinListEditor { align: center middle; }
+    #list-box { width: 130; max-width: 96%; height: 85%; border: thick $warning; background: $surface; padding: 0 1; }
+    #list-question { height: 1; text-style: bold; }
+    #list-sides { height: 1fr; }
+    #list-text { width: 2fr; height: 1fr; border: none; padding: 0; }
+    #list-changes { width: 3fr; height: 1fr; scrollbar-size: 1 1; margin: 0 0 0 1; }
+    #list-buttons { height: 1; }
+    #list-buttons Button { margin: 0 2 0 0; }
+    #list-keys { width: 1fr; height: 1; color: $text-muted; }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "cancel", "cancel", key_display="esc"),
+        Binding("ctrl+s", "apply", "apply", key_display="^s", priority=True),
+        Binding("ctrl+t", "others", "one or all", key_display="^t", priority=True),
+    ]
+
+    def __init__(
+        self, picture: Callable[[], Picture], masters: Sequence[str], all_masters: Sequence[str], text: str
+    ) -> None:
+        """Edit `text`. `masters` are those of the clusters to edit, `everybody` are the masters of all clusters."""
+        super().__init__()
+        self._picture, self._masters, self._everybody = picture, tuple(masters), tuple(all_masters)
+        self._draft = Draft((), ())
+        self._plans: tuple[EditPlan, ...] = ()
+        self._timer: Timer | None = None
+        self.question = Static("", id="list-question", markup=False)
+        self.area = TextArea(text, id="list-text", soft_wrap=False, tab_behavior="focus", show_line_numbers=True)
+        self.changes = FactSheet(id="list-changes")
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="list-box"):
+            yield self.question
+            with Horizontal(id="list-sides"):
+                yield self.area
+                yield self.changes
+            with Horizontal(id="list-buttons"):
+                yield Button("Cancel", id="cancel", compact=True)
+                yield Button("Apply", id="apply", variant="warning", compact=True)
+                yield Static("esc cancel  ^s apply  ^t this cluster or all  tab buttons", id="list-keys", markup=False)
+
+    def on_mount(self) -> None:
+        self.area.focus()
+        self.judge()
+
+    def on_text_area_changed(self) -> None:
+        if self._timer is not None:
+            self._timer.stop()
+        self._timer = self.set_timer(JUDGE_SECONDS, self.judge)
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        if event.button.id == "apply":
+            self.action_apply()
+        else:
+            self.action_cancel()
+
+    def action_cancel(self) -> None:
+        self.dismiss(None)
+
+    def action_others(self) -> None:
+        """Edit all clusters instead of one; or one, the first, instead of all."""
+        others = self._everybody if len(self._masters) < len(self._everybody) else self._masters[:1]
+        if others:
+            self._masters = others
+            self.judge()
+
+    def action_apply(self) -> None:
+        self.judge()
+        plans = tuple(plan for plan in self._plans if not plan.nothing_new)
+        if self._draft.problem is None and plans:
+            self.dismiss(plans)
+
+    def judge(self) -> None:
+        """Read the text and show what it would change."""
+        picture = self._picture()
+        self._draft = read_draft(self.area.text.split("\n"), picture)
+        leading = [picture.members[label] for label in self._masters if label in picture.members]
+        self._plans = tuple(plan_edit(picture, master, self._draft.addresses) for master in leading)
+        self.question.update(self._asked())
+        self.changes.show(tuple(self._facts()))
+        able = self._draft.problem is None and any(not plan.nothing_new for plan in self._plans)
+        self.query_one("#apply", Button).disabled = not able
+
+    def _asked(self) -> str:
+        names = ", ".join(f"{one_line(label)}'s" for label in self._masters[:4])
+        more = f" and {len(self._masters) - 4} more" if len(self._masters) > 4 else ""
+        what = "cluster" if len(self._masters) == 1 else "clusters"
+        return f"Join list of {names}{more} {what}: {counted(len(self._draft.addresses), 'address', 'addresses')}"
+
+    def _facts(self) -> Iterator[Fact]:
+        for remark in self._draft.remarks:
+            mark = "✕ " if remark.tone == "bad" else "! "
+            yield Fact(f"line {remark.line}", f"{mark}{remark.text}", remark.tone)
+        shown: list[tuple[object, ...]] = []
+        for plan in self._plans:
+            yield Fact("cluster", plan.counts(), "strong")
+            signs = tuple((change.sign, change.address) for change in plan.changes)
+            if signs in shown:
+                yield Fact("", "the same changes", "faint")
+                continue
+            shown.append(signs)
+            kept = sum(change.sign == "=" for change in plan.changes)
+            for change in plan.changes:
+                if change.sign != "=" or kept <= UNCHANGED_SHOWN:
+                    yield Fact("", change.text, SIGN_TONES[change.sign])
+            if kept > UNCHANGED_SHOWN:
+                yield Fact("", f"= {kept} stay", "faint")

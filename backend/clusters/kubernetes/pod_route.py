@@ -1,0 +1,350 @@
+"""The way to the pods of Kubernetes services: found by EndpointSlices, reached by a port-forward for each, called by their names.
+
+Members know one another by the addresses of their pods. A pod that comes back has another one, and the same name if it is of a
+StatefulSet. So in all that members report and log an address stands here as the name of the pod that has it now.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from ipaddress import ip_address
+from typing import Any, NamedTuple
+
+import msgspec
+
+from quarterdeck.backend.clusters.kubernetes.kubectl import Kubectl, KubectlFailed, RunningKubectl
+from quarterdeck.backend.clusters.kubernetes.pod_log import PodLog
+from quarterdeck.backend.clusters.kubernetes.service_url import BadService, Service
+from quarterdeck.backend.core.address import Address, host_of, port_of
+from quarterdeck.backend.hazelcast.wire.messages import Authenticated, MemberConfig, MembersView, Message, Metrics
+from quarterdeck.backend.hazelcast.wire.route import Ending, NotReached, Route
+
+LOOK_AGAIN_SECONDS = 5.0
+"""The wait when a watch has ended. Where we may list and not watch, pods are looked for so often."""
+SETTLE_SECONDS = 0.1
+"""Changes so close together are looked at together."""
+EXPLANATION_SECONDS = 0.3
+"""So long after the end of a connection `kubectl` is expected to say why."""
+FORWARDING = re.compile(r"Forwarding from 127\.0\.0\.1:(\d+) ->")
+NO_PROCESS = re.compile(r"error forwarding port .*connection refused", re.IGNORECASE)
+"""What the host of the pod says. That the API refuses connections says nothing about the pod."""
+MOST_LEFT = 1_000
+NAMED: tuple[type, ...] = (Authenticated, MembersView, MemberConfig, Metrics)
+"""The messages that hold addresses."""
+
+
+class Pod(NamedTuple):
+    """A pod behind a service, ready or not. A pod that was made anew under its name has another uid."""
+
+    name: str
+    uid: str
+    host: str
+
+
+class _Forward(NamedTuple):
+    process: RunningKubectl
+    port: int
+
+
+class PodRoute(Route):
+    """The way to the pods of some services, with one context of `kubectl`."""
+
+    is_indirect = True
+
+    def __init__(self, services: Sequence[Service], *, logs: bool) -> None:
+        """Look for the services. With `logs` the logs of their pods are followed.
+
+        Raises:
+            BadService: There is no `kubectl` here, or there is no such service.
+            KubectlFailed: We may not look for it. An API that does not answer is waited for.
+        """
+        self.follows_logs = logs
+        self.urls = tuple(service.url for service in services)
+        self.logs: dict[str, PodLog] = {}
+        self._kubectl = Kubectl()
+        self._services = {service.address: service for service in services}
+        self._pods: dict[Service, tuple[Pod, ...]] = {}
+        self._problems: dict[Service, str] = {}
+        self._known: dict[str, tuple[Service, Pod]] = {}
+        """By the name of a host here, the pod that has it; also one that is not behind its service any more."""
+        self._left: dict[str, str] = {}
+        """By an address that a pod has had, the name of the pod."""
+        self._over: dict[str, None] = {}
+        """Names of pods that do not exist."""
+        self._forwards: dict[str, asyncio.Task[_Forward]] = {}
+        self._following: dict[str, asyncio.Task[None]] = {}
+        self._changed, self._looked = asyncio.Event(), asyncio.Event()
+        self._names = PodNames({}, {})
+        for service in services:
+            self._check(service)
+
+    # Finding pods
+
+    def _check(self, service: Service) -> None:
+        try:
+            if not any(pods_in(self._kubectl.call(*_slices_of(service), "--output=json"))):
+                self._kubectl.call(f"--namespace={service.namespace}", "get", "service", service.name, "--output=name")
+        except KubectlFailed as failed:
+            if failed.not_found:
+                raise BadService(f"{service.url}: {failed}") from failed
+            if failed.denied:
+                raise
+            self._problems[service] = str(failed)
+
+    async def run(self) -> None:
+        """Look for pods, and follow their logs, until cancelled."""
+        wakes = [(service, asyncio.Event()) for service in self._services.values()]
+        try:
+            async with asyncio.TaskGroup() as group:  # which waits for all, so that no process is left half started
+                for pair in wakes:
+                    group.create_task(self._watch(*pair))
+                    group.create_task(self._look(*pair))
+        finally:
+            tasks = (*self._following.values(), *self._forwards.values())
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await self._kubectl.close()
+
+    async def _watch(self, service: Service, wake: asyncio.Event) -> None:
+        """Set `wake` whenever the pods of a service may be others."""
+        while True:
+            wake.set()
+            with suppress(KubectlFailed):
+                watch = await self._kubectl.start(*_slices_of(service), "--watch", "--output=name")
+                try:
+                    async for _ in watch.lines():
+                        wake.set()
+                finally:
+                    await watch.end()
+            await asyncio.sleep(LOOK_AGAIN_SECONDS)
+
+    async def _look(self, service: Service, wake: asyncio.Event) -> None:
+        while True:
+            await wake.wait()
+            wake.clear()
+            try:
+                found = tuple(pods_in(await self._kubectl.ask(*_slices_of(service), "--output=json")))
+            except (KubectlFailed, ValueError) as failed:
+                self._problems[service] = str(failed)
+            else:
+                self._problems.pop(service, None)
+                if self._pods.get(service) != found:
+                    self._pods[service] = found
+                    self._know()
+            if len(self._pods.keys() | self._problems.keys()) == len(self._services):
+                self._looked.set()
+            await asyncio.sleep(SETTLE_SECONDS)
+
+    def _know(self) -> None:
+        """Take in which pods there are now: under which name, at which address, and as which of those of that name."""
+        several = len({service.namespace for service in self._services.values()}) > 1
+        present: dict[str, tuple[Service, Pod]] = {}
+        for service, pods in self._pods.items():
+            for pod in pods:
+                present[f"{pod.name}.{service.namespace}" if several else pod.name] = service, pod
+        for name, (service, pod) in present.items():
+            before = self._known.get(name)
+            if before is not None and before[1] != pod:
+                self._left[before[1].host] = name
+                self._end_forward(name)
+            if self.follows_logs and (before is None or before[1].uid != pod.uid):
+                self._follow_log(name, service, pod)
+            self._known[name] = service, pod
+            self._over.pop(name, None)
+        for name in self._following.keys() - present.keys():
+            self.logs[name].may_end = True
+            if self._following[name].done():
+                del self.logs[name], self._following[name]
+        hosts = {form: name for name, (_, pod) in self._known.items() for form in _forms_of(pod.host)}
+        for name in hosts:
+            self._left.pop(name, None)
+        for known in (self._left, self._over):
+            while len(known) > MOST_LEFT:
+                del known[next(iter(known))]
+        names = {(pod.name, service.name, service.namespace): name for name, (service, pod) in self._known.items()}
+        self._names = PodNames(hosts, names)
+        self._changed.set()
+
+    def _follow_log(self, name: str, service: Service, pod: Pod) -> None:
+        if (running := self._following.pop(name, None)) is not None:
+            running.cancel()
+        self.logs[name] = PodLog(self._kubectl, service.namespace, pod.name)
+        self._following[name] = asyncio.create_task(self.logs[name].follow())
+
+    # What a watch asks of its route
+
+    async def pause(self, seconds: float) -> None:
+        """Return when there are other pods, after so many seconds at the latest."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._changed.wait()
+        self._changed.clear()
+
+    async def hosts_of(self, name: Address) -> tuple[str, ...]:
+        """Return the names of a service's pods; other names are those of DNS, as far as it has them here."""
+        service = self._services.get(name)
+        if service is not None:
+            await self._looked.wait()
+            here = self._pods.get(service, ())
+            return tuple(sorted(known for known, (its, pod) in self._known.items() if its == service and pod in here))
+        if host_of(name) in self._known or host_of(name) in self._over:
+            return ()
+        return tuple(self._names.in_address(host) for host in await super().hosts_of(name))
+
+    async def reach(self, endpoint: Address) -> tuple[str, int]:
+        """Return the near end of a port-forward to the pod. Raises `NotReached`."""
+        host = host_of(endpoint)
+        service = self._services.get(endpoint)
+        if service is not None:
+            raise NotReached(self._problems.get(service) or f"{service.url} has no pods now", "unreachable")
+        if host in self._left:
+            raise NotReached(f"the pod {self._left[host]}, which was at this address, has another one now", "absent")
+        if host in self._over:
+            raise NotReached(f"there is no pod {host} any more", "absent")
+        if host not in self._known:
+            raise NotReached(f"no pod of {', '.join(self.urls)} has this address", "unreachable")
+        forward = self._forwards.get(host)
+        if forward is None or _has_ended(forward):
+            forward = self._forwards[host] = asyncio.create_task(self._forward(host, port_of(endpoint)))
+            forward.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return "127.0.0.1", (await asyncio.shield(forward)).port
+
+    async def why_ended(self, endpoint: Address) -> tuple[str, Ending] | None:
+        """Return what `kubectl` says about the end of a connection, if it says something soon."""
+        forward = self._forwards.get(host_of(endpoint))
+        if forward is None or not forward.done() or forward.cancelled() or forward.exception() is not None:
+            return None
+        process = forward.result().process
+        with suppress(TimeoutError):
+            async with asyncio.timeout(EXPLANATION_SECONDS):
+                await process.spoke.wait()
+        said, process.said = process.said, ""
+        if NO_PROCESS.search(said):
+            return "no process listens there", "absent"
+        return (f"kubectl: {KubectlFailed(said)}", "closed") if said else None
+
+    def is_over(self, name: Address) -> bool:
+        """Return whether the pod is known to exist no more, or to have left this address."""
+        return host_of(name) in self._over or host_of(name) in self._left
+
+    def name_of(self, address: Address) -> Address:
+        """Return the pod at an address of the members' own network."""
+        return Address(self._names.in_address(address))
+
+    def named(self, message: Message) -> Message:
+        """Return a message with pods in the place of their addresses."""
+        return _renamed(message, self._names.in_address) if isinstance(message, NAMED) else message
+
+    def named_in_line(self, line: str) -> str:
+        """Return the line of a log with pods in the place of their addresses."""
+        return self._names.in_line(line)
+
+    # Port-forwards
+
+    async def _forward(self, name: str, port: int) -> _Forward:
+        service, pod = self._known[name]
+        words = (
+            f"--namespace={service.namespace}",
+            "port-forward",
+            "--address=127.0.0.1",
+            f"pod/{pod.name}",
+            f":{port}",
+        )
+        process = await self._kubectl.start(*words)
+        try:
+            async for line in process.lines():
+                if (found := FORWARDING.search(line)) is not None:
+                    process.read_on()
+                    return _Forward(process, int(found[1]))
+            failed = await process.failure()
+        except asyncio.CancelledError:
+            await process.end()
+            raise
+        if failed.not_found and self._known.get(name) == (service, pod):
+            del self._known[name]
+            self._over[name] = None
+            raise NotReached(f"there is no pod {name} any more", "absent")
+        raise NotReached(f"kubectl: {failed}", "refused" if failed.denied else "unreachable")
+
+    def _end_forward(self, name: str) -> None:
+        """End the port-forward to a pod, and with it the connection."""
+        forward = self._forwards.pop(name, None)
+        if forward is not None and not forward.cancel() and not _has_ended(forward):
+            forward.result().process.stop()
+
+
+class PodNames:
+    """The names of pods in the place of their addresses, in what members write."""
+
+    def __init__(self, hosts: Mapping[str, str], pods: Mapping[tuple[str, str, str], str]) -> None:
+        """`hosts` has names by address; `pods` by the name of a pod, of its service and of its namespace, as DNS joins them."""
+        self._hosts = hosts
+        domain = r"(?:\.{}(?:\.svc(?:\.[-\w.]*\w)?)?)?"
+        dns = (
+            rf"(?P<p{place}>{re.escape(pod)}\.{re.escape(service)}{domain.format(re.escape(namespace))})"
+            for place, (pod, service, namespace) in enumerate(pods)
+        )
+        self._pods = tuple(pods.values())
+        form = "|".join((*map(re.escape, hosts), *dns)) or "(?!)"
+        self._in_address = re.compile(rf"(?<![-\w.:])\[?(?:{form})\]?(?![-\w.])")
+        self._in_line = re.compile(rf"(?<![-\w.:])(?:{form})(?![-\w.])")
+
+    def in_address(self, text: str) -> str:
+        """Return a text of the wire, where the address of a name has no brackets."""
+        return self._in_address.sub(self._name_of, text)
+
+    def in_line(self, text: str) -> str:
+        """Return the line of a log, where every address has brackets."""
+        return self._in_line.sub(self._name_of, text)
+
+    def _name_of(self, found: re.Match[str]) -> str:
+        if found.lastgroup is not None:
+            return self._pods[int(found.lastgroup[1:])]
+        return self._hosts[found[0].strip("[]")]
+
+
+def pods_in(text: str) -> Iterator[Pod]:
+    """Yield the pods in a list of EndpointSlices, ready or not. Raises `ValueError` for what is none."""
+    found = json.loads(text)
+    if not isinstance(found, dict):
+        raise ValueError("kubectl has answered without a list")
+    for endpoint in (one for part in found.get("items") or () for one in part.get("endpoints") or ()):
+        target, addresses = endpoint.get("targetRef") or {}, endpoint.get("addresses")
+        if target.get("kind") == "Pod" and addresses:
+            yield Pod(target["name"], target.get("uid", ""), addresses[0])
+
+
+def _slices_of(service: Service) -> tuple[str, ...]:
+    chosen = f"--selector=kubernetes.io/service-name={service.name}"
+    return f"--namespace={service.namespace}", "get", "endpointslices.discovery.k8s.io", chosen
+
+
+def _forms_of(host: str) -> Iterator[str]:
+    """Yield an address as Kubernetes writes it and as Java does."""
+    yield host
+    with suppress(ValueError):
+        if (address := ip_address(host)).version == 6:
+            yield ":".join(f"{int(group, 16):x}" for group in address.exploded.split(":"))
+
+
+def _has_ended(forward: asyncio.Task[_Forward]) -> bool:
+    if not forward.done():
+        return False
+    return forward.cancelled() or forward.exception() is not None or forward.result().process.code is not None
+
+
+def _renamed(value: Any, rename: Callable[[str], str]) -> Any:
+    match value:
+        case str():
+            return rename(value)
+        case msgspec.Struct():
+            return type(value)(*(_renamed(getattr(value, name), rename) for name in value.__struct_fields__))
+        case tuple():
+            return tuple(_renamed(item, rename) for item in value)
+        case _:
+            return value

@@ -1,0 +1,187 @@
+"""The maps of a running cluster go to a folder, each partition from the member that owns it by then, and come back from one."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import msgspec
+
+from quarterdeck.backend.clusters.exported_maps import FORM, ExportFolder, ExportHead
+from quarterdeck.backend.clusters.remote.access import url_of_other
+from quarterdeck.backend.clusters.remote.map_calls import call_map, segment
+from quarterdeck.backend.clusters.remote.member_client import (
+    BadResponse,
+    HttpRequest,
+    MemberClient,
+    RequestRefused,
+    Unreachable,
+)
+from quarterdeck.backend.core.commands.commands import CommandRefused
+from quarterdeck.backend.core.operations import PutAll
+from quarterdeck.backend.member_api.answers import PartitionHead
+from quarterdeck.backend.member_api.beliefs import ThisMember
+from quarterdeck.backend.member_api.partitions import Table
+
+BATCH_ENTRIES = 500
+BATCH_BYTES = 1024 * 1024
+"""About what is stored with one call; a single entry may be longer."""
+AGAIN_SECONDS = 0.3
+"""How long to wait for owners that moved or ended."""
+LONGEST_WAIT_SECONDS = 60.0
+"""After so long in which no partition could be exported, the export ends. It can go on later."""
+IN_THE_WAY = (409, 503)
+"""What a member answers that is not, or not now, the owner."""
+
+
+async def export_maps(client: MemberClient, urls: list[str], path: Path, map: str) -> ExportFolder:
+    """Export one map, or all when `map` is empty, into `path`; go on with what is there.
+
+    Raises:
+        BadExportFolder: The folder holds something else.
+        CommandRefused: No member can be asked, or none has data; or partitions stay without an owner.
+        OSError: The folder cannot be written.
+    """
+    owners, cluster = await _owners(client, urls)
+    if not owners:
+        raise CommandRefused("the partitions are not arranged yet, so there is nothing to export")
+    folder = ExportFolder.begun(path, ExportHead(FORM, cluster, len(owners), map))
+    idle = 0.0
+    while folder.missing:
+        before = len(folder.missing)
+        async for partition, head, lines in _fetched(client, owners, folder.missing, map):
+            folder.add(partition, head.owner, head.utc_us, lines)
+        idle = 0.0 if len(folder.missing) < before else idle + AGAIN_SECONDS
+        if idle > LONGEST_WAIT_SECONDS:
+            raise Unreachable(f"{len(folder.missing)} partitions have no owner that answers; run this again to go on")
+        if folder.missing:
+            await asyncio.sleep(AGAIN_SECONDS)
+            owners, _ = await _owners(
+                client, [*urls, *{url for url in owners if url}], until_seconds=LONGEST_WAIT_SECONDS
+            )
+    return folder
+
+
+async def import_maps(client: MemberClient, urls: list[str], folder: ExportFolder, map: str) -> int:
+    """Store what is not stored yet of an export, of one map or of all when `map` is empty; return how many entries that were.
+
+    Raises:
+        BadExportFolder: The folder is not whole, or damaged. Then nothing is stored.
+        CommandRefused: No member can be asked, or one refuses. What is stored is noted.
+        OSError: The folder cannot be read or written.
+    """
+    folder.check()
+    facts, url = await _any_member(client, urls)
+    others = [url_of_other(member.address, url, facts.address) for member in facts.members]
+    members = [member.uuid for member in facts.members]
+    done = folder.imported(map, members)
+    stored = 0
+    for partition in sorted(folder.files.keys() - done):
+        for batch in batches(folder, partition, map):
+            await _store(client, list(dict.fromkeys((url, *urls, *others))), batch)
+            stored += len(batch.entries)
+        folder.note_imported(partition, map, members)
+    folder.end_import()
+    return stored
+
+
+async def _store(client: MemberClient, urls: list[str], batch: PutAll) -> None:
+    """Store through the first member that does it; to store the same again does no harm."""
+    waited = 0.0
+    while True:
+        for url in urls:
+            try:
+                answer = await call_map(client, url, batch)
+            except Unreachable:
+                continue
+            if answer.problem and answer.untouched:
+                raise CommandRefused(f"{answer.problem}; run this again to go on")
+            if not answer.problem:
+                return
+        if waited > LONGEST_WAIT_SECONDS:
+            raise Unreachable("no member stores what is to be imported; run this again to go on")
+        await asyncio.sleep(AGAIN_SECONDS)
+        waited += AGAIN_SECONDS
+
+
+def batches(folder: ExportFolder, partition: int, map: str = "") -> Iterator[PutAll]:
+    """Yield what to store of a partition, each map for itself, a bounded number of entries and bytes at a time."""
+    batch: list[tuple[str, bytes]] = []
+    name, size = "", 0
+    for entry in folder.entries(partition):
+        if map and entry.map != map:
+            continue
+        value = entry.value.encode() if entry.value is not None else base64.b64decode(entry.value_base64 or "")
+        if batch and (entry.map != name or len(batch) >= BATCH_ENTRIES or size + len(value) > BATCH_BYTES):
+            yield PutAll(name, tuple(batch))
+            batch, size = [], 0
+        name = entry.map
+        batch.append((entry.key, value))
+        size += len(entry.key) + len(value)
+    if batch:
+        yield PutAll(name, tuple(batch))
+
+
+async def _any_member(client: MemberClient, urls: list[str]) -> tuple[ThisMember, str]:
+    """Return what the first member that answers says of itself, and its URL. Raises `CommandRefused` when none does."""
+    problem = CommandRefused("no member is named")
+    for url in dict.fromkeys(urls):
+        try:
+            return await client.facts(url), url
+        except (Unreachable, BadResponse) as failure:
+            problem = failure
+    raise problem
+
+
+async def _owners(client: MemberClient, urls: list[str], until_seconds: float = 0.0) -> tuple[list[str], str]:
+    """Return the URL of each partition's owner, empty where it has none, and the name of the cluster."""
+    while True:
+        try:
+            facts, url = await _any_member(client, urls)
+            return [owner async for owner in _rows(client, facts, url)], facts.cluster_name
+        except (Unreachable, BadResponse):
+            if until_seconds <= 0:
+                raise
+        until_seconds -= AGAIN_SECONDS
+        await asyncio.sleep(AGAIN_SECONDS)
+
+
+async def _rows(client: MemberClient, facts: ThisMember, url: str) -> AsyncIterator[str]:
+    start: int | None = 0
+    while start is not None:
+        page = await client.get(url, f"/table?from={start}", Table)
+        for row in page.rows:
+            owner = row[2] if len(row) > 2 else -1
+            yield "" if owner < 0 else url_of_other(page.holders[owner].address, url, facts.address)
+        start = page.next
+
+
+async def _fetched(
+    client: MemberClient, owners: list[str], partitions: list[int], map: str
+) -> AsyncIterator[tuple[int, PartitionHead, bytes]]:
+    """Yield what is exported of those partitions whose owners give it now."""
+    gone: set[str] = set()
+    for partition in partitions:
+        url = owners[partition] if partition < len(owners) else ""
+        if not url or url in gone:
+            continue
+        query = f"?map={segment(map)}" if map else ""
+        try:
+            content = await client.send(
+                url, HttpRequest("GET", f"/partitions/{partition}/entries{query}", may_take_long=True)
+            )
+            line, _, lines = content.partition(b"\n")
+            head = msgspec.json.decode(line, type=PartitionHead)
+        except msgspec.DecodeError as problem:
+            raise BadResponse(f"{url} does not speak the language of this version: {problem}") from problem
+        except RequestRefused as refusal:
+            if refusal.status not in IN_THE_WAY:
+                raise
+            continue
+        except Unreachable:
+            gone.add(url)
+            continue
+        if head.entries == lines.count(b"\n"):
+            yield partition, head, lines

@@ -1,0 +1,269 @@
+"""What waits: a member to leave, a cluster that is not ACTIVE, and a member that a master does not let in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from quarterdeck.backend.core.membership.events import (
+    ClusterStateChanged,
+    JoinFailed,
+    ListInstalled,
+    MemberRemoved,
+    MemberStopped,
+)
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.core.witnessed.events import (
+    JoinerRefused,
+    LeaveRequested,
+    MigrationFailed,
+    MigrationsRemaining,
+)
+from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
+from quarterdeck.backend.hazelcast.logs.observations.observation import (
+    LogEnds,
+    Observation,
+    ObservationEvidence,
+    lasted,
+    observation,
+    times,
+)
+
+WAITS_US = 30 * SECOND_US
+"""A member that takes longer to leave waits."""
+FROZEN_US = 60 * SECOND_US
+"""A state that lasts longer is not that of a merge, which freezes the cluster for a moment."""
+
+
+@dataclass
+class _Leaving:
+    """A member that asked its master to let it leave, and has not left."""
+
+    asked: InterpretedMessage
+    last: InterpretedMessage
+    evidence: ObservationEvidence = field(default_factory=ObservationEvidence)
+    remaining: list[int] = field(default_factory=list)
+    failed: int = 0
+
+    @property
+    def master(self) -> str:
+        return self.asked.member
+
+    def add(self, message: InterpretedMessage) -> None:
+        self.last = message
+        self.evidence.add(message)
+
+
+class WaitingShutdowns:
+    """Follows members that ask their master to let them leave, until they have left, and what the master does meanwhile."""
+
+    def __init__(self) -> None:
+        self._leaving: dict[str, _Leaving] = {}
+        self._ended: list[tuple[str, _Leaving, InterpretedMessage]] = []
+
+    def add(self, message: InterpretedMessage) -> None:
+        for asked in message.events(LeaveRequested):
+            leaving = self._leaving.setdefault(str(asked.address), _Leaving(message, message))
+            leaving.add(message)
+        for leaving in self._leaving.values():
+            if leaving.master != message.member:
+                continue
+            for remaining in message.events(MigrationsRemaining):
+                leaving.remaining.append(remaining.count)
+                leaving.add(message)
+            for _ in message.events(MigrationFailed):
+                leaving.failed += 1
+                leaving.add(message)
+        if message.events(MemberStopped):
+            self._end(message.member, message)
+            for member in [name for name, leaving in self._leaving.items() if leaving.master == message.member]:
+                del self._leaving[member]  # what its next master does begins anew
+        for removed in message.events(MemberRemoved):
+            self._end(str(removed.address), message)
+
+    def _end(self, member: str, message: InterpretedMessage) -> None:
+        leaving = self._leaving.pop(member, None)
+        if leaving is not None and message.at - leaving.asked.at >= WAITS_US:
+            self._ended.append((member, leaving, message))
+
+    def end(self, ends: LogEnds) -> Iterable[Observation]:
+        """Return for each member that waited how long, for whom, and for how many migrations."""
+        for member, leaving, message in self._ended:
+            yield _waiting(member, leaving, message.at, lasted(message.at - leaving.asked.at))
+        for member, leaving in self._leaving.items():
+            until_us = ends.of(leaving.master)
+            if until_us - leaving.asked.at >= WAITS_US:
+                waited = f"{lasted(until_us - leaving.asked.at)}, {ends.words}"
+                yield _waiting(member, leaving, until_us, waited, is_open=True)
+
+
+def _waiting(member: str, leaving: _Leaving, until_us: int, waited: str, *, is_open: bool = False) -> Observation:
+    counts = leaving.remaining
+    left = f"; {counts[-1]} migrations were left" if counts else ""
+    known = f"It had {counts[0]} migrations left at first and {counts[-1]} at last" if counts else ""
+    stuck = bool(counts) and len(counts) > 1 and min(counts) == counts[0]
+    failed = f"Migrations failed {times(leaving.failed)} meanwhile" if leaving.failed else ""
+    return observation(
+        "shutdown-waits",
+        (member, leaving.master),
+        f"{member} waited for its master {leaving.master} to let it leave: {waited}{left}",
+        detail=". ".join(
+            [part for part in (known, failed) if part] or ["The master does not say how many migrations are left"]
+        )
+        + ".",
+        cause="Migrations do not get on: a member fails to take partitions, or does not answer."
+        if stuck or leaving.failed
+        else "A graceful stop waits until the master has moved the member's partitions; much data takes long.",
+        remedy="Do not kill it while migrations go on: what it alone holds would be lost. Look at the members that the failed "
+        "migrations name. It gives up by itself after hazelcast.graceful.shutdown.max.wait (600 s); give its "
+        "supervisor more time than that (terminationGracePeriodSeconds, TimeoutStopSec).",
+        evidence=leaving.evidence,
+        first=leaving.asked,
+        last=leaving.last,
+        end_us=until_us,
+        is_open=is_open,
+    )
+
+
+class _StateSpell(NamedTuple):
+    state: str
+    began: InterpretedMessage
+    changed: ClusterStateChanged
+
+
+class FrozenStates:
+    """Follows the state of the cluster at each member, where it is not ACTIVE for long. One spell of all members is one."""
+
+    def __init__(self) -> None:
+        self._states: dict[str, _StateSpell] = {}
+        self._ended: list[tuple[str, _StateSpell, InterpretedMessage]] = []
+
+    def add(self, message: InterpretedMessage) -> None:
+        if message.ends_incarnation:
+            self._end(message.member, message)
+        for changed in message.events(ClusterStateChanged):
+            spell = self._states.get(message.member)
+            if spell is not None and spell.state == changed.state:
+                continue
+            self._end(message.member, message)
+            if changed.state != "ACTIVE":
+                self._states[message.member] = _StateSpell(changed.state, message, changed)
+
+    def _end(self, member: str, message: InterpretedMessage) -> None:
+        spell = self._states.pop(member, None)
+        if spell is not None and message.at - spell.began.at >= FROZEN_US:
+            self._ended.append((member, spell, message))
+
+    def end(self, ends: LogEnds) -> Iterable[Observation]:
+        """Return each time in which the cluster was in another state than ACTIVE for long."""
+        found = [(member, spell, message.at, False) for member, spell, message in self._ended]
+        found += [
+            (member, spell, ends.of(member), True)
+            for member, spell in self._states.items()
+            if ends.of(member) - spell.began.at >= FROZEN_US
+        ]
+        found.sort(key=lambda one: one[1].began.at)
+        while found:
+            _, first, first_end_us, _ = found[0]
+            same = [one for one in found if one[1].state == first.state and one[1].began.at <= first_end_us]
+            found = [one for one in found if one not in same]
+            end_us, is_open = max(one[2] for one in same), any(one[3] for one in same)
+            spent = f"{lasted(end_us - first.began.at)}{f', {ends.words}' if is_open else ''}"
+            yield observation(
+                "frozen",
+                sorted(member for member, *_ in same),
+                f"the cluster was {first.state}: {spent}",
+                detail=f"It was {first.changed.reason}." if first.changed.reason else "No member says who changed it.",
+                cause=_STATES.get(first.state, "")
+                + "An operator or an orchestrator set it and did not set it back, or a merge "
+                "or a shutdown that froze the cluster was given up half-way.",
+                remedy="When the planned work is over, set it back: quarterdeck cluster state ACTIVE, or at a member: "
+                "hz-cluster-admin -o change-state -s ACTIVE.",
+                evidence=[spell.began for _, spell, _, _ in same],
+                end_us=end_us,
+                is_open=is_open,
+            )
+
+
+_STATES = {
+    "FROZEN": "New members are refused, and partitions of members that leave are not given to others. ",
+    "PASSIVE": "Members refuse nearly all operations of clients, and no new member joins. ",
+    "NO_MIGRATION": "Members join and leave, but no partition moves to those that join and no backup is copied again. ",
+}
+
+
+class RefusedJoins:
+    """Collects the members that a master did not let in, or that gave up joining, and why."""
+
+    def __init__(self) -> None:
+        self._refused: dict[str, list[tuple[InterpretedMessage, str]]] = {}
+        self._admitted: dict[str, int] = {}
+
+    def add(self, message: InterpretedMessage) -> None:
+        for refused in message.events(JoinerRefused):
+            self._refuse(str(refused.joiner), message, refused.reason)
+        for failed in message.events(JoinFailed):
+            self._refuse(message.member, message, "; ".join(failed.reasons.values()))
+        for installed in message.events(ListInstalled):
+            if len(installed.members) > 1:
+                self._admitted.update(dict.fromkeys((str(member.address) for member in installed.members), message.at))
+
+    def _refuse(self, joiner: str, message: InterpretedMessage, reason: str) -> None:
+        self._refused.setdefault(joiner, []).append((message, reason))
+
+    def end(self, ends: LogEnds) -> Iterable[Observation]:
+        """Return for each member that was refused why, in the words of the master, and which setting differs."""
+        for joiner, found in self._refused.items():
+            messages = [message for message, _ in found]
+            reason, differs, remedy = min((_refusal(reason) for _, reason in found), key=lambda known: not known[1])
+            admitted = self._admitted.get(joiner, -1) >= messages[-1].at
+            others = sorted({message.member for message in messages} - {joiner})
+            what = f": {differs}" if differs else ""
+            yield observation(
+                "join-refused",
+                (joiner, *others),
+                f"{joiner} was refused {times(len(messages))}{what}{'; it joined later' if admitted else ''}",
+                detail=f"“{reason}”",
+                cause="A master compares the configuration of a member that asks to join with its own, and lets in only what "
+                "fits. A member that is refused shuts itself down, or founds a cluster of its own.",
+                remedy=remedy,
+                evidence=messages,
+                is_open=not admitted and ends.of(*others) <= messages[-1].at,
+            )
+
+
+class _Refusal(NamedTuple):
+    reason: str
+    differs: str
+    remedy: str
+
+
+_REFUSALS = (
+    ("joiners", "the joiners differ (hazelcast.network.join)",
+     "Give all members the same network.join section: one of tcp-ip, multicast, kubernetes or a cloud's."),
+    ("partition group", "the partition groups differ (hazelcast.partition-group)",
+     "Give all members the same partition-group: enabled or not, and the same group-type."),
+    ("partition count", "the numbers of partitions differ (hazelcast.partition.count)",
+     "Give all members the same hazelcast.partition.count. It can be changed only while no member runs."),
+    ("validation.token", "the validation tokens differ (hazelcast.application.validation.token)",
+     "Give all members the same hazelcast.application.validation.token, or none."),
+    ("different cluster", "the names of the clusters differ (cluster-name)",
+     "If they belong together, give them the same cluster-name; else leave its address off the join list."),
+    ("version", "the versions do not fit",
+     "Start it with the version of the others, or stop all and start all with the new one: members of two minor "
+     "versions form one cluster only where rolling upgrades are licensed."),
+    ("cluster state", "the state of the cluster lets no member join",
+     "Set the cluster ACTIVE when the planned work is over, then start the member again."),
+    ("authentication", "the credentials differ",
+     "Give all members the same member authentication (security, cluster password or realm)."),
+)  # fmt: skip
+"""What a reason says, what differs then, and what helps."""
+
+
+def _refusal(reason: str) -> _Refusal:
+    text = reason.lower()
+    for sign, differs, remedy in _REFUSALS:
+        if sign in text:
+            return _Refusal(reason, differs, remedy)
+    return _Refusal(reason, "", "Compare its configuration with that of the members: the message says what differs.")

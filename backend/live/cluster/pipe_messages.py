@@ -1,0 +1,127 @@
+"""The messages between a cluster and a member in a process of its own: one JSON line each, over the pipes between them."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import RefusalCause
+from quarterdeck.backend.core.cluster_snapshot import CapturedMember
+from quarterdeck.backend.core.commands.commands import KillAt
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.link_condition import LinkChanged
+from quarterdeck.backend.core.member import MemberConfiguration
+from quarterdeck.backend.core.operations import Answer, Operation
+from quarterdeck.backend.live.member.host import MemberCommand
+from quarterdeck.backend.live.member.run_clock import RunClock
+from quarterdeck.backend.live.transport.limits import Timeouts
+
+MAX_LINE_BYTES = 64 * 1024 * 1024
+"""Room for an event with any list that a frame among members has room for."""
+
+
+class StartIncarnation(Struct, frozen=True, tag=True):
+    """The first line to a new process: the incarnation to run. `links` are the conditions that hold already."""
+
+    configuration: MemberConfiguration
+    clock: RunClock
+    addresses: dict[str, Address]
+    """Of all members, by label."""
+    links: tuple[LinkChanged, ...]
+    seed: str
+    """Of everything that this incarnation leaves to chance."""
+    timeouts: Timeouts
+    kill_point: KillAt | None = None
+    """Where this incarnation is to end."""
+
+
+class ExecuteCommand(Struct, frozen=True, tag=True):
+    """Carry out `command`, and answer with `CommandDone` of the same number."""
+
+    number: int
+    command: MemberCommand
+
+
+class BeginCall(Struct, frozen=True, tag=True):
+    """Begin `operation` as a client would, and give its answer with `CallAnswered` of the same number."""
+
+    number: int
+    operation: Operation
+    watched: bool
+
+
+class SetLinks(Struct, frozen=True, tag=True):
+    """These links are now in these conditions."""
+
+    conditions: tuple[LinkChanged, ...]
+
+
+class CaptureState(Struct, frozen=True, tag=True):
+    """Report all that the member knows, with `StateCaptured` of the same number."""
+
+    number: int
+
+
+PipeRequest = StartIncarnation | ExecuteCommand | BeginCall | SetLinks | CaptureState
+
+
+class IncarnationStarted(Struct, frozen=True, tag=True):
+    """The incarnation has begun; or not, when a `reason` is given, with the system's number of the error if there is one."""
+
+    reason: str = ""
+    errno: int | None = None
+
+
+class EventRecorded(Struct, frozen=True, tag=True):
+    """The member recorded an event."""
+
+    record: Record
+
+
+class PeerRejection(Struct, frozen=True, tag=True):
+    """A peer on the member's port was refused."""
+
+    remote: str
+    reason: str
+    cause: RefusalCause
+
+
+class CommandDone(Struct, frozen=True, tag=True):
+    """The command of this number was carried out, or begun; or refused, when a `refusal` is given."""
+
+    number: int
+    refusal: str = ""
+
+
+class CallAnswered(Struct, frozen=True, tag=True):
+    """The operation of this number has ended so."""
+
+    number: int
+    answer: Answer
+
+
+class StateCaptured(Struct, frozen=True, tag=True):
+    """All that the member knows."""
+
+    number: int
+    captured: CapturedMember
+
+
+class IncarnationEnded(Struct, frozen=True, tag=True):
+    """The incarnation ended by its own decision. A process that ends without this line was killed or has crashed."""
+
+
+PipeReport = (
+    IncarnationStarted | EventRecorded | PeerRejection | CommandDone | CallAnswered | StateCaptured | IncarnationEnded
+)
+
+PIPE_REQUEST: msgspec.json.Decoder[PipeRequest] = msgspec.json.Decoder(PipeRequest)
+PIPE_REPORT: msgspec.json.Decoder[PipeReport] = msgspec.json.Decoder(PipeReport)
+
+_ENCODER = msgspec.json.Encoder()
+
+
+def line_of(message: PipeRequest | PipeReport) -> bytes:
+    """Return the message as a line for the pipe."""
+    return _ENCODER.encode(message) + b"\n"

@@ -1,0 +1,268 @@
+"""The cluster whose members are processes of their own, and the pipes over which each is commanded and reports.
+
+What kills, freezes and delays them is the operating system itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+
+import msgspec
+
+from quarterdeck.backend.core.cluster_snapshot import CapturedMember
+from quarterdeck.backend.core.commands.commands import CommandRefused, KillAt
+from quarterdeck.backend.core.link_condition import LinkChanged
+from quarterdeck.backend.core.member import MemberConfiguration
+from quarterdeck.backend.core.membership.events import ListInstalled
+from quarterdeck.backend.core.operations import Answer, Operation
+from quarterdeck.backend.live.cluster.live_cluster import LiveCluster
+from quarterdeck.backend.live.cluster.pipe_messages import (
+    MAX_LINE_BYTES,
+    PIPE_REPORT,
+    BeginCall,
+    CallAnswered,
+    CaptureState,
+    CommandDone,
+    EventRecorded,
+    ExecuteCommand,
+    IncarnationEnded,
+    IncarnationStarted,
+    PeerRejection,
+    PipeReport,
+    PipeRequest,
+    SetLinks,
+    StartIncarnation,
+    StateCaptured,
+    line_of,
+)
+from quarterdeck.backend.live.member.host import AnswerCallback, Host, HostObserver, MemberCommand
+
+ROOT = str(Path(str(files("quarterdeck"))).parent)
+"""Where a new process finds the code that this one runs."""
+
+MEMBER_MODULE = "quarterdeck.backend.service.process.local_member"
+"""What such a process runs. Its name only: this room knows nothing of what serves HTTP."""
+
+ANSWER_TIMEOUT_SECONDS = 10.0
+"""How long a process may take to begin, or to carry out a command, before it is given up."""
+
+STATE_TIMEOUT_SECONDS = 2.0
+"""How long it may take to report what it knows."""
+
+_LOG = logging.getLogger(__name__)
+
+
+class ProcessHost:
+    """A `Host` whose member runs in another process, which ends when this one does."""
+
+    def __init__(self, begin: StartIncarnation, observer: HostObserver) -> None:
+        """Nothing is started yet."""
+        self.label = begin.configuration.label
+        self.paused = False
+        self.joined = False
+        self._first = begin
+        self._observer = observer
+        self._process: asyncio.subprocess.Process | None = None
+        self._began: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._numbers = itertools.count(1)
+        self._answers: dict[int, asyncio.Future[None]] = {}
+        self._captures: dict[int, asyncio.Future[CapturedMember]] = {}
+        self._calls: dict[int, AnswerCallback] = {}
+        """Who waits for the answer to which call."""
+        self._following: asyncio.Task[None] | None = None
+        self._started = False
+        self._killed = False
+        self._left = False
+        self._last_stderr_line = ""
+
+    async def start(self) -> None:
+        """Start the process. Raises OSError when it cannot be started, its member has no port, or nothing is heard of it."""
+        self._process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", "-m", MEMBER_MODULE),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            limit=MAX_LINE_BYTES,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (ROOT, os.environ.get("PYTHONPATH"))))},
+            process_group=0,
+        )
+        self._following = asyncio.create_task(self._follow(self._process))
+        self._order(self._first)
+        try:
+            async with asyncio.timeout(ANSWER_TIMEOUT_SECONDS):
+                await self._began
+        except TimeoutError as silent:
+            await self.kill()
+            raise OSError(f"its process said nothing for {ANSWER_TIMEOUT_SECONDS:g} s") from silent
+
+    async def execute(self, command: MemberCommand) -> None:
+        """Have it done or begun, and wait until it is; a frozen process only receives it.
+
+        Raises `CommandRefused`, and TimeoutError when the process does not answer: then it is not known whether it will do it.
+        """
+        if self._following is None or self._following.done():
+            raise CommandRefused(f"{self.label} has ended")
+        number = next(self._numbers)
+        self._order(ExecuteCommand(number, command))
+        if self.paused:
+            return
+        answer = self._answers[number] = asyncio.get_running_loop().create_future()
+        try:
+            async with asyncio.timeout(ANSWER_TIMEOUT_SECONDS):
+                await answer
+        except TimeoutError as silent:
+            raise TimeoutError(f"{self.label} did not answer within {ANSWER_TIMEOUT_SECONDS:g} s; kill it") from silent
+
+    def call(self, operation: Operation, watched: bool, on_answer: AnswerCallback) -> None:
+        """Ask the member for an operation; `on_answer` is given the answer, once, whatever becomes of the process."""
+        if self._following is None or self._following.done():
+            on_answer(Answer(problem=f"{self.label} has ended", untouched=True))
+            return
+        number = next(self._numbers)
+        self._calls[number] = on_answer
+        self._order(BeginCall(number, operation, watched))
+
+    async def captured_state(self) -> CapturedMember:
+        """All that the member knows. Raises `CommandRefused` when it is frozen or gone, TimeoutError when it does not answer."""
+        if self.paused:
+            raise CommandRefused("it is paused")
+        if self._following is None or self._following.done():
+            raise CommandRefused("it has ended")
+        number = next(self._numbers)
+        captured = self._captures[number] = asyncio.get_running_loop().create_future()
+        self._order(CaptureState(number))
+        try:
+            async with asyncio.timeout(STATE_TIMEOUT_SECONDS):
+                answer: CapturedMember = await captured
+                return answer
+        except TimeoutError as silent:
+            raise TimeoutError(f"it did not answer within {STATE_TIMEOUT_SECONDS:g} s") from silent
+        finally:
+            self._captures.pop(number, None)
+
+    async def wait_ended(self) -> bool:
+        """Return when the process has ended: whether its member has so decided."""
+        if self._following is not None:
+            await asyncio.shield(self._following)
+        return self._left
+
+    async def kill(self) -> None:
+        """SIGKILL; returns when the process is gone and all that it had reported was handed over."""
+        self._killed = True
+        self._signal(signal.SIGKILL)
+        if self._following is not None:
+            await self._following
+
+    def pause(self) -> None:
+        """SIGSTOP."""
+        self._signal(signal.SIGSTOP)
+        self.paused = True
+
+    def resume(self) -> None:
+        """SIGCONT."""
+        self.paused = False
+        self._signal(signal.SIGCONT)
+
+    def links_changed(self, conditions: Sequence[LinkChanged]) -> None:
+        """Send the new conditions to the process; it applies them to what its member sends."""
+        self._order(SetLinks(tuple(conditions)))
+
+    # The pipes
+
+    def _order(self, order: PipeRequest) -> None:
+        process = self._process
+        if process is not None and process.stdin is not None and not process.stdin.is_closing():
+            process.stdin.write(line_of(order))
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process is not None and self._process.returncode is None:
+            try:
+                self._process.send_signal(number)
+            except ProcessLookupError:  # it has just ended by itself, and `_follow` reports it
+                return
+
+    async def _follow(self, process: asyncio.subprocess.Process) -> None:
+        """Hear the process out until it ends, and say how it ended."""
+        assert process.stdout is not None and process.stderr is not None
+        reading_stderr = asyncio.create_task(self._read_stderr(process.stderr))
+        try:
+            while line := await process.stdout.readline():
+                self._handle_report(PIPE_REPORT.decode(line))
+        except msgspec.DecodeError:  # cut off in the middle of a word, as a kill may do
+            self._signal(signal.SIGKILL)
+        await process.wait()
+        await reading_stderr
+        self._on_exit(process)
+
+    async def _read_stderr(self, stderr: asyncio.StreamReader) -> None:
+        while line := await stderr.readline():
+            self._last_stderr_line = line.decode(errors="replace").rstrip()
+            _LOG.warning("%s: %s", self.label, self._last_stderr_line)
+
+    def _handle_report(self, report: PipeReport) -> None:
+        match report:
+            case EventRecorded(record):
+                self.joined = self.joined or isinstance(record.event, ListInstalled)
+                self._observer.recorded(record)
+            case PeerRejection(remote, reason, cause):
+                self._observer.peer_rejected(remote, reason, cause)
+            case CommandDone(number, refusal):
+                if answer := self._answers.pop(number, None):
+                    self._settle(answer, CommandRefused(refusal) if refusal else None)
+            case StateCaptured(number, captured):
+                if waiting := self._captures.pop(number, None):
+                    waiting.set_result(captured)
+            case CallAnswered(number, outcome):
+                self._calls.pop(number)(outcome)
+            case IncarnationStarted(reason, number):
+                self._started = not reason
+                self._settle(self._began, OSError(number, reason) if reason else None)
+            case IncarnationEnded():
+                self._left = True
+
+    def _on_exit(self, process: asyncio.subprocess.Process) -> None:
+        why = self._last_stderr_line or f"status {process.returncode}"
+        self._settle(self._began, OSError(f"its process ended at once: {why}"))
+        for answer in self._answers.values():
+            self._settle(answer, CommandRefused(f"{self.label} has ended"))
+        for waiting in self._captures.values():
+            waiting.set_exception(CommandRefused("it has ended"))
+        calls, self._calls = self._calls, {}
+        for on_answer in calls.values():
+            on_answer(Answer(problem=f"{self.label} has ended"))
+        if self._started and not self._killed:
+            self._observer.ended(self, crashed=not self._left)
+
+    @staticmethod
+    def _settle(waited_for: asyncio.Future[None], problem: Exception | None) -> None:
+        """Answer the caller, if it still waits."""
+        if waited_for.done():
+            return
+        if problem is None:
+            waited_for.set_result(None)
+        else:
+            waited_for.set_exception(problem)
+
+
+class ProcessCluster(LiveCluster):
+    """A `LiveCluster` of processes: a kill is a SIGKILL, a pause a SIGSTOP.
+
+    No member outlives the cluster, nor this process, however that ends: a member ends with its stdin, and a frozen one is
+    woken for it by the system, because it stands in a process group of its own that has no parent any more.
+    """
+
+    def _host(self, configuration: MemberConfiguration, incarnation: int, kill_point: KillAt | None) -> Host:
+        links = tuple(condition for _, condition in sorted(self._network.links.conditions.items()))
+        seed = f"{self._seed}/{configuration.label}/{incarnation}"
+        begin = StartIncarnation(
+            configuration, self._clock, dict(self.addresses), links, seed, self._timeouts, kill_point
+        )
+        return ProcessHost(begin, self)

@@ -1,0 +1,112 @@
+"""Works on each run of an input: in processes of this machine, or on Spark. Importing this file imports no Spark."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import msgspec
+
+from quarterdeck.backend.hazelcast.logs.reader import read_logs
+from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
+from quarterdeck.backend.pipeline.audit_input import AuditInput, InputFile
+from quarterdeck.backend.pipeline.judging.group_judge import PARQUET, ReadLines, collector_paused
+from quarterdeck.backend.pipeline.judging.lines import run_of_line
+from quarterdeck.backend.pipeline.judging.tasks import carry_out_here, results_of_whole_runs
+from quarterdeck.backend.pipeline.tables.run_events import NO_RUN
+from quarterdeck.backend.pipeline.tables.run_lines import RunLines
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LINES_AT_ONCE = 200_000
+"""So many lines take about 200 MB."""
+
+ResultT = TypeVar("ResultT")
+RunWork = Callable[[str, RunLines], ResultT]
+"""What is done with the lines of each run."""
+
+
+class RunResults(NamedTuple):
+    """What some work made of the runs, by run, and how many lines among theirs are no records, or contradict one."""
+
+    by_run: Mapping[str, Any]
+    quarantined: int
+
+
+@dataclass(frozen=True)
+class RunReader:
+    """Reads the runs of `source`; on Spark where a session is given."""
+
+    source: AuditInput
+    spark: SparkSession | None = None
+    log_options: LogOptions | None = None
+
+    def each(self, work: RunWork[ResultT], runs: Collection[str] | None = None) -> dict[str, ResultT]:
+        """Return what `work` makes of each run, or only of these. Raises OSError for what cannot be read."""
+        return {run: result for done in self.results(work, runs) for run, result in done.by_run.items()}
+
+    def results(self, work: RunWork[ResultT], runs: Collection[str] | None = None) -> Sequence[RunResults]:
+        """Do the same, and say how many lines were quarantined: a store has its own table of these."""
+        worked = partial(_work_on_group, work, None if runs is None else frozenset(runs))
+        if self.source.kind == "logs":
+            return [self._of_logs(worked)]
+        if self.spark is None:
+            carry_out = partial(carry_out_here, work=worked)
+        else:
+            from quarterdeck.backend.pipeline.judging.spark_tasks import carry_out_on_spark
+
+            carry_out = partial(carry_out_on_spark, self.spark, work=worked, are_far=self.source.is_far)
+        return results_of_whole_runs(self.source.groups(), carry_out, lambda done: done.by_run)
+
+    def _of_logs(self, worked: Callable[[Sequence[InputFile], ReadLines], RunResults]) -> RunResults:
+        logs = InputFile("", "")
+        if self.spark is None:
+            records = read_logs(list(map(Path, self.source.read)), self.log_options).records
+            return worked([logs], lambda _: map(msgspec.json.encode, records))
+        from quarterdeck.backend.pipeline.log_tables import read_product_logs, work_on_stories
+        from quarterdeck.backend.pipeline.spark.tuning import tuned
+
+        with tuned(self.spark, self.source.size_bytes):
+            read = read_product_logs(self.spark, self.source.read, self.log_options, are_far=self.source.is_far)
+            try:
+                results = list(work_on_stories(read.stories, lambda lines: worked([logs], lambda _: lines)))
+            finally:
+                read.release()
+        return RunResults({run: result for one in results for run, result in one.by_run.items()}, 0)
+
+
+def _work_on_group(
+    work: RunWork[Any], wanted: Collection[str] | None, files: Sequence[InputFile], read: ReadLines
+) -> RunResults:
+    results: dict[str, Any] = {}
+    quarantined = 0
+    for share in _shares(wanted, files, read):
+        lines = RunLines(share)
+        with collector_paused():
+            lines.read(files, read)
+            results |= {run: work(run, lines) for run in sorted(lines.records)}
+        quarantined += sum(map(len, lines.quarantine.values()))
+    return RunResults(results, quarantined)
+
+
+def _shares(
+    wanted: Collection[str] | None, files: Sequence[InputFile], read: ReadLines
+) -> Iterator[Collection[str] | None]:
+    """Divide the runs in files of a store, which has many of them side by side, among readings of not too many lines."""
+    if not any(file.read.endswith(PARQUET) for file in files):
+        yield wanted
+        return
+    share, count = set[str](), 0
+    for run, lines in Counter(run_of_line(raw).run or NO_RUN for file in files for raw in read(file)).items():
+        if wanted is None or run in wanted:
+            if count + lines > LINES_AT_ONCE and share:
+                yield share
+                share, count = set(), 0
+            share.add(run)
+            count += lines
+    yield share

@@ -1,0 +1,35 @@
+"""The texts that the program shows of members, each cut into its parts: sentence of the status, questions, merges, migrations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from quarterdeck.backend.clusters.connection_status import ConnectionStatus, missed_members
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.boards.migration_board import migration_board
+from quarterdeck.backend.picture.boards.operator_questions import operator_questions
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.health.cluster_health import cluster_health
+from tests.hazelcast.real.judges import Statement
+
+
+def texts(
+    picture: Picture,
+    connections: Mapping[str, ConnectionStatus],
+    recent: Sequence[Record],
+    now_us: int,
+    at_us: int,
+) -> Iterator[Statement]:
+    """Yield every text that is shown now; `now_us` is on the program's clock, `at_us` on that of the members' logs."""
+    missed = missed_members(connections)
+    unreached = frozenset((*missed.away, *missed.gone))
+    health = cluster_health(picture, now_us, *missed)
+    for part in health.sentence.split(" · "):
+        yield Statement(at_us, "status", (), part, health.sentence, unreached=unreached)
+    heading = ""
+    for fact in operator_questions(picture, recent, now_us):
+        heading = fact.heading or heading
+        yield Statement(at_us, "question", (), f"{heading}: {fact.text}", unreached=unreached)
+    for head in migration_board(picture, now_us).heads:
+        for part in head.text.split("; "):
+            yield Statement(at_us, "migrations", (), part, head.text)
