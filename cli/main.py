@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -61,7 +61,13 @@ def app_with(names: Iterable[str]) -> typer.Typer:
     )
 
     @app.callback(invoke_without_command=True)
-    def start_console_by_default(context: typer.Context) -> None:
+    def start_console_by_default(
+        context: typer.Context,
+        version: Annotated[bool, typer.Option("--version", help="Print the version, and end.")] = False,
+    ) -> None:
+        if version:
+            print(__version__)
+            raise typer.Exit
         if context.invoked_subcommand is None:
             _module(MODULES[DEFAULT]).console()
 
@@ -87,7 +93,7 @@ def whole_app() -> typer.Typer:
 
 def app_for(arguments: Sequence[str]) -> typer.Typer:
     """As much of the command line as these arguments need: one command, or all where its name is not known or help is wanted."""
-    if arguments[:1] == ["version"]:
+    if arguments[:1] in (["version"], ["--version"]):
         return app_with(())
     if COMPLETION not in os.environ and (not arguments or arguments[0] in MODULES):
         wanted = arguments[0] if arguments else DEFAULT

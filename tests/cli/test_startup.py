@@ -6,6 +6,8 @@ import resource
 import subprocess
 import sys
 
+import pytest
+
 from quarterdeck import __version__
 
 FRAMEWORKS = 3
@@ -36,13 +38,16 @@ def cpu_seconds(code: str, printed: str) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def test_version_imports_nothing_heavy() -> None:
+@pytest.mark.parametrize("word", ["version", "--version"])
+def test_version_imports_nothing_heavy(word: str) -> None:
     child = run_child(
-        "import sys; from quarterdeck.cli.main import app; app(['version'], standalone_mode=False); print(*sys.modules)"
+        "import sys; from quarterdeck.cli.main import app_for\n"
+        f"app_for([{word!r}])([{word!r}], standalone_mode=False); print(*sys.modules)"
     )
-    loaded = set(child.stdout.split())
+    printed, *loaded = child.stdout.split()
+    assert printed == __version__
     heavy = {"httpx", "pandas", "pyarrow", "pydantic", "pyspark", "rich", "ruamel", "textual"}
-    assert not loaded & (heavy | {"quarterdeck.app"})
+    assert not {*loaded} & (heavy | {"quarterdeck.app"})
 
 
 def test_the_console_and_the_cluster_need_no_spark() -> None:

@@ -36,7 +36,22 @@ def test_tests_get_everything() -> None:
     assert "[dev]" in recipe
 
 
-def test_build_server_runs_both_checks() -> None:
-    script = ROOT / ".ci" / "run"
-    assert os.access(script, os.X_OK)
-    assert "make --keep-going lint test" in script.read_text()
+@pytest.mark.parametrize(("released", "tested", "code"), [(0, 0, 0), (1, 0, 1), (0, 2, 2)])
+def test_the_build_server_fails_with_its_steps_and_says_what_was_skipped(
+    released: int, tested: int, code: int, tmp_path: Path
+) -> None:
+    places = [f"SKIPPED [{count}] tests/test_{count}.py:7: needs root" for count in (1, 2)]
+    steps = f"""#!/bin/sh
+if [ "$1" = release ]; then exit {released}; fi
+[ "$*" = "--keep-going lint test" ] && printf '%s\\n' '{places[0]}' '{places[1]}' '7 passed, 3 skipped'
+exit {tested}
+"""
+    for name in ("make", "chromium", "promtool"):
+        (tmp_path / name).write_text(steps)
+        (tmp_path / name).chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run([ROOT / ".ci" / "run"], env=environment, text=True, capture_output=True, check=False)
+    assert done.returncode == code
+    after = done.stdout.partition("7 passed, 3 skipped\n")[2]
+    assert after.startswith("What was skipped here, and why:\n   3  needs root\n")
+    assert ("the release failed" in after) == bool(released)
