@@ -5,7 +5,8 @@ not when the machine gets to it. With ``hosts``, which takes root, each member h
 them, and their disk runs full. Time goes in phases, one injected fault each; a phase ends when all members are one
 cluster with one safe table again, so that two members are never lost before the one backup is replaced. Every phase
 has keys of its own. What was acknowledged in a phase that left the members together has to be found, at its end and
-at the very end; what was written while they were divided may be lost, and is only counted.
+at the very end. So has, of every phase, what was acknowledged before its fault and not written again: both sides of a
+division have it, and the merge policy keeps it. What was written while they were divided may be lost, and is only counted.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from quarterdeck.backend.core.membership.events import SuspicionRaised
 from quarterdeck.backend.core.partitions.events import PartitionLost
 from quarterdeck.backend.journal.reader import list_runs, read_journal
 from tests.bench.support.chaos_hosts import Hosts, enter, obstacle
-from tests.bench.support.chaos_judgement import DIVIDING, KINDS, TROUBLE, Phase, judgement
+from tests.bench.support.chaos_judgement import DIVIDING, KINDS, TROUBLE, Phase, Problem, judgement
 from tests.bench.support.chaos_members import MEMBERS, SETTLED_SECONDS, Crew, NeverSettled
 from tests.bench.support.chaos_writers import Register, Writer, map_of
 
@@ -49,9 +50,15 @@ SHORT_CUT_SECONDS = (0.3, 1.2)
 DIVIDING_SECONDS = (5.5, 8.0)
 """Well above it."""
 FULL_DISK_SECONDS = (2.0, 5.0)
+BEFORE_SECONDS = 1.0
+"""Something is written before each fault."""
 FLAPS = 6
-FLAP_SECONDS = (0.3, 0.9)
-"""How long links are cut, and how long they are not, so many times."""
+"""So many times links are cut."""
+FLAP_SECONDS = ((0.1, 0.35), (0.9, 1.5))
+"""How long they are cut, and how long they are not: TCP sends again 0.2 and 0.6 s after a loss, so each time something
+gets through before the next cut."""
+LONG_FLAP_SECONDS = ((0.3, 0.9), (0.3, 0.9))
+"""What TCP sends again is often lost, too, so that nothing may get through for longer than the timeout."""
 
 
 # The injected faults
@@ -80,7 +87,8 @@ class Chaos:
             "split": lambda: self._cut(DIVIDING_SECONDS, self._two_sides()),
             "cut of one link": lambda: self._cut(DIVIDING_SECONDS, self._two_members()),
             "one-way cut": lambda: self._cut(DIVIDING_SECONDS, self._two_sides(), one_way=True),
-            "flapping": self._flap,
+            "flapping": lambda: self._flap(FLAP_SECONDS),
+            "long flapping": lambda: self._flap(LONG_FLAP_SECONDS),
         }
         if crew.hosts is not None:
             self._faults["kill on a full disk"] = lambda: self._fill_disk(crew.hosts)
@@ -116,7 +124,8 @@ class Chaos:
         phase = Phase(len(self.phases) + 1, kind, time.time_ns() // 1_000)
         self.phases.append(phase)
         self._each_writer(lambda writer: writer.begin_phase(phase.number))
-        time.sleep(0.5)  # something is written before, too
+        time.sleep(BEFORE_SECONDS)
+        self._each_writer(Writer.rest)
         phase.ended_members = tuple(self._crew.addresses[label] for label in self._faults[kind]())
         self._settle(phase)
         for label in sorted(self._crew.addresses.keys() - self._crew.members.keys()):
@@ -125,9 +134,9 @@ class Chaos:
         phase.ended_us = time.time_ns() // 1_000
         self._each_writer(lambda writer: writer.begin_phase(0))
         phase.problems = self._problems_of(phase)
-        phase.keys = sum(
-            register.phase == phase.number for writer in self._writers for register in writer.keys.values()
-        )
+        written = [one for writer in self._writers for one in writer.keys.values() if one.phase == phase.number]
+        phase.keys = len(written)
+        phase.rested_keys = sum(register.rested for register in written)
 
     def _settle(self, phase: Phase) -> None:
         began = time.monotonic()
@@ -139,7 +148,7 @@ class Chaos:
             with writer.turn:
                 do(writer)
 
-    def _problems_of(self, phase: Phase) -> list[str]:
+    def _problems_of(self, phase: Phase) -> list[Problem]:
         """What is wrong with the keys of a phase whose writers are done, read while all members were one cluster."""
         registers = {
             key: one for writer in self._writers for key, one in writer.keys.items() if one.phase == phase.number
@@ -148,7 +157,11 @@ class Chaos:
             before = self._crew.settle()
             problems = {key: self._problem_of(phase, key, register) for key, register in registers.items()}
             if self._crew.settle() == before:
-                return [f"phase {phase.number} ({phase.kind}), {key}: {text}" for key, text in problems.items() if text]
+                return [
+                    Problem(f"phase {phase.number} ({phase.kind}), {key}: {text}", registers[key].rested)
+                    for key, text in problems.items()
+                    if text
+                ]
         raise NeverSettled(f"the list or the table changed in each of {READINGS} readings, although nothing was done")
 
     def _problem_of(self, phase: Phase, key: str, register: Register) -> str:
@@ -214,13 +227,13 @@ class Chaos:
         self._crew.heal()
         return []
 
-    def _flap(self) -> Sequence[str]:
+    def _flap(self, seconds: tuple[tuple[float, float], tuple[float, float]]) -> Sequence[str]:
         sides = self._two_sides()
         for _ in range(FLAPS):
             self._crew.cut(*sides)
-            time.sleep(self._random.uniform(*FLAP_SECONDS))
+            time.sleep(self._random.uniform(*seconds[0]))
             self._crew.heal()
-            time.sleep(self._random.uniform(*FLAP_SECONDS))
+            time.sleep(self._random.uniform(*seconds[1]))
         return []
 
     def _fill_disk(self, hosts: Hosts) -> Sequence[str]:

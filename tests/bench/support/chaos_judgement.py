@@ -6,26 +6,34 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.bench.support.chaos_writers import GONE
 
 TOGETHER = (
     *("kill", "kill the master", "kill beside a pause", "pause", "leave", "leave in a hurry"),
-    *("short cut", "short one-way cut", "kill on a full disk"),
+    *("short cut", "short one-way cut", "flapping", "kill on a full disk"),
 )
 """Faults that leave the members together: nothing acknowledged may be lost."""
 
 DIVIDING = ("long pause", "split", "cut of one link", "one-way cut")
 """Faults that divide them: what is written meanwhile may be lost in a merge, and is only counted."""
 
-UNCLEAR = ("flapping",)
-"""Faults that may divide them or not. They are judged when nobody was suspected."""
+UNCLEAR = ("long flapping",)
+"""Faults that may divide them or not. They are judged as those that leave them together when no member was suspected."""
 
 KINDS = TOGETHER + DIVIDING + UNCLEAR
 
 TROUBLE = ("problems", "problems_later", "partitions_lost", "journal_problems", "tracebacks", "too_little_judged")
 """What has to be empty in a result."""
+
+
+class Problem(NamedTuple):
+    """What is wrong with a key."""
+
+    text: str
+    rested: bool = False
+    """Whether it was not written from before the fault until after it: then no division excuses it."""
 
 
 @dataclass
@@ -41,17 +49,23 @@ class Phase:
     """The addresses of those whose process ended: the only ones that somebody may suspect while all are together."""
     settled_seconds: list[float] = field(default_factory=list)
     keys: int = 0
-    problems: list[str] = field(default_factory=list)
+    rested_keys: int = 0
+    """Those of them that were not written from before the fault until after it."""
+    problems: list[Problem] = field(default_factory=list)
     """Of keys at the end of the phase."""
-    problems_later: list[str] = field(default_factory=list)
+    problems_later: list[Problem] = field(default_factory=list)
     """Of keys at the very end, after all that came later."""
     suspected: str = ""
-    """Somebody who was suspected although nothing was done that should lead to it: then they were divided, too."""
+    """Who was suspected although nothing was done that should lead to it: then they were divided, too."""
 
     @property
     def judged(self) -> bool:
-        """Whether whatever was lost in it is a fault."""
+        """Whether whatever was lost in it is a fault. Otherwise only what has happened to rested keys is."""
         return self.kind not in DIVIDING and not self.suspected
+
+    def faults(self, problems: Sequence[Problem]) -> list[str]:
+        """Those of the problems that nothing excuses."""
+        return [problem.text for problem in problems if self.judged or problem.rested]
 
 
 def judgement(
@@ -67,8 +81,8 @@ def judgement(
     settled: dict[str, list[float]] = defaultdict(list)
     for phase in phases:
         settled[phase.kind] += phase.settled_seconds
-    problems = [text for phase in judged for text in phase.problems]
-    later = [text for phase in judged for text in phase.problems_later]
+    problems = [text for phase in phases for text in phase.faults(phase.problems)]
+    later = [text for phase in phases for text in phase.faults(phase.problems_later)]
     return {
         "phases": dict(sorted(Counter(phase.kind for phase in phases).items())),
         "settled_seconds": {
@@ -87,13 +101,22 @@ def judgement(
         "divided": {
             "phases": len(divided),
             "keys": sum(phase.keys for phase in divided),
+            "rested_keys_judged": sum(phase.rested_keys for phase in divided),
             "last_value_not_kept": sum(len(phase.problems) for phase in divided),
-            "keys_gone": _number_of(GONE, [text for phase in divided for text in phase.problems]),
+            "keys_gone": _number_of(GONE, [problem.text for phase in divided for problem in phase.problems]),
         },
+        "flapping_judged": _flapping(phases),
         "suspected_without_cause": [f"{one.kind}: {one.suspected}" for one in phases if one.suspected],
         "journal_problems": list(journal_problems),
         "tracebacks": tracebacks,
     }
+
+
+def _flapping(phases: Sequence[Phase]) -> dict[str, str]:
+    """How many phases of each kind of flapping were judged whole; of the others the rested keys are."""
+    kinds = [kind for kind in KINDS if kind.endswith("flapping")]
+    of_kind = {kind: [phase.judged for phase in phases if phase.kind == kind] for kind in kinds}
+    return {kind: f"{sum(judged)} of {len(judged)}" for kind, judged in of_kind.items()}
 
 
 def _number_of(problem: str, texts: Iterable[str]) -> int:

@@ -35,6 +35,8 @@ class Register:
     """Values that were acknowledged, and then replaced or taken out."""
     refused: set[str] = field(default_factory=set)
     """Writes that were said not to be done, ever."""
+    rested: bool = False
+    """No write to it was open when the fault of its phase began, and none came later."""
 
     def acknowledge(self, value: str | None) -> None:
         """It was said that this is there now; None: that nothing is."""
@@ -81,6 +83,12 @@ class Writer:
     def begin_phase(self, phase: int) -> None:
         """From now on write keys of this phase. To be called with the writer's turn."""
         self.phase = phase
+        self._key = ""
+
+    def rest(self) -> None:
+        """Write none of the keys of this phase again that are there by now. To be called with the writer's turn."""
+        for register in self.keys.values():
+            register.rested = register.rested or (register.phase == self.phase and not register.may_be)
         self._key = ""
 
     def _write(self, http: httpx.Client) -> None:

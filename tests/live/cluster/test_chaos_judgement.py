@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.bench.support.chaos_judgement import DIVIDING, TOGETHER, TROUBLE, Phase, judgement
-from tests.bench.support.chaos_writers import Register
+from tests.bench.support.chaos_judgement import DIVIDING, TOGETHER, TROUBLE, Phase, Problem, judgement
+from tests.bench.support.chaos_writers import Register, Writer
 
 
 def written(*values: str | None, may_be: tuple[str | None, ...] = (), refused: Sequence[str] = ()) -> Register:
@@ -61,13 +61,13 @@ def test_what_was_open_is_settled_by_the_first_look() -> None:
     assert register.problem_with("a") == "resurrected: 'a' instead of None"
 
 
-def phases(*kinds: str, suspected: int = 0, problem: str = "") -> list[Phase]:
+def phases(*kinds: str, suspected: int = 0, problem: str = "", rested: bool = False) -> list[Phase]:
     """The first so many of them had a suspicion without a cause; the first had a problem."""
     made = [Phase(number, kind, 0, keys=10) for number, kind in enumerate(kinds, 1)]
     for phase in made[:suspected]:
-        phase.suspected = "somebody"
+        phase.suspected = "n1"
     if problem:
-        made[0].problems = [f"phase 1 ({made[0].kind}), k: {problem}"]
+        made[0].problems = [Problem(f"phase 1 ({made[0].kind}), k: {problem}", rested)]
     return made
 
 
@@ -90,7 +90,7 @@ def test_what_is_lost_or_wrong_where_all_were_together_fails_it(kind: str, lost:
 
 def test_also_when_it_is_found_only_at_the_end() -> None:
     found = phases("kill")
-    found[0].problems_later = ["phase 1 (kill), k: gone: None instead of 'a'"]
+    found[0].problems_later = [Problem("phase 1 (kill), k: gone: None instead of 'a'")]
     assert trouble(found) == ["problems_later"]
 
 
@@ -98,6 +98,22 @@ def test_what_is_lost_where_they_were_divided_is_counted() -> None:
     found = phases("split", "kill", problem="gone: None instead of 'a'")
     assert trouble(found) == []
     assert judgement(found, {}, {}, (), 0)["divided"]["keys_gone"] == 1
+
+
+@pytest.mark.parametrize("kind", [*DIVIDING, "long flapping"])
+def test_no_division_excuses_the_loss_of_what_rested(kind: str) -> None:
+    found = phases(kind, "kill", suspected=kind not in DIVIDING, problem="gone: None instead of 'a'", rested=True)
+    assert trouble(found) == ["problems"]
+    assert judgement(found, {}, {}, (), 0)["lost"] == 1
+
+
+def test_only_what_was_clear_before_the_fault_rests() -> None:
+    writer = Writer(0, (), 1)
+    writer.begin_phase(2)
+    writer.keys = {"earlier": Register(1), "clear": Register(2), "open": Register(2, may_be=("a",))}
+    writer.rest()
+    writer.keys["later"] = Register(2)
+    assert [key for key, register in writer.keys.items() if register.rested] == ["clear"]
 
 
 def test_a_run_in_which_most_was_excused_by_suspicions_fails() -> None:
