@@ -131,6 +131,7 @@ class Chaos:
         for label in sorted(self._crew.addresses.keys() - self._crew.members.keys()):
             self._crew.start(label)
             self._settle(phase)
+        self._crew.wait_merged()
         phase.ended_us = time.time_ns() // 1_000
         self._each_writer(lambda writer: writer.begin_phase(0))
         phase.problems = self._problems_of(phase)

@@ -25,9 +25,10 @@ from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.what_if.fault_presets import preset
 from quarterdeck.backend.picture.what_if.prediction import FaultPrediction
+from tests.ports import take_ports
 from tests.thoroughness import long_after
 
-PORT = 27_480
+PORT = take_ports(20)
 WAIT_SECONDS = 20
 LABELS = ("A", "B", "C", "D", "E")
 SETTLED_SECONDS = 30

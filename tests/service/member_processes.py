@@ -14,11 +14,10 @@ from typing import Any
 
 import httpx
 
+from tests.ports import take_ports
 from tests.waiting import wait_until
 
-WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-BASE_PORT = 23_701 + 100 * WORKER
-"""Far from the ports of tests that run beside this one."""
+BASE_PORT = take_ports(100)
 
 QUICK = (
     "--preset=training",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from quarterdeck.backend.core.events import Record
@@ -15,6 +13,7 @@ from quarterdeck.backend.training.demo_cluster import DemoCluster, LiveDemo
 from quarterdeck.backend.training.demos import UnknownDemo, demo_names, load_demo
 from quarterdeck.backend.training.runner import run_live
 from quarterdeck.backend.training.text_lesson import run_text_lesson
+from tests.ports import take_ports
 from tests.thoroughness import long_after
 from tests.training.test_tutor import Scripted
 from tests.training.trainee import Trainee
@@ -36,8 +35,7 @@ LONGEST_LIVE_SECONDS = 90
 
 SEEDS = range(3)
 
-WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-BASE_PORT = 12_701 + 200 * WORKER
+BASE_PORT = take_ports(40)
 
 
 def test_the_demos_are_there() -> None:

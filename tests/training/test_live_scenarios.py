@@ -5,7 +5,6 @@ A scenario takes part when its first line is one of `MARKS`. Those that take a q
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ import pytest
 from quarterdeck.backend.clusters.local import LiveCluster, LocalCluster, ProcessCluster
 from quarterdeck.backend.scenarios.format.reading import load_scenario
 from quarterdeck.backend.training.runner import run_live
+from tests.ports import take_ports
 
 MARKS: dict[str, tuple[type[LiveCluster], ...]] = {
     "# live": (LocalCluster,),
@@ -20,8 +20,7 @@ MARKS: dict[str, tuple[type[LiveCluster], ...]] = {
 }
 FOUND = Path(__file__).parents[1] / "simulation" / "swarm_testing" / "regressions" / "seed-467.yaml"
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
-WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-BASE_PORT = 11_701 + 200 * WORKER
+BASE_PORT = take_ports(40)
 
 
 def mark_of(path: Path) -> str:

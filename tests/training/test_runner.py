@@ -12,6 +12,7 @@ from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.scenarios.format.reading import read_scenario
 from quarterdeck.backend.scenarios.outcome import Outcome
 from quarterdeck.backend.training.runner import run_live
+from tests.ports import take_ports
 
 QUICK = """
 title: Quick
@@ -19,7 +20,7 @@ members: [athens, byzantium, cyrene]
 settings: {hazelcast.heartbeat.interval.seconds: 0.2, hazelcast.max.no.heartbeat.seconds: 1}
 steps:
 """
-BASE_PORT = 21700
+BASE_PORT = take_ports(40)
 
 
 def run(steps: str, journal: JournalWriter | None = None) -> tuple[Outcome, list[str]]:

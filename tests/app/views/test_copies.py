@@ -16,8 +16,9 @@ from quarterdeck.backend.core.commands.commands import CommandRefused, PauseMemb
 from quarterdeck.backend.core.properties import Settings
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.screen_text import screen_text
+from tests.ports import take_ports
 
-PORT = 27_360
+PORT = take_ports(20)
 WAIT_SECONDS = 20
 
 

@@ -20,6 +20,10 @@ from tests.service.member_processes import MemberProcess, end
 MEMBERS = 5
 SETTLED_SECONDS = 90.0
 """Until then all members have to be one cluster again."""
+MERGED_SECONDS = 30.0
+"""Until then members that have merged have offered what they brought; the cluster is one before that."""
+MERGES, HAS_MERGED, STARTS = "goes on after the merge", "entries into the merge", "runs as process"
+"""What their logs say."""
 ARGUMENTS = (
     "--property=hazelcast.heartbeat.interval.seconds=1",  # the training preset's own, where these tests are quicker
     "--property=hazelcast.max.no.heartbeat.seconds=4",
@@ -142,6 +146,15 @@ class Crew:
                 return first
             if time.monotonic() > limit:
                 raise NeverSettled("\n".join(f"{label}: {one}" for label, one in seen.items()))
+            time.sleep(0.1)
+
+    def wait_merged(self) -> None:
+        """Wait until what members bring from a cluster that has merged into this one is where it belongs, or was dropped."""
+        limit = time.monotonic() + MERGED_SECONDS
+        while time.monotonic() < limit:
+            since = [member.log.rpartition(MERGES) for member in self.members.values()]
+            if all(not merges or HAS_MERGED in said or STARTS in said for _, merges, said in since):
+                return
             time.sleep(0.1)
 
     def read(self, name: str, key: str, random: Random) -> str | None:

@@ -20,9 +20,10 @@ from quarterdeck.backend.live.cluster.process_cluster import ProcessCluster
 from quarterdeck.backend.picture.boards.overview.migration_lanes import LaneRow, MigrationLanes
 from quarterdeck.backend.picture.fold.picture import Picture
 from tests.clusters.remote.fake_members import FakeMember, form, serving
+from tests.ports import take_ports
 from tests.waiting import wait_until
 
-PORT = 27_430
+PORT = take_ports(20)
 WAIT_SECONDS = 20
 PACE = StreamTimings(dial=5, quiet=0.2, sign_of_life=5, first_retry=0.02, longest_retry=0.1)
 

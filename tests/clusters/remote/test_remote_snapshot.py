@@ -13,9 +13,10 @@ from quarterdeck.backend.core.commands.commands import CommandRefused, CutLink, 
 from quarterdeck.backend.core.properties import SECOND_US, Settings
 from quarterdeck.backend.live.cluster.process_cluster import ProcessCluster
 from quarterdeck.backend.simulation.virtual_time.forked_world import forked_world
+from tests.ports import take_ports
 from tests.waiting import wait_until
 
-PORT = 27_410
+PORT = take_ports(60)
 WAIT_SECONDS = 20
 
 

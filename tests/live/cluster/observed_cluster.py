@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import ListInstalled
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.live.cluster.live_cluster import LiveCluster
+from tests.ports import take_ports
 from tests.waiting import LIMIT_SECONDS, wait_until
 
 QUICK = Settings.of(
@@ -21,9 +21,7 @@ QUICK = Settings.of(
         "hazelcast.mastership.claim.timeout.seconds": 2,
     }
 )
-WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-BASE_PORT = 7_701 + 200 * WORKER
-"""Far from the ports of tests that run beside this one."""
+BASE_PORT = take_ports(150)
 
 
 class ObservedCluster:

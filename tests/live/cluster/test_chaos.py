@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
-from tests.bench.chaos import BASE_PORT, run
+from tests.bench.chaos import run
 from tests.bench.support.chaos_judgement import TROUBLE
+from tests.bench.support.chaos_members import MEMBERS
+from tests.ports import take_ports
 
-WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 SECONDS = 25.0
 """Of faults; a phase that has begun is played to its end, and members take some seconds to start."""
 
 
 @pytest.mark.long
 def test_nothing_acknowledged_is_lost_and_all_become_one_cluster_again(tmp_path: Path) -> None:
-    found = run(tmp_path, SECONDS, seed=1, base_port=BASE_PORT + 100 + 100 * WORKER)
+    found = run(tmp_path, SECONDS, seed=1, base_port=take_ports(MEMBERS))
     assert not [found[trouble] for trouble in TROUBLE if found[trouble]]
     assert found["writes"]["acknowledged"] > 0
     assert not [outcome for outcome in found["writes"] if outcome.startswith("answered")]

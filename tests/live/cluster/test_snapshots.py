@@ -12,8 +12,9 @@ from quarterdeck.backend.live.cluster.live_cluster import LiveCluster
 from quarterdeck.backend.live.cluster.local_cluster import LocalCluster
 from quarterdeck.backend.live.cluster.process_cluster import ProcessCluster
 from quarterdeck.backend.simulation.virtual_time.forked_world import forked_world
+from tests.ports import take_ports
 
-PORT = 27_310
+PORT = take_ports(20)
 WAIT_SECONDS = 20
 
 

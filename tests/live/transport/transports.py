@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from random import Random
@@ -20,14 +19,14 @@ from quarterdeck.backend.live.transport.limits import Timeouts, TransportLimits
 from quarterdeck.backend.live.transport.listener import HttpHandover
 from quarterdeck.backend.live.transport.member_transport import MemberTransport
 from quarterdeck.backend.live.transport.network import LiveNetwork
+from tests.ports import take_ports
 
+BASE_PORT = take_ports(20)
 PATIENT = Timeouts(connect_seconds=5.0, hello_seconds=5.0)
 """What is dropped when time is up would be missed on a busy machine."""
 
 SHORT = Timeouts(connect_seconds=0.3, hello_seconds=0.3)
 """Where a test waits for the time to be up."""
-
-WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 
 
 class Wire(TypedDict, total=False):
@@ -72,7 +71,7 @@ class Member:
 
 class Net:
     def __init__(self, **wire: Unpack[Wire]) -> None:
-        self.held = HeldPorts(3, 9_701 + 200 * WORKER, "127.0.0.1")
+        self.held = HeldPorts(3, BASE_PORT, "127.0.0.1")
         self.addresses = [make_address("127.0.0.1", port) for port in self.held.ports]
         self.network = LiveNetwork(dict(zip("abc", self.addresses, strict=True)), Random(1))
         self.members = [Member(address, self.network, **wire) for address in self.addresses]

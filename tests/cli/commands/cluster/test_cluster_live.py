@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,24 +16,18 @@ from quarterdeck.backend.core.commands.commands import CutLink, Heal
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.operations import Get, Put
 from tests.cli.conftest import Quarterdeck
+from tests.ports import take_ports
 from tests.waiting import wait_until
 
 CITIES = ("athens", "byzantium", "cyrene")
 PROGRAM = (sys.executable, "-c", "from quarterdeck.cli.main import run; run()")
 
 
-def free_ports(count: int) -> list[int]:
-    probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports: list[int] = [probe.getsockname()[1] for probe in probes]
-    for probe in probes:
-        probe.close()
-    return ports
-
-
 @pytest.fixture
 def members(tmp_path: Path) -> Iterator[dict[str, tuple[str, subprocess.Popen[bytes]]]]:
     """URL and process of each member."""
-    ports = free_ports(len(CITIES))
+    base_port = take_ports(len(CITIES))
+    ports = range(base_port, base_port + len(CITIES))
     joins = [word for port in ports for word in ("--join", f"127.0.0.1:{port}")]
     running: dict[str, tuple[str, subprocess.Popen[bytes]]] = {}
     try:

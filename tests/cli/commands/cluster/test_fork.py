@@ -15,8 +15,9 @@ from quarterdeck.cli.commands.console import opened_recording, simulated_cluster
 from quarterdeck.cli.exits import CommandFailed
 from tests.cli.conftest import Quarterdeck
 from tests.clusters.recorded.test_recorded_cluster import read
+from tests.ports import take_ports
 
-PORT = 27_450
+PORT = take_ports(20)
 
 
 def test_a_running_cluster_is_copied_and_gone_on_with(quarterdeck: Quarterdeck, tmp_path: Path) -> None:
