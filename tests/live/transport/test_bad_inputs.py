@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.live.security.cluster_secret import ClusterSecret
+from quarterdeck.backend.live.security.cluster_secret import ClusterKeyring, ClusterSecret
 from quarterdeck.backend.live.security.tls import WireSecurity
 from quarterdeck.backend.live.transport.frames import frame_of
 from quarterdeck.backend.live.transport.handshake_messages import PROTOCOL_VERSION, HandshakeHello
@@ -88,7 +88,7 @@ def test_no_bytes_bring_it_down_or_let_anybody_in(
 ) -> None:
     async def story() -> None:
         member = Member(HERE, LiveNetwork({}, Random(1)), http=echo)
-        member.transport._secret = secret
+        member.transport.keyring = None if secret is None else ClusterKeyring(secret)
         wire = Wire()
         wire.protocol = PendingConnection(member.transport._listener, frames=True)
         wire.protocol.connection_made(wire)
