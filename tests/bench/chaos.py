@@ -32,7 +32,7 @@ from quarterdeck.backend.core.membership.events import SuspicionRaised
 from quarterdeck.backend.core.partitions.events import PartitionLost
 from quarterdeck.backend.journal.reader import list_runs, read_journal
 from tests.bench.support.chaos_hosts import Hosts, enter, obstacle
-from tests.bench.support.chaos_judgement import DIVIDING, KINDS, TROUBLE, Phase, Problem, judgement
+from tests.bench.support.chaos_judgement import DIVIDING, KINDS, TOGETHER, TROUBLE, Phase, Problem, judgement
 from tests.bench.support.chaos_members import MEMBERS, SETTLED_SECONDS, Crew, NeverSettled
 from tests.bench.support.chaos_writers import Register, Writer, map_of
 
@@ -126,11 +126,14 @@ class Chaos:
         self._each_writer(lambda writer: writer.begin_phase(phase.number))
         time.sleep(BEFORE_SECONDS)
         self._each_writer(Writer.rest)
+        phase.fault_us = time.time_ns() // 1_000
         phase.ended_members = tuple(self._crew.addresses[label] for label in self._faults[kind]())
         self._settle(phase)
         for label in sorted(self._crew.addresses.keys() - self._crew.members.keys()):
             self._crew.start(label)
             self._settle(phase)
+        if kind not in TOGETHER:
+            self._crew.stay_settled()
         self._crew.wait_merged()
         phase.ended_us = time.time_ns() // 1_000
         self._each_writer(lambda writer: writer.begin_phase(0))
@@ -186,8 +189,9 @@ class Chaos:
                     continue
                 if isinstance(event, PartitionLost) and event.lost_backups:  # not only the owner, which has a backup
                     lost[phase.number].append(f"phase {phase.number} ({phase.kind}), {record.member}: {event}")
-                elif isinstance(event, SuspicionRaised) and phase.kind not in DIVIDING:
-                    if event.suspect not in phase.ended_members:
+                elif isinstance(event, SuspicionRaised) and event.suspect not in phase.ended_members:
+                    phase.suspected_early |= record.at < phase.fault_us
+                    if phase.kind not in DIVIDING:
                         phase.suspected = phase.suspected or f"{record.member}: {event}"
         return lost
 

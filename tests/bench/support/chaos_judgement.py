@@ -44,6 +44,7 @@ class Phase:
     kind: str
     began_us: int
     """Since 1970, as journals have it."""
+    fault_us: int = 0
     ended_us: int = 0
     ended_members: tuple[str, ...] = ()
     """The addresses of those whose process ended: the only ones that somebody may suspect while all are together."""
@@ -58,6 +59,9 @@ class Phase:
     suspected: str = ""
     """Who was suspected although nothing was done that should lead to it: then they were divided, too."""
 
+    suspected_early: bool = False
+    """Whether that was before the fault, so that not even what rested was written while they were together."""
+
     @property
     def judged(self) -> bool:
         """Whether whatever was lost in it is a fault. Otherwise only what has happened to rested keys is."""
@@ -65,7 +69,7 @@ class Phase:
 
     def faults(self, problems: Sequence[Problem]) -> list[str]:
         """Those of the problems that nothing excuses."""
-        return [problem.text for problem in problems if self.judged or problem.rested]
+        return [problem.text for problem in problems if self.judged or (problem.rested and not self.suspected_early)]
 
 
 def judgement(
@@ -101,7 +105,7 @@ def judgement(
         "divided": {
             "phases": len(divided),
             "keys": sum(phase.keys for phase in divided),
-            "rested_keys_judged": sum(phase.rested_keys for phase in divided),
+            "rested_keys_judged": sum(phase.rested_keys for phase in divided if not phase.suspected_early),
             "last_value_not_kept": sum(len(phase.problems) for phase in divided),
             "keys_gone": _number_of(GONE, [problem.text for phase in divided for problem in phase.problems]),
         },

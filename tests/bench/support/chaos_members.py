@@ -20,6 +20,8 @@ from tests.service.member_processes import MemberProcess, end
 MEMBERS = 5
 SETTLED_SECONDS = 90.0
 """Until then all members have to be one cluster again."""
+QUIET_SECONDS = 6.0
+"""Longer than the timeout below and an interval."""
 MERGED_SECONDS = 30.0
 """Until then members that have merged have offered what they brought; the cluster is one before that."""
 MERGES, HAS_MERGED, STARTS = "goes on after the merge", "entries into the merge", "runs as process"
@@ -147,6 +149,15 @@ class Crew:
             if time.monotonic() > limit:
                 raise NeverSettled("\n".join(f"{label}: {one}" for label, one in seen.items()))
             time.sleep(0.1)
+
+    def stay_settled(self) -> None:
+        """Wait until nothing has changed for as long as silence that is over by now may still lead to a removal."""
+        last, since = self.settle(), time.monotonic()
+        while time.monotonic() < since + QUIET_SECONDS:
+            now = self.settle()
+            if now != last:
+                last, since = now, time.monotonic()
+            time.sleep(0.2)
 
     def wait_merged(self) -> None:
         """Wait until what members bring from a cluster that has merged into this one is where it belongs, or was dropped."""

@@ -105,6 +105,8 @@ def test_no_division_excuses_the_loss_of_what_rested(kind: str) -> None:
     found = phases(kind, "kill", suspected=kind not in DIVIDING, problem="gone: None instead of 'a'", rested=True)
     assert trouble(found) == ["problems"]
     assert judgement(found, {}, {}, (), 0)["lost"] == 1
+    found[0].suspected_early = True
+    assert trouble(found) == []
 
 
 def test_only_what_was_clear_before_the_fault_rests() -> None:
