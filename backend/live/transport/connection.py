@@ -146,7 +146,10 @@ class PeerConnection(asyncio.BufferedProtocol):
         self.peer_uuid = ""
         self.write_paused = False
         self.closed = False
-        self.outcome: asyncio.Future[None] | None = asyncio.get_running_loop().create_future() if dialled else None
+        self.outcome: asyncio.Future[ConnectionError | None] | None = (
+            asyncio.get_running_loop().create_future() if dialled else None
+        )
+        """Of the handshake: why it failed, as a result, since a dial that is given up waits for it no more."""
         self.settled: Callable[[], None] | None = None
         """To be called when the handshake is done, or the connection has ended: it gives the slot back."""
         self._owner = owner
@@ -403,7 +406,7 @@ class PeerConnection(asyncio.BufferedProtocol):
 
     def _fail(self, problem: ConnectionError) -> None:
         if self.outcome is not None and not self.outcome.done():
-            self.outcome.set_exception(problem)
+            self.outcome.set_result(problem)
 
     def _hang_up(self) -> None:
         self._end()

@@ -378,7 +378,9 @@ class MemberTransport:
             async with asyncio.timeout(self._connect_timeout_seconds):
                 host, port = host_of(peer.address), port_of(peer.address)
                 await self._loop.create_connection(lambda: connection, host, port, **self._tls_options(host))
-                await connection.outcome
+                failure = await connection.outcome
+            if failure is not None:
+                raise failure
         except HandshakeRefused as problem:
             reason, crossed, cause = str(problem), problem.crossed, problem.cause
         except TimeoutError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 
 import pytest
 
@@ -134,5 +135,24 @@ def test_the_connections_with_some_incarnations_are_closed_and_no_others() -> No
             a.say(b, "again")
             await until(lambda: b.words[-1] == "again")
             assert not (a.failed or b.failed or c.failed)
+
+    run(story)
+
+
+@pytest.mark.parametrize("steps", range(6))
+def test_a_dial_that_is_given_up_is_no_error_of_the_event_loop(steps: int) -> None:
+    async def story() -> None:
+        errors: list[dict[str, object]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: errors.append(context))
+        async with net() as world:
+            a, b, _ = world.members
+            a.say(b, "1")
+            for _ in range(steps):  # the dial gets so far
+                await asyncio.sleep(0)
+            a.transport.disconnect()
+            a.transport.abort()
+            await until(lambda: not a.transport._connections)
+        gc.collect()
+        assert not errors
 
     run(story)
