@@ -29,7 +29,7 @@ def web(
     try:
         from quarterdeck.cli.web_server import serve_console
     except ImportError as missing:
-        remedy = "install it with: pip install 'quarterdeck[web]'"
+        remedy = "install 'quarterdeck[web]' with uv tool, pipx or pip"
         raise CommandFailed(ExitCode.BAD_INPUT, f"{missing.name} is missing; {remedy}") from missing
     with failing_as(ExitCode.UNREACHABLE, OSError, about=f"port {port} cannot be served"):
         serve_console((*CONSOLE, *options), port)

@@ -6,12 +6,15 @@ import re
 import shutil
 import subprocess
 import sys
+from datetime import UTC, date, datetime
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+import yaml
 
 from docs.generators.man_pages import COMPLETIONS, man_pages, write_share
+from quarterdeck import __version__
 
 ROOT = Path(__file__).parents[2]
 BUILD = "import sys; from hatchling.build import build_wheel; print(build_wheel(sys.argv[1]))"
@@ -45,6 +48,16 @@ def test_links_of_the_readme_work_on_the_page_of_an_index(tmp_path: Path) -> Non
     assert all(link.startswith("https://code.example/quarterdeck/") for link in links)
     assert re.search(r"/raw/v[\d.]+/docs/screenshots/\S+\.svg\)", text)
     assert "Project-URL: Changelog, https://code.example/quarterdeck/blob/v" in text
+
+
+def test_the_version_is_the_same_wherever_it_stands() -> None:
+    heading = next(line for line in (ROOT / "CHANGELOG.md").read_text().splitlines() if line.startswith("## "))
+    version, day = heading.removeprefix("## ").split(", ")
+    assert version == __version__
+    assert date.fromisoformat(day) <= datetime.now(UTC).date()
+    manifests = yaml.safe_load((ROOT / "docs" / "operators" / "kubernetes" / "kustomization.yaml").read_text())
+    assert manifests["images"] == [{"name": "quarterdeck", "newTag": version}]
+    assert f"quarterdeck-{version}.requirements.txt" in (ROOT / "SECURITY.md").read_text()
 
 
 def test_every_command_has_a_man_page_that_reads_well(tmp_path: Path) -> None:

@@ -8,7 +8,9 @@ from contextlib import contextmanager
 OPTIONAL_PACKAGES = ("pyspark", "py4j", "pandas", "pyarrow", "numpy")
 """The packages of the extra `pipeline`, by the names under which they are imported."""
 
-PACKAGES_HINT = "the pipeline needs its packages: run `make pipeline`, or pip install 'quarterdeck[pipeline]'"
+PACKAGES_HINT = (
+    "more packages are needed: install 'quarterdeck[spark]' with uv tool, pipx or pip; in a clone, run `make pipeline`"
+)
 
 
 class PipelineMissing(RuntimeError):
@@ -26,7 +28,7 @@ class RemoteMissing(PipelineMissing):
     """A package that a client of Spark Connect needs is not installed."""
 
     def __init__(self) -> None:
-        super().__init__("a Spark Connect server needs more packages on this side: pip install 'quarterdeck[connect]'")
+        super().__init__("a Spark Connect server needs more packages on this side: install 'quarterdeck[connect]'")
 
 
 class SparkUnreachable(RuntimeError):
