@@ -8,7 +8,7 @@ from importlib.resources import files
 from quarterdeck.backend.scenarios.format.reading import read_scenario
 from quarterdeck.backend.scenarios.format.scenario import Scenario
 
-__all__ = ["Scenario", "UnknownDemo", "demo_names", "load_demo"]
+__all__ = ["Scenario", "UnknownDemo", "demo_names", "demo_text", "load_demo"]
 
 SUFFIX = ".yaml"
 
@@ -23,8 +23,8 @@ def demo_names() -> tuple[str, ...]:
     return tuple(sorted(one.name.removesuffix(SUFFIX) for one in scripts.iterdir() if one.name.endswith(SUFFIX)))
 
 
-def load_demo(name: str) -> Scenario:
-    """Load the scenario of the built-in demo `name`.
+def demo_text(name: str) -> str:
+    """Return the file of the built-in demo `name`.
 
     Raises:
         UnknownDemo: There is no such demo.
@@ -34,5 +34,13 @@ def load_demo(name: str) -> Scenario:
         close = difflib.get_close_matches(name, known, n=1)
         hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
         raise UnknownDemo(f"there is no demo {name!r}; {hint}")
-    script = files("quarterdeck.backend.training") / "scripts" / f"{name}{SUFFIX}"
-    return read_scenario(script.read_text(encoding="utf-8"), f"{name}{SUFFIX}")
+    return (files("quarterdeck.backend.training") / "scripts" / f"{name}{SUFFIX}").read_text(encoding="utf-8")
+
+
+def load_demo(name: str) -> Scenario:
+    """Load the scenario of the built-in demo `name`.
+
+    Raises:
+        UnknownDemo: There is no such demo.
+    """
+    return read_scenario(demo_text(name), f"{name}{SUFFIX}")

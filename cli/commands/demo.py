@@ -85,10 +85,21 @@ def list_demos(output: FormatOption = Format.TABLE) -> None:
 
 
 @group.command("show")
-def show_demo(demo: DemoArgument, output: FormatOption = Format.TABLE) -> None:
+def show_demo(
+    demo: DemoArgument,
+    source: Annotated[
+        bool, typer.Option("--source", help="Print the scenario file of a built-in demo, to begin your own with.")
+    ] = False,
+    output: FormatOption = Format.TABLE,
+) -> None:
     """Print the steps of a demo, each action with the command lines that do the same."""
     from quarterdeck.app.commands.command_text import lines_of
+    from quarterdeck.backend.training.demos import UnknownDemo, demo_text
 
+    if source:
+        with failing_as(ExitCode.BAD_INPUT, UnknownDemo):
+            print(demo_text(demo).partition("\n")[2], end="")  # the first line says where the clone has the schema
+        return
     scenario = scenario_of(demo)
 
     def row(number: int) -> dict[str, object]:

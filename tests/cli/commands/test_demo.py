@@ -42,6 +42,16 @@ def test_a_demo_is_shown_with_the_command_lines_that_do_the_same(quarterdeck: Qu
     assert any(line.startswith("quarterdeck cluster join-list set") for line in lines)
 
 
+def test_a_demo_of_ones_own_begins_with_the_file_of_another(quarterdeck: Quarterdeck, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.yaml"
+    mine.write_text(quarterdeck("demo", "show", "first-cluster", "--source").stdout)
+    assert mine.read_text().startswith("title: ")
+    shown = quarterdeck("demo", "show", mine, "-o", "json")
+    assert shown.stdout == quarterdeck("demo", "show", "first-cluster", "-o", "json").stdout
+    refused = quarterdeck("demo", "show", "first-clutser", "--source")
+    assert (refused.returncode, "did you mean first-cluster?" in refused.stderr) == (2, True)
+
+
 def test_a_tutor_reads_answers_from_a_pipe_and_keeps_the_score(
     quarterdeck_process: Quarterdeck, tmp_path: Path
 ) -> None:
