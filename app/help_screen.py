@@ -21,8 +21,8 @@ from quarterdeck.app.key_map import FIXED_GROUP, FIXED_KEYS, display_of, keys_of
 from quarterdeck.app.runbooks import runbook_of
 from quarterdeck.backend.picture.boards.belief_matrix import BELIEF_CELLS, DISSENT_GLYPH
 from quarterdeck.backend.picture.boards.member_board import STATE_GLYPHS
-from quarterdeck.backend.picture.boards.migration_board import GLYPHS as MIGRATION_GLYPHS
-from quarterdeck.backend.picture.network.network_board import WORD_GLYPHS
+from quarterdeck.backend.picture.boards.migration_board import SIGNS as MIGRATION_SIGNS
+from quarterdeck.backend.picture.network.network_board import LINK_SIGNS
 from quarterdeck.backend.picture.text.text_filter import text_filter
 
 KEY_WIDTH = 12
@@ -35,8 +35,8 @@ CLOSING = "/ search   j k scroll   esc closes   : and a word does the same as a 
 LEGEND = (
     ("how members see others", "   ".join(cell.text for cell in BELIEF_CELLS.values())),
     ("what members do", "   ".join(f"{glyph} {state}" for state, glyph in STATE_GLYPHS.items() if state)),
-    ("migrations", "   ".join(f"{glyph} {state}" for state, glyph in MIGRATION_GLYPHS.items())),
-    ("links", "   ".join(f"{glyph} {word}" for word, glyph in WORD_GLYPHS.items())),
+    ("migrations", "   ".join(f"{sign.glyph} {state}" for state, sign in MIGRATION_SIGNS.items())),
+    ("links", "   ".join(f"{sign.glyph} {word}" for word, sign in LINK_SIGNS.items())),
     ("clusters", "∦ do not merge   ⊘ out of reach of this console"),
     ("lists and tables", f"{DISSENT_GLYPH} another list than most, or another table than its master"),
     ("rows", "▸ cursor   ■ selected   ↑ ↓ sorted by this column"),

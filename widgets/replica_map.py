@@ -21,7 +21,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from quarterdeck.backend.picture.replicas.replica_cell import EMPTY, MARKS, Column, ReplicaCell
+from quarterdeck.backend.picture.replicas.replica_cell import EMPTY, SIGNS, Column, ReplicaCell
 from quarterdeck.widgets.component_styles import ComponentStyles
 
 GUTTER = 4
@@ -402,19 +402,19 @@ ReplicaStyle = tuple[int, int, str, bool]
 def letter_look(cell: ReplicaCell, zoom: Zoom, width: int) -> tuple[str, ReplicaStyle]:
     """Return letter and mark in `width` cells. If only one fits, it is the mark, if there is one."""
     letter, hue, state = cell
-    mark = MARKS[state]
+    mark = SIGNS[state].mark
     text = f"{letter}{mark}" if zoom == "wide" else mark or letter
     return text.ljust(width)[:width], (_colour(hue), -1, state, False)
 
 
 def half_look(upper: ReplicaCell, lower: ReplicaCell) -> tuple[str, ReplicaStyle]:
     """Return two replicas in one cell: their colours, or the mark of the worse of the two if something is wrong."""
-    for state, mark in MARKS.items():
-        if mark and state != "vacant" and state in (upper.state, lower.state):
-            return mark, (-1, -1, state, False)
+    for state, sign in SIGNS.items():
+        if sign.filter_word and state in (upper.state, lower.state):
+            return sign.mark, (-1, -1, state, False)
     above, below = _colour(upper.hue), _colour(lower.hue)
     if above < 0 and below < 0:
-        return MARKS["vacant"], (-1, -1, "vacant", False)
+        return SIGNS["vacant"].mark, (-1, -1, "vacant", False)
     return UPPER_HALF, (above, below, "half", False)
 
 

@@ -15,8 +15,7 @@ from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.clusters.observed_story import round_text
 from quarterdeck.backend.clusters.recorded.log_cluster import LoggedCluster
 from quarterdeck.backend.picture.boards.migration_board import (
-    GLYPHS,
-    TONES,
+    SIGNS,
     Head,
     MigrationBoard,
     MigrationRow,
@@ -27,16 +26,16 @@ from quarterdeck.backend.picture.text.formatting import counted, one_line
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.status_line import StatusLine
 
-STATES = tuple(GLYPHS)
+STATES = tuple(SIGNS)
 LONGEST_NAME = 22
 
-STATE_WIDTH = max(len(f"{glyph} {state}") for state, glyph in GLYPHS.items())
+STATE_WIDTH = max(len(f"{sign.glyph} {state}") for state, sign in SIGNS.items())
 
 COLUMNS: tuple[ColumnOf[MigrationRow], ...] = (
     ColumnOf(
         "state",
         lambda row: row.state_text,
-        lambda row: TONES[row.state],
+        lambda row: SIGNS[row.state].tone,
         STATE_WIDTH,
         lambda row: STATES.index(row.state),
     ),

@@ -17,8 +17,8 @@ from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.data_board import HEAT, heat_of, partition_rates, partition_text, rate_text
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.fold.table_belief import NOBODY
-from quarterdeck.backend.picture.replicas.replica_cell import MARKS
-from quarterdeck.backend.picture.replicas.replica_census import COUNTED_STATES, BadFilter, ReplicaCensus
+from quarterdeck.backend.picture.replicas.replica_cell import SIGNS
+from quarterdeck.backend.picture.replicas.replica_census import BadFilter, ReplicaCensus
 from quarterdeck.backend.picture.replicas.replica_map import NO_ROW, ReplicaMap
 from quarterdeck.backend.picture.replicas.replica_text import (
     DIGEST_SHOWN,
@@ -337,7 +337,7 @@ class PartitionsScreen(ViewScreen):
         self.repaint()
 
     def _to_trouble(self, step: int) -> None:
-        wrong = set().union(*(self._census.partitions[state] for state in COUNTED_STATES))
+        wrong = set().union(*self._census.partitions.values())
         places = sorted(wrong.intersection(self._found) if self._filter else wrong)
         if not places:
             self.console.show_message("nothing is wrong in this table")
@@ -346,7 +346,7 @@ class PartitionsScreen(ViewScreen):
         place = bisect_right(places, here) if step > 0 else bisect_left(places, here) - 1
         partition = places[place % len(places)]
         states = [cell.state for cell in self._map.column(partition)]
-        index = next((one for one, state in enumerate(states) if MARKS[state] and state != "vacant"), 0)
+        index = next((one for one, state in enumerate(states) if SIGNS[state].mark and state != "vacant"), 0)
         self.map.point_at(partition, index)
         self.map.focus()
 

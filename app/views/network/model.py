@@ -10,7 +10,7 @@ from quarterdeck.app.screen.columns import BoardModel, ColumnOf, MatrixModel
 from quarterdeck.backend.picture.boards.belief_matrix import state_word
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.network.faults import ActiveFault, FaultKind
-from quarterdeck.backend.picture.network.network_board import WORD_GLYPHS, WORD_TONES, LinkWord, link_word
+from quarterdeck.backend.picture.network.network_board import LINK_SIGNS, LinkWord, link_word
 from quarterdeck.backend.picture.text.fact import Fact, Tone
 from quarterdeck.backend.picture.text.formatting import letter_of, one_line
 from quarterdeck.widgets.line_table import MARKER_WIDTH, Column, TableCell
@@ -20,10 +20,8 @@ UNDO_SHOWN = 2
 """The number of commands with which the undoing of a fault is described."""
 UNDO_LENGTH = 80
 
-LINK_CELLS: dict[LinkWord, TableCell] = {
-    word: TableCell(f"{glyph} {word}", WORD_TONES[word]) for word, glyph in WORD_GLYPHS.items()
-}
-LINK_GLYPHS = {word: TableCell(glyph, WORD_TONES[word]) for word, glyph in WORD_GLYPHS.items()}
+LINK_CELLS = {word: TableCell(f"{sign.glyph} {word}", sign.tone) for word, sign in LINK_SIGNS.items()}
+LINK_GLYPHS = {word: TableCell(sign.glyph, sign.tone) for word, sign in LINK_SIGNS.items()}
 """Where there is no room for words; the title of the view has both."""
 
 ITSELF = TableCell("—", "faint")

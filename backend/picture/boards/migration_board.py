@@ -27,7 +27,7 @@ from quarterdeck.backend.picture.fold.migrations import (
 )
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.health.data_loss import data_losses
-from quarterdeck.backend.picture.text.fact import Fact, Tone, not_told
+from quarterdeck.backend.picture.text.fact import Fact, Sign, Tone, not_told
 from quarterdeck.backend.picture.text.formatting import (
     age_text,
     bytes_text,
@@ -43,22 +43,13 @@ Entry = SeenMigration | PlannedMigration | PartitionLoss | EndedMigration | Witn
 
 RowState = Literal["copying", "committing", "planned", "failed", "lost", "done"]
 
-GLYPHS: dict[RowState, str] = {
-    "copying": "▶",
-    "committing": "◆",
-    "planned": "○",
-    "failed": "✕",
-    "lost": "∅",
-    "done": "✓",
-}
-
-TONES: dict[RowState, Tone] = {
-    "copying": "strong",
-    "committing": "strong",
-    "planned": "plain",
-    "failed": "bad",
-    "lost": "bad",
-    "done": "good",
+SIGNS: dict[RowState, Sign] = {
+    "copying": Sign("▶", "strong"),
+    "committing": Sign("◆", "strong"),
+    "planned": Sign("○", "plain"),
+    "failed": Sign("✕", "bad"),
+    "lost": Sign("∅", "bad"),
+    "done": Sign("✓", "good"),
 }
 
 NONE_SEEN = "no migration was seen to end"
@@ -89,13 +80,13 @@ class MigrationRow:
 
     @property
     def state_text(self) -> str:
-        return f"{GLYPHS[self.state]} {self.state}"
+        return f"{SIGNS[self.state].glyph} {self.state}"
 
     @property
     def facts(self) -> tuple[Fact, ...]:
         lines: tuple[tuple[str, str, Tone], ...] = (
             ("migration", f"{self.partition} {self.kind}".rstrip(), "strong"),
-            ("state", self.state_text, TONES[self.state]),
+            ("state", self.state_text, SIGNS[self.state].tone),
             ("to", self.destination, "plain"),
             ("index", self.index, "plain"),
             ("in place of", self.displaced, "plain"),

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
+from quarterdeck.backend.core.events import Event
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.picture.fold.belief import (
     MemberBelief,
@@ -17,110 +15,68 @@ from quarterdeck.backend.picture.fold.belief import (
 )
 from quarterdeck.backend.picture.fold.partitions import settle_leading
 
-
-def _on_disconnection_reported(belief: MemberBelief, event: events.DisconnectionReported, at: int) -> None:
-    """Take a report of disconnections; an empty one withdraws the one before it."""
-    if event.suspects:
-        belief.reports[event.reporter] = event.suspects
-    else:
-        belief.reports.pop(event.reporter, None)
-
-
-def _on_disconnection_resolved(belief: MemberBelief, event: events.DisconnectionResolved, at: int) -> None:
-    """Those removed have to prove their links before they come back; to whom they are missing is known when they ask."""
-    belief.resolution = Resolved(event.keep, event.remove, event.exact, event.why, at)
-    belief.reports.clear()
-    for address in event.remove:
-        belief.held_back.setdefault(address, ())
+HEALING_EVENTS = (
+    events.DisconnectionReported, events.DisconnectionResolved, events.MemberHeldBack, events.JoinDelayed,
+    events.MergeVerdict, events.NotMerging, events.MergeStarted, events.MergeAbandoned, events.MemberMerging,
+    events.SearchPlanned, events.AddressesRemembered, events.AddressUnusable, events.JoinListChanged,
+    events.ClusterStateChanged, events.ProtectionChanged,
+)  # fmt: skip
 
 
-def _on_member_held_back(belief: MemberBelief, event: events.MemberHeldBack, at: int) -> None:
-    belief.held_back[event.address] = event.missing
-
-
-def _on_join_delayed(belief: MemberBelief, event: events.JoinDelayed, at: int) -> None:
-    belief.delay = WaitsForLinks(event.master, event.missing, at + event.wait)
-
-
-def _on_merge_verdict(belief: MemberBelief, event: events.MergeVerdict, at: int) -> None:
-    """Take a verdict. What was in the way is so no more, unless it is recorded again."""
-    belief.verdicts[event.remote] = VerdictOn(event.remote, event.decision, event.rule, event.why, at)
-    belief.obstacles.pop(event.remote, None)
-    if event.decision != "local-merges":
-        belief.obstacles[event.remote] = Obstacle(event.remote, event.why, "verdict")
-
-
-def _on_not_merging(belief: MemberBelief, event: events.NotMerging, at: int) -> None:
-    belief.obstacles.pop(event.remote, None)  # the latest stands last
-    if event.reason:
-        belief.obstacles[event.remote] = Obstacle(event.remote, event.reason, event.cause, event.silent)
-
-
-def _on_merge_started(belief: MemberBelief, event: events.MergeStarted, at: int) -> None:
-    belief.merging = event.target
-    belief.obstacles.clear()
-
-
-def _on_merge_abandoned(belief: MemberBelief, event: events.MergeAbandoned, at: int) -> None:
-    """No reason of the core's own follows before the next search, so this is the reason until then."""
-    belief.merging = None
-    belief.obstacles[event.target] = Obstacle(event.target, event.reason, event.cause)
-
-
-def _on_member_merging(belief: MemberBelief, event: events.MemberMerging, at: int) -> None:
-    """End the incarnation, but not the process: it is on its way into the cluster of `target`."""
-    belief.claiming = False
-    belief.merging = event.target
-    if belief.status == "member":
-        belief.status = "joining"
-    settle_leading(belief)
-
-
-def _on_search_planned(belief: MemberBelief, event: events.SearchPlanned, at: int) -> None:
-    belief.search = SearchPlan(at + event.wait, event.every)
-
-
-def _on_addresses_remembered(belief: MemberBelief, event: events.AddressesRemembered, at: int) -> None:
-    belief.remembered.update(dict.fromkeys(event.addresses, at))
-    for address in event.forgotten:
-        belief.remembered.pop(address, None)
-
-
-def _on_join_list_changed(belief: MemberBelief, event: events.JoinListChanged, at: int) -> None:
-    belief.join_list, belief.join_list_edition, belief.join_list_author = event.addresses, event.edition, event.author
-
-
-def _on_cluster_state_changed(belief: MemberBelief, event: events.ClusterStateChanged, at: int) -> None:
-    belief.cluster_state = event.state
-
-
-def _on_protection_changed(belief: MemberBelief, event: events.ProtectionChanged, at: int) -> None:
-    belief.operating, belief.needed = event.operating, event.needed
-
-
-def _on_address_unusable(belief: MemberBelief, event: events.AddressUnusable, at: int) -> None:
-    """Note what is wrong with an address, until a member there is on the list."""
-    belief.unusable[event.address] = Unusable(event.cause, event.reason)
-
-
-RECOVERY_FOLDS: dict[type, Callable[[MemberBelief, Any, int], object]] = {
-    events.DisconnectionReported: _on_disconnection_reported,
-    events.DisconnectionResolved: _on_disconnection_resolved,
-    events.MemberHeldBack: _on_member_held_back,
-    events.JoinDelayed: _on_join_delayed,
-    events.MergeVerdict: _on_merge_verdict,
-    events.NotMerging: _on_not_merging,
-    events.MergeStarted: _on_merge_started,
-    events.MergeAbandoned: _on_merge_abandoned,
-    events.MemberMerging: _on_member_merging,
-    events.SearchPlanned: _on_search_planned,
-    events.AddressesRemembered: _on_addresses_remembered,
-    events.AddressUnusable: _on_address_unusable,
-    events.JoinListChanged: _on_join_list_changed,
-    events.ClusterStateChanged: _on_cluster_state_changed,
-    events.ProtectionChanged: _on_protection_changed,
-}
-"""What each kind of event does to the belief of the member that it happened to; called with belief, event and time."""
+def fold_healing(belief: MemberBelief, event: Event, at: int) -> None:
+    """Change a belief by one of `HEALING_EVENTS` that happened to its member."""
+    match event:
+        case events.NotMerging(remote, reason, cause):
+            belief.obstacles.pop(remote, None)  # the latest stands last
+            if reason:
+                belief.obstacles[remote] = Obstacle(remote, reason, cause, event.silent)
+        case events.MergeVerdict(remote, decision, rule, why):
+            # What was in the way is so no more, unless it is recorded again.
+            belief.verdicts[remote] = VerdictOn(remote, decision, rule, why, at)
+            belief.obstacles.pop(remote, None)
+            if decision != "local-merges":
+                belief.obstacles[remote] = Obstacle(remote, why, "verdict")
+        case events.DisconnectionReported(reporter, suspects):
+            if suspects:
+                belief.reports[reporter] = suspects
+            else:  # it withdraws the report before
+                belief.reports.pop(reporter, None)
+        case events.DisconnectionResolved(keep, remove):
+            belief.resolution = Resolved(keep, remove, event.exact, event.why, at)
+            belief.reports.clear()
+            for address in remove:  # they have to prove links before they come back; to whom is known when they ask
+                belief.held_back.setdefault(address, ())
+        case events.MemberHeldBack(address, missing):
+            belief.held_back[address] = missing
+        case events.JoinDelayed(master, missing):
+            belief.delay = WaitsForLinks(master, missing, at + event.wait)
+        case events.MergeStarted():
+            belief.merging = event.target
+            belief.obstacles.clear()
+        case events.MergeAbandoned(target, reason):
+            # No reason of the core's own follows before the next search, so this is the reason until then.
+            belief.merging = None
+            belief.obstacles[target] = Obstacle(target, reason, event.cause)
+        case events.MemberMerging():  # the incarnation ends, and the process goes on
+            belief.claiming, belief.merging = False, event.target
+            if belief.status == "member":
+                belief.status = "joining"
+            settle_leading(belief)
+        case events.SearchPlanned():
+            belief.search = SearchPlan(at + event.wait, event.every)
+        case events.AddressesRemembered(addresses):
+            belief.remembered.update(dict.fromkeys(addresses, at))
+            for address in event.forgotten:
+                belief.remembered.pop(address, None)
+        case events.AddressUnusable():  # until a member there is on the list
+            belief.unusable[event.address] = Unusable(event.cause, event.reason)
+        case events.JoinListChanged(addresses):
+            belief.join_list, belief.join_list_edition = addresses, event.edition
+            belief.join_list_author = event.author
+        case events.ClusterStateChanged(state):
+            belief.cluster_state = state
+        case events.ProtectionChanged():
+            belief.operating, belief.needed = event.operating, event.needed
 
 
 def settle_with_list(belief: MemberBelief) -> None:

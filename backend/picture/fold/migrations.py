@@ -6,10 +6,10 @@ See Avoid Data Loss on Migration, 2 and 3.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
@@ -208,7 +208,7 @@ class MigrationHistory:
         return twin
 
     def take(self, record: Record) -> None:
-        """Take in one record of a kind in `HISTORY_KINDS`."""
+        """Take in one record of a kind of `HISTORY_EVENTS`."""
         match record.event:
             case MigrationStarted() as begun:
                 self._begun[begun.migration_id] = begun, record.at
@@ -253,13 +253,52 @@ class MigrationHistory:
 
     def _count(self, at_us: int, committed: bool) -> None:
         self.rates.count(at_us, migrations=1)
-        if committed:
-            self.done_count += 1
-        else:
-            self.failed_count += 1
+        self.done_count += committed
+        self.failed_count += not committed
 
 
-def _on_migrations_planned(leading: MigrationsLed, event: partition_events.MigrationsPlanned, at: int) -> None:
+LEADING_EVENTS = (
+    MigrationStarted, partition_events.MigrationCommitting, partition_events.MigrationDecided,
+    partition_events.MigrationsPlanned, partition_events.MigrationsCancelled, partition_events.TableRecoveryStarted,
+    partition_events.TableRecovered, partition_events.DrainStarted, partition_events.DrainFinished,
+)  # fmt: skip
+
+
+def fold_leading(leading: MigrationsLed, event: events.Event, at: int) -> None:
+    """Change what a member leads by one of `LEADING_EVENTS`."""
+    match event:
+        case MigrationStarted(migration_id, partition):
+            leading.running[migration_id] = SeenMigration(event, at)
+            queue = leading.planned.get(partition)
+            if queue is not None:  # it is the first of its partition
+                leading.waiting -= 1
+                leading.planned[partition] = queue[1:]
+                if len(queue) == 1:
+                    del leading.planned[partition]
+        case partition_events.MigrationCommitting(migration_id):
+            running = leading.running.get(migration_id)
+            if running is not None:
+                leading.running[migration_id] = running._replace(phase="committing")
+        case partition_events.MigrationDecided(migration_id):
+            leading.running.pop(migration_id, None)
+            leading.done += event.committed
+            leading.failed += not event.committed
+        case partition_events.MigrationsPlanned():
+            _take_plan(leading, event)
+        case partition_events.MigrationsCancelled(remaining, reason):
+            leading.planned, leading.waiting = {}, 0
+            leading.cancelled, leading.why = remaining, reason
+        case partition_events.TableRecoveryStarted(asked):
+            leading.recovering = Recovery(asked, at)
+        case partition_events.TableRecovered():
+            leading.recovering = None
+        case partition_events.DrainStarted(address):
+            leading.draining.setdefault(address, at)
+        case partition_events.DrainFinished(address):
+            leading.draining.pop(address, None)
+
+
+def _take_plan(leading: MigrationsLed, event: partition_events.MigrationsPlanned) -> None:
     """Take a plan. A place that is only cleared is no migration: only the table shows when its turn comes."""
     leading.planned, leading.waiting, leading.cancelled = {}, 0, 0
     leading.ever_planned = True
@@ -273,66 +312,8 @@ def _on_migrations_planned(leading: MigrationsLed, event: partition_events.Migra
     leading.planned_count = leading.waiting
 
 
-def _on_migrations_cancelled(leading: MigrationsLed, event: partition_events.MigrationsCancelled, at: int) -> None:
-    leading.planned, leading.waiting = {}, 0
-    leading.cancelled, leading.why = event.remaining, event.reason
-
-
-def _on_migration_started(leading: MigrationsLed, event: MigrationStarted, at: int) -> None:
-    """Take a migration out of the queue, where it is the first of its partition."""
-    leading.running[event.migration_id] = SeenMigration(event, at)
-    queue = leading.planned.get(event.partition)
-    if queue is not None:
-        leading.waiting -= 1
-        if len(queue) > 1:
-            leading.planned[event.partition] = queue[1:]
-        else:
-            del leading.planned[event.partition]
-
-
-def _on_migration_committing(leading: MigrationsLed, event: partition_events.MigrationCommitting, at: int) -> None:
-    running = leading.running.get(event.migration_id)
-    if running is not None:
-        leading.running[event.migration_id] = running._replace(phase="committing")
-
-
-def _on_migration_decided(leading: MigrationsLed, event: partition_events.MigrationDecided, at: int) -> None:
-    leading.running.pop(event.migration_id, None)
-    if event.committed:
-        leading.done += 1
-    else:
-        leading.failed += 1
-
-
-def _on_table_recovery_started(leading: MigrationsLed, event: partition_events.TableRecoveryStarted, at: int) -> None:
-    leading.recovering = Recovery(event.asked, at)
-
-
-def _on_table_recovered(leading: MigrationsLed, event: partition_events.TableRecovered, at: int) -> None:
-    leading.recovering = None
-
-
-LEADING_FOLDS: dict[type[events.Event], Callable[[MigrationsLed, Any, int], object]] = {
-    partition_events.MigrationsPlanned: _on_migrations_planned,
-    partition_events.MigrationsCancelled: _on_migrations_cancelled,
-    partition_events.MigrationStarted: _on_migration_started,
-    partition_events.MigrationCommitting: _on_migration_committing,
-    partition_events.MigrationDecided: _on_migration_decided,
-    partition_events.TableRecoveryStarted: _on_table_recovery_started,
-    partition_events.TableRecovered: _on_table_recovered,
-    partition_events.DrainStarted: lambda leading, event, at: leading.draining.setdefault(event.address, at),
-    partition_events.DrainFinished: lambda leading, event, at: leading.draining.pop(event.address, None),
-}
-"""What each kind of event does to what its member leads; called with that, event and time."""
-
-HISTORY_KINDS: frozenset[type[events.Event]] = frozenset(
-    {
-        MigrationStarted,
-        partition_events.MigrationCopied,
-        partition_events.MigrationDecided,
-        partition_events.TableRecovered,
-        partition_events.PartitionLost,
-        ReplicaMigrated,
-    }
-)
+HISTORY_EVENTS = frozenset((
+    MigrationStarted, partition_events.MigrationCopied, partition_events.MigrationDecided,
+    partition_events.TableRecovered, partition_events.PartitionLost, ReplicaMigrated,
+))  # fmt: skip
 """What a `MigrationHistory` listens to."""

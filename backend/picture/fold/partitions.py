@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-from quarterdeck.backend.core import events
 from quarterdeck.backend.core.data import events as data
-from quarterdeck.backend.core.partitions import events as partition_events
+from quarterdeck.backend.core.events import Event
+from quarterdeck.backend.core.partitions import events
 from quarterdeck.backend.picture.fold.belief import BackupBehind, MemberBelief
 from quarterdeck.backend.picture.fold.member_data import measured
-from quarterdeck.backend.picture.fold.migrations import LEADING_FOLDS
+from quarterdeck.backend.picture.fold.migrations import LEADING_EVENTS, fold_leading
 from quarterdeck.backend.picture.fold.table_belief import TableBelief
 
+PARTITION_EVENTS = (
+    events.TableChanged, events.MigrationAccepted, events.MigrationFinished, data.BackupOutOfStep, data.BackupInStep,
+    data.DataMeasured, *LEADING_EVENTS,
+)  # fmt: skip
 
-def on_table_changed(belief: MemberBelief, event: partition_events.TableChanged, at: int) -> None:
+
+def fold_partitions(belief: MemberBelief, event: Event, at: int) -> None:
+    """Change a belief by one of `PARTITION_EVENTS` that happened to its member."""
+    match event:
+        case events.TableChanged():
+            change_table(belief, event, at)
+        case events.MigrationAccepted(migration_id):
+            belief.taking_part[migration_id] = event
+        case events.MigrationFinished(migration_id):
+            belief.taking_part.pop(migration_id, None)
+        case data.DataMeasured():
+            belief.data = measured(belief.data, event, at, by_map=bool(belief.witnessed_by))
+        case data.BackupOutOfStep(partition):
+            belief.out_of_step[partition] = BackupBehind(partition, event.owner, event.reason)
+        case data.BackupInStep(partition):
+            belief.out_of_step.pop(partition, None)
+        case _:
+            fold_leading(belief.leading, event, at)
+
+
+def change_table(belief: MemberBelief, event: events.TableChanged, at: int) -> None:
     """Take the changes of a member's partition table."""
     if belief.table is None:
         belief.table = TableBelief(belief.writer)
@@ -27,35 +48,6 @@ def on_table_changed(belief: MemberBelief, event: partition_events.TableChanged,
             for partition, behind in belief.out_of_step.items()
             if any(holder and holder.uuid == belief.uuid for holder in belief.table.row(partition)[1:])
         }
-
-
-def _on_migration_accepted(belief: MemberBelief, event: partition_events.MigrationAccepted, at: int) -> None:
-    belief.taking_part[event.migration_id] = event
-
-
-def _on_backup_out_of_step(belief: MemberBelief, event: data.BackupOutOfStep, at: int) -> None:
-    belief.out_of_step[event.partition] = BackupBehind(event.partition, event.owner, event.reason)
-
-
-def _on_data_measured(belief: MemberBelief, event: data.DataMeasured, at: int) -> None:
-    belief.data = measured(belief.data, event, at, by_map=bool(belief.witnessed_by))
-
-
-def _on_leaders_event(belief: MemberBelief, event: events.Event, at: int) -> None:
-    """Fold an event about migrations that only masters record."""
-    LEADING_FOLDS[type(event)](belief.leading, event, at)
-
-
-PARTITION_FOLDS: dict[type, Callable[[MemberBelief, Any, int], object]] = {
-    partition_events.TableChanged: on_table_changed,
-    partition_events.MigrationAccepted: _on_migration_accepted,
-    partition_events.MigrationFinished: lambda belief, event, at: belief.taking_part.pop(event.migration_id, None),
-    data.BackupOutOfStep: _on_backup_out_of_step,
-    data.BackupInStep: lambda belief, event, at: belief.out_of_step.pop(event.partition, None),
-    data.DataMeasured: _on_data_measured,
-    **dict.fromkeys(LEADING_FOLDS, _on_leaders_event),
-}
-"""What each kind of event does to the belief of the member that it happened to; called with belief, event and time."""
 
 
 def settle_leading(belief: MemberBelief) -> None:

@@ -29,11 +29,11 @@ from quarterdeck.backend.core.partitions.events import PartitionLost
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import Aspect, ConnectionChanged
 from quarterdeck.backend.picture.fold.belief import MemberBelief, Silence, Status, Suspected
-from quarterdeck.backend.picture.fold.healing import RECOVERY_FOLDS, inherit, settle_with_list
+from quarterdeck.backend.picture.fold.healing import HEALING_EVENTS, fold_healing, inherit, settle_with_list
 from quarterdeck.backend.picture.fold.losses import Losses
-from quarterdeck.backend.picture.fold.migrations import HISTORY_KINDS, MigrationHistory
-from quarterdeck.backend.picture.fold.partitions import PARTITION_FOLDS, settle_leading
-from quarterdeck.backend.picture.fold.witness import WITNESS_FOLDS, inherit_witness
+from quarterdeck.backend.picture.fold.migrations import HISTORY_EVENTS, MigrationHistory
+from quarterdeck.backend.picture.fold.partitions import PARTITION_EVENTS, fold_partitions, settle_leading
+from quarterdeck.backend.picture.fold.witness import WITNESS_EVENTS, fold_witness, inherit_witness
 
 __all__ = ["MemberBelief", "Picture", "Status"]
 
@@ -113,7 +113,7 @@ class Picture:
         elif isinstance(event, events.MemberStarted):
             self._begin_incarnation(record, event)
         else:
-            if kind in HISTORY_KINDS:
+            if kind in HISTORY_EVENTS:
                 self.history.take(record)
             belief = self._incarnation_of(record)
             if belief is None:
@@ -331,36 +331,37 @@ class Picture:
         return self._latest_union[2]
 
 
-def _follow(belief: MemberBelief, event: events.MasterChanged, at: int) -> None:
-    belief.master = event.master
-    settle_leading(belief)
+MEMBERSHIP_EVENTS = (
+    events.HeartbeatLate, events.SuspicionRaised, events.SuspicionCleared, events.MasterChanged, events.ClaimStarted,
+    events.ClaimFinished, events.ClaimAbandoned, events.SettingsChanged, events.MemberStopped, events.JoinFailed,
+)  # fmt: skip
 
 
-def _suspect(belief: MemberBelief, event: events.SuspicionRaised, at: int) -> None:
-    belief.suspicions[event.suspect] = Suspected(event.suspect, event.suspect_uuid, event.reason, at)
-    belief.silences.pop(event.suspect, None)
-
-
-def _miss(belief: MemberBelief, event: events.HeartbeatLate, at: int) -> None:
-    if event.over:
-        belief.silences.pop(event.address, None)
-    elif event.address not in belief.suspicions:
-        belief.silences[event.address] = Silence(at - event.silence, event.timeout)
-
-
-def _claim(belief: MemberBelief, event: Event, at: int) -> None:
-    belief.claiming = isinstance(event, events.ClaimStarted)
-
-
-def _set(belief: MemberBelief, event: events.SettingsChanged, at: int) -> None:
-    belief.settings = {**(belief.settings or {}), **event.properties}
-
-
-def _end(belief: MemberBelief, event: Event, at: int) -> None:
-    belief.claiming = False
-    if belief.status != "killed":
-        belief.status = "stopped"
-    settle_leading(belief)
+def fold_membership(belief: MemberBelief, event: Event, at: int) -> None:
+    """Change a belief by one of `MEMBERSHIP_EVENTS` that happened to its member."""
+    match event:
+        case events.HeartbeatLate(address):
+            if event.over:
+                belief.silences.pop(address, None)
+            elif address not in belief.suspicions:
+                belief.silences[address] = Silence(at - event.silence, event.timeout)
+        case events.SuspicionRaised(suspect, uuid, reason):
+            belief.suspicions[suspect] = Suspected(suspect, uuid, reason, at)
+            belief.silences.pop(suspect, None)
+        case events.SuspicionCleared(suspect):
+            belief.suspicions.pop(suspect, None)
+        case events.MasterChanged(master):
+            belief.master = master
+            settle_leading(belief)
+        case events.ClaimStarted() | events.ClaimFinished() | events.ClaimAbandoned():
+            belief.claiming = isinstance(event, events.ClaimStarted)
+        case events.SettingsChanged(properties):
+            belief.settings = {**(belief.settings or {}), **properties}
+        case events.MemberStopped() | events.JoinFailed():
+            belief.claiming = False
+            if belief.status != "killed":
+                belief.status = "stopped"
+            settle_leading(belief)
 
 
 FOLDS_FROM_OUTSIDE: dict[type, Callable[[Picture, Any], None]] = {
@@ -374,19 +375,10 @@ FOLDS_FROM_OUTSIDE: dict[type, Callable[[Picture, Any], None]] = {
 }
 """What the operator and the network did, by kind of event."""
 
-FOLDS: dict[type, Callable[[MemberBelief, Any, int], object]] = {
-    events.MasterChanged: _follow,
-    events.SuspicionRaised: _suspect,
-    events.SuspicionCleared: lambda belief, event, at: belief.suspicions.pop(event.suspect, None),
-    events.HeartbeatLate: _miss,
-    events.ClaimStarted: _claim,
-    events.ClaimFinished: _claim,
-    events.ClaimAbandoned: _claim,
-    events.SettingsChanged: _set,
-    events.MemberStopped: _end,
-    events.JoinFailed: _end,
-    **RECOVERY_FOLDS,
-    **PARTITION_FOLDS,
-    **WITNESS_FOLDS,
+FOLDS: dict[type, Callable[[MemberBelief, Any, int], None]] = {
+    **dict.fromkeys(MEMBERSHIP_EVENTS, fold_membership),
+    **dict.fromkeys(HEALING_EVENTS, fold_healing),
+    **dict.fromkeys(PARTITION_EVENTS, fold_partitions),
+    **dict.fromkeys(WITNESS_EVENTS, fold_witness),
 }
 """What a member's own event does to its belief, by kind; called with belief, event and time."""

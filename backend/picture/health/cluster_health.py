@@ -30,24 +30,16 @@ NAMES = (4, 3, 2)
 
 Condition = Literal["healthy", "changing", "degraded", "split", "data-lost", "down", "unknown"]
 
-WORDS: dict[Condition, str] = {
-    "healthy": "healthy",
-    "changing": "changing",
-    "degraded": "degraded",
-    "split": "SPLIT",
-    "data-lost": "DATA LOST",
-    "down": "down",
-    "unknown": "unknown",
+SHOWN: dict[Condition, tuple[str, Tone]] = {
+    "healthy": ("healthy", "good"),
+    "changing": ("changing", "warning"),
+    "degraded": ("degraded", "warning"),
+    "split": ("SPLIT", "bad"),
+    "data-lost": ("DATA LOST", "bad"),
+    "down": ("down", "bad"),
+    "unknown": ("unknown", "warning"),
 }
-TONES: dict[Condition, Tone] = {
-    "healthy": "good",
-    "changing": "warning",
-    "degraded": "warning",
-    "split": "bad",
-    "data-lost": "bad",
-    "down": "bad",
-    "unknown": "warning",
-}
+"""The word that a sentence begins with, and its tone."""
 
 Absence = Literal["gone", "frozen", "silent", "not reached", "not ready", "joining"]
 """Why a member does not count as reached. Only what is gone or frozen is known to be so."""
@@ -77,7 +69,7 @@ class ClusterHealth:
 
     @property
     def tone(self) -> Tone:
-        return TONES[self.condition]
+        return SHOWN[self.condition][1]
 
     def as_fields(self, now_us: int) -> dict[str, object]:
         loss = self.data_lost
@@ -348,7 +340,7 @@ def _names(labels: Sequence[str], names: int) -> str:
 
 
 def _fits(condition: Condition, parts: Sequence[str], since: str = "") -> bool:
-    return len(" · ".join((WORDS[condition] + since, *parts))) <= LONGEST
+    return len(" · ".join((SHOWN[condition][0] + since, *parts))) <= LONGEST
 
 
 def _sentence(condition: Condition, parts: Sequence[str], since: str = "") -> str:
@@ -356,7 +348,7 @@ def _sentence(condition: Condition, parts: Sequence[str], since: str = "") -> st
     kept = list(parts)
     while len(kept) > 1 and not _fits(condition, kept, since):
         kept.pop()
-    text = " · ".join((WORDS[condition] + since, *kept))
+    text = " · ".join((SHOWN[condition][0] + since, *kept))
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 

@@ -17,7 +17,7 @@ from quarterdeck.backend.picture.boards.belief_matrix import state_word
 from quarterdeck.backend.picture.events.link_impairments import GLYPHS, heading_of, impairments_of
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.network.faults import FaultLedger
-from quarterdeck.backend.picture.text.fact import Tone, not_told
+from quarterdeck.backend.picture.text.fact import Sign, Tone, not_told
 from quarterdeck.backend.picture.text.formatting import letter_of, listed, one_line
 
 LinkWord = Literal["up", "cut", "one-way", "slow", "lossy", "doubling", "dropping", "down", "not reported"]
@@ -25,28 +25,16 @@ LinkWord = Literal["up", "cut", "one-way", "slow", "lossy", "doubling", "droppin
 OTHERS_NAMED = 6
 """How many members one kind of trouble names."""
 
-WORD_GLYPHS: dict[LinkWord, str] = {
-    "up": "●",
-    "cut": GLYPHS["cut"],
-    "one-way": "↛",
-    "slow": GLYPHS["slow"],
-    "lossy": GLYPHS["lossy"],
-    "doubling": GLYPHS["doubling"],
-    "dropping": GLYPHS["dropping"],
-    "down": "○",
-    "not reported": "·",
-}
-
-WORD_TONES: dict[LinkWord, Tone] = {
-    "up": "good",
-    "cut": "bad",
-    "one-way": "bad",
-    "slow": "warning",
-    "lossy": "warning",
-    "doubling": "warning",
-    "dropping": "warning",
-    "down": "faint",
-    "not reported": "faint",
+LINK_SIGNS: dict[LinkWord, Sign] = {
+    "up": Sign("●", "good"),
+    "cut": Sign(GLYPHS["cut"], "bad"),
+    "one-way": Sign("↛", "bad"),
+    "slow": Sign(GLYPHS["slow"], "warning"),
+    "lossy": Sign(GLYPHS["lossy"], "warning"),
+    "doubling": Sign(GLYPHS["doubling"], "warning"),
+    "dropping": Sign(GLYPHS["dropping"], "warning"),
+    "down": Sign("○", "faint"),
+    "not reported": Sign("·", "faint"),
 }
 
 PLANNED_GLYPH = "✂"
@@ -148,8 +136,8 @@ def network_sentence(picture: Picture, ledger: FaultLedger) -> str:
     running = [label for label, belief in picture.members.items() if belief.status in ("joining", "member")]
     up = len(running) * (len(running) - 1) - ledger.wrong_among(running)
     unknown = picture.without("links")
-    plain = f"{WORD_GLYPHS['up']} up {up}" if unknown is None else not_told("links", unknown.witnessed_by)
-    counts = [f"{WORD_GLYPHS[word]} {word} {count}" for word, count in ledger.link_counts().items()]
+    plain = f"{LINK_SIGNS['up'].glyph} up {up}" if unknown is None else not_told("links", unknown.witnessed_by)
+    counts = [f"{LINK_SIGNS[word].glyph} {word} {count}" for word, count in ledger.link_counts().items()]
     return f"one-way links: {', '.join([*counts, plain])}"
 
 
@@ -185,10 +173,14 @@ def _edge(picture: Picture, one: int, source: str, other: int, target: str, plan
         return None
     plan_there, plan_back = (source, target) in planned, (target, source) in planned
     glyph_there = (
-        PLANNED_GLYPH if plan_there else "" if there == "up" else WORD_GLYPHS["cut" if there == "one-way" else there]
+        PLANNED_GLYPH
+        if plan_there
+        else ""
+        if there == "up"
+        else LINK_SIGNS["cut" if there == "one-way" else there].glyph
     )
     glyph_back = (
-        PLANNED_GLYPH if plan_back else "" if back == "up" else WORD_GLYPHS["cut" if back == "one-way" else back]
+        PLANNED_GLYPH if plan_back else "" if back == "up" else LINK_SIGNS["cut" if back == "one-way" else back].glyph
     )
     if (there, back) == ("not reported", "not reported") and not (plan_there or plan_back):
         return None

@@ -13,42 +13,29 @@ from quarterdeck.backend.picture.text.fact import Tone
 
 ReplicaState = Literal["held", "gap", "gone", "single", "doubtful", "behind", "migrating", "differs", "vacant"]
 
-MARKS: dict[ReplicaState, str] = {
-    "held": "",
-    "gap": "∅",
-    "gone": "✕",
-    "single": "!",
-    "doubtful": "?",
-    "behind": "~",
-    "migrating": "▶",
-    "differs": "≠",
-    "vacant": "·",
+
+class ReplicaSign(NamedTuple):
+    """How a state of replicas is shown."""
+
+    mark: str
+    tone: Tone
+    meaning: str
+    filter_word: str = ""
+    """By which a reader asks for partitions with such a replica; empty for what nothing is wrong with."""
+
+
+SIGNS: dict[ReplicaState, ReplicaSign] = {
+    "held": ReplicaSign("", "plain", "held"),
+    "gap": ReplicaSign("∅", "bad", "empty, though a member could take it", "gaps"),
+    "gone": ReplicaSign("✕", "bad", "on a member that is gone", "gone"),
+    "single": ReplicaSign("!", "warning", "the only copy", "single"),
+    "doubtful": ReplicaSign("?", "warning", "on a member that is suspected or frozen", "doubtful"),
+    "behind": ReplicaSign("~", "warning", "a backup out of step with its owner", "behind"),
+    "migrating": ReplicaSign("▶", "strong", "a member gets it by a migration", "moving"),
+    "differs": ReplicaSign("≠", "warning", "another holder than in the master's table", "differs"),
+    "vacant": ReplicaSign("·", "faint", "empty: there are not enough members"),
 }
 """The gravest first."""
-
-MEANINGS: dict[ReplicaState, str] = {
-    "held": "held",
-    "gap": "empty, though a member could take it",
-    "gone": "on a member that is gone",
-    "single": "the only copy",
-    "doubtful": "on a member that is suspected or frozen",
-    "behind": "a backup out of step with its owner",
-    "migrating": "a member gets it by a migration",
-    "differs": "another holder than in the master's table",
-    "vacant": "empty: there are not enough members",
-}
-
-TONES: dict[ReplicaState, Tone] = {
-    "held": "plain",
-    "gap": "bad",
-    "gone": "bad",
-    "single": "warning",
-    "doubtful": "warning",
-    "behind": "warning",
-    "migrating": "strong",
-    "differs": "warning",
-    "vacant": "faint",
-}
 
 
 class ReplicaCell(NamedTuple):
@@ -64,7 +51,7 @@ class ReplicaCell(NamedTuple):
 Column = tuple[ReplicaCell, ...]
 """The replicas of one partition by replica index."""
 
-EMPTY: dict[ReplicaState, ReplicaCell] = {state: ReplicaCell("", NOBODY, state) for state in MARKS}
+EMPTY: dict[ReplicaState, ReplicaCell] = {state: ReplicaCell("", NOBODY, state) for state in SIGNS}
 """Cells in which no member is."""
 
 

@@ -10,26 +10,15 @@ from collections.abc import Sequence
 
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.fold.table_belief import NOBODY
-from quarterdeck.backend.picture.replicas.replica_cell import ReplicaState
+from quarterdeck.backend.picture.replicas.replica_cell import SIGNS, ReplicaState
 from quarterdeck.backend.picture.replicas.replica_map import NO_CONTEXT, NO_ROW, ReplicaMap, Row
 from quarterdeck.backend.picture.text.formatting import NAMES_SPELT_OUT, listed, one_line
 
 COUNTED_A_TIME = 10_000
 """Rows that are counted at one time: so long a painter may be kept waiting."""
 
-COUNTED_STATES: tuple[ReplicaState, ...] = ("gap", "gone", "single", "doubtful", "behind", "migrating", "differs")
-"""The worst first."""
-
-FILTER_WORDS: dict[str, ReplicaState] = {
-    "gaps": "gap",
-    "gone": "gone",
-    "single": "single",
-    "doubtful": "doubtful",
-    "behind": "behind",
-    "moving": "migrating",
-    "differs": "differs",
-}
-"""What a reader may ask for."""
+FILTER_WORDS: dict[str, ReplicaState] = {sign.filter_word: state for state, sign in SIGNS.items() if sign.filter_word}
+"""What a reader may ask for, the worst first."""
 
 FILTER_HINT = f"{', '.join(FILTER_WORDS)}, member NAME, p12 or p10-40"
 
@@ -45,7 +34,7 @@ class ReplicaCensus:
 
     def __init__(self, shown: ReplicaMap) -> None:
         self._map = shown
-        self.partitions: dict[ReplicaState, set[int]] = {state: set() for state in COUNTED_STATES}
+        self.partitions: dict[ReplicaState, set[int]] = {state: set() for state in FILTER_WORDS.values()}
         """The partitions with a cell in this state, as far as they are counted."""
         self.revision = 0
         """Changes with `partitions`, and with the table."""

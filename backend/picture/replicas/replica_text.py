@@ -11,16 +11,14 @@ from quarterdeck.backend.picture.events.partitions import migration_path_text
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.fold.table_belief import NOBODY, TableBelief
-from quarterdeck.backend.picture.replicas.replica_cell import MARKS, MEANINGS, TONES
-from quarterdeck.backend.picture.replicas.replica_census import COUNTED_STATES, FILTER_WORDS, ReplicaCensus
+from quarterdeck.backend.picture.replicas.replica_cell import SIGNS
+from quarterdeck.backend.picture.replicas.replica_census import FILTER_WORDS, ReplicaCensus
 from quarterdeck.backend.picture.replicas.replica_map import NO_ROW, ReplicaMap
 from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact, Tone, not_told
 from quarterdeck.backend.picture.text.formatting import age_text, counted, letter_of, one_line
 
 DIGEST_SHOWN = 8
 """Letters of a digest that distinguish tables at a glance."""
-
-COUNT_WORDS = {state: word for word, state in FILTER_WORDS.items()}
 
 
 def map_facts(picture: Picture, shown: ReplicaMap, now_us: int) -> Iterator[Fact]:
@@ -61,11 +59,11 @@ def map_facts(picture: Picture, shown: ReplicaMap, now_us: int) -> Iterator[Fact
 def census_facts(census: ReplicaCensus, source: MemberBelief | None = None) -> Iterator[Fact]:
     """Yield what is wrong in the whole table, in a line, in the words of the filter. `source` is whose table it is."""
     fine = True
-    for state in COUNTED_STATES:
+    for word, state in FILTER_WORDS.items():
         partitions = len(census.partitions[state])
         if partitions:
             fine = False
-            yield Fact("", f"{MARKS[state]} {partitions} {COUNT_WORDS[state]}", TONES[state])
+            yield Fact("", f"{SIGNS[state].mark} {partitions} {word}", SIGNS[state].tone)
     if census.counting:
         yield Fact("", "… counting", "faint")
     elif fine and source is not None and not source.shows("backups"):
@@ -87,7 +85,7 @@ def partition_sentence(picture: Picture, shown: ReplicaMap, partition: int, inde
         who = picture.label_of(shown.table.holders[number].address) if number != NOBODY else "none"
         state = cells[place].state
         plain = state == "held" or (number == NOBODY and state == "vacant")
-        what = "" if plain else f" ({MARKS[state]} {MEANINGS[state]})"
+        what = "" if plain else f" ({SIGNS[state].mark} {SIGNS[state].meaning})"
         said.append(f"{role} {who}{what}")
     belief = picture.members.get(shown.observer)
     if belief is not None and not belief.shows("backups"):
@@ -96,7 +94,8 @@ def partition_sentence(picture: Picture, shown: ReplicaMap, partition: int, inde
     text = f"p{partition}{version}: {', '.join(said)}"
     for running in shown.migrating.get(partition, ()):
         way = migration_path_text(running.begun, picture.label_of)
-        text += f"; {MARKS['migrating']} {running.begun.type}: {way}, {running.phase} for {age_text(now_us - running.since_us)}"
+        how = f"{running.phase} for {age_text(now_us - running.since_us)}"
+        text += f"; {SIGNS['migrating'].mark} {running.begun.type}: {way}, {how}"
     waiting = sum(len(picture.members[label].leading.planned.get(partition, ())) for label in picture.masters())
     if waiting:
         text += f"; {counted(waiting, 'migration')} planned"

@@ -7,11 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from quarterdeck.backend.core.witnessed.events import Aspect, Source
 
 Tone = Literal["plain", "good", "strong", "warning", "bad", "faint"]
+
+
+class Sign(NamedTuple):
+    """How a state is shown beside its word: never by colour alone."""
+
+    glyph: str
+    tone: Tone
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,10 +14,9 @@ from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.partitions import events as partition_events
 from quarterdeck.backend.core.partitions.events import PlannedMigration, TableChanged
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.replicas.replica_cell import MARKS, MEANINGS, TONES, ReplicaState
+from quarterdeck.backend.picture.replicas.replica_cell import SIGNS, ReplicaState
 from quarterdeck.backend.picture.replicas.replica_census import (
     COUNTED_A_TIME,
-    COUNTED_STATES,
     FILTER_WORDS,
     BadFilter,
     ReplicaCensus,
@@ -51,7 +52,7 @@ def formed() -> FakeCluster:
 
 
 def looks(shown: ReplicaMap, partition: int) -> str:
-    return " ".join(f"{cell.letter}{MARKS[cell.state]}" for cell in shown.column(partition))
+    return " ".join(f"{cell.letter}{SIGNS[cell.state].mark}" for cell in shown.column(partition))
 
 
 def states_of(shown: ReplicaMap, partition: int) -> set[ReplicaState]:
@@ -73,9 +74,9 @@ def test_letters_never_run_out() -> None:
     assert len({letter_of(place) for place in range(5_000)}) == 5_000
 
 
-def test_every_state_has_a_mark_a_meaning_and_a_tone() -> None:
-    assert MARKS.keys() == MEANINGS.keys() == TONES.keys() == {"held", "vacant", *COUNTED_STATES}
-    assert len(set(MARKS.values())) == len(MARKS) and set(FILTER_WORDS.values()) == set(COUNTED_STATES)
+def test_every_state_has_a_sign_of_its_own() -> None:
+    assert SIGNS.keys() == set(get_args(ReplicaState)) == {"held", "vacant", *FILTER_WORDS.values()}
+    assert len({sign.mark for sign in SIGNS.values()}) == len({sign.meaning for sign in SIGNS.values()}) == len(SIGNS)
 
 
 def test_holders_gaps_and_single_copies() -> None:
