@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
 
 from quarterdeck.backend.clusters.local import JournalWriter, LocalCluster
 from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCluster
@@ -12,15 +11,6 @@ from quarterdeck.backend.scenarios.format.scenario import Scenario
 from quarterdeck.backend.training.lesson import Lesson
 from quarterdeck.backend.training.runner import live_options
 from quarterdeck.backend.training.tutor import Tutor
-
-
-@runtime_checkable
-class DemoCluster(Protocol):
-    """A cluster with a lesson. `demo` is the name of the script, `seed` that of a simulated one."""
-
-    lesson: Lesson
-    demo: str
-    seed: int | None
 
 
 class LiveDemo(LocalCluster):
@@ -61,3 +51,7 @@ class SimulatedDemo(SimulatedCluster):
     def notes(self) -> Sequence[str]:
         """How its time goes. What the scenario says and asks is the tutor's to show."""
         return super().notes()[:1]
+
+
+DemoCluster = LiveDemo | SimulatedDemo
+"""A cluster with a lesson. `demo` is the name of the script, `seed` that of a simulated one."""

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from quarterdeck.backend.core.commands.commands import Command, CommandRefused
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.training.tutor import NumberedCommand, Tutor
+from quarterdeck.backend.training.tutor import Tutor
 
 JOIN_TIMEOUT_US = 3_000_000
 """How long each member may take to join before the lesson begins without it."""
@@ -47,19 +47,23 @@ class Lesson:
         tutor, now_us = self.tutor, self._cluster.now_us()
         tutor.receive(records)
         if tutor.phase == "starting" and self._has_started(now_us):
-            self._carry_out(tutor.begin(now_us))
+            tutor.begin(now_us)
+            self._carry_out()
         while self._ended:
-            number, refusal = self._ended.popleft()
-            self._carry_out(tutor.ended(number, refusal, now_us))
-        self._carry_out(tutor.tick(now_us))
+            tutor.ended(*self._ended.popleft(), now_us)
+            self._carry_out()
+        tutor.tick(now_us)
+        self._carry_out()
 
     def go_on(self) -> None:
         """Go on, as the trainee wants."""
-        self._carry_out(self.tutor.go_on(self._cluster.now_us()))
+        self.tutor.go_on(self._cluster.now_us())
+        self._carry_out()
 
     def answer(self, text: str) -> None:
         """Take the trainee's answer to the question."""
-        self._carry_out(self.tutor.answer(text, self._cluster.now_us()))
+        self.tutor.answer(text, self._cluster.now_us())
+        self._carry_out()
 
     def play_freely(self, *, free: bool) -> None:
         """Leave the trainee alone with the cluster, or go back to the step."""
@@ -76,8 +80,8 @@ class Lesson:
             self.problem = f"the members cannot be started: {failure}"
         return not self.problem
 
-    def _carry_out(self, commands: Iterable[NumberedCommand]) -> None:
-        for number, command in commands:
+    def _carry_out(self) -> None:
+        for number, command in self.tutor.drain_commands():
             self._cluster.execute(command).add_done_callback(partial(self._command_ended, number))
 
     def _command_ended(self, number: int, future: Future[None]) -> None:

@@ -7,7 +7,6 @@ Narration between an action and its expectation does not pause the demo: what it
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -88,7 +87,7 @@ class Tutor:
         self._workloads = Workloads(seed)
         self._place = 0
         """How many steps are behind; the next one is `scenario.steps[_place]`."""
-        self._queued_commands: deque[NumberedCommand] = deque()
+        self._queued_commands: list[NumberedCommand] = []
         self._numbers = 0
         self._under_way: dict[int, int | None] = {}
         """Commands that have not ended, and until when at most each is waited for; None: as long as it takes."""
@@ -166,36 +165,33 @@ class Tutor:
         for record in records:
             self._run_state.observe(record)
 
-    def begin(self, now_us: int) -> list[NumberedCommand]:
+    def begin(self, now_us: int) -> None:
         """Begin, since the members have been started."""
         self._now_us = now_us
         if self.phase == "starting":
             self._began_us = now_us
-            self._go(now_us)
-        return self._drain_commands()
+            self._go()
 
-    def tick(self, now_us: int) -> list[NumberedCommand]:
+    def tick(self, now_us: int) -> None:
         """Look what has come true, and what is due."""
         self._now_us = now_us
         while (planned := self._workloads.due(now_us)) is not None:
             self._queued_commands.append(NumberedCommand(0, planned[1]))
         if not self.free:
-            self._look(now_us)
-        return self._drain_commands()
+            self._look()
 
-    def go_on(self, now_us: int) -> list[NumberedCommand]:
+    def go_on(self, now_us: int) -> None:
         """Go on to the next thing, an action done or words left behind, if the trainee is waited for."""
         self._now_us = now_us
-        if not self.free:
-            match self.phase:
-                case "to-do":
-                    self._do(now_us)
-                case "reading" | "missed":
-                    self.page_from = len(self.transcript)
-                    self._go(now_us)
-        return self._drain_commands()
+        if self.free:
+            return
+        if self.phase == "to-do":
+            self._do()
+        elif self.phase in ("reading", "missed"):
+            self.page_from = len(self.transcript)
+            self._go()
 
-    def answer(self, text: str, now_us: int) -> list[NumberedCommand]:
+    def answer(self, text: str, now_us: int) -> None:
         """Take the trainee's prediction, a letter or words; blanks leave the question out. Only while `asking`."""
         self._now_us = now_us
         ask = self.question
@@ -204,8 +200,7 @@ class Tutor:
             self._questions.append(_PendingQuestion(self._run_state.asked(ask), said, ask.after))
             self._say("answered", said or "left out")
             self._place += 1
-            self._go(now_us)
-        return self._drain_commands()
+            self._go()
 
     def play_freely(self, now_us: int, *, free: bool) -> None:
         """Leave the trainee alone with the cluster, or come back to the step where that began."""
@@ -217,18 +212,22 @@ class Tutor:
         elif self._pending_expectation is not None:
             self._pending_expectation.until_us += now_us - self._free_since_us
 
-    def ended(self, number: int, refusal: str, now_us: int) -> list[NumberedCommand]:
+    def ended(self, number: int, refusal: str, now_us: int) -> None:
         """Note that the command of this number was done, or refused when there is a `refusal`."""
         self._now_us = now_us
         if number in self._under_way:
             del self._under_way[number]
             if refusal:
                 self._refused(refusal)
-        return self._drain_commands()
+
+    def drain_commands(self) -> list[NumberedCommand]:
+        """Return what the cluster is to do now, each command once."""
+        commands, self._queued_commands = self._queued_commands, []
+        return commands
 
     # Steps
 
-    def _go(self, now_us: int) -> None:
+    def _go(self) -> None:
         """Go on to where the trainee or the cluster has to be waited for."""
         while self._place < len(self.scenario.steps):
             step = self.scenario.steps[self._place]
@@ -242,7 +241,7 @@ class Tutor:
                 self.phase = "to-do"
                 return
             elif step.expect is not None:
-                self._expect(step.expect, now_us)
+                self._expect(step.expect)
                 return
             self._place += 1
         self.phase = "over"
@@ -252,34 +251,28 @@ class Tutor:
         following = next((step for step in self.scenario.steps[self._place :] if step.say is None), None)
         return following is not None and following.expect is not None
 
-    def _do(self, now_us: int) -> None:
+    def _do(self) -> None:
         """Begin the next action; those in a row follow by themselves."""
         step = self.scenario.steps[self._place]
         assert step.do is not None
         self.phase = "doing"
-        match step.do.name:
-            case "wait":
-                self._say("did", step.do.text())
-                self._pause_until_us = now_us + step.do.wait
-                self.phase = "waiting"
+        if step.do.name in ("wait", "wait_until_safe", "load"):
+            self._say("did", step.do.text())
+            if step.do.load is not None:
+                self._workloads.begin(step.do.load, self._now_us)
                 return
-            case "wait_until_safe":
-                assert step.do.wait_until_safe is not None
-                self._say("did", step.do.text())
-                self._settling_until_us = now_us + step.do.wait_until_safe.within_us
-                self.phase = "waiting"
-                return
-            case "load":
-                assert step.do.load is not None
-                self._say("did", step.do.text())
-                self._workloads.begin(step.do.load, now_us)
-                return
+            self.phase = "waiting"
+            if step.do.wait_until_safe is not None:
+                self._settling_until_us = self._now_us + step.do.wait_until_safe.within_us
+            else:
+                self._pause_until_us = self._now_us + step.do.wait
+            return
         self._run_state.begin_action()
         for command in step.do.commands(self._run_state.is_running):
             self._numbers += 1
             self._queued_commands.append(NumberedCommand(self._numbers, command))
             self._under_way[self._numbers] = (
-                now_us + GRACEFUL_STOP_US if description_of(command).ending == "stopped" else None
+                self._now_us + GRACEFUL_STOP_US if description_of(command).ending == "stopped" else None
             )
             self._say("did", step.do.text(), command)
 
@@ -289,82 +282,85 @@ class Tutor:
         if not self.scenario.refusal_is_expected(self._place + 1):
             self._refusals += 1
 
-    def _look(self, now_us: int) -> None:
+    def _look(self) -> None:
         match self.phase:
             case "doing":
                 overdue = [
-                    one for one, until_us in self._under_way.items() if until_us is not None and now_us >= until_us
+                    one
+                    for one, until_us in self._under_way.items()
+                    if until_us is not None and self._now_us >= until_us
                 ]
                 for number in overdue:
                     del self._under_way[number]
                 if not self._under_way:
-                    self._done(now_us)
+                    self._done()
             case "waiting":
                 settling = self._settling_until_us
                 if settling is not None:
                     unsettled = self._run_state.why_not_settled()
-                    if not unsettled or now_us >= settling:
+                    if not unsettled or self._now_us >= settling:
                         self._settling_until_us = None
                         if unsettled:
                             self._refused(f"the time is over: {unsettled}")
-                        self._done(now_us)
-                elif now_us >= self._pause_until_us:
-                    self._done(now_us)
+                        self._done()
+                elif self._now_us >= self._pause_until_us:
+                    self._done()
             case "expecting":
                 assert self._pending_expectation is not None
-                self._judge(self._pending_expectation, now_us)
+                self._judge(self._pending_expectation)
 
-    def _done(self, now_us: int) -> None:
+    def _done(self) -> None:
         """Leave an action behind; others right after it need no further word of the trainee."""
         self._place += 1
         if self.next_actions:
-            self._do(now_us)
+            self._do()
         else:
-            self._go(now_us)
+            self._go()
 
     # Expectations
 
-    def _expect(self, expect: Expect, now_us: int) -> None:
+    def _expect(self, expect: Expect) -> None:
         self.phase = "expecting"
         self._run_state.begin_expectation(expect)
         self._pending_expectation = _PendingExpectation(
-            self._place + 1, expect, now_us, now_us + (expect.within_us or 0)
+            self._place + 1, expect, self._now_us, self._now_us + (expect.within_us or 0)
         )
-        self._judge(self._pending_expectation, now_us)
+        self._judge(self._pending_expectation)
 
-    def _judge(self, waiting: _PendingExpectation, now_us: int) -> None:
+    def _judge(self, waiting: _PendingExpectation) -> None:
         run_state, expect = self._run_state, waiting.expect
         if waiting.reading:
             reader = run_state.reader()
             going_on = reader is not None and reader.uuid == waiting.reading and run_state.is_reading(reader)
-            if not going_on or now_us >= waiting.until_us:
+            if not going_on or self._now_us >= waiting.until_us:
                 self._conclude(
                     waiting, "; ".join(filter(None, (run_state.missing(expect), run_state.writes_missing())))
                 )
             return
         self.missing = run_state.missing(expect)
-        late = now_us >= waiting.until_us
+        late = self._now_us >= waiting.until_us
         if not (late or (run_state.is_violated(expect) if expect.never else not self.missing)):
             return
         if not self.missing and expect.no_lost_writes:
-            self._read_everything(waiting, now_us)
+            self._read_everything(waiting)
         else:
             self._conclude(waiting, self.missing)
 
-    def _read_everything(self, waiting: _PendingExpectation, now_us: int) -> None:
+    def _read_everything(self, waiting: _PendingExpectation) -> None:
         reader = self._run_state.reader()
         if reader is None:
             self._conclude(waiting, "nobody is left to be asked for the data")
             return
-        waiting.reading, waiting.until_us = reader.uuid, now_us + self._settings.call_timeout_us
+        waiting.reading, waiting.until_us = reader.uuid, self._now_us + self._settings.call_timeout_us
         self.missing = "every key is being read"
         self._queued_commands.extend(NumberedCommand(0, call) for call in self._run_state.reads_of_everything(reader))
 
     def _conclude(self, waiting: _PendingExpectation, missing: str) -> None:
-        now_us = self._now_us
         text = waiting.expect.text()
         self._pending_expectation, self.missing = None, ""
-        self.expectation_results.append(ExpectationResult(waiting.number, text, now_us - waiting.since_us, missing))
+        self.expectation_results.append(
+            ExpectationResult(waiting.number, text, self._now_us - waiting.since_us, missing)
+        )
         self._say("missed" if missing else "met", missing or waiting.expect.fact())
         asked, self._questions = [question._replace(left=question.left - 1) for question in self._questions], []
         for one in asked:
@@ -376,7 +372,7 @@ class Tutor:
         if missing:
             self.phase = "missed"
         elif self._flows_on() or self._place == len(self.scenario.steps):
-            self._go(now_us)
+            self._go()
         else:
             self.phase = "reading"
 
@@ -390,8 +386,3 @@ class Tutor:
 
     def _say(self, kind: Kind, text: str, command: Command | None = None) -> None:
         self.transcript.append(TranscriptEntry(kind, text, command))
-
-    def _drain_commands(self) -> list[NumberedCommand]:
-        orders = list(self._queued_commands)
-        self._queued_commands.clear()
-        return orders

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.picture.text.fact import Fact, Tone
+from quarterdeck.backend.picture.text.fact import Fact, Tone, under
 from quarterdeck.backend.picture.text.formatting import counted
 from quarterdeck.backend.scenarios.format.questions import LETTERS
 from quarterdeck.backend.scenarios.format.scenario import paragraphs
@@ -84,8 +84,7 @@ def _facts(lesson: Lesson, now_us: int, lines: CommandForms) -> Iterator[Fact]:
 
 def _entry_facts(entry: TranscriptEntry, lines: CommandForms) -> Iterator[Fact]:
     heading, tone = HEADINGS[entry.kind]
-    for place, paragraph in enumerate(paragraphs(entry.text)):
-        yield Fact(heading if place == 0 else "", paragraph, tone)
+    yield from under(heading, paragraphs(entry.text), tone)
     if entry.kind == "did" and entry.command is not None:
         for line in lines(entry.command)[:1]:
             yield Fact("", line, "faint")
@@ -118,8 +117,7 @@ def _expectation(tutor: Tutor, now_us: int) -> Iterator[Fact]:
             "so far", tutor.missing or "nothing that is forbidden has happened", "plain" if tutor.missing else "good"
         )
     else:
-        for place, part in enumerate(tutor.missing.split("; ") if tutor.missing else ()):
-            yield Fact("missing" if place == 0 else "", part, "warning")
+        yield from under("missing", tutor.missing.split("; ") if tutor.missing else (), "warning")
     if expect.within_us:
         yield Fact("time left", bar_text(tutor.remaining_us(now_us), expect.within_us))
 

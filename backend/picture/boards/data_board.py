@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Literal, NamedTuple, get_args
 
+from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.member_data import NO_RATE, NOTHING, Lag, Rate
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact, Tone, not_told_fact
+from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact, Tone, not_told_fact, under
 from quarterdeck.backend.picture.text.formatting import bytes_text, counted, duration_text, one_line
 
 Grouping = Literal["member", "map", "partition"]
@@ -93,12 +95,12 @@ def data_facts(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[
     idle = "nothing is asked of it" if data.span_us else "what is asked of it is not known yet"
     asked = f"{rate_text(rate.reads)} reads/s, {rate_text(rate.writes)} writes/s" if rate else idle
     yield Fact("data", f"{stored}; {backups}; {asked}")
-    heading = "lag"
-    for address, lag in list(data.lagging.items())[:LAGS_NAMED]:
-        who = next((member.label for member in picture.members.values() if str(member.address) == address), address)
-        waits = f"{counted(lag.writes, 'write')} for {duration_text(max(now_us - lag.oldest_us, 0))}"
-        yield Fact(heading, f"its backup {one_line(who)} has not confirmed {waits}", "warning")
-        heading = ""
+    waits = (
+        f"its backup {picture.label_of(Address(address))} has not confirmed {counted(lag.writes, 'write')} "
+        f"for {duration_text(max(now_us - lag.oldest_us, 0))}"
+        for address, lag in islice(data.lagging.items(), LAGS_NAMED)
+    )
+    yield from under("lag", waits, "warning")
 
 
 def lags_of_backups(picture: Picture) -> dict[str, Lag]:

@@ -5,13 +5,11 @@ Ages are in whole seconds, so a painter that asks again each second has somethin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TypeVar
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, ProcessResumed, Record
-from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.member_list import MemberList, member_list_text
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import LinkMeasured
@@ -20,13 +18,13 @@ from quarterdeck.backend.picture.boards.data_board import data_facts
 from quarterdeck.backend.picture.boards.member_board import heartbeat, heartbeat_observers
 from quarterdeck.backend.picture.boards.migration_board import led_by
 from quarterdeck.backend.picture.boards.table_agreement import differs_from_master
-from quarterdeck.backend.picture.events.catalogue import describe_event
+from quarterdeck.backend.picture.events.catalogue import record_words
 from quarterdeck.backend.picture.events.faults import condition_text
 from quarterdeck.backend.picture.events.split_brain import VERDICTS
 from quarterdeck.backend.picture.events.witnessed import process_text, stands_still, work_text
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact, Tone, not_told_fact
+from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact, Tone, not_told_fact, under
 from quarterdeck.backend.picture.text.formatting import (
     age_text,
     clock_text,
@@ -36,9 +34,6 @@ from quarterdeck.backend.picture.text.formatting import (
     one_line,
     with_names,
 )
-
-Key = TypeVar("Key")
-Value = TypeVar("Value")
 
 INDENT = "  "
 """In place of the tabs of the list's text, which terminals set as they like."""
@@ -119,37 +114,40 @@ def _obstacles(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[
     if belief.merging:
         yield Fact("merging", f"into the cluster of {_names(picture, [belief.merging])}", "warning")
     tone: Tone = "warning" if len(picture.masters()) > 1 else "plain"
-    for heading, (_, obstacle) in _under("not merging", belief.obstacles):
-        yield Fact(heading, with_names(obstacle.reason, picture.label_of), tone)
+    reasons = (with_names(obstacle.reason, picture.label_of) for obstacle in belief.obstacles.values())
+    yield from under("not merging", reasons, tone)
     if belief.delay is not None:
         delayed_by, links_to = _names(picture, [belief.delay.master]), _names(picture, belief.delay.missing)
         left_us = belief.delay.until_us - now_us
         again = f"; tries again in {age_text(left_us)}" if left_us > 0 else ""
         text = f"{delayed_by} lets it in when its links to {links_to} are proven{again}"
         yield Fact("waits", text, "warning")
-    for heading, (address, missing) in _under("holds back", belief.held_back):
-        whom = f"its links to {_names(picture, missing)}" if missing else "all its links"
-        text = f"{BELIEF_CELLS['held'].glyph} {_names(picture, [address])}, until {whom} are proven both ways"
-        yield Fact(heading, text, "warning")
+    held = (
+        f"{BELIEF_CELLS['held'].glyph} {picture.label_of(address)}, "
+        f"until {f'its links to {_names(picture, missing)}' if missing else 'all its links'} are proven both ways"
+        for address, missing in belief.held_back.items()
+    )
+    yield from under("holds back", held, "warning")
 
 
 def _suspicions(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[Fact]:
-    for heading, (address, suspected) in _under("suspects", belief.suspicions):
-        who, why = _names(picture, [address]), with_names(suspected.reason, picture.label_of)
-        yield Fact(
-            heading,
-            f"{BELIEF_CELLS['suspected'].glyph} {who} since {age_text(now_us - suspected.since_us)}: {why}",
-            "warning",
-        )
+    suspects = (
+        f"{BELIEF_CELLS['suspected'].glyph} {picture.label_of(address)} since {age_text(now_us - suspected.since_us)}: "
+        f"{with_names(suspected.reason, picture.label_of)}"
+        for address, suspected in belief.suspicions.items()
+    )
+    yield from under("suspects", suspects, "warning")
     if not belief.suspicions:
         known = belief.shows("suspicions")
         yield Fact("suspects", "none") if known else not_told_fact("suspects", "suspicions", belief.witnessed_by)
 
 
 def _disconnections(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[Fact]:
-    for heading, (reporter, suspects) in _under("reports", belief.reports):
-        text = f"{_names(picture, [reporter])} cannot reach {_names(picture, suspects)}; not settled yet"
-        yield Fact(heading, text, "warning")
+    reports = (
+        f"{picture.label_of(reporter)} cannot reach {_names(picture, suspects)}; not settled yet"
+        for reporter, suspects in belief.reports.items()
+    )
+    yield from under("reports", reports, "warning")
     if belief.resolution is not None:
         settled = belief.resolution
         proven = "" if settled.exact else ", the best found in time"
@@ -161,10 +159,12 @@ def _disconnections(picture: Picture, belief: MemberBelief, now_us: int) -> Iter
 
 
 def _verdicts(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[Fact]:
-    for heading, (remote, verdict) in _under("met", belief.verdicts):
-        when = f"{age_text(now_us - verdict.since_us)} ago"
-        why = f"{VERDICTS[verdict.decision]} ({verdict.rule}: {with_names(verdict.why, picture.label_of)})"
-        yield Fact(heading, f"{_names(picture, [remote])}, {when}: {why}")
+    met = (
+        f"{picture.label_of(remote)}, {age_text(now_us - verdict.since_us)} ago: "
+        f"{VERDICTS[verdict.decision]} ({verdict.rule}: {with_names(verdict.why, picture.label_of)})"
+        for remote, verdict in belief.verdicts.items()
+    )
+    yield from under("met", met)
 
 
 def _list_text(belief: MemberBelief, legacy: bool) -> Iterator[Fact]:
@@ -172,11 +172,6 @@ def _list_text(belief: MemberBelief, legacy: bool) -> Iterator[Fact]:
         text = member_list_text(MemberList(belief.version, belief.members, belief.lineage), belief.uuid, legacy=legacy)
         for line in text.split("\n"):
             yield Fact("", line.replace("\t", INDENT), verbatim=True)
-
-
-def _under(heading: str, entries: Mapping[Key, Value]) -> Iterator[tuple[str, tuple[Key, Value]]]:
-    """Pair the first entry with `heading` and the others with none."""
-    return zip((heading, *[""] * len(entries)), entries.items(), strict=False)
 
 
 def _names(picture: Picture, addresses: Iterable[Address]) -> str:
@@ -226,18 +221,11 @@ def recent_facts(picture: Picture, records: Sequence[Record], label: str) -> Ite
         for record in reversed(records)
         if record.member == label or (type(record.event) in PROCESS_FAULTS and record.event.target == label)  # type: ignore[union-attr]
     )
-    heading = "lately"
-    for record in islice(own, EVENTS_TOLD):
-        yield Fact(heading, f"{clock_text(record.at).strip()} s: {_event_text(picture, record)}", "faint")
-        heading = ""
-    if heading:
-        yield Fact(heading, "nothing that is still remembered", "faint")
-
-
-def _event_text(picture: Picture, record: Record) -> str:
-    """As in the tail of all events, but for the name of the member."""
-    words = describe_event(record.event, picture.label_of)
-    return words if isinstance(record.event, events.MemberStarted) else with_names(words, picture.label_of)
+    said = [
+        f"{clock_text(record.at).strip()} s: {record_words(record, picture.label_of)}"
+        for record in islice(own, EVENTS_TOLD)
+    ]
+    yield from under("lately", said or ["nothing that is still remembered"], "faint")
 
 
 LINKS_SPELT_OUT = 12
@@ -251,12 +239,12 @@ def heartbeat_facts(picture: Picture, belief: MemberBelief, now_us: int) -> Iter
         yield Fact("heartbeat", f"{heard.glyph} {heard.sentence}", heard.tone)
     elif not heard.known:
         yield not_told_fact("heartbeat", "heartbeats", belief.witnessed_by)
-    heading = "waits for"
-    for address, silence in belief.silences.items():
-        left = age_text(silence.heard_us + silence.timeout_us - now_us)
-        text = f"◔ {picture.label_of(address)}, silent for {age_text(now_us - silence.heard_us)}; suspects it in {left}"
-        yield Fact(heading, text, "warning")
-        heading = ""
+    waits = (
+        f"◔ {picture.label_of(address)}, silent for {age_text(now_us - silence.heard_us)}; "
+        f"suspects it in {age_text(silence.heard_us + silence.timeout_us - now_us)}"
+        for address, silence in belief.silences.items()
+    )
+    yield from under("waits for", waits, "warning")
 
 
 def link_facts(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[Fact]:
@@ -273,12 +261,12 @@ def link_facts(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[
     if not touched:
         yield Fact("links", f"✓ up, to {counted(others, 'running member')}: none is cut, slowed down or lossy")
         return
-    heading = "links"
-    for link in islice(touched, LINKS_SPELT_OUT):
+    wrong: list[tuple[str, Tone]] = []
+    for link in touched[:LINKS_SPELT_OUT]:
         way = f"→ {link.target}" if link.source == ends else f"← {link.source}"
-        glyph = "✂" if link.blocked else "~"
-        yield Fact(heading, f"{glyph} {way} {condition_text(link)}", "bad" if link.blocked else "warning")
-        heading = ""
+        glyph, tone = ("✂", "bad") if link.blocked else ("~", "warning")
+        wrong.append((f"{glyph} {way} {condition_text(link)}", tone))
+    yield from under("links", wrong)
     if len(touched) > LINKS_SPELT_OUT:
         yield Fact("", f"and {len(touched) - LINKS_SPELT_OUT} more")
 
@@ -287,13 +275,13 @@ def _measured_links(picture: Picture, strained: tuple[LinkMeasured, ...], age_us
     since = f"by its metrics, much the same for {age_text(age_us)}; what arrives is not reported"
     if not strained:
         yield Fact("links", f"✓ it writes to every member to which it has connections ({since})")
-    heading = "links"
+    said = []
     for link in strained[:LINKS_SPELT_OUT]:
         idle = f"nothing written for {duration_text(link.idle)}" if link.idle is not None else ""
         queued = f"{counted(link.queued, 'packet')} waiting" if link.queued else ""
         text = ", ".join(filter(None, (idle, queued))) if link.connections else "its connections are gone"
-        yield Fact(heading, f"~ → {picture.label_of(link.address)} {text}", "warning")
-        heading = ""
+        said.append(f"~ → {picture.label_of(link.address)} {text}")
+    yield from under("links", said, "warning")
     if strained:
         more = f"and {len(strained) - LINKS_SPELT_OUT} more, " if len(strained) > LINKS_SPELT_OUT else ""
         yield Fact("", more + since, "faint")
@@ -317,10 +305,8 @@ def partition_facts(picture: Picture, belief: MemberBelief, now_us: int) -> Iter
         parts = [f"p{accepted.partition} ({accepted.endpoint})" for accepted in belief.taking_part.values()]
         yield Fact("migrates", listed(parts, PARTITIONS_NAMED))
     yield from _out_of_step(picture, belief)
-    heading = "leads"
-    for text, tone in led_by(picture, belief, now_us) if belief.is_master else ():
-        yield Fact(heading, text, tone)
-        heading = ""
+    if belief.is_master:
+        yield from under("leads", led_by(picture, belief, now_us))
 
 
 def _table(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[Fact]:
@@ -354,12 +340,12 @@ def _table(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[Fact
 
 
 def _out_of_step(picture: Picture, belief: MemberBelief) -> Iterator[Fact]:
-    heading = "out of step"
-    for behind in islice(belief.out_of_step.values(), BACKUPS_EXPLAINED):
-        why = with_names(behind.reason, picture.label_of)
-        owner = picture.label_of(behind.owner)
-        yield Fact(heading, f"✕ backup of p{behind.partition} with its owner {owner}: {why}", "bad")
-        heading = ""
+    said = [
+        f"✕ backup of p{behind.partition} with its owner {picture.label_of(behind.owner)}: "
+        f"{with_names(behind.reason, picture.label_of)}"
+        for behind in islice(belief.out_of_step.values(), BACKUPS_EXPLAINED)
+    ]
     more = len(belief.out_of_step) - BACKUPS_EXPLAINED
     if more > 0:
-        yield Fact("", f"and {counted(more, 'backup')} more", "bad")
+        said.append(f"and {counted(more, 'backup')} more")
+    yield from under("out of step", said, "bad")

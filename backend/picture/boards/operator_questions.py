@@ -22,8 +22,8 @@ from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.health.cluster_health import has_ended, is_merging, unseen_members
 from quarterdeck.backend.picture.health.data_loss import data_losses
 from quarterdeck.backend.picture.merging.why_not_merging import TONES, why_not_merging
-from quarterdeck.backend.picture.text.fact import Fact, Tone, not_told
-from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, names_text, one_line, with_names
+from quarterdeck.backend.picture.text.fact import Fact, Tone, not_told, under
+from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, names_text, with_names
 
 PAIRS_TOLD = 6
 MEMBERS_NAMED = 4
@@ -47,11 +47,6 @@ def operator_questions(picture: Picture, recent: Sequence[Record], now_us: int) 
     )
 
 
-def _under(heading: str, answers: Sequence[tuple[str, Tone]]) -> Iterator[Fact]:
-    for place, (text, tone) in enumerate(answers):
-        yield Fact("" if place else heading, one_line(text), tone)
-
-
 # One cluster
 
 
@@ -73,7 +68,7 @@ def _one_cluster(picture: Picture) -> Iterator[Fact]:
         answers.append((f"ended: {', '.join(ended)}", "warning"))
     if unseen := [label for label in away if label not in ended]:
         answers.append((f"not seen: {', '.join(unseen)}; whom they follow now is not known", "warning"))
-    yield from _under("is it one cluster", answers)
+    yield from under("is it one cluster", answers)
 
 
 def _doubtful(picture: Picture, master: MemberBelief) -> str:
@@ -106,7 +101,7 @@ def _why_apart(picture: Picture, now_us: int) -> Iterator[Fact]:
         answers.append((f"{pair.smaller} and {pair.greater}: {pair.sentence}", TONES[pair.state]))
         if pair.unblock is not None:
             answers.append((f"what helps: {pair.unblock.text}; see the join lists", "plain"))
-    yield from _under("why do they not merge", answers or [("there are no two masters in sight", "faint")])
+    yield from under("why do they not merge", answers or [("there are no two masters in sight", "faint")])
 
 
 # Partitions
@@ -123,7 +118,7 @@ def _lost_data(picture: Picture, now_us: int) -> Iterator[Fact]:
     if not answers and unknown is not None and unknown.witnessed_by:
         yield Fact(heading, not_told("losses", unknown.witnessed_by), "faint")
     else:
-        yield from _under(heading, answers or [("none that was recorded here", "good")])
+        yield from under(heading, answers or [("none that was recorded here", "good")])
 
 
 def _migrating(picture: Picture, now_us: int) -> Iterator[Fact]:
@@ -173,7 +168,7 @@ def _misleading(picture: Picture) -> Iterator[Fact]:
                 "warning",
             )
         )
-    yield from _under("which health answers mislead", answers or [("none that is known of now", "faint")])
+    yield from under("which health answers mislead", answers or [("none that is known of now", "faint")])
 
 
 ANSWERS_SHOWN = 8
@@ -221,7 +216,7 @@ def _add(found: list[Removal], removal: Removal) -> None:
 
 def removal_facts(picture: Picture, recent: Sequence[Record], now_us: int) -> Iterator[Fact]:
     """Answer who was removed, and why, the latest first: by the words of the remover, and of the removed of its own end."""
-    heading, found = "who was removed, and why", removals(picture, recent)
+    found = removals(picture, recent)
     reasons: dict[tuple[str, Address], str] = {}
     ends: dict[str, str] = {}
     for record in recent:
@@ -234,18 +229,18 @@ def removal_facts(picture: Picture, recent: Sequence[Record], now_us: int) -> It
                 reasons.pop((record.member, address), None)
             case events.MemberStopped(reason=reason):
                 ends[record.uuid] = reason
-    if not found:
-        yield Fact(heading, "nobody, as far back as is remembered here", "faint")
+    answers: list[tuple[str, Tone]] = []
     for removal in reversed(found[-ANSWERS_SHOWN:]):
         names = names_text((member.address for member in removal.removed), picture.label_of)
         ago = age_text(max(now_us - removal.at_us, 0))
         by = f"{removal.remover}{', which claimed the mastership' if removal.claims else ''}"
         why = list(dict.fromkeys(_reason(picture, removal, member, reasons, ends) for member in removal.removed))
         text = with_names("; ".join(why), picture.label_of)
-        yield Fact(heading, one_line(f"{names} by {by}, {ago} ago: {text}"), "warning")
-        heading = ""
+        answers.append((f"{names} by {by}, {ago} ago: {text}", "warning"))
     if len(found) > ANSWERS_SHOWN:
-        yield Fact("", f"and {len(found) - ANSWERS_SHOWN} times before", "faint")
+        answers.append((f"and {len(found) - ANSWERS_SHOWN} times before", "faint"))
+    nobody = ("nobody, as far back as is remembered here", "faint")
+    yield from under("who was removed, and why", answers or [nobody])
 
 
 def _reason(

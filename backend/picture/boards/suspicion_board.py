@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.picture.boards.member_board import members_by_age
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact, Tone, not_told, not_told_fact
+from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact, Tone, not_told, not_told_fact, under
 from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, one_line, with_names
 
 SUSPECTS_GLYPH = "?"
@@ -123,15 +124,14 @@ def stays(picture: Picture, belief: MemberBelief, suspect: Address) -> bool:
 
 def lasting_facts(picture: Picture, now_us: int) -> Iterator[Fact]:
     """Answer which suspicions do not clear by themselves; nothing where none is known to."""
-    heading = "which suspicions stay"
-    for belief in picture.members.values():
-        for address, suspicion in belief.suspicions.items() if belief.running else ():
-            other = picture.label_of(address)
-            if belief.label < other and stays(picture, belief, address):
-                since = age_text(max(now_us - suspicion.since_us, 0))
-                pair = f"{belief.label} and {other} suspect each other for {since}"
-                yield Fact(heading, one_line(f"{pair}: it {STAYS}; {STAYS_WHY}; restart one of the two"), "warning")
-                heading = ""
+    pairs = (
+        f"{belief.label} and {other} suspect each other for {age_text(now_us - suspicion.since_us)}"
+        for belief in picture.members.values()
+        for address, suspicion in (belief.suspicions.items() if belief.running else ())
+        if belief.label < (other := picture.label_of(address)) and stays(picture, belief, address)
+    )
+    help_text = f"it {STAYS}; {STAYS_WHY}; restart one of the two"
+    yield from under("which suspicions stay", (f"{pair}: {help_text}" for pair in pairs), "warning")
 
 
 def suspicion_facts(picture: Picture, observer: str, now_us: int) -> tuple[Fact, ...]:
@@ -139,15 +139,16 @@ def suspicion_facts(picture: Picture, observer: str, now_us: int) -> tuple[Fact,
     belief = picture.members.get(observer)
     if belief is None:
         return ()
-    facts: list[Fact] = []
-    for place, (address, suspected) in enumerate(list(belief.suspicions.items())[:REASONS_SHOWN]):
+    said = []
+    for address, suspected in islice(belief.suspicions.items(), REASONS_SHOWN):
         glyph = MUTUAL_GLYPH if is_mutual(picture, belief, address) else SUSPECTS_GLYPH
         age, why = age_text(now_us - suspected.since_us), with_names(suspected.reason, picture.label_of)
         lines = f"{glyph} {picture.label_of(address)} for {age}: {why}"
         lines += f"; {STAYS}: {STAYS_WHY}" if stays(picture, belief, address) else ""
-        facts.append(Fact("" if place else "suspects", one_line(lines), "warning"))
+        said.append(lines)
     if len(belief.suspicions) > REASONS_SHOWN:
-        facts.append(Fact("", f"and {len(belief.suspicions) - REASONS_SHOWN} more", "warning"))
+        said.append(f"and {len(belief.suspicions) - REASONS_SHOWN} more")
+    facts = list(under("suspects", said, "warning"))
     if not belief.suspicions and not belief.shows("suspicions"):
         facts.append(not_told_fact("suspects", "suspicions", belief.witnessed_by))
     elif not belief.suspicions:

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.fact import Fact, Tone, not_told
-from quarterdeck.backend.picture.text.formatting import age_text, counted, one_line
+from quarterdeck.backend.picture.text.fact import Fact, Tone, not_told, under
+from quarterdeck.backend.picture.text.formatting import age_text, counted
 
 SAMPLE_US = 5 * SECOND_US
 """How often a witnessed member reports its metrics, and with them the stamp of its table."""
@@ -53,7 +53,6 @@ def is_unsettled(picture: Picture, now_us: int) -> bool:
 
 def same_table(picture: Picture, now_us: int) -> Iterator[Fact]:
     """Answer whether all members have the same partition table."""
-    heading = "have all the same partition table"
     known = {label: belief for label, belief in picture.members.items() if belief.running}
     holders = table_digests(picture, iter(known), now_us)
     answers: list[tuple[str, Tone]] = []
@@ -71,8 +70,7 @@ def same_table(picture: Picture, now_us: int) -> Iterator[Fact]:
     unknown = [label for label, belief in known.items() if not belief.shows("owners")]
     if unknown:
         answers.append((f"{', '.join(unknown)}: {not_told('owners', known[unknown[0]].witnessed_by)}", "faint"))
-    for place, (text, tone) in enumerate(answers):
-        yield Fact("" if place else heading, one_line(text), tone)
+    yield from under("have all the same partition table", answers)
 
 
 def _stamps(holders: list[MemberBelief], now_us: int) -> Iterator[tuple[str, Tone]]:

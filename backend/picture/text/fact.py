@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from quarterdeck.backend.core.causes import one_line
 from quarterdeck.backend.core.witnessed.events import Aspect, Source
 
 Tone = Literal["plain", "good", "strong", "warning", "bad", "faint"]
@@ -30,6 +31,14 @@ class Fact:
     tone: Tone = "plain"
     verbatim: bool = False
     """Whether the line stands by itself, as it is, and is not wrapped."""
+
+
+def under(heading: str, said: Iterable[str | tuple[str, Tone]], tone: Tone = "plain") -> Iterator[Fact]:
+    """Yield each text as a fact of one line, the first under `heading`; `tone` is that of texts without one of their own."""
+    for one in said:
+        text, tone_of_it = (one, tone) if isinstance(one, str) else one
+        yield Fact(heading, one_line(text), tone_of_it)
+        heading = ""
 
 
 def fact_rows(facts: Iterable[Fact], about: str, content: str) -> Iterator[dict[str, str]]:

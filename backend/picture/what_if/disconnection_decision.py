@@ -24,7 +24,7 @@ from quarterdeck.backend.core.membership.partial_disconnection.independent_set i
 from quarterdeck.backend.core.membership.partial_disconnection.shrinking_graph import vertices_of
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.fact import Fact, not_told_fact
+from quarterdeck.backend.picture.text.fact import Fact, not_told_fact, under
 from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, names_text, one_line, with_names
 from quarterdeck.backend.picture.what_if.timing import Timing
 
@@ -129,12 +129,13 @@ def _report_facts(picture: Picture, master: MemberBelief, decision: Disconnectio
     name_of = picture.label_of
     both = set(decision.conflicts)
     reporters = list(master.reports.items())
-    for place, (reporter, suspects) in enumerate(reporters[:REPORTS_SHOWN]):
+    said = []
+    for reporter, suspects in reporters[:REPORTS_SHOWN]:
         marked = [f"{'⇄ ' if (other, reporter) in both else ''}{name_of(other)}" for other in suspects]
-        text = f"{name_of(reporter)} cannot reach {listed(marked, REPORTS_SHOWN)}"
-        yield Fact("" if place else "reports", text, "warning")
+        said.append(f"{name_of(reporter)} cannot reach {listed(marked, REPORTS_SHOWN)}")
     if len(reporters) > REPORTS_SHOWN:
-        yield Fact("", f"{len(reporters) - REPORTS_SHOWN} more report others", "warning")
+        said.append(f"{len(reporters) - REPORTS_SHOWN} more report others")
+    yield from under("reports", said, "warning")
     chosen = decision.chosen
     if not chosen.remove:
         yield Fact("decides now", "all stay: no report that counts")
@@ -148,9 +149,11 @@ def _report_facts(picture: Picture, master: MemberBelief, decision: Disconnectio
     yield Fact("", f"rule: {RULE}", "faint")
     yield Fact("", with_names(decision.why, name_of))
     yield Fact("would lose", cost_text(chosen.cost), "warning" if chosen.cost.stay_lack else "plain")
-    for place, choice in enumerate(decision.alternatives):
-        others = f"{names_text(choice.remove, name_of)} could go instead: {cost_text(choice.cost)}"
-        yield Fact("" if place else "as good", others)
+    others = (
+        f"{names_text(choice.remove, name_of)} could go instead: {cost_text(choice.cost)}"
+        for choice in decision.alternatives
+    )
+    yield from under("as good", others)
     if decision.combine:
         yield Fact("", "they settle different disputes, so one may go with another", "faint")
     if not decision.searched:

@@ -11,7 +11,7 @@ from typing import Literal
 
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact, Tone
+from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact, Tone, under
 from quarterdeck.backend.picture.text.formatting import counted, listed, one_line
 
 NAMES_SHOWN = 8
@@ -118,12 +118,13 @@ def prediction_facts(found: FaultPrediction) -> tuple[Fact, ...]:
 
 
 def _cluster_facts(found: FaultPrediction) -> Iterator[Fact]:
-    for place, cluster in enumerate(found.clusters):
+    said: list[tuple[str, Tone]] = []
+    for cluster in found.clusters:
         how = "stays master" if cluster.led_before else "is master then"
         with_whom = f" with {_names(cluster.members[1:])}" if len(cluster.members) > 1 else " alone"
         tone: Tone = "warning" if cluster.refuses or cluster.lost else "plain"
-        heading = "" if place else counted(len(found.clusters), "cluster")
-        yield Fact(heading, f"{cluster.members[0]} {how}{with_whom}: {_data(cluster)}", tone)
+        said.append((f"{cluster.members[0]} {how}{with_whom}: {_data(cluster)}", tone))
+    yield from under(counted(len(found.clusters), "cluster"), said)
     if found.alone:
         yield Fact("" if found.clusters else "no cluster", f"in no cluster: {_names(found.alone)}", "warning")
 
@@ -146,10 +147,8 @@ def _data(cluster: PredictedCluster) -> str:
 def _step_facts(found: FaultPrediction) -> Iterator[Fact]:
     if not found.steps:
         yield Fact("on the way", "no list changes and no member claims the mastership", "good")
-    for place, step in enumerate(found.steps[:STEPS_SHOWN]):
-        yield Fact(
-            "" if place else "on the way", f"after {step.after_us / SECOND_US:.1f} s {_step_text(step)}", "warning"
-        )
+    steps = (f"after {step.after_us / SECOND_US:.1f} s {_step_text(step)}" for step in found.steps[:STEPS_SHOWN])
+    yield from under("on the way", steps, "warning")
     if len(found.steps) > STEPS_SHOWN:
         yield Fact("", f"and {len(found.steps) - STEPS_SHOWN} steps more", "faint")
     for member, suspects in found.suspicions[:STEPS_SHOWN]:
@@ -172,8 +171,7 @@ def _limits(found: FaultPrediction) -> Iterator[Fact]:
     if found.orders > 1:
         same = f"the same in {found.agreeing} of {found.orders} orders of the messages"
         yield Fact("", same, "faint" if found.agreeing == found.orders else "warning")
-    for place, assumption in enumerate(found.assumed):
-        yield Fact("" if place else "assumed", assumption, "faint")
+    yield from under("assumed", found.assumed, "faint")
 
 
 def _names(labels: Sequence[str]) -> str:
