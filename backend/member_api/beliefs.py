@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 from itertools import starmap
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, convert, field
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import ClusterState
@@ -26,6 +26,8 @@ from quarterdeck.backend.picture.merging.join_list_board import unusable_text
 NO_LIST = "it has no member list yet: it is still looking for a cluster"
 KNOWS_NO_OTHER = "every address that it knows is a member already; edit the join list to name others"
 MEETS_NO_OTHER = "it has met no other cluster; nothing on its join list or among those it remembers has answered as one"
+
+Shape = TypeVar("Shape", bound=Struct)
 
 NodeState = Literal["STARTING", "ACTIVE", "PASSIVE", "SHUT_DOWN"]
 """How far a member's process is, in the operators' words."""
@@ -113,7 +115,10 @@ class TableSummary(Struct, frozen=True):
 
 
 class Belief(Struct, frozen=True):
-    """All that this member believes in its present incarnation; nothing here was asked of anybody else."""
+    """All that this member believes in its present incarnation; nothing here was asked of any other member.
+
+    A field has the name that it has in `MemberBelief`, of which it is made, and is encoded under the name of the contract.
+    """
 
     label: str
     address: Address
@@ -121,11 +126,11 @@ class Belief(Struct, frozen=True):
     status: Status
     node_state: NodeState
     now_us: int
-    at_us: Annotated[int, Meta(description="When it learnt something new last.")]
+    at: Annotated[int, Meta(description="When it learnt something new last.")] = field(name="at_us")
     merged_from: str
     master: Address | None
     is_master: bool
-    list_version: int
+    version: int = field(name="list_version")
     lineage: str
     list_since_us: int
     members: tuple[Member, ...]
@@ -135,7 +140,7 @@ class Belief(Struct, frozen=True):
     suspicions: tuple[Suspected, ...]
     claiming: bool
     merging: Address | None
-    not_merging: tuple[Obstacle, ...]
+    obstacles: tuple[Obstacle, ...] = field(name="not_merging")
     verdicts: tuple[VerdictOn, ...]
     delay: WaitsForLinks | None
     held_back: tuple[HeldBack, ...]
@@ -162,11 +167,24 @@ class WhyNotMerging(Struct, frozen=True):
 
 def suspicions_of(belief: MemberBelief) -> Suspicions:
     """Return the members that a member suspects, what was reported to it, and those it holds back."""
-    return Suspicions(
-        suspicions=tuple(belief.suspicions.values()),
-        reports=tuple(starmap(Report, belief.reports.items())),
-        held_back=tuple(starmap(HeldBack, belief.held_back.items())),
-    )
+    return _of(belief, Suspicions)
+
+
+def whole_belief(belief: MemberBelief, node_state: NodeState, now_us: int) -> Belief:
+    """Return everything that a member believes of its cluster at `now_us`."""
+    table = convert(belief.table, TableSummary, from_attributes=True) if belief.table is not None else None
+    behind = tuple(belief.out_of_step[partition] for partition in sorted(belief.out_of_step))
+    return _of(belief, Belief, node_state=node_state, now_us=now_us, table=table, out_of_step=behind)
+
+
+def _of(belief: MemberBelief, shape: type[Shape], **given: object) -> Shape:
+    """Return what a belief has of the fields of `shape`, those `given` aside. What it holds by address is a list there."""
+    given["reports"] = tuple(starmap(Report, belief.reports.items()))
+    given["held_back"] = tuple(starmap(HeldBack, belief.held_back.items()))
+    names = shape.__struct_fields__
+    own = {name: getattr(belief, name) for name in names if name not in given}
+    listed = {name: tuple(value.values()) if isinstance(value, dict) else value for name, value in own.items()}
+    return shape(**listed, **{name: value for name, value in given.items() if name in names})
 
 
 def remembered_by(belief: MemberBelief) -> tuple[Address, ...]:
@@ -176,18 +194,7 @@ def remembered_by(belief: MemberBelief) -> tuple[Address, ...]:
 
 def why_not_merging_of(belief: MemberBelief) -> WhyNotMerging:
     """Return what keeps a member's cluster from merging with another one, as the member has it."""
-    return WhyNotMerging(
-        sentence=_why(belief),
-        master=belief.master,
-        is_master=belief.leads,
-        merging=belief.merging,
-        obstacles=tuple(belief.obstacles.values()),
-        verdicts=tuple(belief.verdicts.values()),
-        delay=belief.delay,
-        held_back=suspicions_of(belief).held_back,
-        join_list=belief.join_list,
-        remembered=remembered_by(belief),
-    )
+    return _of(belief, WhyNotMerging, sentence=_why(belief), is_master=belief.leads, remembered=remembered_by(belief))
 
 
 def _why(belief: MemberBelief) -> str:

@@ -18,6 +18,7 @@ from quarterdeck.backend.member_api.beliefs import (
     ThisMember,
     WhyNotMerging,
     suspicions_of,
+    whole_belief,
     why_not_merging_of,
 )
 from quarterdeck.backend.member_api.partitions import Migrations, Table
@@ -47,7 +48,7 @@ async def member(face: FaceDependency, request: Request) -> ThisMember:
 @router.get("/picture")
 async def picture(face: FaceDependency) -> Belief:
     """Return all that this member believes."""
-    return query_results.whole_belief(face)
+    return whole_belief(own_belief(face), face.node_state, face.now_us())
 
 
 @router.get("/members")

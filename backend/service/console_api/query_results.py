@@ -88,42 +88,6 @@ def members(face: Face) -> beliefs.Members:
     )
 
 
-def whole_belief(face: Face) -> beliefs.Belief:
-    """Return everything that this member believes of its cluster."""
-    belief = own_belief(face)
-    suspicions = beliefs.suspicions_of(belief)
-    return beliefs.Belief(
-        label=belief.label,
-        address=belief.address,
-        uuid=belief.uuid,
-        status=belief.status,
-        node_state=face.node_state,
-        now_us=face.now_us(),
-        at_us=belief.at,
-        merged_from=belief.merged_from,
-        master=belief.master,
-        is_master=belief.is_master,
-        list_version=belief.version,
-        lineage=belief.lineage,
-        list_since_us=belief.list_since_us,
-        members=belief.members,
-        cluster_state=belief.cluster_state,
-        operating=belief.operating,
-        needed=belief.needed,
-        suspicions=suspicions.suspicions,
-        claiming=belief.claiming,
-        merging=belief.merging,
-        not_merging=tuple(belief.obstacles.values()),
-        verdicts=tuple(belief.verdicts.values()),
-        delay=belief.delay,
-        held_back=suspicions.held_back,
-        reports=suspicions.reports,
-        resolution=belief.resolution,
-        table=_as(beliefs.TableSummary, belief.table) if belief.table else None,
-        out_of_step=tuple(behind for _, behind in sorted(belief.out_of_step.items())),
-    )
-
-
 def table_rows(face: Face, first: int, last: int | None) -> partitions.Table:
     """Return the rows from `first` to `last`, or as many of them as one answer has room for."""
     table = face.member.partitions.table
