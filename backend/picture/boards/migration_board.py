@@ -66,17 +66,17 @@ class MigrationRow:
     """That of a migration which has begun stays the same to its end and beyond."""
     state: RowState
     partition: str
-    kind: str
-    destination: str
-    index: str
-    """The replica index at which the destination arrives, after the one from which it comes."""
-    displaced: str
-    """Whose place that was, and where that one goes."""
-    age_us: int | None
-    """How long it runs, or how long ago it ended; None while it is only planned."""
-    note: str
     sentence: str
     """All of it in words."""
+    note: str = ""
+    kind: str = ""
+    destination: str = ""
+    index: str = ""
+    """The replica index at which the destination arrives, after the one from which it comes."""
+    displaced: str = ""
+    """Whose place that was, and where that one goes."""
+    age_us: int | None = None
+    """How long it runs, or how long ago it ended; None while it is only planned."""
 
     @property
     def state_text(self) -> str:
@@ -265,7 +265,6 @@ def _witnessed_row(picture: Picture, witnessed: WitnessedMigration, key: str, no
         key=key,
         state=state,
         partition=f"p{moved.partition}",
-        kind="",
         destination=destination,
         index=str(moved.index),
         displaced=source,
@@ -314,7 +313,6 @@ def _planned_row(picture: Picture, one: PlannedMigration, key: str) -> Migration
         destination=destination,
         index=index,
         displaced=source,
-        age_us=None,
         note=note,
         sentence="; ".join(filter(None, (sentence, "planned", note))),
     )
@@ -326,10 +324,6 @@ def _lost_row(lost: PartitionLoss, key: str, now_us: int) -> MigrationRow:
         key=key,
         state="lost",
         partition=f"p{lost.partition}",
-        kind="",
-        destination="",
-        index="",
-        displaced="",
         age_us=now_us - lost.at_us,
         note=note,
         sentence=f"p{lost.partition} lost all replicas and begins empty; {note}",

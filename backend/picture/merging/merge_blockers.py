@@ -65,16 +65,13 @@ class PairDiagnosis:
         self._picture, self._smaller, self._greater = picture, smaller, greater
         self._by_size, self._now_us, self._looks_at = by_size, now_us, search_addresses
         self._name: Callable[[Address], str] = picture.label_of
+        self._pairs = ((smaller, greater), (greater, smaller))
 
     def blockers(self) -> Iterator[Blocker]:
         """Yield what is in the way now. The last one is that nothing is, but time."""
-        under_way = self._merging()
-        if under_way is not None:
-            yield under_way
-            return
-        configured = self._configured()
-        if configured is not None:
-            yield configured
+        lasting = self._merging() or self._configured()
+        if lasting is not None:
+            yield lasting
             return
         overlap = self._overlap()
         if not (self._smaller.shows("join-list") and self._greater.shows("join-list")):
@@ -90,19 +87,17 @@ class PairDiagnosis:
     # What has begun, and what no one can change
 
     def _merging(self) -> Blocker | None:
-        for one, other in ((self._smaller, self._greater), (self._greater, self._smaller)):
+        for one, other in self._pairs:
             if one.merging == other.address:
                 return Blocker("merging", f"{one.label}'s cluster is on its way into {other.label}'s", "merging")
-        for one in (self._smaller, self._greater):
+        for one, _ in self._pairs:
             if one.merging:
-                target = self._name(one.merging)
-                return Blocker(
-                    "merging-elsewhere", f"{one.label}'s cluster is on its way into {target}'s first", "waits"
-                )
+                way = f"{one.label}'s cluster is on its way into {self._name(one.merging)}'s first"
+                return Blocker("merging-elsewhere", way, "waits")
         return None
 
     def _configured(self) -> Blocker | None:
-        for one, other in ((self._smaller, self._greater), (self._greater, self._smaller)):
+        for one, other in self._pairs:
             verdict = one.verdicts.get(other.address)
             if verdict is not None and verdict.rule in CONFIGURED:
                 why = with_names(verdict.why, self._name)
@@ -112,11 +107,10 @@ class PairDiagnosis:
 
     def _verdict(self) -> Blocker | None:
         """Return what the two said last of each other, if one met the other since both lead: what was before is over."""
-        pairs = ((self._smaller, self._greater), (self._greater, self._smaller))
-        since_us = max(one.lineage_since_us or 0 for one, _ in pairs)
+        since_us = max(one.lineage_since_us or 0 for one, _ in self._pairs)
         met = [
             (one, other, verdict)
-            for one, other in pairs
+            for one, other in self._pairs
             if (verdict := one.verdicts.get(other.address)) is not None and verdict.since_us >= since_us
         ]
         if not met:
@@ -167,7 +161,7 @@ class PairDiagnosis:
 
     def _overlap(self) -> Blocker | None:
         """While one side lists a member of the other, neither looks for it."""
-        for one, other in ((self._smaller, self._greater), (self._greater, self._smaller)):
+        for one, other in self._pairs:
             if other.address in one.listed:
                 return self._still_listed(one, other)
         common = sorted(self._smaller.listed & self._greater.listed)
@@ -265,14 +259,14 @@ class PairDiagnosis:
     def _silence(self) -> Blocker | None:
         """All that could lead the one to the other were silent when asked last."""
         asked: list[Address] = []
-        for one, other in ((self._smaller, self._greater), (self._greater, self._smaller)):
+        for one, other in self._pairs:
             obstacle = one.obstacles.get(None)
             silent = obstacle.silent if obstacle is not None else ()
             ways = self._ways(one, other)
             if any(way not in silent for way in ways):
                 return None
             asked += ways
-        looking = self._searchers()[0]
+        looking, _ = self._searchers()[0]
         return Blocker(
             "no-answer",
             f"nobody answered at {names_text(dict.fromkeys(asked), self._name)} when asked last; "
@@ -288,8 +282,7 @@ class PairDiagnosis:
         verdict = self._verdict()
         if verdict is not None:
             return verdict
-        looking = self._searchers()[0]
-        other = self._greater if looking is self._smaller else self._smaller
+        looking, other = self._searchers()[0]
         way = self._name(self._ways(looking, other)[0])
         return Blocker(
             "not-told",
@@ -299,8 +292,7 @@ class PairDiagnosis:
         )
 
     def _due(self) -> Blocker:
-        looking = self._searchers()[0]
-        other = self._greater if looking is self._smaller else self._smaller
+        looking, other = self._searchers()[0]
         way = self._ways(looking, other)[0]
         through = "" if way == other.address else f", which names {other.label}"
         return Blocker(
@@ -328,13 +320,10 @@ class PairDiagnosis:
         belief = self._picture.members.get(self._picture.label_of(address))
         return belief is None or (belief.running and belief.master == master.address)
 
-    def _searchers(self) -> list[MemberBelief]:
-        """Who knows a member of the other side, the next to look first."""
-        pairs = ((self._smaller, self._greater), (self._greater, self._smaller))
-        able = [one for one, other in pairs if self._ways(one, other)]
-        return sorted(
-            able, key=lambda one: one.search.next_us(self._now_us) if one.search is not None else self._now_us
-        )
+    def _searchers(self) -> list[tuple[MemberBelief, MemberBelief]]:
+        """Return who knows a member of the other side, with that side, the next to look first."""
+        able = [pair for pair in self._pairs if self._ways(*pair)]
+        return sorted(able, key=lambda pair: pair[0].search.next_us(self._now_us) if pair[0].search else self._now_us)
 
     def _search(self, master: MemberBelief) -> tuple[str, tuple[Command, ...]]:
         """Return the advice to look at once, and its command. A witnessed member looks when it is its time, and no sooner."""

@@ -14,6 +14,7 @@ from quarterdeck.backend.core.commands.commands import CutLink, Partition
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.links import LinkConditions
 from quarterdeck.backend.picture.boards.belief_matrix import state_word
+from quarterdeck.backend.picture.boards.member_board import members_by_age
 from quarterdeck.backend.picture.events.link_impairments import GLYPHS, heading_of, impairments_of
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.network.faults import FaultLedger
@@ -191,17 +192,16 @@ def _edge(picture: Picture, one: int, source: str, other: int, target: str, plan
     return Edge(one, other, tone, glyph_back, glyph_there, 3 if cut or plan_there or plan_back else 2)
 
 
+def _end_glyph(word: LinkWord, planned: bool) -> str:
+    """Return what stands at the end of a link where it is noticed; nothing for one that is up."""
+    if planned or word == "up":
+        return PLANNED_GLYPH if planned else ""
+    return LINK_SIGNS["cut" if word == "one-way" else word].glyph
+
+
 def by_age(picture: Picture) -> tuple[str, ...]:
-    """Return the running members, oldest first, as the most widely held lists have them, the greatest cluster first."""
-    order: dict[str, None] = {}
-    masters = [picture.members[label] for label in picture.masters()]
-    for master in sorted(masters, key=lambda one: -len(one.members)):
-        for member in master.members:
-            order.setdefault(picture.label_of(member.address))
-    running = {label for label, belief in picture.members.items() if belief.running}
-    for label in picture.members:
-        order.setdefault(label)
-    return tuple(label for label in order if label in running)
+    """Return the running members, oldest first; those of another cluster come after those of the first."""
+    return members_by_age(picture, [label for label, belief in picture.members.items() if belief.running])
 
 
 def zones_of(picture: Picture) -> dict[str, str]:
