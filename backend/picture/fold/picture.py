@@ -12,7 +12,6 @@ from typing import Any
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data.events import CallFinished, DataMeasured, EntriesMerged
 from quarterdeck.backend.core.events import (
-    Event,
     JournalChanged,
     OperatorAsked,
     ProcessKilled,
@@ -28,12 +27,16 @@ from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import PartitionLost
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import Aspect, ConnectionChanged
-from quarterdeck.backend.picture.fold.belief import MemberBelief, Silence, Status, Suspected
-from quarterdeck.backend.picture.fold.healing import HEALING_EVENTS, fold_healing, inherit, settle_with_list
+from quarterdeck.backend.picture.fold.belief import MemberBelief, Status
+from quarterdeck.backend.picture.fold.belief_folds import (
+    FOLDS,
+    inherit,
+    inherit_witness,
+    settle_leading,
+    settle_with_list,
+)
 from quarterdeck.backend.picture.fold.losses import Losses
 from quarterdeck.backend.picture.fold.migrations import HISTORY_EVENTS, MigrationHistory
-from quarterdeck.backend.picture.fold.partitions import PARTITION_EVENTS, fold_partitions, settle_leading
-from quarterdeck.backend.picture.fold.witness import WITNESS_EVENTS, fold_witness, inherit_witness
 
 __all__ = ["MemberBelief", "Picture", "Status"]
 
@@ -331,39 +334,6 @@ class Picture:
         return self._latest_union[2]
 
 
-MEMBERSHIP_EVENTS = (
-    events.HeartbeatLate, events.SuspicionRaised, events.SuspicionCleared, events.MasterChanged, events.ClaimStarted,
-    events.ClaimFinished, events.ClaimAbandoned, events.SettingsChanged, events.MemberStopped, events.JoinFailed,
-)  # fmt: skip
-
-
-def fold_membership(belief: MemberBelief, event: Event, at: int) -> None:
-    """Change a belief by one of `MEMBERSHIP_EVENTS` that happened to its member."""
-    match event:
-        case events.HeartbeatLate(address):
-            if event.over:
-                belief.silences.pop(address, None)
-            elif address not in belief.suspicions:
-                belief.silences[address] = Silence(at - event.silence, event.timeout)
-        case events.SuspicionRaised(suspect, uuid, reason):
-            belief.suspicions[suspect] = Suspected(suspect, uuid, reason, at)
-            belief.silences.pop(suspect, None)
-        case events.SuspicionCleared(suspect):
-            belief.suspicions.pop(suspect, None)
-        case events.MasterChanged(master):
-            belief.master = master
-            settle_leading(belief)
-        case events.ClaimStarted() | events.ClaimFinished() | events.ClaimAbandoned():
-            belief.claiming = isinstance(event, events.ClaimStarted)
-        case events.SettingsChanged(properties):
-            belief.settings = {**(belief.settings or {}), **properties}
-        case events.MemberStopped() | events.JoinFailed():
-            belief.claiming = False
-            if belief.status != "killed":
-                belief.status = "stopped"
-            settle_leading(belief)
-
-
 FOLDS_FROM_OUTSIDE: dict[type, Callable[[Picture, Any], None]] = {
     ProcessKilled: Picture._kill,
     ProcessPaused: Picture._pause,
@@ -374,11 +344,3 @@ FOLDS_FROM_OUTSIDE: dict[type, Callable[[Picture, Any], None]] = {
     OperatorAsked: Picture._change_nothing,
 }
 """What the operator and the network did, by kind of event."""
-
-FOLDS: dict[type, Callable[[MemberBelief, Any, int], None]] = {
-    **dict.fromkeys(MEMBERSHIP_EVENTS, fold_membership),
-    **dict.fromkeys(HEALING_EVENTS, fold_healing),
-    **dict.fromkeys(PARTITION_EVENTS, fold_partitions),
-    **dict.fromkeys(WITNESS_EVENTS, fold_witness),
-}
-"""What a member's own event does to its belief, by kind; called with belief, event and time."""
