@@ -80,10 +80,10 @@ HEALING_EVENTS = (
 def fold_healing(belief: MemberBelief, event: Event, at: int) -> None:
     """Change a belief by one of `HEALING_EVENTS` that happened to its member."""
     match event:
-        case events.NotMerging(remote, reason, cause):
+        case events.NotMerging(reason, remote):
             belief.obstacles.pop(remote, None)  # the latest stands last
             if reason:
-                belief.obstacles[remote] = Obstacle(remote, reason, cause, event.silent)
+                belief.obstacles[remote] = Obstacle(remote, reason, event.cause, event.silent)
         case events.MergeVerdict(remote, decision, rule, why):
             # What was in the way is so no more, unless it is recorded again.
             belief.verdicts[remote] = VerdictOn(remote, decision, rule, why, at)

@@ -17,19 +17,32 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
-from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.picture.events.catalogue import KINDS, ROWS, describe_event
+from quarterdeck.backend.picture.explain.episodes import fault_rules as faults
+from quarterdeck.backend.picture.explain.episodes import membership_rules as membership
+from quarterdeck.backend.picture.explain.episodes import merge_rules as merges
+from quarterdeck.backend.picture.explain.episodes import partition_rules as partitions
+from quarterdeck.backend.picture.explain.episodes import suspicion_rules as suspicions
+from quarterdeck.backend.picture.explain.episodes import witness_rules as witness
 from quarterdeck.backend.picture.explain.episodes.episode import Episode
-from quarterdeck.backend.picture.explain.episodes.fault_rules import FAULT_RULES
-from quarterdeck.backend.picture.explain.episodes.membership_rules import MEMBERSHIP_RULES
-from quarterdeck.backend.picture.explain.episodes.merge_rules import MERGE_RULES
-from quarterdeck.backend.picture.explain.episodes.open_episodes import MOMENT_US, OpenEpisodes
-from quarterdeck.backend.picture.explain.episodes.partition_rules import PARTITION_RULES
-from quarterdeck.backend.picture.explain.episodes.suspicion_rules import SUSPICION_RULES
-from quarterdeck.backend.picture.explain.episodes.witness_rules import WITNESS_RULES
+from quarterdeck.backend.picture.explain.episodes.open_episodes import MOMENT_US, OpenEpisodes, Rule
 from quarterdeck.backend.picture.text.formatting import NameOf, one_line, with_names
 
-RULES = {**MEMBERSHIP_RULES, **SUSPICION_RULES, **MERGE_RULES, **FAULT_RULES, **PARTITION_RULES, **WITNESS_RULES}
+RULES: dict[type[Event], Rule] = {
+    **dict.fromkeys(membership.INCARNATION_EVENTS, membership.incarnation_episode),
+    **dict.fromkeys(membership.LIST_EVENTS, membership.list_episode),
+    **dict.fromkeys(suspicions.SUSPICION_EVENTS, suspicions.suspicion_episode),
+    **dict.fromkeys(suspicions.CLAIM_EVENTS, suspicions.claim_episode),
+    **dict.fromkeys(merges.MERGE_EVENTS, merges.merge_episode),
+    **dict.fromkeys(merges.STATE_EVENTS, merges.state_episode),
+    **dict.fromkeys(faults.FAULT_EVENTS, faults.fault_episode),
+    **dict.fromkeys(faults.REQUEST_EVENTS, faults.request_episode),
+    **dict.fromkeys(partitions.TABLE_EVENTS, partitions.table_episode),
+    **dict.fromkeys(partitions.MIGRATION_EVENTS, partitions.migration_episode),
+    **dict.fromkeys(partitions.DATA_EVENTS, partitions.data_episode),
+    **dict.fromkeys(witness.WITNESS_EVENTS, witness.witness_episode),
+}
 
 
 class Episodes:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from quarterdeck.backend.core.events import (
+    Event,
     JournalChanged,
     OperatorAsked,
     ProcessKilled,
@@ -17,37 +16,78 @@ from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.picture.events.faults import condition_text, journal_text, request_text
 from quarterdeck.backend.picture.explain.episodes.episode import Episode
-from quarterdeck.backend.picture.explain.episodes.open_episodes import FORGIVEN_US, MOMENT_US, OpenEpisodes, Rule
+from quarterdeck.backend.picture.explain.episodes.open_episodes import FORGIVEN_US, MOMENT_US, OpenEpisodes
 
 READ_US = 35_000_000
 """The configuration of each witnessed member is read so often at least, at its own moment."""
 
 
-def _killed(known: OpenEpisodes, record: Record, event: ProcessKilled) -> Episode:
-    latest = known.latest.get("kill")
-    if latest is not None and record.at - latest.at_us <= MOMENT_US and not latest.lists:
-        known.add_subject(latest, event.target)
-        return latest
-    return known.begin("kill", record, [event.target])
+FAULT_EVENTS = (ProcessKilled, ProcessPaused, ProcessResumed, LinkChanged, JournalChanged)
 
 
-def _resumed(known: OpenEpisodes, record: Record, event: ProcessResumed) -> Episode:
-    frozen = known.befalling(event.target)
-    episode = known.begin("resume", record, [event.target])
-    if frozen is not None and frozen.kind == "pause":
-        episode.since_us = frozen.at_us
-    return episode
+def fault_episode(known: OpenEpisodes, record: Record, event: Event) -> Episode | None:
+    """Return the episode of one of `FAULT_EVENTS`: what befalls the processes of members and their links."""
+    match event:
+        case LinkChanged():
+            condition = condition_text(event)
+            episode = known.recent("links", record, MOMENT_US)
+            if episode is None or episode.target != condition:
+                episode = known.begin("links", record)
+                episode.target = condition
+            source, target = (
+                episode.places.setdefault(label, len(episode.places)) for label in (event.source, event.target)
+            )
+            episode.links[source] = episode.links.get(source, 0) | 1 << target
+            return episode
+        case ProcessKilled(label):
+            latest = known.latest.get("kill")
+            if latest is not None and record.at - latest.at_us <= MOMENT_US and not latest.lists:
+                known.add_subject(latest, label)
+                return latest
+            return known.begin("kill", record, [label])
+        case ProcessPaused(label):
+            return known.begin("pause", record, [label])
+        case ProcessResumed(label):
+            frozen = known.befalling(label)
+            episode = known.begin("resume", record, [label])
+            if frozen is not None and frozen.kind == "pause":
+                episode.since_us = frozen.at_us
+            return episode
+        case JournalChanged():
+            return known.begin("other", record, note=f"the journal of {event.target} {journal_text(event)}")
+    return None
 
 
-def _link_changed(known: OpenEpisodes, record: Record, event: LinkChanged) -> Episode:
-    condition = condition_text(event)
-    episode = known.recent("links", record, MOMENT_US)
-    if episode is None or episode.target != condition:
-        episode = known.begin("links", record)
-        episode.target = condition
-    source, target = (episode.places.setdefault(label, len(episode.places)) for label in (event.source, event.target))
-    episode.links[source] = episode.links.get(source, 0) | 1 << target
-    return episode
+REQUEST_EVENTS = (
+    OperatorAsked, StrangerRefused, events.JoinListChanged, events.SettingsChanged, events.AddressUnusable,
+)  # fmt: skip
+
+
+def request_episode(known: OpenEpisodes, record: Record, event: Event) -> Episode | None:
+    """Return the episode of one of `REQUEST_EVENTS`: what is asked of members, and how they are set up."""
+    match event:
+        case events.JoinListChanged():
+            return _join_list_changed(known, record, event)
+        case events.SettingsChanged(properties):
+            said = ", ".join(f"{name} {value}" for name, value in sorted(properties.items()))
+            return known.named_or_begun(record, MOMENT_US, ("settings", said), "settings", said)
+        case OperatorAsked():
+            said = request_text(event)
+            episode = known.named_or_begun(record, MOMENT_US, ("request", said), "request", said)
+            episode.failure = episode.failure or ("" if event.granted else event.reason or "refused")
+            return episode
+        case StrangerRefused(remote, reason, cause):
+            key = ("refusal", record.member, cause)
+            episode = known.named_or_begun(record, FORGIVEN_US, key, "refusal", reason)
+            episode.subjects[remote] = None
+            return episode
+        case events.AddressUnusable(address):
+            came = known.arriving.get(record.member)
+            if came is not None and came.at_us <= record.at <= came.end_us + MOMENT_US:
+                return came
+            note = known.words(f"nobody to join at {address}: {event.reason}")
+            return known.named_or_begun(record, FORGIVEN_US, ("address", address, event.cause), "other", note)
+    return None
 
 
 def _join_list_changed(known: OpenEpisodes, record: Record, event: events.JoinListChanged) -> Episode:
@@ -65,46 +105,3 @@ def _join_list_changed(known: OpenEpisodes, record: Record, event: events.JoinLi
             episode.note += f" (edition {event.edition})"
         known.keyed[key] = episode
     return episode
-
-
-def _settings_changed(known: OpenEpisodes, record: Record, event: events.SettingsChanged) -> Episode:
-    said = ", ".join(f"{name} {value}" for name, value in sorted(event.properties.items()))
-    return known.named_or_begun(record, MOMENT_US, ("settings", said), "settings", said)
-
-
-def _asked(known: OpenEpisodes, record: Record, event: OperatorAsked) -> Episode:
-    said = request_text(event)
-    episode = known.named_or_begun(record, MOMENT_US, ("request", said), "request", said)
-    episode.failure = episode.failure or ("" if event.granted else event.reason or "refused")
-    return episode
-
-
-def _stranger(known: OpenEpisodes, record: Record, event: StrangerRefused) -> Episode:
-    key = ("refusal", record.member, event.cause)
-    episode = known.named_or_begun(record, FORGIVEN_US, key, "refusal", event.reason)
-    episode.subjects[event.remote] = None
-    return episode
-
-
-def _unusable(known: OpenEpisodes, record: Record, event: events.AddressUnusable) -> Episode | None:
-    came = known.arriving.get(record.member)
-    if came is not None and came.at_us <= record.at <= came.end_us + MOMENT_US:
-        return came
-    note = known.words(f"nobody to join at {event.address}: {event.reason}")
-    return known.named_or_begun(record, FORGIVEN_US, ("address", event.address, event.cause), "other", note)
-
-
-FAULT_RULES: Mapping[type, Rule] = {
-    ProcessKilled: _killed,
-    ProcessPaused: lambda known, record, event: known.begin("pause", record, [event.target]),
-    ProcessResumed: _resumed,
-    LinkChanged: _link_changed,
-    events.JoinListChanged: _join_list_changed,
-    events.SettingsChanged: _settings_changed,
-    OperatorAsked: _asked,
-    StrangerRefused: _stranger,
-    events.AddressUnusable: _unusable,
-    JournalChanged: lambda known, record, event: known.begin(
-        "other", record, note=f"the journal of {event.target} {journal_text(event)}"
-    ),
-}

@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.picture.explain.episodes.episode import Episode
-from quarterdeck.backend.picture.explain.episodes.open_episodes import MOMENT_US, QUIET_US, START_US, OpenEpisodes, Rule
+from quarterdeck.backend.picture.explain.episodes.open_episodes import MOMENT_US, QUIET_US, START_US, OpenEpisodes
 from quarterdeck.backend.picture.explain.episodes.suspicion_rules import suspicion_of
 
-# Incarnations
+INCARNATION_EVENTS = (
+    events.MemberStarted, events.JoinRequested, events.JoinDelayed, events.JoinFailed, events.MemberStopped,
+)  # fmt: skip
+
+
+def incarnation_episode(known: OpenEpisodes, record: Record, event: Event) -> Episode | None:
+    """Return the episode of one of `INCARNATION_EVENTS`."""
+    label = record.member
+    match event:
+        case events.MemberStarted():
+            return _started(known, record, event)
+        case events.JoinFailed(reasons=reasons):
+            why = "; ".join(dict.fromkeys(reasons.values())) or "nobody to ask"
+            episode = known.arriving.get(label) or known.begin("start", record, [label])
+            episode.failure = known.words(f"{label} gives up joining: {why}")
+            return episode
+        case events.MemberStopped() if event.cause != "could-not-join":
+            befalling = known.befalling(label)
+            if befalling is None or befalling.kind != "stop":
+                befalling = known.begin("stop", record, [label])
+            return befalling
+    return known.arriving.get(label)
 
 
 def _started(known: OpenEpisodes, record: Record, event: events.MemberStarted) -> Episode:
@@ -41,27 +59,38 @@ def _started(known: OpenEpisodes, record: Record, event: events.MemberStarted) -
     return latest
 
 
-def _arriving(known: OpenEpisodes, record: Record, event: Any) -> Episode | None:
-    return known.arriving.get(record.member)
+LIST_EVENTS = (
+    events.ListInstalled, events.MemberRemoved, events.MemberAdmitted, events.MemberHeldBack, events.MasterChanged,
+)  # fmt: skip
 
 
-def _join_failed(known: OpenEpisodes, record: Record, event: events.JoinFailed) -> Episode:
-    reasons = "; ".join(dict.fromkeys(event.reasons.values()))
-    episode = known.arriving.get(record.member) or known.begin("start", record, [record.member])
-    episode.failure = known.words(f"{record.member} gives up joining: {reasons or 'nobody to ask'}")
-    return episode
-
-
-def _stopped(known: OpenEpisodes, record: Record, event: events.MemberStopped) -> Episode | None:
-    if event.cause == "could-not-join":
-        return known.arriving.get(record.member)
-    episode = known.befalling(record.member)
-    if episode is None or episode.kind != "stop":
-        episode = known.begin("stop", record, [record.member])
-    return episode
-
-
-# Lists
+def list_episode(known: OpenEpisodes, record: Record, event: Event) -> Episode | None:
+    """Return the episode of one of `LIST_EVENTS`."""
+    match event:
+        case events.ListInstalled():
+            return _list_installed(known, record, event)
+        case events.MemberRemoved(address):
+            label = known.label_of(address)
+            episode = known.cause_of(record) or suspicion_of(known, record, label, event.cause)
+            episode.evidence = episode.evidence or known.evidence(event)
+            return _remove(episode, record, record.member, label)
+        case events.MemberAdmitted(address):
+            label = known.label_of(address)
+            found = known.arriving.get(label) or known.cause_of(record)
+            if found is not None:
+                found.arrived[label] = None
+                found.held_back.pop(label, None)
+            return found
+        case events.MemberHeldBack(address):
+            found = known.arriving.get(known.label_of(address))
+            if found is not None:
+                found.held_back[known.label_of(address)] = None
+            return found
+        case events.MasterChanged(master):
+            if event.cause == "claim-accepted":
+                return known.claims.get(known.label_of(master))
+            return known.cause_of(record) or known.touched.get(record.member)
+    return None
 
 
 def _list_installed(known: OpenEpisodes, record: Record, event: events.ListInstalled) -> Episode | None:
@@ -125,47 +154,3 @@ def _remove(episode: Episode, record: Record, remover: str, label: str) -> Episo
     episode.remover = episode.remover or remover
     episode.removed.setdefault(label, record.at)
     return episode
-
-
-def _removed(known: OpenEpisodes, record: Record, event: events.MemberRemoved) -> Episode:
-    label = known.label_of(event.address)
-    episode = known.cause_of(record) or suspicion_of(known, record, label, event.cause)
-    episode.evidence = episode.evidence or known.evidence(event)
-    return _remove(episode, record, record.member, label)
-
-
-def _admitted(known: OpenEpisodes, record: Record, event: events.MemberAdmitted) -> Episode | None:
-    label = known.label_of(event.address)
-    episode = known.arriving.get(label) or known.cause_of(record)
-    if episode is not None:
-        episode.arrived[label] = None
-        episode.held_back.pop(label, None)
-    return episode
-
-
-def _held_back(known: OpenEpisodes, record: Record, event: events.MemberHeldBack) -> Episode | None:
-    label = known.label_of(event.address)
-    episode = known.arriving.get(label)
-    if episode is not None:
-        episode.held_back[label] = None
-    return episode
-
-
-def _master_changed(known: OpenEpisodes, record: Record, event: events.MasterChanged) -> Episode | None:
-    if event.cause == "claim-accepted":
-        return known.claims.get(known.label_of(event.master))
-    return known.cause_of(record) or known.touched.get(record.member)
-
-
-MEMBERSHIP_RULES: Mapping[type, Rule] = {
-    events.MemberStarted: _started,
-    events.JoinRequested: _arriving,
-    events.JoinDelayed: _arriving,
-    events.JoinFailed: _join_failed,
-    events.MemberStopped: _stopped,
-    events.ListInstalled: _list_installed,
-    events.MemberRemoved: _removed,
-    events.MemberAdmitted: _admitted,
-    events.MemberHeldBack: _held_back,
-    events.MasterChanged: _master_changed,
-}

@@ -2,12 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.picture.explain.episodes.episode import Episode, EpisodeKind
-from quarterdeck.backend.picture.explain.episodes.open_episodes import MOMENT_US, QUIET_US, OpenEpisodes, Rule
+from quarterdeck.backend.picture.explain.episodes.open_episodes import MOMENT_US, QUIET_US, OpenEpisodes
+
+SUSPICION_EVENTS = (
+    events.HeartbeatLate, events.SuspicionRaised, events.SuspicionCleared, events.ListRejected, events.ComplaintSent,
+    events.ExplicitSuspicionSent, events.ExplicitSuspicionReceived, events.ObserverPaused,
+    events.DisconnectionReported, events.DisconnectionResolved,
+)  # fmt: skip
+
+
+def suspicion_episode(known: OpenEpisodes, record: Record, event: Event) -> Episode | None:
+    """Return the episode of one of `SUSPICION_EVENTS`."""
+    observer = record.member
+    match event:
+        case events.HeartbeatLate(address, over=True):
+            label = known.label_of(address)
+            episode = known.befalling(label, observer) or known.begin("late", record, [label])
+            episode.trusted_by[observer] = None
+            return episode
+        case events.HeartbeatLate(address):
+            episode = suspicion_of(known, record, known.label_of(address), "no-heartbeat", "late")
+            episode.late_at.setdefault(observer, record.at)
+            episode.trusted_by.pop(observer, None)
+            return episode
+        case events.SuspicionRaised(suspect):
+            label = known.label_of(suspect)
+            episode = known.cause_of(record) or suspicion_of(known, record, label, event.cause)
+            if label in episode.subjects:
+                episode.observers.setdefault(observer, record.at)
+                episode.trusted_by.pop(observer, None)
+                episode.evidence = episode.evidence or known.evidence(event)
+            return episode
+        case events.SuspicionCleared(suspect):
+            found = known.befalling(known.label_of(suspect), observer)
+            if found is not None:
+                found.trusted_by[observer] = None
+            return found
+        case events.ListRejected(sender=sender):
+            return known.befalling(known.label_of(sender), observer)
+        case events.ComplaintSent(stranger=stranger):
+            return known.befalling(known.label_of(stranger), observer)
+        case events.ExplicitSuspicionSent(to):
+            return known.cause_of(record) or known.befalling(known.label_of(to), observer)
+        case events.ExplicitSuspicionReceived(sender):
+            return known.befalling(observer) or known.befalling(known.label_of(sender), observer)
+        case events.ObserverPaused():
+            note = f"{observer} stood still itself, so it suspects no member"
+            return known.befalling(observer) or known.begin("other", record, note=note)
+        case events.DisconnectionReported(reporter, suspects):
+            found = known.watching.get(known.label_of(reporter))
+            for suspect in suspects:
+                found = found or known.befalling(known.label_of(suspect), known.label_of(reporter))
+            return found
+        case events.DisconnectionResolved(remove=remove, why=why):
+            episode = known.begin("disconnection", record, map(known.label_of, remove))
+            episode.evidence, episode.remover = known.words(why), observer
+            return episode
+    return None
 
 
 def suspicion_of(
@@ -40,61 +94,17 @@ def _is_over(episode: Episode, record: Record, kind: EpisodeKind) -> bool:
     return record.at - episode.end_us > QUIET_US
 
 
-def _late(known: OpenEpisodes, record: Record, event: events.HeartbeatLate) -> Episode:
-    label = known.label_of(event.address)
-    if event.over:
-        episode = known.befalling(label, record.member) or known.begin("late", record, [label])
-        episode.trusted_by[record.member] = None
-        return episode
-    episode = suspicion_of(known, record, label, "no-heartbeat", "late")
-    episode.late_at.setdefault(record.member, record.at)
-    episode.trusted_by.pop(record.member, None)
+CLAIM_EVENTS = (events.ClaimStarted, events.ClaimAnswered, events.ClaimFinished, events.ClaimAbandoned)
+
+
+def claim_episode(known: OpenEpisodes, record: Record, event: Event) -> Episode | None:
+    """Return the episode of one of `CLAIM_EVENTS`."""
+    if isinstance(event, events.ClaimStarted):
+        return _claim_started(known, record, event)
+    episode = known.claims.get(record.member)
+    if episode is not None and not isinstance(event, events.ClaimAnswered):
+        episode.claim_ended = "leads" if isinstance(event, events.ClaimFinished) else "abandoned"
     return episode
-
-
-def _raised(known: OpenEpisodes, record: Record, event: events.SuspicionRaised) -> Episode:
-    label = known.label_of(event.suspect)
-    episode = known.cause_of(record) or suspicion_of(known, record, label, event.cause)
-    if label in episode.subjects:
-        episode.observers.setdefault(record.member, record.at)
-        episode.trusted_by.pop(record.member, None)
-        episode.evidence = episode.evidence or known.evidence(event)
-    return episode
-
-
-def _cleared(known: OpenEpisodes, record: Record, event: events.SuspicionCleared) -> Episode | None:
-    episode = known.befalling(known.label_of(event.suspect), record.member)
-    if episode is not None:
-        episode.trusted_by[record.member] = None
-    return episode
-
-
-def _is_asked(known: OpenEpisodes, record: Record, event: events.ExplicitSuspicionReceived) -> Episode | None:
-    sender = known.label_of(event.sender)
-    return known.befalling(record.member) or known.befalling(sender, record.member)
-
-
-def _observer_paused(known: OpenEpisodes, record: Record, event: events.ObserverPaused) -> Episode | None:
-    return known.befalling(record.member) or known.begin(
-        "other", record, note=f"{record.member} stood still itself, so it suspects no member"
-    )
-
-
-def _reported(known: OpenEpisodes, record: Record, event: events.DisconnectionReported) -> Episode | None:
-    reporter = known.label_of(event.reporter)
-    found = known.watching.get(reporter)
-    for suspect in event.suspects:
-        found = found or known.befalling(known.label_of(suspect), reporter)
-    return found
-
-
-def _resolved(known: OpenEpisodes, record: Record, event: events.DisconnectionResolved) -> Episode:
-    episode = known.begin("disconnection", record, map(known.label_of, event.remove))
-    episode.evidence, episode.remover = known.words(event.why), record.member
-    return episode
-
-
-# Claims
 
 
 def _claim_started(known: OpenEpisodes, record: Record, event: events.ClaimStarted) -> Episode:
@@ -110,37 +120,3 @@ def _claim_started(known: OpenEpisodes, record: Record, event: events.ClaimStart
     episode.claimant, episode.claim_ended = record.member, ""
     known.claims[record.member] = episode
     return episode
-
-
-def _claim_finished(known: OpenEpisodes, record: Record, event: events.ClaimFinished) -> Episode | None:
-    episode = known.claims.get(record.member)
-    if episode is not None:
-        episode.claim_ended = "leads"
-    return episode
-
-
-def _claim_abandoned(known: OpenEpisodes, record: Record, event: events.ClaimAbandoned) -> Episode | None:
-    episode = known.claims.get(record.member)
-    if episode is not None:
-        episode.claim_ended = "abandoned"
-    return episode
-
-
-SUSPICION_RULES: Mapping[type, Rule] = {
-    events.ListRejected: lambda known, record, event: known.befalling(known.label_of(event.sender), record.member),
-    events.SuspicionRaised: _raised,
-    events.SuspicionCleared: _cleared,
-    events.HeartbeatLate: _late,
-    events.ExplicitSuspicionSent: lambda known, record, event: (
-        known.cause_of(record) or known.befalling(known.label_of(event.to), record.member)
-    ),
-    events.ExplicitSuspicionReceived: _is_asked,
-    events.ComplaintSent: lambda known, record, event: known.befalling(known.label_of(event.stranger), record.member),
-    events.ObserverPaused: _observer_paused,
-    events.DisconnectionReported: _reported,
-    events.DisconnectionResolved: _resolved,
-    events.ClaimStarted: _claim_started,
-    events.ClaimAnswered: lambda known, record, event: known.claims.get(record.member),
-    events.ClaimFinished: _claim_finished,
-    events.ClaimAbandoned: _claim_abandoned,
-}

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.core.witnessed import events as witnessed
 from quarterdeck.backend.picture.events.witnessed import connection_text
 from quarterdeck.backend.picture.explain.episodes.episode import Episode, EpisodeKind
-from quarterdeck.backend.picture.explain.episodes.open_episodes import MOMENT_US, QUIET_US, START_US, OpenEpisodes, Rule
+from quarterdeck.backend.picture.explain.episodes.open_episodes import MOMENT_US, QUIET_US, START_US, OpenEpisodes
 
 SOURCES: dict[witnessed.Source, str] = {"logs": "their logs", "client-protocol": "what they tell their clients"}
+
+
+WITNESS_EVENTS = (
+    witnessed.MemberWitnessed, witnessed.ConnectionChanged, witnessed.ReplicaMigrated, witnessed.MigrationsRemaining,
+    witnessed.MigrationFailed, witnessed.OwnersTold,
+)  # fmt: skip
+
+
+def witness_episode(known: OpenEpisodes, record: Record, event: Event) -> Episode | None:
+    """Return the episode of one of `WITNESS_EVENTS`."""
+    match event:
+        case witnessed.MemberWitnessed():
+            return _witnessed(known, record, event)
+        case witnessed.ConnectionChanged():
+            return _connection(known, record, event)
+        case witnessed.ReplicaMigrated():
+            return _migrated(known, record, event)
+        case witnessed.OwnersTold():
+            return known.touched.get(record.member)
+    return known.recent("table", record, QUIET_US)
 
 
 def _witnessed(known: OpenEpisodes, record: Record, event: witnessed.MemberWitnessed) -> Episode | None:
@@ -71,13 +89,3 @@ def _migrated(known: OpenEpisodes, record: Record, event: witnessed.ReplicaMigra
     else:
         progress.rolled_back += 1
     return episode
-
-
-WITNESS_RULES: Mapping[type, Rule] = {
-    witnessed.MemberWitnessed: _witnessed,
-    witnessed.ConnectionChanged: _connection,
-    witnessed.ReplicaMigrated: _migrated,
-    witnessed.MigrationsRemaining: lambda known, record, event: known.recent("table", record, QUIET_US),
-    witnessed.MigrationFailed: lambda known, record, event: known.recent("table", record, QUIET_US),
-    witnessed.OwnersTold: lambda known, record, event: known.touched.get(record.member),
-}
