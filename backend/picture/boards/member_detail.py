@@ -264,8 +264,8 @@ def link_facts(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[
     wrong: list[tuple[str, Tone]] = []
     for link in touched[:LINKS_SPELT_OUT]:
         way = f"→ {link.target}" if link.source == ends else f"← {link.source}"
-        glyph, tone = ("✂", "bad") if link.blocked else ("~", "warning")
-        wrong.append((f"{glyph} {way} {condition_text(link)}", tone))
+        glyph = "✂" if link.blocked else "~"
+        wrong.append((f"{glyph} {way} {condition_text(link)}", "bad" if link.blocked else "warning"))
     yield from under("links", wrong)
     if len(touched) > LINKS_SPELT_OUT:
         yield Fact("", f"and {len(touched) - LINKS_SPELT_OUT} more")

@@ -239,8 +239,9 @@ def removal_facts(picture: Picture, recent: Sequence[Record], now_us: int) -> It
         answers.append((f"{names} by {by}, {ago} ago: {text}", "warning"))
     if len(found) > ANSWERS_SHOWN:
         answers.append((f"and {len(found) - ANSWERS_SHOWN} times before", "faint"))
-    nobody = ("nobody, as far back as is remembered here", "faint")
-    yield from under("who was removed, and why", answers or [nobody])
+    if not found:
+        answers.append(("no member, as far back as is remembered here", "faint"))
+    yield from under("who was removed, and why", answers)
 
 
 def _reason(
