@@ -138,7 +138,7 @@ class Chaos:
         phase.ended_us = time.time_ns() // 1_000
         self._each_writer(lambda writer: writer.begin_phase(0))
         phase.problems = self._problems_of(phase)
-        written = [one for writer in self._writers for one in writer.keys.values() if one.phase == phase.number]
+        written = [one for writer in self._writers for _, one in writer.written() if one.phase == phase.number]
         phase.keys = len(written)
         phase.rested_keys = sum(register.rested for register in written)
 
@@ -154,9 +154,7 @@ class Chaos:
 
     def _problems_of(self, phase: Phase) -> list[Problem]:
         """What is wrong with the keys of a phase whose writers are done, read while all members were one cluster."""
-        registers = {
-            key: one for writer in self._writers for key, one in writer.keys.items() if one.phase == phase.number
-        }
+        registers = {key: one for writer in self._writers for key, one in writer.written() if one.phase == phase.number}
         for _ in range(READINGS):
             before = self._crew.settle()
             problems = {key: self._problem_of(phase, key, register) for key, register in registers.items()}

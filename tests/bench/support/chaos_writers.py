@@ -85,6 +85,11 @@ class Writer:
         self.phase = phase
         self._key = ""
 
+    def written(self) -> list[tuple[str, Register]]:
+        """Return a copy of the keys so far, for the writer may add others meanwhile."""
+        with self.turn:
+            return list(self.keys.items())
+
     def rest(self) -> None:
         """Write none of the keys of this phase again that are there by now. To be called with the writer's turn."""
         for register in self.keys.values():
