@@ -38,12 +38,6 @@ def style_sheets_parsed_once() -> Iterator[None]:
 DRAW = Screen._compositor_refresh
 
 
-@pytest.fixture
-def drawn_at_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let screens be drawn as for people: for tests of when something is drawn, and how often."""
-    monkeypatch.setattr(Screen, "_compositor_refresh", DRAW)
-
-
 @pytest.fixture(autouse=True)
 def screens_drawn_when_a_pilot_pauses() -> Iterator[None]:
     """Let a screen that has no terminal be drawn whenever a pilot pauses, and not at each step between two pauses.
@@ -68,6 +62,18 @@ def screens_drawn_when_a_pilot_pauses() -> Iterator[None]:
         patch.setattr(Screen, "_compositor_refresh", note)
         patch.setattr(Pilot, "pause", pause_and_draw)
         patch.setattr(strip, "FIFOCache", lambda _: FORGETFUL)
+        yield
+
+
+@pytest.fixture
+def drawn_at_every_step(screens_drawn_when_a_pilot_pauses: None) -> Iterator[None]:
+    """Let screens be drawn as for people: for tests of when something is drawn, and how often.
+
+    It has a context of its own: pytest's `monkeypatch` may have begun before the other fixture, and would end after it, with what
+    that one had put in place.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Screen, "_compositor_refresh", DRAW)
         yield
 
 
