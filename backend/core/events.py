@@ -39,9 +39,9 @@ class ProcessResumed(Struct, frozen=True, tag_field="kind", tag="process-resumed
 
 
 class OperatorAsked(Struct, frozen=True, tag_field="kind", tag="operator-asked"):
-    """An operator asked a member of Hazelcast for something that changes it: who, what, and whether it was done.
+    """An operator asked for something that changes a member or its cluster: who, what, and whether it was done.
 
-    Members of ours keep an audit log instead; they recorded this before they did.
+    Members of ours record what they begin to do, so that its effects have a cause; who was refused is in their audit log.
     """
 
     command: str
@@ -49,6 +49,10 @@ class OperatorAsked(Struct, frozen=True, tag_field="kind", tag="operator-asked")
     remote: str
     granted: bool
     reason: str
+    do: str = ""
+    """The kind of the command, as in scenarios; empty where that is not known."""
+    target: str = ""
+    """The label of the member that was asked."""
 
 
 class StrangerRefused(Struct, frozen=True, tag_field="kind", tag="stranger-refused"):

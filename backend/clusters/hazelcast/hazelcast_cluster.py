@@ -15,15 +15,13 @@ from concurrent.futures import Future
 from random import Random
 from typing import Literal, Protocol
 
-import msgspec
-
 from quarterdeck.backend.clusters.cluster import SNAPSHOTS
 from quarterdeck.backend.clusters.connection_status import ConnectionStatus, Contact, ProcessFacts
 from quarterdeck.backend.clusters.hazelcast.log_following import HOLD_US, LogFollowing, LogSource
 from quarterdeck.backend.clusters.hazelcast.operator_actions import CAN_DO, OperatorActions
 from quarterdeck.backend.clusters.hazelcast.record_numbering import RecordNumbering
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands.catalogue import CATALOGUE
+from quarterdeck.backend.core.commands.catalogue import CATALOGUE, command_text
 from quarterdeck.backend.core.commands.commands import Command, CommandRefused, SetJoinList
 from quarterdeck.backend.core.events import OperatorAsked, Record
 from quarterdeck.backend.core.membership.events import ListInstalled
@@ -379,7 +377,9 @@ class HazelcastCluster:
             done.set_exception(problem)
         finally:
             with self._lock:
-                asked = OperatorAsked(_in_words(command), "write", self._operator, granted, answer)
+                target, tag = getattr(command, "member", ""), str(command.__struct_config__.tag)
+                words = (command_text(command), "write", self._operator, granted, answer)
+                asked = OperatorAsked(*words, do=tag, target=target)
                 self._numbering.add(self.now_us(), self._name, self._run, asked, self.now_us())
         if isinstance(command, SetJoinList):
             await self._ask_for_join_lists()
@@ -398,10 +398,3 @@ class HazelcastCluster:
             except (NoAnswer, TimeoutError):
                 continue
             self._hear(Heard(self.now_us(), address, uuid, answer))
-
-
-def _in_words(command: Command) -> str:
-    """Return a command as one line, for its record."""
-    fields = msgspec.to_builtins(command)
-    words = [str(fields.pop("do")), str(fields.pop("member", ""))]
-    return " ".join((*filter(None, words), *(f"{name}={value}" for name, value in fields.items())))

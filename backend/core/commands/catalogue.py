@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct
 
 from quarterdeck.backend.core import operations
@@ -149,6 +150,8 @@ PROBABILITY = Argument("probability", "probability", "0.3")
 OF_KINDS = Argument("kinds", "message kinds", "[KIND,KIND]", said=("", "{} messages of "))
 MAP, KEY = Argument("map", "text", "MAP"), Argument("key", "text", "KEY")
 
+LONGEST_TEXT = 300
+"""Characters of a command as a line."""
 BY_PROMPT = "cluster do {line}"
 FAULT = "cluster fault {line}"
 LINKS = HttpForm("POST", "/faults")
@@ -317,6 +320,15 @@ def description_of(command: do.Command) -> CommandDescription:
 def described(kind: type[do.Command]) -> CommandDescription:
     """Return the entry of a type of command that is no call."""
     return _BY_TYPE[kind]
+
+
+def command_text(command: do.Command) -> str:
+    """Return a command as one line, without the values that it stores in maps."""
+    fields = msgspec.to_builtins(command)
+    operation = fields.pop("operation", None)
+    words = [fields.pop("do"), fields.pop("member", ""), *(() if operation is None else operation[:1])]
+    words += [f"{name}={value}" for name, value in fields.items() if value not in (False, "", 0)]
+    return " ".join(filter(None, words))[:LONGEST_TEXT]
 
 
 def members_ended(commands: Iterable[do.Command], *endings: Ending) -> list[str]:

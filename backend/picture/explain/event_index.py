@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import RecordId
-from quarterdeck.backend.core.events import Event, Record
+from quarterdeck.backend.core.events import Event, OperatorAsked, Record
 from quarterdeck.backend.core.membership.events import MemberStarted
 from quarterdeck.backend.picture.text.formatting import NameOf
 
@@ -181,6 +181,14 @@ def local_cause(record: Record | None, reason: str, *, deeper: bool = True) -> C
     """Yield `record`, if there is one, as a cause that needed no message."""
     if record is not None:
         yield DirectCause(record, reason, False, deeper)
+
+
+def request_cause(effect: Effect, *kinds: str, target: str = "", since_us: int = 0) -> Causes:
+    """Yield the latest command of these kinds that an operator asked the member `target`, or any, to carry out."""
+    asked = effect.anywhere(OperatorAsked, lambda one: one.do in kinds and one.granted and target in ("", one.target))
+    if asked is not None and asked.at >= since_us:
+        who = event_of(OperatorAsked, asked).remote
+        yield DirectCause(asked, f"{who} asked for it", False, False)
 
 
 def message_cause(record: Record | None, reason: str, *, deeper: bool = True) -> Causes:

@@ -12,7 +12,16 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.membership import events
-from quarterdeck.backend.picture.explain.event_index import Causes, Effect, Rule, event_of, local_cause, message_cause
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.explain.event_index import (
+    Causes,
+    Effect,
+    Rule,
+    event_of,
+    local_cause,
+    message_cause,
+    request_cause,
+)
 
 # Partial disconnections
 
@@ -129,6 +138,8 @@ def _member_merging(effect: Effect, event: events.MemberMerging) -> Causes:
 
 def _join_list_changed(effect: Effect, event: events.JoinListChanged) -> Causes:
     if effect.is_own(event.author):
+        label, since_us = effect.record.member, effect.record.at - REQUEST_US
+        yield from request_cause(effect, "set-join-list", target=label, since_us=since_us)
         return
     author = effect.name(event.author)
     edited = effect.of(author, events.JoinListChanged, lambda one: one.edition == event.edition)
@@ -136,6 +147,9 @@ def _join_list_changed(effect: Effect, event: events.JoinListChanged) -> Causes:
 
 
 # The state of the cluster, and what was asked for
+
+REQUEST_US = 60 * SECOND_US
+"""What an operator asked for longer ago has led to nothing, or to something else."""
 
 
 def _state_changed(effect: Effect, event: events.ClusterStateChanged) -> Causes:
@@ -146,6 +160,7 @@ def _state_changed(effect: Effect, event: events.ClusterStateChanged) -> Causes:
             yield from local_cause(effect.own(events.MergeStarted), "it is frozen for the merge")
         elif event.state == "ACTIVE":
             yield from local_cause(effect.own(events.MergeAbandoned), "the merge that it was frozen for is given up")
+        yield from request_cause(effect, "change-state", since_us=effect.record.at - REQUEST_US)
         return
     decided = effect.of(master, events.ClusterStateChanged, lambda one: one.state == event.state)
     yield from message_cause(decided, f"{master} decided it")

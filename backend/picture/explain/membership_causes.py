@@ -12,7 +12,15 @@ from quarterdeck.backend.core.events import ProcessPaused, ProcessResumed, Recor
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.partitions.events import DrainFinished
-from quarterdeck.backend.picture.explain.event_index import Causes, Effect, Rule, event_of, local_cause, message_cause
+from quarterdeck.backend.picture.explain.event_index import (
+    Causes,
+    Effect,
+    Rule,
+    event_of,
+    local_cause,
+    message_cause,
+    request_cause,
+)
 from quarterdeck.backend.picture.explain.suspicion_causes import causes_of_silence, causes_of_suspicion
 
 # The incarnation of a member, and joining
@@ -37,6 +45,10 @@ def _stopped(effect: Effect, event: events.MemberStopped) -> Causes:
     began = effect.own(events.MemberStarted)
     if event.cause == "asked" and drained is not None and (began is None or drained.at >= began.at):
         yield from message_cause(drained, f"{drained.member} lets it go")
+    if event.cause == "asked":
+        since_us = began.at if began is not None else 0
+        yield from request_cause(effect, "stop", target=effect.record.member, since_us=since_us)
+        yield from request_cause(effect, "stop-cluster", since_us=since_us)
 
 
 def _admitted(effect: Effect, event: events.MemberAdmitted) -> Causes:

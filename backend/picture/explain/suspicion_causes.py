@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import SuspicionCause
-from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, ProcessResumed, Record
+from quarterdeck.backend.core.events import OperatorAsked, ProcessKilled, ProcessPaused, ProcessResumed, Record
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.links import conditions_for
 from quarterdeck.backend.core.membership import events
@@ -64,7 +64,7 @@ def causes_of_silence(
     ended = _end_of(effect, label, uuid)
     if ended is not None:
         yield from local_cause(
-            ended, f"{label} {'was killed' if isinstance(ended.event, ProcessKilled) else 'had stopped'}"
+            ended, f"{label} {'had stopped' if isinstance(ended.event, events.MemberStopped) else 'was killed'}"
         )
         return
     paused = effect.anywhere(ProcessPaused, lambda one: one.target == label)
@@ -83,7 +83,9 @@ def _end_of(effect: Effect, label: str, uuid: str) -> Record | None:
     goodbye = effect.of(label, events.MemberStopped)
     if goodbye is not None and goodbye.uuid == uuid:
         return goodbye
-    killed = effect.anywhere(ProcessKilled, lambda one: one.target == label)
+    killed = effect.anywhere(ProcessKilled, lambda one: one.target == label) or effect.anywhere(
+        OperatorAsked, lambda one: (one.do, one.target) == ("kill", label)
+    )
     if killed is None:
         return None
     born = next(

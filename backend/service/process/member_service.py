@@ -17,12 +17,13 @@ from quarterdeck.backend.core.address import Address, BadAddress, parse_address
 from quarterdeck.backend.core.causes import RefusalCause
 from quarterdeck.backend.core.cluster_snapshot import MemberReport
 from quarterdeck.backend.core.commands import commands
-from quarterdeck.backend.core.commands.catalogue import description_of
+from quarterdeck.backend.core.commands.catalogue import command_text, description_of
 from quarterdeck.backend.core.commands.check import Condition, check, with_addresses, with_names
 from quarterdeck.backend.core.events import (
     FORM,
     Event,
     JournalChanged,
+    OperatorAsked,
     ProcessPaused,
     ProcessResumed,
     Record,
@@ -65,8 +66,6 @@ if TYPE_CHECKING:
 
 ANSWER_SENT_SECONDS = 0.1
 """A command that ends this member waits so long, until its answer is sent."""
-LONGEST_COMMAND_TEXT = 300
-"""Characters of a command in the audit log."""
 RecordConsumer = Callable[[Record], None]
 
 
@@ -221,9 +220,9 @@ class MemberService:
         return self._buffer.latest_position()
 
     async def do(self, command: commands.Command, caller: Caller) -> None:
-        request_note().detail = _command_text(command)
+        request_note().detail = command_text(command)
         self._check(command)
-        await self._carry_out(command)
+        await self._carry_out(command, caller)
 
     async def call(self, operation: Operation, caller: Caller) -> Answer:
         answered: asyncio.Future[Answer] = self._loop.create_future()
@@ -249,12 +248,14 @@ class MemberService:
     async def reconfigure(self, properties: dict[str, str | int | float | bool], caller: Caller) -> None:
         request_note().detail = ", ".join(f"{name}={value}" for name, value in properties.items())
         self.member.settings.changed_at_runtime(properties)
-        self.host.step(commands.SetProperties(self.label, properties))
+        command = commands.SetProperties(self.label, properties)
+        self._record_request(command, caller)
+        self.host.step(command)
 
     def shut_down(self, caller: Caller, *, whole_cluster: bool = False) -> None:
-        stop = (
-            partial(self.host.step, commands.StopCluster(self.label)) if whole_cluster else self._stop_unless_stopping
-        )
+        command = commands.StopCluster(self.label) if whole_cluster else commands.StopMember(self.label)
+        self._record_request(command, caller)
+        stop = partial(self.host.step, command) if whole_cluster else self._stop_unless_stopping
         self._loop.call_later(ANSWER_SENT_SECONDS, stop)
 
     def _check(self, command: commands.Command) -> None:
@@ -267,18 +268,27 @@ class MemberService:
         if member not in (self.label, self.address):
             raise commands.CommandRefused(f"this is {self.label}, not {member}")
 
-    async def _carry_out(self, command: commands.Command) -> None:
+    async def _carry_out(self, command: commands.Command, caller: Caller) -> None:
         if isinstance(command, commands.LinkCommand):
-            self._change_links(self._named(command))
+            command = self._named(command)
+            self._record_request(command, caller)
+            self._change_links(command)
             return
         command = msgspec.structs.replace(command, member=self.label)
         check(command, (self.label,), self._condition_of)
+        self._record_request(command, caller)
         handler = HANDLERS.get(type(command))
         if handler is not None:
             handler(self, command)
         elif isinstance(command, MemberCommand):
             tries = self.member.settings.join_port_try_count
             await self.host.execute(with_addresses(command, self.network.addresses, tries))
+
+    def _record_request(self, command: commands.Command, caller: Caller) -> None:
+        """Record who asks for what is about to be done."""
+        who = f"{caller.name} at {caller.remote}" if caller.name else caller.remote
+        tag = str(command.__struct_config__.tag)
+        self.record(OperatorAsked(command_text(command), caller.role, who, True, "", do=tag, target=self.label))
 
     def _pause(self, _: commands.PauseMember) -> None:
         self.host.pause()
@@ -392,14 +402,3 @@ def wire_security(security: Security) -> WireSecurity:
         return WireSecurity(security.cluster_secret)
     files = TlsFiles(security.certificate, security.key, security.authority, security.mutual)
     return WireSecurity(security.cluster_secret, files)
-
-
-def _command_text(command: commands.Command) -> str:
-    """Return a command as one line, for the audit log."""
-    fields = msgspec.to_builtins(command)
-    kind = fields.pop("do")
-    fields.pop("member", None)
-    operation = fields.pop("operation", None)
-    words = [kind, *(() if operation is None else operation[:1])]  # its name; what it stores is not recorded
-    words += [f"{name}={value}" for name, value in fields.items() if value not in (False, "", 0)]
-    return " ".join(words)[:LONGEST_COMMAND_TEXT]

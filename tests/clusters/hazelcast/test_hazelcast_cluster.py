@@ -130,7 +130,8 @@ def test_a_state_is_changed_and_who_asked_is_recorded() -> None:
         seen.until(lambda: seen.events(ClusterStateChanged))
         seen.until(lambda: seen.events(OperatorAsked))
         asked = seen.events(OperatorAsked)[0]
-        assert asked == OperatorAsked(f"change-state {address} state=FROZEN", "write", "hugo@desk", True, "done")
+        words = (f"change-state {address} state=FROZEN", "write", "hugo@desk", True, "done")
+        assert asked == OperatorAsked(*words, do="change-state", target=address)
         seen.cluster.execute(PromoteMember(address)).result(10)
         assert PromoteLiteMember() in members.members[0].asked
 

@@ -7,10 +7,11 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data.events import CallFinished, CallStarted
-from quarterdeck.backend.core.events import Event, ProcessKilled, ProcessPaused, ProcessResumed, Record
+from quarterdeck.backend.core.events import Event, OperatorAsked, ProcessKilled, ProcessPaused, ProcessResumed, Record
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.partitions import events as partition_events
@@ -225,3 +226,37 @@ def test_a_heartbeat_of_the_life_before_was_not_late_already() -> None:
     assert "its heartbeat was late already" not in [
         one.reason for one in direct_causes(EventIndex(records), records[-1])
     ]
+
+
+def asked(do: str, target: str) -> OperatorAsked:
+    return OperatorAsked(do, "write", "ann at 10.0.0.9:5", True, "", do=do, target=target)
+
+
+@pytest.mark.parametrize(
+    ("request_made", "effect"),
+    [
+        (asked("stop", "n2"), events.MemberStopped("asked to stop", "asked")),
+        (asked("stop-cluster", "n1"), events.MemberStopped("asked to stop", "asked")),
+        (asked("change-state", "n1"), events.ClusterStateChanged("FROZEN", "the master decided it", "decided")),
+    ],
+)
+def test_who_asked_is_named_as_the_cause(request_made: OperatorAsked, effect: Event) -> None:
+    """Not a request to another member, nor one that was refused."""
+    cluster = FakeCluster(("n1", "n2"))
+    cluster.form()
+    cluster.happen("n1", events.MasterChanged(cluster.address("n1"), "it forms the cluster", cause="founds"))
+    member = "n1" if request_made.do == "change-state" else "n2"
+    for event in (request_made, asked("stop", "n1"), structs.replace(request_made, granted=False), effect):
+        cluster.happen(member, event)
+    records = cluster.drain()
+    (cause,) = causes(records, records[-1])
+    assert (cause.record.event, cause.reason) == (request_made, "ann at 10.0.0.9:5 asked for it")
+
+
+def test_a_kill_over_http_ends_the_chain_of_a_suspicion() -> None:
+    cluster = FakeCluster(("n1", "n2"))
+    cluster.form()
+    cluster.happen("n1", asked("kill", "n2"))
+    cluster.suspect("n1", "n2")
+    records = cluster.drain()
+    assert "n2 was killed" in [one.reason for one in causes(records, records[-1])]

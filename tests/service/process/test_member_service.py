@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from quarterdeck.backend.core.address import Address, make_address
+from quarterdeck.backend.core.commands.catalogue import command_text
 from quarterdeck.backend.core.commands.commands import (
     CallMap,
     ChangeState,
@@ -26,7 +27,7 @@ from quarterdeck.backend.core.commands.commands import (
     StartMember,
     StopMember,
 )
-from quarterdeck.backend.core.events import ProcessPaused, ProcessResumed, StrangerRefused
+from quarterdeck.backend.core.events import OperatorAsked, ProcessPaused, ProcessResumed, StrangerRefused
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.core.membership.events import SettingsChanged
@@ -37,7 +38,7 @@ from quarterdeck.backend.live.member.run_clock import RunClock
 from quarterdeck.backend.live.transport.network import LiveNetwork
 from quarterdeck.backend.service.configuration.process_configuration import ENDPOINT_GROUPS, ProcessConfiguration
 from quarterdeck.backend.service.http.face import Caller
-from quarterdeck.backend.service.process.member_service import MemberService, _command_text
+from quarterdeck.backend.service.process.member_service import MemberService
 from tests.service.member_processes import BASE_PORT
 
 ANN = Caller("10.0.0.9:1234", "fault", "ann")
@@ -113,6 +114,22 @@ def test_faults_by_address_and_only_what_this_member_sends() -> None:
     during(test)
 
 
+def test_who_asks_for_what_is_done_is_recorded_before_its_effects() -> None:
+    async def test(service: MemberService) -> None:
+        await service.do(ChangeState("n1", "FROZEN"), ANN)
+        await service.do(CutLink((HERE,), (OTHER,)), ANN)
+        await service.reconfigure({"hazelcast.merge.next.run.delay.seconds": 5}, ANN)
+        with pytest.raises(CommandRefused):
+            await service.do(ChangeState("n7", "ACTIVE"), ANN)
+        asked = [(one.do, one.target, one.role, one.granted) for one in seen(service, OperatorAsked)]
+        assert asked == [(do, "n1", "fault", True) for do in ("change-state", "cut", "set")]
+        assert seen(service, OperatorAsked)[0].remote.startswith("ann at ")
+        kinds = [type(record.event) for record in service.records_after("", 0)[1]]
+        assert kinds.index(OperatorAsked) < kinds.index(LinkChanged)
+
+    during(test)
+
+
 def test_without_leave_for_faults_there_are_none() -> None:
     async def test(service: MemberService) -> None:
         for command in (PauseMember("n1"), CutLink(("n1",), (OTHER,)), Heal()):
@@ -155,7 +172,7 @@ def test_values_of_maps_are_not_in_the_audit_log() -> None:
         assert (await service.call(Put("m", "k", b"secret"), ANN)).problem == ""
         assert (await service.call(Get("m", "k"), ANN)).value == b"secret"
         await service.do(CallMap("n1", Put("m", "k", b"secret")), ANN)
-        assert _command_text(CallMap("n1", Put("m", "k", b"secret"))) == "call put"
+        assert command_text(CallMap("n1", Put("m", "k", b"secret"))) == "call n1 put"
 
     during(test)
 
