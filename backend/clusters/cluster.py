@@ -23,9 +23,6 @@ SNAPSHOTS = "snapshots"
 NOT_REMOTE = frozenset(command.tag for command in CATALOGUE if command.http is None and command.operation is None)
 """What no member does that is asked over HTTP."""
 
-ONLY_HAZELCAST = frozenset(command.tag for command in CATALOGUE if command.hazelcast_only)
-"""What members of ours do not do."""
-
 
 class Cluster(Protocol):
     """A cluster to watch and, when `writable`, to act on. Everything about it is learnt from its records."""
@@ -73,8 +70,8 @@ class LimitedCluster(Protocol):
 
 
 def lacks_of(cluster: object) -> frozenset[str]:
-    """Return what `cluster` cannot do; where it does not say, what no cluster of ours can."""
-    return cluster.lacks if isinstance(cluster, LimitedCluster) else ONLY_HAZELCAST
+    """Return what `cluster` cannot do."""
+    return cluster.lacks if isinstance(cluster, LimitedCluster) else frozenset()
 
 
 @runtime_checkable

@@ -22,7 +22,9 @@ class RecordId(Struct, frozen=True):
 
 StopCause = Literal["asked", "could-not-join", "unknown"]
 
-ListCause = Literal["formed", "join", "joined", "removal", "mastership claim", "published", "unknown"]
+ListCause = Literal[
+    "formed", "join", "joined", "removal", "promotion", "demotion", "mastership claim", "published", "unknown",
+]  # fmt: skip
 """``join``: the master let a member in; ``joined``: this member was let in; ``published``: its master sent the list."""
 
 ListRejectionCause = Literal["not-its-master", "without-this-member", "unknown"]
@@ -91,6 +93,11 @@ StateRefusalCause = Literal[
     "no-master", "not-in-time", "master-refused", "changing-already", "merging", "is-so-already", "member-refused",
     "no-answer", "merge-given-up", "unknown",
 ]  # fmt: skip
+
+LiteRefusalCause = Literal[
+    "cluster-state", "last-data-member", "withdrawn", "not-in-time", "unknown",
+]  # fmt: skip
+"""Why a member is not promoted or demoted."""
 
 ObstacleCause = Literal[
     "", "state", "state-changes", "somebody-joins", "nobody-known", "nobody-answers", "verdict", "links-missing",

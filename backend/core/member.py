@@ -56,7 +56,7 @@ from quarterdeck.backend.core.membership.state import MemberConfiguration, Stopw
 from quarterdeck.backend.core.membership.undertakings import Doing, Leading
 from quarterdeck.backend.core.membership.views import joining
 from quarterdeck.backend.core.membership.views.identity import Randomness
-from quarterdeck.backend.core.partitions import graceful_shutdown, master_role
+from quarterdeck.backend.core.partitions import graceful_shutdown, lite_members, master_role
 from quarterdeck.backend.core.partitions.arrangement import repartitioning
 from quarterdeck.backend.core.partitions.handlers import PARTITION_MESSAGE_HANDLERS, PARTITION_TIMER_HANDLERS
 from quarterdeck.backend.core.partitions.state import PartitionContext
@@ -213,11 +213,12 @@ def _merge_into(state: MemberState, now: int, target: Address) -> None:
     state.context.departing_for = None
     on_incarnation_end(state, now, "the member merges into another cluster", for_good=False)
     merge_entries = merging_entries.collect(state)
-    draining_until_us = state.partitions.draining_until_us
+    draining_until_us, lite_change = state.partitions.draining_until_us, state.partitions.lite_change
     merging.rejoin_as_new_incarnation(state, now, target, brings_entries=merge_entries is not None)
     merging_entries.adopt(state, now, merge_entries)
     if draining_until_us is not None:
         graceful_shutdown.drain_until(state, now, draining_until_us)
+    lite_members.go_on(state, now, lite_change)
 
 
 # What each input does
@@ -305,6 +306,8 @@ INPUT_HANDLERS: dict[type, Callable[[MemberState, int, Any], None]] = {
         state, now, tuple(map(Address, input.addresses))
     ),
     commands.ChangeState: lambda state, now, input: cluster_state.request(state, now, input.state),
+    commands.PromoteMember: lambda state, now, _: lite_members.request(state, now, lite=False),
+    commands.DemoteMember: lambda state, now, _: lite_members.request(state, now, lite=True),
     commands.SearchClusters: _on_search_clusters,
     commands.SetProperties: _on_set_properties,
     commands.ArrangePartitions: lambda state, now, _: repartitioning.ask_for_arrangement(state, now),

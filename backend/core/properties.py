@@ -214,6 +214,8 @@ class Settings:
     """How many pieces may be on their way before one is confirmed."""
     graceful_shutdown_us: int = _seconds("hazelcast.graceful.shutdown.max.wait", 600, 60, at_least=0)
     """How long a member that stops waits until its data has moved away."""
+    lite_change_us: int = _seconds("hazelcast.member.demote.max.wait", 600, 60, at_least=0)
+    """How long a member that is demoted waits until its data has moved away; also how long one waits to be promoted."""
     call_timeout_us: int = _milliseconds("hazelcast.operation.call.timeout.millis", 60_000, 30_000)
     """A client's call that has no answer after so long fails."""
     merge_policy: str = _property(

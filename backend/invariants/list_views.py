@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 
+from msgspec.structs import replace
+
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import ListInstalled
@@ -222,10 +224,14 @@ class OneAuthor(ListInvariant):
 
 
 def _in_place(was: ListInstalled, now: ListInstalled) -> bool:
-    """Whether those who stayed stand first, as they stood before."""
+    """Whether those who stayed stand first, as they stood before; some may hold data now that did not, or the other way round."""
     stayed = {member.uuid for member in now.members if member.join_version <= was.version}
     kept = tuple(member for member in was.members if member.uuid in stayed)
-    return now.members[: len(kept)] == kept
+    first = now.members[: len(kept)]
+    return first == kept or (
+        len(first) == len(kept)
+        and all(after == replace(before, lite=after.lite) for before, after in zip(kept, first, strict=True))
+    )
 
 
 def _in_order(was: ListInstalled, now: ListInstalled) -> bool:

@@ -99,7 +99,7 @@ class SteppedCluster:
             state.master = address_of(known[0])
             state.doing = Leading() if state.master == state.address else Following()
             members = tuple(
-                Member(address_of(one), self.machines[one].uuid, place, self.inspect(one).member_configuration.lite)
+                Member(address_of(one), self.machines[one].uuid, place, self.inspect(one).lite)
                 for place, one in enumerate(known, start=1)
             )
             publishing.install(

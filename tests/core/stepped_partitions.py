@@ -276,7 +276,7 @@ class SteppedPartitions(SteppedCluster):
         """Everything that should not be so when all is quiet."""
         found = []
         living = self.living
-        data = [name for name in living if not self.inspect(name).member_configuration.lite]
+        data = [name for name in living if not self.inspect(name).lite]
         masters = {self.master_of(name) for name in living}
         if len(masters) != 1 or not masters <= set(living):
             return [f"masters {masters}"]

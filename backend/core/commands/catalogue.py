@@ -100,8 +100,6 @@ class CommandDescription(Struct, frozen=True):
     when_paused: str = "is paused; resume it first"
     ending: Ending = ""
     """What becomes of the member."""
-    hazelcast_only: bool = False
-    """Members of Hazelcast can do it, and no others."""
     simulated_only: bool = False
     """Only a simulated cluster can do it."""
     operation: type[Operation] | None = None
@@ -175,8 +173,20 @@ CATALOGUE: tuple[CommandDescription, ...] = (
         always_asked=True, takes_cluster_name=True, ending="stopped",
     ),
     CommandDescription(
-        do.PromoteMember, "promote", (MEMBER,), "let a lite member hold data", cli=BY_PROMPT, hazelcast_only=True,
+        do.PromoteMember, "promote", (MEMBER,), "let a lite member hold data", cli=BY_PROMPT,
+        http=HttpForm(
+            "POST", "/promote", (), "Let this lite member hold data.", "the master was asked to promote {member}",
+            needs_cluster=True,
+        ),
         question="Let {member} hold data from now on?", verb="Promote", always_asked=True,
+    ),
+    CommandDescription(
+        do.DemoteMember, "demote", (MEMBER,), "move a member's data away; it goes on as a lite member", cli=BY_PROMPT,
+        http=HttpForm(
+            "POST", "/demote", (), "Move this member's data away; it goes on as a lite member.",
+            "the master was asked to demote {member}", needs_cluster=True,
+        ),
+        question="Let {member} hold no data from now on?", verb="Demote", always_asked=True,
     ),
     CommandDescription(
         do.Partition, "partition", (Argument("groups", "groups", "A,B|C,D"), MODE),

@@ -29,24 +29,15 @@ Condition = Literal["down", "running", "paused"]
 
 
 def refuse_outside_simulation(command: Command) -> None:
-    """Raise `CommandRefused` for what only a simulated cluster, or only members of Hazelcast, can do."""
+    """Raise `CommandRefused` for what only a simulated cluster can do."""
     description = description_of(command)
-    refuse_outside_hazelcast(command)
     if description.simulated_only:
         raise CommandRefused(f"{description.tag} is for simulated clusters only: no real member or network can do that")
-
-
-def refuse_outside_hazelcast(command: Command) -> None:
-    """Raise `CommandRefused` for what only members of Hazelcast can do."""
-    description = description_of(command)
-    if description.hazelcast_only:
-        raise CommandRefused(f"{description.tag} is for members of Hazelcast only")
 
 
 def check(command: Command, labels: Sequence[str], condition_of: Callable[[str], Condition]) -> None:
     """Raise `CommandRefused`, with the reason for people, unless `command` can be done to the members `labels`."""
     description, arguments = description_of(command), cast("Any", command)
-    refuse_outside_hazelcast(command)
     member: str | None = getattr(command, "member", None)
     if member is not None:
         _check_member(member, description, labels, condition_of)

@@ -45,7 +45,11 @@ class StopCluster(MemberCommand, frozen=True, tag="stop-cluster"):
 
 
 class PromoteMember(MemberCommand, frozen=True, tag="promote"):
-    """Let the lite member `member` hold data from now on. Only members of Hazelcast can do that."""
+    """Let the lite member `member` hold data from now on."""
+
+
+class DemoteMember(MemberCommand, frozen=True, tag="demote"):
+    """Let `member` hold no data from now on: it is moved away first, and the member goes on as a lite member."""
 
 
 class KillMember(MemberCommand, frozen=True, tag="kill"):
@@ -197,14 +201,14 @@ class HealLink(LinksCommand, frozen=True, tag="heal-link"):
 
 MemberOrder = (
     StopMember | StopCluster | SuspectMember | SetJoinList | ChangeState | SetProperties | SearchClusters | Operate |
-    ArrangePartitions
+    ArrangePartitions | PromoteMember | DemoteMember
 )  # fmt: skip
 """The commands that a member carries out itself. They name other members by addresses only, not by labels."""
 
 LinkCommand = Partition | CutLink | DelayLink | LoseOnLink | DuplicateOnLink | DropMessages | Heal | HealLink
 
 Command = (
-    MemberOrder | LinkCommand | StartMember | PromoteMember | KillMember | PauseMember | ResumeMember | HoldMessages |
+    MemberOrder | LinkCommand | StartMember | KillMember | PauseMember | ResumeMember | HoldMessages |
     ReplayMessages | MoveMember | CallMap | KillAt
 )  # fmt: skip
 

@@ -307,6 +307,14 @@ class ClusterStateRefused(Struct, frozen=True, tag_field="kind", tag="cluster-st
     cause: causes.StateRefusalCause = "unknown"
 
 
+class LiteChangeRefused(Struct, frozen=True, tag_field="kind", tag="lite-change-refused"):
+    """The member is not promoted to hold data, or with `lite` not demoted to a lite member, as an operator wants."""
+
+    lite: bool
+    reason: str
+    cause: causes.LiteRefusalCause = "unknown"
+
+
 class ProtectionChanged(Struct, frozen=True, tag_field="kind", tag="protection-changed"):
     """Whether the member sees enough members for operations (Emergent Leader, Split Brain Situation)."""
 
@@ -389,6 +397,7 @@ MembershipEvent = (
     | JoinListChanged
     | ClusterStateChanged
     | ClusterStateRefused
+    | LiteChangeRefused
     | ProtectionChanged
     | SettingsChanged
     | ClaimStarted

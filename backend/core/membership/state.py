@@ -81,6 +81,8 @@ class Process:
     """What is no state: see `state.context`."""
     address: Address
     uuid: str
+    lite: bool
+    """Whether it holds no data: as configured, until it is promoted or demoted."""
     settings: Settings
     join_list: tuple[Address, ...]
     join_list_edition: tuple[int, Address]
@@ -167,6 +169,7 @@ class Membership(Process):
             context=context,
             address=configured.address,
             uuid=fresh_uuid(randomness.getrandbits(128)),
+            lite=configured.lite,
             settings=configured.settings,
             join_list=configured.join_list,
             join_list_edition=(0, configured.address),

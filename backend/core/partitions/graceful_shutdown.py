@@ -32,7 +32,7 @@ ASK_AGAIN_US = 1 * SECOND_US
 def must_drain(state: PartitionedMember) -> bool:
     """Return whether other members may need what this member holds."""
     table = state.partitions.table
-    if not state.joined or state.member_configuration.lite:
+    if not state.joined or state.lite:
         return False
     if state.brings_entries:
         return True
@@ -110,12 +110,13 @@ def on_shutdown_request(state: PartitionedMember, now: int, sender: Address, req
 def accept_shutdown(state: PartitionedMember, now: int, master_role: MasterRole, address: Address, uuid: str) -> None:
     """Plan without this incarnation from now on. One that asks again after it was granted is answered again."""
     if uuid in master_role.shutdown_granted:
-        if _is_needed(state, master_role, uuid) and _why_not_wait(state, master_role) is None:
+        if is_needed(state, master_role, uuid) and _why_not_wait(state, master_role) is None:
             master_role.shutdown_granted.discard(uuid)  # what it need not have waited for is possible now
         else:
             _grant(state, address, uuid)
-    elif uuid not in master_role.shutting_down:
-        master_role.shutting_down[uuid] = address
+    elif uuid not in master_role.leaving or uuid in master_role.demoting:
+        master_role.leaving[uuid] = address
+        master_role.demoting.discard(uuid)
         state.record(now, DrainStarted(address))
         if master_role.recovery is None and state.partitions.table is not None:
             cancel(state, now, Reason("member-leaves", f"{address} wants to leave", state.latest_record))
@@ -124,13 +125,16 @@ def accept_shutdown(state: PartitionedMember, now: int, master_role: MasterRole,
 def grant_shutdowns(state: PartitionedMember, now: int, master_role: MasterRole) -> None:
     """Let members leave on which no other depends any more, and forget those that have left."""
     assert state.members is not None
-    for uuid, address in list(master_role.shutting_down.items()):
+    for uuid, address in list(master_role.leaving.items()):
         if not state.members.holds(address, uuid):
-            del master_role.shutting_down[uuid]
+            del master_role.leaving[uuid]
             master_role.shutdown_granted.discard(uuid)
+            master_role.demoting.discard(uuid)
             continue
+        if uuid in master_role.demoting:
+            continue  # it asks (chapter `lite_members`)
         reason = _why_not_wait(state, master_role)
-        if reason is None and _is_needed(state, master_role, uuid):
+        if reason is None and is_needed(state, master_role, uuid):
             continue
         if uuid not in master_role.shutdown_granted:
             master_role.shutdown_granted.add(uuid)
@@ -146,12 +150,12 @@ def _grant(state: PartitionedMember, address: Address, uuid: str) -> None:
         state.send(address, ShutdownGranted(uuid))
 
 
-def _is_needed(state: PartitionedMember, master_role: MasterRole, uuid: str) -> bool:
-    """Return whether the member owns a partition, or has a replica that the members that stay still lack."""
+def is_needed(state: PartitionedMember, master_role: MasterRole, uuid: str) -> bool:
+    """Return whether the leaving member owns a partition, or has a replica that the members that stay still lack."""
     table = state.partitions.table
     if table is None:
         return False
-    leaving = master_role.shutting_down
+    leaving = master_role.leaving
     for row in table.rows:
         if index_of(uuid, row) < 0:
             continue
@@ -164,6 +168,6 @@ def _is_needed(state: PartitionedMember, master_role: MasterRole, uuid: str) -> 
 def _why_not_wait(state: PartitionedMember, master_role: MasterRole) -> Reason[DrainCause] | None:
     if not allows_migrations(state.standing.state):
         return Reason("no-migrations", f"the cluster is {state.standing.state}, so nothing is moved")
-    if all(member.uuid in master_role.shutting_down for member in data_members(state)):
+    if all(member.uuid in master_role.leaving for member in data_members(state)):
         return Reason("all-leave", "all members that hold data are leaving")
     return None

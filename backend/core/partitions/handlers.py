@@ -7,7 +7,7 @@ from typing import Any
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.membership.messages import Leave
-from quarterdeck.backend.core.partitions import graceful_shutdown, messages
+from quarterdeck.backend.core.partitions import graceful_shutdown, lite_members, messages
 from quarterdeck.backend.core.partitions.arrangement import repartitioning
 from quarterdeck.backend.core.partitions.migration import migration_queue, migration_transfer, safe_commit
 from quarterdeck.backend.core.partitions.state import PartitionedMember
@@ -28,6 +28,8 @@ PARTITION_MESSAGE_HANDLERS: dict[type, Callable[[PartitionedMember, int, Address
     messages.MigrationCommitAck: migration_queue.on_commit_ack,
     messages.ShutdownRequest: graceful_shutdown.on_shutdown_request,
     messages.ShutdownGranted: graceful_shutdown.on_shutdown_granted,
+    messages.LiteChangeRequest: lite_members.on_request,
+    messages.LiteChangeRefusal: lite_members.on_refusal,
 }
 """Which handler answers which message."""
 
@@ -38,5 +40,6 @@ PARTITION_TIMER_HANDLERS: dict[str, tuple[Callable[[PartitionedMember, int], Non
     migration_queue.MIGRATIONS: (migration_queue.on_migrations_timer,),
     migration_transfer.TRANSFER: (migration_transfer.on_transfer_timer,),
     graceful_shutdown.DRAIN: (graceful_shutdown.on_drain_timer,),
+    lite_members.LITE_CHANGE: (lite_members.on_lite_change_timer,),
 }
 """Which handler answers which timer."""

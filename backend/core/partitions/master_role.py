@@ -51,7 +51,7 @@ def advance(state: PartitionedMember, now: int) -> None:
         conclude_recovery(state, now, master_role, master_role.recovery)
     wanted = state.partitions.wants_arrangement or state.settings.arranges_at_once
     if state.partitions.table is None and not (wanted and arrange_first(state, now, master_role)):
-        if master_role.shutting_down:
+        if master_role.leaving:
             grant_shutdowns(state, now, master_role)
         return
     _step(state, now, master_role)
@@ -88,5 +88,5 @@ def _step(state: PartitionedMember, now: int, master_role: MasterRole) -> None:
     if master_role.wants_plan and not master_role.running and master_role.not_before_us <= now:
         plan(state, now, master_role)
     migration_queue.start_next(state, now)
-    if master_role.shutting_down and not (master_role.running or master_role.queue or master_role.wants_plan):
+    if master_role.leaving and not (master_role.running or master_role.queue or master_role.wants_plan):
         grant_shutdowns(state, now, master_role)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from quarterdeck.backend.core.causes import LiteRefusalCause
 from quarterdeck.backend.core.partitions.migration.migration import CompletedMigration, PartitionMigration
 from quarterdeck.backend.core.partitions.table.partition_table import PackedRows
 
@@ -124,7 +125,24 @@ class ShutdownGranted(Struct, frozen=True, tag="shutdown-granted", array_like=Tr
     uuid: str
 
 
+class LiteChangeRequest(Struct, frozen=True, tag="lite-change-request", array_like=True):
+    """The incarnation `uuid` asks the master to be a lite member from now on, or none; sent again until it is or is refused."""
+
+    uuid: str
+    lite: bool
+
+
+class LiteChangeRefusal(Struct, frozen=True, tag="lite-change-refusal", array_like=True):
+    """The master's answer to the incarnation `uuid` if it cannot be so."""
+
+    uuid: str
+    lite: bool
+    reason: str
+    cause: LiteRefusalCause
+
+
 PartitionMessage = (
     ArrangeRequest | TableUpdate | TableAck | MigrationRequest | MigrationReport | MigrationChunk | MigrationChunkAck |
-    MigrationCommit | MigrationCommitAck | TableFetch | TableAnswer | ShutdownRequest | ShutdownGranted
+    MigrationCommit | MigrationCommitAck | TableFetch | TableAnswer | ShutdownRequest | ShutdownGranted |
+    LiteChangeRequest | LiteChangeRefusal
 )  # fmt: skip

@@ -6,6 +6,8 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import Literal
 
+from msgspec import Struct
+
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Reason, RecordId
 from quarterdeck.backend.core.cluster_profile import ClusterStanding
@@ -118,6 +120,13 @@ class TableFollower:
 NEW_MASTER: Reason[PlanCause] = Reason("new-master", "a new master leads")
 
 
+class LiteChange(Struct, frozen=True):
+    """A promotion, or a demotion to a lite member, for which a member waits until then at most."""
+
+    lite: bool
+    until_us: Instant
+
+
 @dataclass(slots=True)
 class MasterRole:
     """What only the master keeps. Made anew when a member becomes master."""
@@ -158,8 +167,10 @@ class MasterRole:
     next_start_us: Instant = 0
     newcomers: bool = True
     """Whether a member on the list has never been sent a table."""
-    shutting_down: dict[str, Address] = field(default_factory=dict)
-    """Incarnations that want to leave, and have to wait."""
+    leaving: dict[str, Address] = field(default_factory=dict)
+    """Incarnations that want to leave or to be demoted, and have to wait until their data is elsewhere."""
+    demoting: set[str] = field(default_factory=set)
+    """Those of them that stay, as lite members."""
     shutdown_granted: set[str] = field(default_factory=set)
     """Those of them that may leave."""
     next_comparison_us: Instant = 0
@@ -190,6 +201,8 @@ class Partitions:
     """Whether the master has let this member go."""
     cluster_stops: bool = False
     """Whether this member leaves because its whole cluster stops."""
+    lite_change: LiteChange | None = None
+    """What this member asks its master for: to hold data, or none any more."""
     wants_arrangement: bool = False
     """Whether this member waits for the first table."""
     heard: tuple[str, int] = ("", 0)

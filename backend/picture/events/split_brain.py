@@ -101,4 +101,9 @@ CLUSTER_STATE = (
         words=lambda event, name_of: f"gives up changing the cluster to {event.wanted}: {event.reason}", tone="bad",
         level=WARNING, external=True,
     ),
+    EventRow(
+        kind=events.LiteChangeRefused,
+        words=lambda event, name_of: f"is not {'demoted' if event.lite else 'promoted'}: {event.reason}", tone="bad",
+        level=WARNING, external=True,
+    ),
 )  # fmt: skip

@@ -78,7 +78,7 @@ def _list_installed(effect: Effect, event: events.ListInstalled) -> Causes:
     elif event.cause == "mastership claim":
         claimed = effect.own(events.ClaimFinished, lambda one: one.lineage == event.lineage)
         yield from local_cause(claimed, "it is the list that its claim came to")
-    else:
+    elif event.cause not in ("promotion", "demotion"):  # an operator asked for those
         yield from local_cause(effect.own(events.MasterChanged), "it forms a cluster")
 
 

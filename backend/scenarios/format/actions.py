@@ -146,7 +146,8 @@ class LoadAction(ScenarioModel):
     """A workload that goes on beside the following steps: at even intervals one of the members is asked for one of the keys.
 
     Every value that is put is another one. `reads` is the share of gets among the operations. With `skew` the first keys are
-    asked for more often than the last: 1 is a little, 9 a lot.
+    asked for more often than the last: 1 is a little, 9 a lot. With `read-back` the key of each write is read so long after
+    it, through the same member.
     """
 
     at: Labels
@@ -160,6 +161,7 @@ class LoadAction(ScenarioModel):
     value_bytes: int = Field(default=0, alias="value-bytes", ge=0, le=1_000_000)
     """How long values are at least."""
     skew: float = Field(default=0, ge=0, le=100)
+    read_back_us: Duration = Field(default=0, alias="read-back")
 
     @model_validator(mode="after")
     def _shares(self) -> LoadAction:
@@ -260,9 +262,7 @@ def _form(description: CommandDescription) -> Any:
 
 
 ACTIONS = {
-    one.tag: one
-    for one in CATALOGUE
-    if one.command is not do.HealLink and not one.hazelcast_only and (one.operation is None or one.sentence)
+    one.tag: one for one in CATALOGUE if one.command is not do.HealLink and (one.operation is None or one.sentence)
 }
 """The commands that a scenario has an action for, by its name. Some links are healed by the action that heals all."""
 

@@ -216,6 +216,8 @@ LINES: dict[str, tuple[str, Outcome]] = {
     "layout": ("layout drawing", opens("network")),
     "join-list": ("join-list fez athens,10.1.2.3:5701", asks(core.SetJoinList)),
     "state": ("state fez FROZEN", asks(core.ChangeState)),
+    "promote": ("promote fez", asks(core.PromoteMember)),
+    "demote": ("demote fez", asks(core.DemoteMember)),
     "search": ("search byzantium", asks(core.SearchClusters)),
     "put": ("put map key value fez", asks(core.CallMap)),
     "get": ("get map key fez", asks(core.CallMap)),

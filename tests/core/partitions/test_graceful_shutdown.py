@@ -186,7 +186,7 @@ def test_a_restart_at_the_same_address_is_not_taken_for_the_one_that_leaves() ->
     world.receive("C", "A", ShutdownGranted(request.uuid))
     assert len(world.seen("A", DrainStarted)) == begun
     world.run(6)
-    assert "C" in world.living and not world.master_role("A").shutting_down and world.rows("A") == world.rows("C")
+    assert "C" in world.living and not world.master_role("A").leaving and world.rows("A") == world.rows("C")
     assert "C" in "".join(world.rows("A")) and not world.complaints()
 
 
@@ -255,7 +255,7 @@ def test_those_who_left_are_not_remembered() -> None:
         world.stop(leaver)
         world.run(8)
     master_role = world.master_role("A")
-    assert not master_role.shutting_down and not master_role.shutdown_granted
+    assert not master_role.leaving and not master_role.shutdown_granted
 
 
 def test_the_table_does_not_name_it_anywhere_when_it_goes() -> None:

@@ -65,6 +65,7 @@ SAMPLES: list[Event] = [
     events.JoinListChanged((A, B), 3, B),
     events.ClusterStateChanged("FROZEN", "the master decided it"),
     events.ClusterStateRefused("PASSIVE", "no answer"),
+    events.LiteChangeRefused(True, "no other member could hold its data"),
     events.ProtectionChanged(2, 3, False),
     partitions.TableChanged(
         12, "d", 271, (Holder(A, "u"), Holder(B, "v")), ((3, 2, 1, 0), (4, 1, -1, 0)), "u", "repaired"

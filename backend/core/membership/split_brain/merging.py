@@ -235,7 +235,7 @@ def rejoin_as_new_incarnation(state: Membership, now: int, target: Address, *, b
     state.remembered.update(dict.fromkeys(left, now))
     state.disconnect()  # the others are to know the uuid of the next incarnation
     settings = state.settings.not_as_documented()
-    started = events.MemberStarted(state.address, state.member_configuration.lite, state.join_list, old_uuid, settings)
+    started = events.MemberStarted(state.address, state.lite, state.join_list, old_uuid, settings)
     state.record(now, started, leaves)
     if left:
         state.record(now, events.AddressesRemembered(tuple(left)))

@@ -186,7 +186,7 @@ def _request(state: Membership, now: int, search: JoinSearch, master: Address) -
     proven = tuple(sorted(search.held.proven)) if search.held else ()
     request = messages.JoinRequest(
         state.uuid,
-        state.member_configuration.lite,
+        state.lite,
         proven,
         state.seen_version,
         state.member_configuration.zone,
@@ -364,7 +364,7 @@ def _keep_failures(search: JoinSearch) -> None:
 def _form(state: Membership, now: int) -> None:
     """Become the master of a new cluster (Hazelcast: first start)."""
     state.follow(now, state.address, Reason("forms-cluster", "it forms the cluster"))
-    members = first_list(state.address, state.uuid, state.member_configuration.lite, state.member_configuration.zone)
+    members = first_list(state.address, state.uuid, state.lite, state.member_configuration.zone)
     _become_member(state, now, members, state.address, "formed")
 
 

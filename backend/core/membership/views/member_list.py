@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import cached_property
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from quarterdeck.backend.core.address import Address, bracketed
 from quarterdeck.backend.core.membership.views.identity import Member
@@ -71,6 +71,13 @@ class MemberList(Struct, frozen=True, dict=True):
         """Return the list without `addresses`: one version further for each member removed, as the product counts them."""
         left = tuple(member for member in self.members if member.address not in addresses)
         return MemberList(self.version + len(self.members) - len(left), left, self.lineage)
+
+    def with_lite(self, address: Address, lite: bool) -> MemberList:
+        """Return the next version, in which the member at `address` is a lite member, or is one no more."""
+        place = self._place(address)
+        changed = structs.replace(self.members[place], lite=lite)
+        members = (*self.members[:place], changed, *self.members[place + 1 :])
+        return MemberList(self.version + 1, members, self.lineage)
 
     def _place(self, address: Address) -> int:
         return self._places.get(address, len(self.members))

@@ -51,6 +51,8 @@ def install(
         state.missing.discard(member.address)
         state.held_back.pop(member.address, None)
     state.members = members
+    if this is not None:
+        state.lite = this.lite
     state.beliefs_changed()
     installed = ListInstalled(members.version, members.lineage, members.master.address, members.members, author, cause)
     state.record(now, installed, because)

@@ -111,7 +111,7 @@ def plan(state: PartitionedMember, now: int, master_role: MasterRole) -> None:
         row = _names(replicas)
         full = (*target, *(None,) * (len(row) - len(target)))
         if row != full:
-            steps = _steps(row, full, master_role.shutting_down)
+            steps = _steps(row, full, master_role.leaving)
             if steps:
                 master_role.queue[partition] = deque(steps)
     by_replicas = sorted(master_role.queue.items(), key=lambda one: _replicas_in(table.rows[one[0]]))
@@ -125,16 +125,14 @@ def plan(state: PartitionedMember, now: int, master_role: MasterRole) -> None:
 
 def _arranged(state: PartitionedMember, current: Sequence[Row] | None, master_role: MasterRole) -> Arrangement | None:
     """Return the table that there should be; None when no member can hold it."""
-    leaving = list(master_role.shutting_down)
+    leaving = list(master_role.leaving)
     groups, custom = state.settings.partition_groups, state.settings.custom_groups
     # Those who stay are grouped as they will be without the others: a zone that remains alone is halved, and keeps its backups.
-    staying = [member for member in data_members(state) if member.uuid not in master_role.shutting_down]
+    staying = [member for member in data_members(state) if member.uuid not in master_role.leaving]
     if not staying:
         return None
     members = [(placed.name, placed.group) for placed in grouped(staying, groups, custom)]
-    members += [
-        (member.uuid, member.uuid) for member in data_members(state) if member.uuid in master_role.shutting_down
-    ]
+    members += [(member.uuid, member.uuid) for member in data_members(state) if member.uuid in master_role.leaving]
     if current is None:
         partitions, backups = state.settings.partition_count, state.settings.backups
     else:  # as the first master had it, whatever this one is set to

@@ -124,6 +124,9 @@ def _of_change(
     earlier: frozenset[Address] | None,
 ) -> Episode:
     """Return the episode of a list that no member has had before, by who came and who went."""
+    if event.cause in ("promotion", "demotion"):
+        what = "promotes a lite member" if event.cause == "promotion" else "has demoted a member: it holds no data"
+        return known.begin("table", record, note=f"{known.label_of(event.master)} {what}")
     if earlier is not None:
         gone = sorted(known.label_of(address) for address in earlier - members)
         for label in gone:

@@ -78,7 +78,10 @@ def _standstill(known: OpenEpisodes, record: Record, event: events.NotMerging) -
     return same
 
 
-STATE_EVENTS = (events.ClusterStateChanged, events.ClusterStateRefused, events.ProtectionChanged)
+STATE_EVENTS = (
+    *(events.ClusterStateChanged, events.ClusterStateRefused, events.ProtectionChanged),
+    events.LiteChangeRefused,
+)
 
 
 def state_episode(known: OpenEpisodes, record: Record, event: Event) -> Episode | None:
@@ -100,6 +103,9 @@ def state_episode(known: OpenEpisodes, record: Record, event: Event) -> Episode 
             episode = known.begin("state", record)
             episode.target, episode.failure = wanted, known.words(reason)
             return episode
+        case events.LiteChangeRefused(lite, reason):
+            what = "demoted" if lite else "promoted"
+            return known.begin("table", record, note=f"{record.member} is not {what}: {known.words(reason)}")
         case events.ProtectionChanged():
             found = known.cause_of(record) or known.touched.get(record.member)
             if found is not None and event.operating:

@@ -134,7 +134,7 @@ def test_it_waits_for_a_state_that_allows_migrations() -> None:
 def test_members_that_want_to_leave_are_left_out() -> None:
     world = cluster("ABC")
     master_role = world.master_role("A")
-    master_role.shutting_down[world.machines["C"].uuid] = world.machines["C"].address
+    master_role.leaving[world.machines["C"].uuid] = world.machines["C"].address
     ask(world, "A")
     assert "C" not in "".join(world.rows("A"))
 
