@@ -112,6 +112,7 @@ def run(
 ) -> bool:
     """Make all runs and print the summary; whether any failed. With `search` that one chooses them."""
     from quarterdeck.backend.simulation.swarm_testing.parallel_trials import guided_runs, swarm_runs
+    from quarterdeck.backend.simulation.swarm_testing.reached_rules import ReachedSummary
     from quarterdeck.backend.simulation.swarm_testing.trial import FAILURES
 
     began, reported = time.monotonic(), time.monotonic()
@@ -138,22 +139,13 @@ def run(
     if search is not None:
         document["guided"] = {"varied": search.varied, "states": len(search.corpus)}
     if counts:
-        document["reached"] = _reached(reached)
+        found = ReachedSummary.of(reached)
+        say(found.text)
+        document["reached"] = found
     write_document(document, output)
     if shrink is not None:
         _shrink_each_way_of_failing(failed, sizes, shrink)
     return bool(failed)
-
-
-def _reached(counts: Counter[str]) -> dict[str, object]:
-    """Return how often each rule and branch was reached; those that never were are also narrated."""
-    from quarterdeck.backend.simulation.swarm_testing.reached_rules import never_reached, rule_and_branch_names
-
-    names, never = rule_and_branch_names(), never_reached(counts)
-    say(
-        f"{len(names) - len(never)} of {len(names)} rules and branches were reached; never: {', '.join(never) or 'none'}"
-    )
-    return {"times": {name: counts[name] for name in names}, "never": never}
 
 
 def summary(

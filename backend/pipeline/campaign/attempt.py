@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import time
 import traceback
+from contextlib import nullcontext
+from typing import NamedTuple
 
 import msgspec
 
@@ -15,11 +17,12 @@ from quarterdeck.backend.core.properties import SECOND_US, BadProperty
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.pipeline.campaign.child_process import LostRun, OutOfTime, at_most
 from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun, scenario_of
-from quarterdeck.backend.pipeline.campaign.verdicts import RunVerdict, VerdictRow
+from quarterdeck.backend.pipeline.campaign.verdicts import RunVerdict, TimesReached, VerdictRow
 from quarterdeck.backend.scenarios.format.scenario import Scenario
 from quarterdeck.backend.scenarios.outcome import Outcome
 from quarterdeck.backend.scenarios.run_state import RecordSink
 from quarterdeck.backend.simulation.simulated_driver import simulate
+from quarterdeck.backend.simulation.swarm_testing.reached_rules import ReachedRules
 from quarterdeck.backend.simulation.swarm_testing.shrinking import failure_signature
 from quarterdeck.backend.simulation.swarm_testing.trial import FAILURES, Trial, run_trial
 
@@ -87,7 +90,9 @@ def _judged(campaign: Campaign, planned_run: PlannedRun) -> VerdictRow:
     except BadProperty as problem:  # two settings that each are possible, but not together
         return VerdictRow(planned_run.variant, planned_run.seed, members, "unknown", error=f"cannot be run: {problem}")
     detection = DetectionTimes()
-    ended = _run(campaign, scenario, planned_run, detection)
+    reached = ReachedRules() if campaign.counts_reached else None
+    with reached.counting() if reached else nullcontext():
+        ended = _run(campaign, scenario, planned_run, _Both(detection, reached) if reached else detection)
     common = VerdictRow(
         variant=planned_run.variant,
         seed=planned_run.seed,
@@ -97,6 +102,7 @@ def _judged(campaign: Campaign, planned_run: PlannedRun) -> VerdictRow:
         events=ended.events,
         messages=ended.messages,
         detections=tuple(detection.seconds),
+        reached=tuple(TimesReached(*each) for each in sorted(reached.counts.items())) if reached else (),
         fingerprint=ended.fingerprint,
     )
     if isinstance(ended, Trial):
@@ -146,6 +152,17 @@ def _row_of_outcome(row: VerdictRow, outcome: Outcome) -> VerdictRow:
 
 def _shortened(text: str) -> str:
     return text if len(text) <= MAX_ERROR_TEXT else f"… {text[-MAX_ERROR_TEXT:]}"
+
+
+class _Both(NamedTuple):
+    """Two journals of one run."""
+
+    first: RecordSink
+    second: RecordSink
+
+    def append(self, record: Record) -> None:
+        self.first.append(record)
+        self.second.append(record)
 
 
 class DetectionTimes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import msgspec
@@ -19,6 +19,7 @@ from quarterdeck.backend.pipeline.campaign.store import CampaignStore, open_camp
 from quarterdeck.backend.pipeline.campaign.verdicts import FAILURES, VERDICTS, VerdictRow, digest
 from quarterdeck.backend.pipeline.campaign.waves import Attempt, run_waves
 from quarterdeck.backend.pipeline.commit import Place, write_whole
+from quarterdeck.backend.simulation.swarm_testing.reached_rules import ReachedSummary
 
 
 class CampaignProgress(Struct, frozen=True):
@@ -69,6 +70,8 @@ class CampaignSummary(Struct, frozen=True):
     """Kinds of failure beyond those in `failures`."""
     settings: tuple[VariantResult, ...]
     """The variants of a sweep."""
+    reached: ReachedSummary | None
+    """How often the core's rules and branches were reached; None when that is not counted."""
     took: Throughput
     folder: str
 
@@ -124,11 +127,19 @@ def run_campaign(
             failures=tuple(failures),
             failures_left_out=len(counts) - len(failures),
             settings=compare_variants(campaign, rows) if campaign.is_sweep else (),
+            reached=_reached(rows) if campaign.counts_reached else None,
             took=Throughput(ran, round(took, 1), round(ran / took, 1) if took else 0.0),
             folder=str(store.folder),
         )
         write_whole(folder, "summary.json", msgspec.json.format(msgspec.json.encode(summary)))
         return summary
+
+
+def _reached(rows: Iterable[VerdictRow]) -> ReachedSummary:
+    counts: Counter[str] = Counter()
+    for row in rows:
+        counts.update({each.name: each.times for each in row.reached})
+    return ReachedSummary.of(counts)
 
 
 def _kept(failure: Failure, store: CampaignStore, here: Path) -> Failure:

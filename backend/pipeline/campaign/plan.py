@@ -28,6 +28,7 @@ class Campaign(Struct, frozen=True):
 
     `sizes` are the swarm's. With several `variants` each seed is run under each of them, and measured. If it is `guided`, some
     variations of what a seed draws are tried before, and the last of them, or the first that fails, is the run of the seed.
+    With `counts_reached` each row says how often its run reached each rule and branch.
     """
 
     scenario: str = ""
@@ -35,6 +36,7 @@ class Campaign(Struct, frozen=True):
     variants: tuple[Variant, ...] = ({},)
     cpu_seconds: float = CPU_SECONDS
     guided: bool = False
+    counts_reached: bool = False
 
     @property
     def is_sweep(self) -> bool:

@@ -15,6 +15,13 @@ VERDICTS: tuple[RunVerdict, ...] = get_args(RunVerdict)
 FAILURES: tuple[RunVerdict, ...] = ("violation", "no-convergence", "expectation", "crash", "timeout", "died")
 
 
+class TimesReached(Struct, frozen=True):
+    """How often a run reached a rule or a branch of the core (`reached_rules`)."""
+
+    name: str
+    times: int
+
+
 class VerdictRow(Struct, frozen=True):
     """How one run ended. The fields are the columns of the Parquet files under `verdicts` of a campaign's folder."""
 
@@ -41,6 +48,8 @@ class VerdictRow(Struct, frozen=True):
     """For each killed or paused member: virtual seconds until another one suspected or removed it."""
     writes: JudgedWrites = JudgedWrites(0, 0, 0)
     """How much of what was written was judged."""
+    reached: tuple[TimesReached, ...] = ()
+    """Empty when that is not counted."""
     fingerprint: str = ""
     cpu_seconds: float = 0.0
     attempt: int = 0

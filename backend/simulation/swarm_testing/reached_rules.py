@@ -11,7 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Self, get_args, get_origin, get_type_hints
+
+from msgspec import Struct
 
 from quarterdeck.backend.core.events import EVENT_KINDS, JournalChanged, OperatorAsked, Record, StrangerRefused
 from quarterdeck.backend.core.membership import events
@@ -89,9 +91,23 @@ def rule_and_branch_names() -> tuple[str, ...]:
     return (*sorted(rules), *sorted(branches))
 
 
-def never_reached(counts: Mapping[str, int]) -> list[str]:
-    """Return the rules and branches that are not among the counted ones."""
-    return [name for name in rule_and_branch_names() if not counts.get(name)]
+class ReachedSummary(Struct, frozen=True):
+    """How often runs reached each rule and branch, in the order of the reference, and which they never did."""
+
+    times: dict[str, int]
+    never: tuple[str, ...]
+
+    @classmethod
+    def of(cls, counts: Mapping[str, int]) -> Self:
+        """Return the summary of what was counted."""
+        times = {name: counts.get(name, 0) for name in rule_and_branch_names()}
+        return cls(times, tuple(name for name, count in times.items() if not count))
+
+    @property
+    def text(self) -> str:
+        """How many were reached, and which never were."""
+        reached, never = len(self.times) - len(self.never), ", ".join(self.never) or "none"
+        return f"{reached} of {len(self.times)} rules and branches were reached; never: {never}"
 
 
 def _rule_name(kind: type, doing: str) -> str:

@@ -86,6 +86,9 @@ def run(
     guided: Annotated[
         bool, typer.Option("--guided", help="With --swarm: vary what each seed draws, towards states that are rare.")
     ] = False,
+    reached: Annotated[
+        bool, typer.Option("--reached", help="Say how often each rule and branch was reached, and which never was.")
+    ] = False,
     members: Annotated[
         str | None, typer.Option(metavar="FEWEST-MOST", help="With --swarm: how many members a run may have; 3-20.")
     ] = None,
@@ -110,7 +113,7 @@ def run(
     """
     require_one_spark(master, remote)
     numbers = _seeds(seeds)
-    campaign = _campaign(scenario, members, sweep or [], budget, swarm=swarm, guided=guided)
+    campaign = _campaign(scenario, members, sweep or [], budget, swarm=swarm, guided=guided, reached=reached)
     if "://" not in out:
         with failing_as(ExitCode.BAD_INPUT, OSError, about="--out"):
             Path(out).mkdir(parents=True, exist_ok=True)
@@ -124,7 +127,14 @@ def run(
 
 
 def _campaign(
-    scenario: Path | None, members: str | None, sweep: list[str], budget: float, *, swarm: bool, guided: bool
+    scenario: Path | None,
+    members: str | None,
+    sweep: list[str],
+    budget: float,
+    *,
+    swarm: bool,
+    guided: bool,
+    reached: bool,
 ) -> Campaign:
     """Return the campaign that the options describe.
 
@@ -148,7 +158,7 @@ def _campaign(
         load(scenario)
         text = scenario.read_text(encoding="utf-8")
     sizes = _sizes(members or "3-20")
-    return Campaign(text, sizes=sizes, variants=variants, cpu_seconds=budget, guided=guided)
+    return Campaign(text, sizes=sizes, variants=variants, cpu_seconds=budget, guided=guided, counts_reached=reached)
 
 
 def _seeds(text: str) -> range:
@@ -318,12 +328,16 @@ def _print(summary: CampaignSummary, output: Format) -> None:
     if not output.is_flat:
         write_document(document, output)
     else:
-        brief = {name: value for name, value in document.items() if name not in ("failures", "settings", "took")}
+        brief = {
+            name: value for name, value in document.items() if name not in ("failures", "settings", "reached", "took")
+        }
         write_document(brief, output)
         if summary.failures:
             write_rows(document["failures"], FAILURE_COLUMNS, output)
         if summary.settings:
             write_rows(_comparison_rows(summary), COMPARISON_COLUMNS, output)
+    if summary.reached is not None:
+        say(summary.reached.text)
     for failure in summary.failures:
         say(f"{failure.runs} x {failure.signature}")
         if failure.reproduce:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, ProcessResumed, Record
 from quarterdeck.backend.core.membership.events import MemberStarted, SuspicionRaised
@@ -48,6 +49,13 @@ def test_a_row_says_what_the_trial_says() -> None:
     )
     assert (row.signature, row.error) == ("", "")
     assert row.cpu_seconds > 0
+
+
+def test_what_a_run_reaches_is_in_its_row_and_changes_nothing_else() -> None:
+    plain, counted = attempt(SWARM, PlannedRun(0, 7)), attempt(replace(SWARM, counts_reached=True), PlannedRun(0, 7))
+    reached = {each.name: each.times for each in counted.reached}
+    assert reached == swarm_run(Origin(7), (3, 4), counts=True).reached
+    assert not plain.reached and replace(counted, reached=(), cpu_seconds=0) == replace(plain, cpu_seconds=0)
 
 
 def test_a_guided_run_is_the_last_of_a_walk_from_its_seed_and_can_be_repeated_alone() -> None:

@@ -13,7 +13,7 @@ from quarterdeck.backend.simulation.swarm_testing.guided import GENERATION, Corp
 from quarterdeck.backend.simulation.swarm_testing.parallel_trials import guided_runs, swarm_run
 from quarterdeck.backend.simulation.swarm_testing.reached_rules import (
     ReachedRules,
-    never_reached,
+    ReachedSummary,
     rule_and_branch_names,
 )
 from quarterdeck.backend.simulation.swarm_testing.reached_states import ROLES
@@ -68,14 +68,15 @@ def test_watching_and_counting_change_nothing() -> None:
     assert any(state & leading for state in run.states)
     assert run.reached["heartbeat while leading"] > 0
     assert run.reached["list-installed: cause formed"] > 0
-    assert "heartbeat while leading" not in never_reached(run.reached)
+    assert "heartbeat while leading" not in ReachedSummary.of(run.reached).never
 
 
 def test_all_that_is_counted_has_a_name_of_a_table() -> None:
     names = rule_and_branch_names()
     assert len(set(names)) == len(names)
     assert {"claim-refused while claiming", "merge-verdict: rule joiner", "claim-started"} <= {*names}
-    assert never_reached({}) == [*names]
+    assert ReachedSummary.of({}).never == names
+    assert ReachedSummary.of({"claim-started": 3}).text.startswith(f"1 of {len(names)} rules")
     assert not any(name.startswith(("member-witnessed", "stranger-refused")) or "unknown" in name for name in names)
 
 
