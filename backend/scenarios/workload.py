@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from heapq import merge
-from itertools import chain
+from itertools import chain, tee
 from random import Random
 
 from quarterdeck.backend.core.commands.commands import CallMap
@@ -18,6 +18,18 @@ PlannedCall = tuple[int, CallMap]
 
 def planned_calls(load: LoadAction, began_us: int, name: str, seed: int) -> Iterator[PlannedCall]:
     """Yield the calls of a workload that began at `began_us`, in order of time. `name` stands in every value that is put."""
+    calls, again = tee(_drawn_calls(load, began_us, name, seed))
+    return merge(calls, _read_back(load, again), key=_when) if load.read_back_us else calls
+
+
+def _read_back(load: LoadAction, calls: Iterator[PlannedCall]) -> Iterator[PlannedCall]:
+    for at_us, call in calls:
+        operation = call.operation
+        if isinstance(operation, Put | Remove):
+            yield at_us + load.read_back_us, CallMap(call.member, Get(load.map, operation.key))
+
+
+def _drawn_calls(load: LoadAction, began_us: int, name: str, seed: int) -> Iterator[PlannedCall]:
     draws = Random(f"{seed}/load {name}")
     interval_us = SECOND_US / load.rate
     for number in range(int(load.lasting_us / interval_us)):

@@ -70,6 +70,19 @@ def test_a_workload_is_drawn_from_the_seed_with_values_of_its_own() -> None:
     assert {call.member for _, call in calls} == {"athens", "cyrene"}
 
 
+def test_what_a_workload_writes_is_read_back_through_the_same_member_and_nothing_else_changes() -> None:
+    plain = LoadAction.model_validate({"at": ["athens", "cyrene"], "for": "2s", "rate": 10, "removes": 0.2})
+    calls = list(planned_calls(plain, 0, "w1", seed=1))
+    every = list(planned_calls(plain.model_copy(update={"read_back_us": 250_000}), 0, "w1", seed=1))
+    assert [at for at, _ in every] == sorted(at for at, _ in every)
+    writes = [(at, call) for at, call in calls if isinstance(call.operation, Put | Remove)]
+    read_back = [one for one in every if one not in calls]
+    assert read_back == [
+        (at + 250_000, CallMap(call.member, Get(call.operation.map, call.operation.key))) for at, call in writes
+    ]
+    assert [one for one in every if one in calls] == calls
+
+
 def test_workloads_go_on_side_by_side_in_order_of_time() -> None:
     load = LoadAction.model_validate({"at": ["athens"], "for": "1s", "rate": 10})
     both = Workloads(1)

@@ -64,6 +64,10 @@ def wait_until_safe() -> StepTree:
     return {"do": {"wait-until-safe": {"within": duration_text(SETTLE_US)}}}
 
 
+READ_BACK = "200ms"
+"""So long after a write its key is read through the same member: it is judged before much else can happen to it."""
+
+
 class SwarmRounds:
     """The rounds of one run. `faults` receives the kinds of what happens in them."""
 
@@ -88,6 +92,7 @@ class SwarmRounds:
             "for": "30m",
             "reads": draws.choice((0.1, 0.3, 0.5)),
             "removes": draws.choice((0, 0.1)),
+            "read-back": READ_BACK,
         }
         yield {"do": {"load": load}}
         if draws.random() < 0.7:  # else the faults begin before anything is arranged
