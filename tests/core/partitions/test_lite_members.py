@@ -76,6 +76,15 @@ def test_all_but_one_are_demoted_and_each_is_promoted_again() -> None:
     assert holders(world) == {"A", "B", "C", "D"} and not world.complaints()
 
 
+def test_without_backups_nothing_is_lost_however_slow_the_migrations_are() -> None:
+    world = cluster(backups=0, migration_interval_us=2_000_000)
+    world.tell("C", DemoteMember("C"))
+    world.run(3)
+    assert lite_of(world, "A") == ""
+    world.run(20)
+    assert lite_of(world, "A") == "C" and "C" not in holders(world) and not world.complaints()
+
+
 def test_the_last_data_member_is_not_demoted_even_when_it_is_the_master() -> None:
     world = cluster("AB", lite="B")
     world.tell("A", DemoteMember("A"))
