@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import Event, ProcessKilled, ProcessPaused, ProcessResumed, Record
+from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, ProcessResumed, Record
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed
 from quarterdeck.backend.picture.events.catalogue import ROWS
-from quarterdeck.backend.picture.events.event_row import LandmarkLane, LandmarkMark
+from quarterdeck.backend.picture.events.event_row import LandmarkLane
 from quarterdeck.backend.picture.replay.tape import Tape
 from quarterdeck.backend.picture.text.fact import Tone
 
@@ -22,6 +21,13 @@ RECORDS_AT_ONCE = 50_000
 
 HANDOVER_US = 1_000_000
 """Two witnessed masters within this time are no split: a list of the next one is heard before the end of the one before."""
+
+
+NOTED: frozenset[type] = frozenset((
+    MemberWitnessed, events.MemberStarted, events.MemberStopped, events.JoinFailed, events.MemberMerging,
+    events.ListInstalled, events.MasterChanged, ProcessKilled, ProcessPaused, ProcessResumed, ConnectionChanged,
+))  # fmt: skip
+"""What says which member leads or is frozen."""
 
 
 class Landmark(NamedTuple):
@@ -65,11 +71,12 @@ class Landmarks:
         self.taken += len(fresh)
         for record in fresh:
             kind = type(record.event)
-            if kind in MARKED:
-                self._mark(record, record.event)
-            rule = RULES.get(kind)
-            if rule is not None:
-                rule(self, record, record.event)
+            landmark = ROWS[kind].landmark
+            mark = landmark(record.event, record.member) if landmark is not None else None
+            if mark is not None and (mark.lane != "observed" or record.uuid in self._logged):
+                self._add(record, *mark)
+            if kind in NOTED:
+                self._note(record)
         while self.marks and self.marks[0].at_us < tape.start_us:
             self.marks.popleft()
 
@@ -132,72 +139,39 @@ class Landmarks:
             if merges:
                 self._add(record, "splits", "M", "good", f"one master: {', '.join(self._leading)}")
 
-    def _mark(self, record: Record, event: Event) -> None:
-        mark = MARKED[type(event)](event, record.member)
-        if mark is not None and (mark.lane != "observed" or record.uuid in self._logged):
-            self._add(record, *mark)
+    def _note(self, record: Record) -> None:
+        """Note what a record says of which member leads, or is frozen."""
+        label = record.member
+        match record.event:
+            case events.ListInstalled(master=master, members=members):
+                if label not in self._addresses:
+                    own = next((member.address for member in members if member.uuid == record.uuid), None)
+                    if own is not None:
+                        self._addresses[label] = own
+                self._change(record, label, leads=master == self._addresses.get(label))
+            case events.MasterChanged(master):
+                self._change(record, label, leads=master == self._addresses.get(label))
+            case events.MemberStarted(address):
+                self._addresses[label] = address
+                proven = bool(record.event.merged_from) or record.uuid not in self._witnessed
+                self._change(record, label, leads=False, frozen=False, merges=proven)
+            case events.MemberStopped() | events.JoinFailed() | events.MemberMerging():
+                self._change(record, label, leads=False, frozen=False)
+            case ProcessKilled(target):
+                self._change(record, target, leads=False, frozen=False)
+            case ProcessPaused(target):
+                self._change(record, target, frozen=True)
+            case ProcessResumed(target):
+                self._change(record, target, frozen=False)
+            case ConnectionChanged(state) if record.uuid not in self._logged:
+                self._change(record, label, unreached=state != "connected")
+            case ConnectionChanged("gone" | "silent"):  # its log is over: it leads no more, as far as is known
+                self._change(record, label, leads=False, frozen=False)
+            case MemberWitnessed(sources):
+                self._witnessed.add(record.uuid)
+                if sources == ("logs",):
+                    self._logged.add(record.uuid)
 
-    # Which member leads, or is frozen, after events of a kind
-
-    def _lose(self, record: Record, event: ConnectionChanged) -> None:
-        """Mark that a log ends: its member leads no cluster any more, as far as is known. Connections make no such mark."""
-        if record.uuid not in self._logged:
-            self._change(record, record.member, unreached=event.state != "connected")
-        elif event.state in ("gone", "silent"):
-            self._end(record, event)
-
-    def _witness(self, record: Record, event: MemberWitnessed) -> None:
-        self._witnessed.add(record.uuid)
-        if event.sources == ("logs",):
-            self._logged.add(record.uuid)
-
-    def _start(self, record: Record, event: events.MemberStarted) -> None:
-        self._addresses[record.member] = event.address
-        proven = bool(event.merged_from) or record.uuid not in self._witnessed
-        self._change(record, record.member, leads=False, frozen=False, merges=proven)
-
-    def _end(self, record: Record, event: Event) -> None:
-        self._change(record, record.member, leads=False, frozen=False)
-
-    def _install(self, record: Record, event: events.ListInstalled) -> None:
-        if record.member not in self._addresses:
-            own = next((member.address for member in event.members if member.uuid == record.uuid), None)
-            if own is not None:
-                self._addresses[record.member] = own
-        self._change(record, record.member, leads=event.master == self._addresses.get(record.member))
-
-    def _follow_master(self, record: Record, event: events.MasterChanged) -> None:
-        self._change(record, record.member, leads=event.master == self._addresses.get(record.member))
-
-    def _kill(self, record: Record, event: ProcessKilled) -> None:
-        self._change(record, event.target, leads=False, frozen=False)
-
-    def _pause(self, record: Record, event: ProcessPaused) -> None:
-        self._change(record, event.target, frozen=True)
-
-    def _resume(self, record: Record, event: ProcessResumed) -> None:
-        self._change(record, event.target, frozen=False)
-
-
-MARKED: dict[type[Event], Callable[[Any, str], LandmarkMark | None]] = {
-    row.kind: row.landmark for row in ROWS.values() if row.landmark is not None
-}
-"""By class of events, what marks the moment of one."""
-
-RULES: dict[type, Callable[[Landmarks, Record, Any], None]] = {
-    MemberWitnessed: Landmarks._witness,
-    events.MemberStarted: Landmarks._start,
-    events.MemberStopped: Landmarks._end,
-    events.JoinFailed: Landmarks._end,
-    events.MemberMerging: Landmarks._end,
-    events.ListInstalled: Landmarks._install,
-    events.MasterChanged: Landmarks._follow_master,
-    ProcessKilled: Landmarks._kill,
-    ProcessPaused: Landmarks._pause,
-    ProcessResumed: Landmarks._resume,
-    ConnectionChanged: Landmarks._lose,
-}
-"""By class of events, what one says of which member leads or is frozen."""
 
 OBSERVED_LEGEND = (
     "S split  M merged  C claim  D done  A abandoned  O observed  m migrations  E a log ends  ! violation  B bookmark"
