@@ -110,7 +110,6 @@ def plan_disconnections(given: Disconnections, *, explain: bool) -> dict[str, ob
 
 
 def _one_way_in_words(given: Disconnections) -> str:
-    """Return the suspicions that are not returned, and what they count; nothing if there are none."""
     one_way = [f"{reporter} suspects {suspect}" for reporter, suspect in given.one_way()]
     if not one_way:
         return ""

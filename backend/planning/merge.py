@@ -25,7 +25,6 @@ NOT_MASTER_PASSED = "both are masters of their clusters"
 
 
 def _short_form(value: object) -> object:
-    """Accept a member that is written as its address alone."""
     return {"address": value} if isinstance(value, str) else value
 
 
@@ -143,7 +142,6 @@ def _passed_before(rule: str) -> dict[str, str]:
 
 
 def _master_of(side: MergeSide) -> str:
-    """In words, the master of one who is not: the oldest on its list."""
     oldest = side.members[0].address if side.members else side.address
     return "the address of its master" if oldest == side.address else f"the address of its master, {oldest}"
 

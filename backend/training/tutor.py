@@ -55,8 +55,6 @@ class NumberedCommand(NamedTuple):
 
 @dataclass
 class _PendingExpectation:
-    """An expectation, and since when it is waited for."""
-
     number: int
     expect: Expect
     since_us: int
@@ -252,7 +250,6 @@ class Tutor:
         return following is not None and following.expect is not None
 
     def _do(self) -> None:
-        """Begin the next action; those in a row follow by themselves."""
         step = self.scenario.steps[self._place]
         assert step.do is not None
         self.phase = "doing"
@@ -310,7 +307,6 @@ class Tutor:
                 self._judge(self._pending_expectation)
 
     def _done(self) -> None:
-        """Leave an action behind; others right after it need no further word of the trainee."""
         self._place += 1
         if self.next_actions:
             self._do()

@@ -110,7 +110,6 @@ def _standing(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[F
 
 
 def _obstacles(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[Fact]:
-    """Yield what the member waits for, which members wait for it, and why its cluster does not heal."""
     if belief.merging:
         yield Fact("merging", f"into the cluster of {_names(picture, [belief.merging])}", "warning")
     tone: Tone = "warning" if len(picture.masters()) > 1 else "plain"

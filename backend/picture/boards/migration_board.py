@@ -253,7 +253,6 @@ def _running_row(picture: Picture, one: SeenMigration, now_us: int) -> Migration
 
 
 def _witnessed_row(picture: Picture, witnessed: WitnessedMigration, key: str, now_us: int) -> MigrationRow:
-    """Return the row of a migration of which only the end was reported."""
     moved, name_of = witnessed.migrated, picture.label_of
     source = one_line(name_of(moved.source)) if moved.source else ""
     destination = one_line(name_of(moved.destination)) if moved.destination else NOBODY_TEXT

@@ -84,7 +84,6 @@ def _doubtful(picture: Picture, master: MemberBelief) -> str:
 
 
 def _removed_unmet(picture: Picture, master: MemberBelief) -> list[Address]:
-    """Return whom a master has removed and the watcher has never met."""
     return [
         address for address in master.ever_listed - master.listed if picture.label_of(address) not in picture.members
     ]
@@ -247,7 +246,6 @@ def removal_facts(picture: Picture, recent: Sequence[Record], now_us: int) -> It
 def _reason(
     picture: Picture, removal: Removal, member: Member, reasons: dict[tuple[str, Address], str], ends: dict[str, str]
 ) -> str:
-    """Return why this member was removed: by its own words where it ended, else by those of the remover."""
     if member.uuid in ends:
         return f"it stopped: {ends[member.uuid]}"
     reason = reasons.get((removal.remover, member.address), "")

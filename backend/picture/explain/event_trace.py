@@ -108,7 +108,6 @@ def _migration(event_index: EventIndex, migration_id: str) -> EventTrace:
 
 
 def _member(event_index: EventIndex, label: str) -> EventTrace:
-    """Return what a member recorded, and what others recorded about it."""
     records = tuple(
         record
         for record in event_index.records

@@ -86,14 +86,12 @@ def _verdict(effect: Effect, event: events.MergeVerdict) -> Causes:
 
 
 def _listed(installed: Record | None) -> set[Address]:
-    """Return the addresses on a list that was installed."""
     if installed is None:
         return set()
     return {member.address for member in event_of(events.ListInstalled, installed).members}
 
 
 def _healed_between(effect: Effect, here: set[str], there: set[str]) -> Record | None:
-    """Return the latest link between two sides to become plain."""
 
     def mended(link: LinkChanged) -> bool:
         joins = (link.source in here and link.target in there) or (link.source in there and link.target in here)

@@ -181,7 +181,6 @@ def _cleared(effect: Effect, event: events.SuspicionCleared) -> Causes:
 
 
 def _heard_again(effect: Effect, label: str, noticed: Record | None) -> Causes:
-    """Yield what ended the silence of `label` since it was `noticed`."""
     observer = effect.record.member
     ends = {label, observer}
     resumed = effect.anywhere(ProcessResumed, lambda one: one.target == label)

@@ -79,7 +79,6 @@ def causes_of_silence(
 
 
 def _end_of(effect: Effect, label: str, uuid: str) -> Record | None:
-    """Return the record that ended the incarnation `uuid` of `label`, if it is over."""
     goodbye = effect.of(label, events.MemberStopped)
     if goodbye is not None and goodbye.uuid == uuid:
         return goodbye
@@ -102,7 +101,6 @@ def _lasted(effect: Effect, paused: Record, begun_us: int) -> bool:
 
 
 def _bad_link(effect: Effect, source: str, target: str, begun_us: int, wanted: str) -> Record | None:
-    """Return what made the one-way link bad in the time from `begun_us` on."""
     for record in effect.event_index.all_of(LinkChanged, effect.place):
         link = record.event
         if not isinstance(link, LinkChanged) or (link.source, link.target) != (source, target):

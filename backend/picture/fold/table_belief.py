@@ -142,7 +142,6 @@ class TableBelief:
         return ReplicaLoss(tuple(sorted(lost)), tuple(sorted(bared)), named)
 
     def _learn(self, holders: Iterable[Holder]) -> None:
-        """Give numbers to those that have none."""
         unknown = {holder.uuid: holder for holder in holders if holder.uuid not in self._number_of}
         if unknown:
             first = len(self.holders)

@@ -107,8 +107,6 @@ def cluster_health(
 
 
 class _Judgement:
-    """The state of one judgement."""
-
     def __init__(
         self, picture: Picture, now_us: int, away: Sequence[str], gone: frozenset[str], counts: CopyCounts
     ) -> None:
@@ -131,7 +129,6 @@ class _Judgement:
         self._lost = [loss for loss in self._losses if loss.entries != 0]
 
     def health(self) -> ClusterHealth:
-        """Return the gravest condition that is found."""
         if not self._running:
             return self._without_members()
         if len(self._masters) > 1:
@@ -257,7 +254,6 @@ class _Judgement:
         return troubles, unknown
 
     def _absence(self, address: Address, uuid: str) -> Absence | None:
-        """Why a member on a list does not count as reached; None when it does."""
         belief = self._picture.members.get(self._picture.label_of(address))
         if address in self._gone or (belief is not None and belief.label in self._gone):
             return "gone"
@@ -285,7 +281,6 @@ class _Judgement:
         return [*found, *(label for label in self._away if label not in met and label not in listed_ones)]
 
     def _agreed(self, partly: bool) -> str:
-        """How many members hold the list that most hold."""
         holders = max(self._lists.values(), key=len)
         size = len(holders[0].members)
         if len(holders) == size:

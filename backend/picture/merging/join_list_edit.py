@@ -112,7 +112,6 @@ class EditPlan:
 
     @property
     def _no_other(self) -> str:
-        """What is said where no address comes or goes."""
         return "another order" if self.reordered else "nothing new"
 
     @property
@@ -265,7 +264,6 @@ def _addresses_of(
 def _remarks_on(
     entry: str, addresses: Sequence[Address], picture: Picture, hosts: Collection[str], line: int
 ) -> Iterator[Remark]:
-    """Yield what is odd about an address that can be read."""
     try:
         parse_address(entry)
     except BadAddress:

@@ -116,7 +116,6 @@ def _widest(pairs: LinkRows, both: LinkRows, many_sides: bool) -> Shape:
 
 
 def _connected_members(pairs: LinkRows) -> int:
-    """Return the members that are linked with the first, directly or through others."""
     found, ahead = 0, 1 << min(pairs)
     while ahead:
         found |= ahead

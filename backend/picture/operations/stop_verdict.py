@@ -255,6 +255,5 @@ def _missing_backups(maps: Mapping[str, _MapBackups], belief: MemberBelief) -> I
 
 
 def _is_short(held: int, wanted: int, belief: MemberBelief) -> bool:
-    """Return whether more backups are missing than half a partition's share."""
     partitions = belief.table.partitions if belief.table is not None else 1
     return wanted - held > max(wanted / partitions / 2, 1)

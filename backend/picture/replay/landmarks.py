@@ -104,7 +104,6 @@ class Landmarks:
 
     @property
     def _leading(self) -> list[str]:
-        """The masters that are heard."""
         return sorted(self._masters - self._frozen - self._unreached)
 
     def _change(

@@ -120,7 +120,6 @@ def draw_timeline(
 
 
 def _ticks(from_us: int, to_us: int, width: int) -> Sequence[tuple[int, str]]:
-    """Return round moments, as many as there is room for."""
     wanted_us = max(1, (to_us - from_us) * TICK_COLUMNS // width)
     power_us = 10 ** (len(str(wanted_us)) - 1)
     step_us = next(factor * power_us for factor in (1, 2, 5, 10) if factor * power_us >= wanted_us)

@@ -103,7 +103,6 @@ def partition_sentence(picture: Picture, shown: ReplicaMap, partition: int, inde
 
 
 def _other_holders(picture: Picture, shown: ReplicaMap, partition: int) -> str:
-    """Return what the master's table has, where that is something else."""
     if shown.other_rows is None:
         return ""
     other = shown.other_rows.get(partition, NO_ROW)

@@ -33,7 +33,6 @@ def blast_radius(picture: Picture, commands: Sequence[Command]) -> str:
 
 
 def _of_ending(picture: Picture, targets: Collection[str]) -> list[str]:
-    """Who follows, lists and outlives `targets`."""
     running = [label for label, belief in picture.members.items() if belief.running]
     hit = [label for label in running if label in targets]
     left = [label for label in running if label not in targets]
@@ -81,7 +80,6 @@ def _of_data(picture: Picture, killed: Collection[str], stopped: Collection[str]
 
 
 def _is_held(picture: Picture, label: str, allows: Callable[[ClusterState], bool]) -> bool:
-    """Return whether the state that a member knows its cluster to be in forbids something."""
     belief = picture.members.get(label)
     return belief is not None and not allows(belief.cluster_state)
 
@@ -112,7 +110,6 @@ def _of_search(picture: Picture, member: str) -> list[str]:
 
 
 def _cluster_of(picture: Picture, member: str) -> list[str]:
-    """Return the running members that follow the same master, in its own belief, as `member`."""
     belief = picture.members.get(member)
     if belief is None or belief.master is None:
         return []

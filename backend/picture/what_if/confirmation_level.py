@@ -39,7 +39,6 @@ def confirmation_level(picture: Picture, commands: Sequence[Command], *, remote:
 
 
 def _hits_half(picture: Picture, gone: Collection[str]) -> bool:
-    """Whether at least half of some cluster's running members are among `gone`."""
     clusters: dict[object, list[str]] = {}
     for label, belief in picture.members.items():
         if belief.running:
@@ -57,7 +56,6 @@ def _loses_data(picture: Picture, killed: Collection[str]) -> bool:
 
 
 def _splits(picture: Picture, commands: Iterable[Command]) -> bool:
-    """Whether the cuts leave several members apart from the largest group who are in it now."""
     cuts = _cuts(commands)
     if not cuts:
         return False
