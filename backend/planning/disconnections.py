@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from operator import attrgetter
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 from pydantic_core import ErrorDetails
 
 from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph import (
@@ -18,9 +19,9 @@ from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.documents.validation import did_you_mean
 from quarterdeck.backend.planning.strict_input import (
     Name,
+    PlanInput,
     StrictModel,
-    check_each_once,
-    read_input,
+    each_once,
     shortened,
     shortened_text,
 )
@@ -33,15 +34,12 @@ class DisconnectionMember(StrictModel):
     lite: bool = False
 
 
-def _without_repeats(members: tuple[DisconnectionMember, ...]) -> tuple[DisconnectionMember, ...]:
-    check_each_once(member.name for member in members)
-    return members
-
-
-class Disconnections(StrictModel):
+class Disconnections(PlanInput):
     """`members` in order of age, the master first; `suspicions` has, by reporter, whom a member suspects."""
 
-    members: Annotated[tuple[DisconnectionMember, ...], Field(min_length=1), AfterValidator(_without_repeats)]
+    example = '{"members": [{"name": "N1"}, …], "suspicions": {"N2": ["N3"]}}'
+
+    members: Annotated[tuple[DisconnectionMember, ...], Field(min_length=1), each_once(attrgetter("name"))]
     suspicions: dict[str, tuple[str, ...]] = {}
     timeout_seconds: float = Field(default=5.0, ge=0, allow_inf_nan=False)
     """After this the best answer so far is given; 0 stands for no limit, as in the property."""
@@ -77,15 +75,25 @@ class Disconnections(StrictModel):
             if (other, one) not in pairs and self.members[0].name not in (one, other)
         ]
 
-
-def read_disconnections(text: bytes) -> Disconnections:
-    """Read the members and suspicions that `text` describes.
-
-    Raises:
-        BadInput: The text is wrong.
-    """
-    example = '{"members": [{"name": "N1"}, …], "suspicions": {"N2": ["N3"]}}'
-    return read_input(Disconnections, text, example, _remedy)
+    @classmethod
+    def remedy(cls, error: ErrorDetails) -> str | None:
+        place = error["loc"]
+        member = place[:1] == ("members",) and len(place) > 1
+        match error["type"]:
+            case "missing" | "model_type" | "model_attributes_type" if member:
+                return 'write a member as {"name": "N1", "lite": false}'
+            case "missing":
+                return 'list the members in order of age, the master first, as in [{"name": "N1"}]'
+            case "model_type" | "model_attributes_type":
+                return 'write {"members": […], "suspicions": {…}}'
+            case "dict_type":
+                return 'write by reporter whom it suspects, as in {"N2": ["N3"]}'
+            case "tuple_type":
+                example = '["N3", "N4"]' if place[0] == "suspicions" else '[{"name": "N1"}]'
+                return f"write a list, as in {example}"
+            case "too_short":
+                return "name at least the master"
+        return None
 
 
 def plan_disconnections(given: Disconnections, *, explain: bool) -> dict[str, object]:
@@ -118,23 +126,3 @@ def _one_way_in_words(given: Disconnections) -> str:
 
 def _unknown_member(name: str, names: list[str]) -> str:
     return f"{shortened(name)} is not among the members; {shortened_text(did_you_mean(name, names))}"
-
-
-def _remedy(error: ErrorDetails) -> str | None:
-    place = error["loc"]
-    member = place[:1] == ("members",) and len(place) > 1
-    match error["type"]:
-        case "missing" | "model_type" | "model_attributes_type" if member:
-            return 'write a member as {"name": "N1", "lite": false}'
-        case "missing":
-            return 'list the members in order of age, the master first, as in [{"name": "N1"}]'
-        case "model_type" | "model_attributes_type":
-            return 'write {"members": […], "suspicions": {…}}'
-        case "dict_type":
-            return 'write by reporter whom it suspects, as in {"N2": ["N3"]}'
-        case "tuple_type":
-            example = '["N3", "N4"]' if place[0] == "suspicions" else '[{"name": "N1"}]'
-            return f"write a list, as in {example}"
-        case "too_short":
-            return "name at least the master"
-    return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from operator import attrgetter
 from typing import Annotated
 
 import msgspec
@@ -18,7 +19,7 @@ from quarterdeck.backend.core.membership.split_brain.merge_decision import (
     decide_merge,
     passed_before,
 )
-from quarterdeck.backend.planning.strict_input import WHOLE, StrictModel, check_each_once, read_input
+from quarterdeck.backend.planning.strict_input import WHOLE, PlanInput, StrictModel, each_once
 
 NOT_MASTER = "not-master"
 NOT_MASTER_PASSED = "both are masters of their clusters"
@@ -38,11 +39,6 @@ class MergeMember(StrictModel):
     lite: bool = False
 
 
-def _without_repeats(members: tuple[MergeMember, ...]) -> tuple[MergeMember, ...]:
-    check_each_once(member.address for member in members)
-    return members
-
-
 class MergeSide(StrictModel):
     """One of the two who meet. `members` are in order of age; a master whose own list lacks it is its first data member."""
 
@@ -50,7 +46,7 @@ class MergeSide(StrictModel):
     cluster_name: str
     state: ShownState
     members: Annotated[
-        tuple[Annotated[MergeMember, BeforeValidator(_short_form)], ...], AfterValidator(_without_repeats)
+        tuple[Annotated[MergeMember, BeforeValidator(_short_form)], ...], each_once(attrgetter("address"))
     ]
     data_member_count: Annotated[int, Field(ge=0), WHOLE] | None = None
     """Wins over counting `members`."""
@@ -83,20 +79,27 @@ class MergeSide(StrictModel):
         )
 
 
-class Meeting(StrictModel):
+class Meeting(PlanInput):
     """`local` has asked; `remote` is what it got for an answer, None for nothing."""
+
+    example = '{"local": {…}, "remote": {…}}'
 
     local: MergeSide
     remote: MergeSide | None
 
-
-def read_meeting(text: bytes) -> Meeting:
-    """Read the meeting that `text` describes.
-
-    Raises:
-        BadInput: The text is wrong.
-    """
-    return read_input(Meeting, text, '{"local": {…}, "remote": {…}}', _remedy)
+    @classmethod
+    def remedy(cls, error: ErrorDetails) -> str | None:
+        place = error["loc"]
+        match error["type"]:
+            case "missing" if place == ("remote",):
+                return "write null when there was no answer"
+            case "missing":
+                return f"needed are {', '.join(_required_around(place))}"
+            case "model_type" | "model_attributes_type":
+                return f"write {{…}} with {', '.join(_required_around((*place, '')))}"
+            case "tuple_type":
+                return 'write a list, as in ["10.0.0.1:5701"]'
+        return None
 
 
 def plan_merge(meeting: Meeting, *, explain: bool) -> dict[str, object]:
@@ -151,20 +154,6 @@ def _as_text(value: JsonValue) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
-
-
-def _remedy(error: ErrorDetails) -> str | None:
-    place = error["loc"]
-    match error["type"]:
-        case "missing" if place == ("remote",):
-            return "write null when there was no answer"
-        case "missing":
-            return f"needed are {', '.join(_required_around(place))}"
-        case "model_type" | "model_attributes_type":
-            return f"write {{…}} with {', '.join(_required_around((*place, '')))}"
-        case "tuple_type":
-            return 'write a list, as in ["10.0.0.1:5701"]'
-    return None
 
 
 def _model_around(place: tuple[int | str, ...]) -> type[BaseModel]:

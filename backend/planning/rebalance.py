@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from operator import attrgetter
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 from pydantic_core import ErrorDetails
 
 from quarterdeck.backend.core.partitions.arrangement.arrangement import arrange
 from quarterdeck.backend.documents.validation import did_you_mean
-from quarterdeck.backend.planning.strict_input import WHOLE, Name, StrictModel, check_each_once, read_input, shortened
-
-EXAMPLE = '{"partitions": 271, "backups": 1, "members": [{"name": "A"}, …], "table": null}'
+from quarterdeck.backend.planning.strict_input import WHOLE, Name, PlanInput, StrictModel, each_once, shortened
 
 LIST_EXAMPLES: dict[int | str, str] = {
     "members": '[{"name": "A"}]',
@@ -30,23 +29,15 @@ class RebalanceMember(StrictModel):
     """Members of one group never hold two replicas of a partition; without it a member is its own group."""
 
 
-def _without_repeats(members: tuple[RebalanceMember, ...]) -> tuple[RebalanceMember, ...]:
-    check_each_once(member.name for member in members)
-    return members
-
-
-def _without_repeated_names(names: tuple[str, ...]) -> tuple[str, ...]:
-    check_each_once(names)
-    return names
-
-
-class Rebalance(StrictModel):
+class Rebalance(PlanInput):
     """The problem: so many partitions for these members, and who holds them now."""
+
+    example = '{"partitions": 271, "backups": 1, "members": [{"name": "A"}, …], "table": null}'
 
     partitions: Annotated[int, Field(ge=1, le=100_000), WHOLE] = 271
     backups: Annotated[int, Field(ge=0, le=6), WHOLE] = 1
-    members: Annotated[tuple[RebalanceMember, ...], Field(min_length=1), AfterValidator(_without_repeats)]
-    leaving: Annotated[tuple[Name, ...], AfterValidator(_without_repeated_names)] = ()
+    members: Annotated[tuple[RebalanceMember, ...], Field(min_length=1), each_once(attrgetter("name"))]
+    leaving: Annotated[tuple[Name, ...], each_once()] = ()
     """Those of the members that stop gracefully: they get nothing, and what they hold is moved away."""
     table: tuple[tuple[str | None, ...], ...] | None = None
     """By partition and replica index, who holds it now; null stands for no table so far."""
@@ -76,14 +67,20 @@ class Rebalance(StrictModel):
             for member in self.members
         ]
 
-
-def read_rebalance(text: bytes) -> Rebalance:
-    """Read the members and the table that `text` describes.
-
-    Raises:
-        BadInput: The text is wrong.
-    """
-    return read_input(Rebalance, text, EXAMPLE, _remedy)
+    @classmethod
+    def remedy(cls, error: ErrorDetails) -> str | None:
+        place = error["loc"]
+        match error["type"]:
+            case "missing":
+                return 'write the members as [{"name": "A", "group": "rack1"}, …]'
+            case "model_type" | "model_attributes_type":
+                member = place[:1] == ("members",) and len(place) > 1
+                return 'write a member as {"name": "A", "group": "rack1"}' if member else f"write {cls.example}"
+            case "tuple_type":
+                return f"write a list, as in {LIST_EXAMPLES[place[0]]}"
+            case "too_short":
+                return "name one member at least"
+        return None
 
 
 def plan_rebalance(given: Rebalance, *, explain: bool) -> dict[str, object]:
@@ -102,18 +99,3 @@ def plan_rebalance(given: Rebalance, *, explain: bool) -> dict[str, object]:
         document["counts"] = {member.name: [column[member.name] for column in columns] for member in given.members}
         document["lost"] = found.lost
     return document
-
-
-def _remedy(error: ErrorDetails) -> str | None:
-    place = error["loc"]
-    match error["type"]:
-        case "missing":
-            return 'write the members as [{"name": "A", "group": "rack1"}, …]'
-        case "model_type" | "model_attributes_type":
-            member = place[:1] == ("members",) and len(place) > 1
-            return 'write a member as {"name": "A", "group": "rack1"}' if member else f"write {EXAMPLE}"
-        case "tuple_type":
-            return f"write a list, as in {LIST_EXAMPLES[place[0]]}"
-        case "too_short":
-            return "name one member at least"
-    return None

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
-from typing import Annotated, Any, TypeVar
+from collections.abc import Callable
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
@@ -15,12 +15,9 @@ from quarterdeck.backend.documents.yaml_document import field_text, names_in
 LONGEST_QUOTE = 60
 """How much of what was given an error repeats."""
 
-
 EMPTY_OR_MISSING = {"missing": "is missing", "too_short": "is empty", "string_too_short": "the name is empty"}
 
-M = TypeVar("M", bound=BaseModel)
 Remedy = Callable[[ErrorDetails], str | None]
-"""What to write instead of what was given, where a plan knows more than its types say."""
 
 
 class BadInput(ValueError):
@@ -61,25 +58,46 @@ WHOLE = BeforeValidator(_whole)
 """Goes behind the bounds of a number, so that schemas show them."""
 
 
-def check_each_once(names: Iterable[str]) -> None:
-    """Raise ValueError for a name that stands twice."""
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise ValueError(f"{shortened(name)} is named twice; name every member once")
-        seen.add(name)
+def each_once(name_of: Callable[[Any], str] = str) -> AfterValidator:
+    """Return a validator of members that refuses a name which stands twice."""
+
+    def check(members: tuple[Any, ...]) -> tuple[Any, ...]:
+        seen: set[str] = set()
+        for name in map(name_of, members):
+            if name in seen:
+                raise ValueError(f"{shortened(name)} is named twice; name every member once")
+            seen.add(name)
+        return members
+
+    return AfterValidator(check)
 
 
-def read_input(root: type[M], text: bytes, example: str, remedy: Remedy) -> M:
-    """Read what `text` describes. Raises `BadInput`."""
-    if not text.strip():
-        raise BadInput(f"is empty; write {example}")
-    try:
-        return root.model_validate_json(text)
-    except ValidationError as failure:
-        error = failure.errors()[0]
-        field, problem = field_text(error["loc"]), problem_text(error, root, remedy)
-        raise BadInput(f"{field}: {problem}" if field else problem, contradictory=is_contradiction(error)) from failure
+class PlanInput(StrictModel):
+    """The whole input of a plan."""
+
+    example: ClassVar[str]
+
+    @classmethod
+    def remedy(cls, error: ErrorDetails) -> str | None:
+        """Return what to write instead of what was given, where the plan knows more than its types say."""
+        return None
+
+    @classmethod
+    def read(cls, text: bytes) -> Self:
+        """Read what `text` describes.
+
+        Raises:
+            BadInput: The text is wrong.
+        """
+        if not text.strip():
+            raise BadInput(f"is empty; write {cls.example}")
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError as failure:
+            error = failure.errors()[0]
+            field, problem = field_text(error["loc"]), problem_text(error, cls, cls.remedy)
+            text_of_problem = f"{field}: {problem}" if field else problem
+            raise BadInput(text_of_problem, contradictory=is_contradiction(error)) from failure
 
 
 def problem_text(error: ErrorDetails, root: type[BaseModel], remedy: Remedy) -> str:

@@ -26,11 +26,11 @@ def disconnections(
     output: FormatOption = Format.JSON,
 ) -> None:
     """Read members and whom they suspect as JSON from stdin; print who would stay and who would be removed."""
-    from quarterdeck.backend.planning.disconnections import plan_disconnections, read_disconnections
+    from quarterdeck.backend.planning.disconnections import Disconnections, plan_disconnections
     from quarterdeck.backend.planning.strict_input import BadInput
 
     with failing_as(ExitCode.BAD_INPUT, BadInput, about="stdin"):
-        given = read_disconnections(sys.stdin.buffer.read())
+        given = Disconnections.read(sys.stdin.buffer.read())
     for reporter, suspect in given.about_the_master():
         say(
             f"ignored: {reporter} suspects {suspect}; suspicions of and by the master are settled without this decision"
@@ -46,11 +46,11 @@ def merge(
     output: FormatOption = Format.JSON,
 ) -> None:
     """Read what two masters say of their clusters as JSON from stdin; print which one merges into the other, and why."""
-    from quarterdeck.backend.planning.merge import plan_merge, read_meeting
+    from quarterdeck.backend.planning.merge import Meeting, plan_merge
     from quarterdeck.backend.planning.strict_input import BadInput
 
     with failing_as(ExitCode.BAD_INPUT, BadInput, about="stdin"):
-        meeting = read_meeting(sys.stdin.buffer.read())
+        meeting = Meeting.read(sys.stdin.buffer.read())
     document = plan_merge(meeting, explain=explain)
     if explain and output.is_flat:
         passed = document.pop("passed")
@@ -106,9 +106,9 @@ def rebalance(
     output: FormatOption = Format.JSON,
 ) -> None:
     """Read members and the table of partitions as JSON from stdin; print the table that the master would aim at."""
-    from quarterdeck.backend.planning.rebalance import plan_rebalance, read_rebalance
+    from quarterdeck.backend.planning.rebalance import Rebalance, plan_rebalance
     from quarterdeck.backend.planning.strict_input import BadInput
 
     with failing_as(ExitCode.BAD_INPUT, BadInput, about="stdin"):
-        given = read_rebalance(sys.stdin.buffer.read())
+        given = Rebalance.read(sys.stdin.buffer.read())
     write_document(plan_rebalance(given, explain=explain), output)

@@ -16,10 +16,10 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from quarterdeck.backend.planning.disconnections import Disconnections, plan_disconnections, read_disconnections
-from quarterdeck.backend.planning.merge import Meeting, plan_merge, read_meeting
+from quarterdeck.backend.planning.disconnections import Disconnections, plan_disconnections
+from quarterdeck.backend.planning.merge import Meeting, plan_merge
 from quarterdeck.backend.planning.migrations import PlannedRows, explained_plan, read_and_plan, steps_of
-from quarterdeck.backend.planning.rebalance import Rebalance, plan_rebalance, read_rebalance
+from quarterdeck.backend.planning.rebalance import Rebalance, plan_rebalance
 from quarterdeck.backend.planning.strict_input import BadInput
 from quarterdeck.backend.service.console_api.route_classes import GuardedRoute, with_error_responses
 from quarterdeck.backend.service.http.responses import JSON_TYPE, Denied
@@ -64,7 +64,7 @@ async def disconnections(request: Request, explain: Explain = False) -> Response
     """Plan which members stay and which are removed when some cannot reach one another."""
 
     def plan(text: bytes) -> object:
-        given = read_disconnections(text)
+        given = Disconnections.read(text)
         _check_size(len(given.members))
         seconds = min(given.timeout_seconds or MOST_SEARCH_SECONDS, MOST_SEARCH_SECONDS)
         return plan_disconnections(given.model_copy(update={"timeout_seconds": seconds}), explain=explain)
@@ -79,7 +79,7 @@ async def disconnections(request: Request, explain: Explain = False) -> Response
 )
 async def merge(request: Request, explain: Explain = False) -> Response:
     """Plan which of two clusters that meet would merge into the other."""
-    return await _plan_response(request, lambda text: plan_merge(read_meeting(text), explain=explain))
+    return await _plan_response(request, lambda text: plan_merge(Meeting.read(text), explain=explain))
 
 
 @router.post(
@@ -109,7 +109,7 @@ async def rebalance(request: Request, explain: Explain = False) -> Response:
     """Plan which member would hold which replica after members came or went."""
 
     def plan(text: bytes) -> object:
-        given = read_rebalance(text)
+        given = Rebalance.read(text)
         _check_size(len(given.members))
         return plan_rebalance(given, explain=explain)
 
