@@ -15,7 +15,8 @@ from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.member_board import members_by_age
 from quarterdeck.backend.picture.explain.episodes.episodes import Episodes
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.health.cluster_health import ClusterHealth, HealthJudge
+from quarterdeck.backend.picture.health.cluster_health import ClusterHealth, cluster_health
+from quarterdeck.backend.picture.health.copy_counts import CopyCounts
 from quarterdeck.backend.picture.replay.playhead import Playhead
 from quarterdeck.backend.picture.replay.tape import ReorderBuffer, Tape
 
@@ -79,7 +80,7 @@ class ConsoleSession:
         self._episodes = Episodes(self._head.label_of)
         self._episodes.extend(self.tape.last(EPISODE_RECORDS))
         self._past: _PastEpisodes | None = None
-        self._judge = HealthJudge()
+        self._copy_counts = CopyCounts()
         self._judged: tuple[object, ClusterHealth] | None = None
         self._ordered: tuple[object, tuple[str, ...]] | None = None
         self.traffic: Traffic | None = None
@@ -112,7 +113,7 @@ class ConsoleSession:
         missed = missed_members({} if reached is None else reached.connection_status())
         subject = (self.epoch, now_us // SECOND_US, news, missed)
         if self._judged is None or self._judged[0] != subject:
-            self._judged = subject, self._judge.judge(picture, now_us, *missed)
+            self._judged = subject, cluster_health(picture, now_us, *missed, counts=self._copy_counts)
         return self._judged[1]
 
     @property

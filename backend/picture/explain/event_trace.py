@@ -18,18 +18,8 @@ from quarterdeck.backend.picture.text.formatting import counted, duration_text
 SubjectKind = Literal["migration", "episode", "member"]
 
 ABOUT = (
-    "suspect",
-    "address",
-    "to",
-    "sender",
-    "stranger",
-    "by",
-    "reporter",
-    "remote",
-    "target",
-    "destination",
-    "source",
-)
+    "suspect", "address", "to", "sender", "stranger", "by", "reporter", "remote", "target", "destination", "source",
+)  # fmt: skip
 """Fields that name another member than the one that records the event, by address or by label."""
 
 

@@ -210,9 +210,9 @@ class MemberBelief:
         """Return the same belief for `writer` to change; the table is shared until it changes."""
         twin = copy(self)
         twin.writer = writer
-        twin.suspicions, twin.reports, twin.held_back = dict(self.suspicions), dict(self.reports), dict(self.held_back)
+        twin.suspicions, twin.silences = dict(self.suspicions), dict(self.silences)
+        twin.reports, twin.held_back = dict(self.reports), dict(self.held_back)
         twin.verdicts, twin.obstacles = dict(self.verdicts), dict(self.obstacles)
-        twin.silences = dict(self.silences)
         twin.taking_part, twin.out_of_step = dict(self.taking_part), dict(self.out_of_step)
         twin.remembered, twin.unusable = dict(self.remembered), dict(self.unusable)
         twin.leading = self.leading.fork()
@@ -255,15 +255,9 @@ class MemberBelief:
 
 
 Unsafety = Literal[
-    "no-table",
-    "several-masters",
-    "recovering",
-    "migrating",
-    "draining",
-    "out-of-step",
-    "other-table",
+    "no-table", "several-masters", "recovering", "migrating", "draining", "out-of-step", "other-table",
     "replica-missing",
-]
+]  # fmt: skip
 """What is missing for the data of a cluster to be safe."""
 
 WORDS: dict[Unsafety, str] = {

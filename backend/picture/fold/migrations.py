@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Literal, NamedTuple
@@ -200,10 +201,9 @@ class MigrationHistory:
 
     def fork(self) -> MigrationHistory:
         """Return the same history, to go its own way from here."""
-        twin = MigrationHistory()
+        twin = copy(self)
         twin.done, twin.failed, twin.lost = self.done.copy(), self.failed.copy(), self.lost.copy()
         twin.witnessed = self.witnessed.copy()
-        twin.done_count, twin.failed_count, twin.lost_count = self.done_count, self.failed_count, self.lost_count
         twin.rates, twin.copied, twin._begun = self.rates.fork(), dict(self.copied), dict(self._begun)
         return twin
 

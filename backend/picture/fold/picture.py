@@ -7,6 +7,7 @@ from a simulation or from a journal; replay is this fold up to a moment.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 from quarterdeck.backend.core.address import Address
@@ -91,18 +92,12 @@ class Picture:
         Costs little, because a belief is copied only when one of the two changes it. So beliefs are not to be kept: the one
         in `members` is the one that goes on.
         """
-        twin = Picture()
-        self._writer = object()  # from now on neither of them changes what both show
-        twin.members, twin.links, twin.at, twin.history = self.members.copy(), self.links, self.at, self.history.fork()
-        self._links_shared = twin._links_shared = True
-        twin._called_us = self._called_us
-        twin.losses, twin.journal_failure = self.losses.copy(), self.journal_failure
-        twin._labels, twin._past_incarnations, twin._contents = (
-            self._labels.copy(),
-            self._past_incarnations.copy(),
-            self._contents.copy(),
-        )
-        twin._latest_union = self._latest_union
+        self._links_shared = True
+        twin = copy(self)
+        self._writer, twin._writer = object(), object()  # from now on neither of them changes what both show
+        twin.members, twin.history, twin.losses = self.members.copy(), self.history.fork(), self.losses.copy()
+        twin._labels, twin._contents = self._labels.copy(), self._contents.copy()
+        twin._past_incarnations = self._past_incarnations.copy()
         return twin
 
     def apply(self, record: Record) -> None:

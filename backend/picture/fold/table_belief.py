@@ -32,18 +32,9 @@ class TableBelief:
     """The table after the changes taken in so far. A new one knows no partition."""
 
     __slots__ = (
-        "_backed_up",
-        "_number_of",
-        "_owned",
-        "_rows",
-        "cause",
-        "digest",
-        "holders",
-        "partitions",
-        "since_us",
-        "version",
-        "writer",
-    )
+        "_backed_up", "_number_of", "_owned", "_rows", "cause", "digest", "holders", "partitions", "since_us",
+        "version", "writer",
+    )  # fmt: skip
 
     def __init__(self, writer: object = None) -> None:
         self.writer = writer

@@ -82,28 +82,19 @@ class ClusterHealth:
         }
 
 
-class HealthJudge:
-    """Judges a picture again and again, and keeps what it counted of tables until that changes."""
-
-    def __init__(self) -> None:
-        self._counts = CopyCounts()
-
-    def judge(
-        self, picture: Picture, now_us: int, away: Collection[str] = (), gone: Collection[str] = ()
-    ) -> ClusterHealth:
-        """Judge `picture` at `now_us`.
-
-        The watcher does not reach the members in `away`, and knows that those in `gone` have ended; by label or address, also of
-        members that were never seen.
-        """
-        return _Judgement(picture, now_us, tuple(away), frozenset(gone), self._counts).health()
-
-
 def cluster_health(
-    picture: Picture, now_us: int, away: Collection[str] = (), gone: Collection[str] = ()
+    picture: Picture,
+    now_us: int,
+    away: Collection[str] = (),
+    gone: Collection[str] = (),
+    counts: CopyCounts | None = None,
 ) -> ClusterHealth:
-    """Judge `picture` once; see `HealthJudge.judge`."""
-    return HealthJudge().judge(picture, now_us, away, gone)
+    """Judge `picture` at `now_us`.
+
+    The watcher does not reach the members in `away`, and knows that those in `gone` have ended; by label or address, also of
+    members that were never seen. `counts` keeps what it counts of tables for the next time.
+    """
+    return _Judgement(picture, now_us, tuple(away), frozenset(gone), counts or CopyCounts()).health()
 
 
 class _Judgement:

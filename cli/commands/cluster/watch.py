@@ -13,7 +13,8 @@ import typer
 from quarterdeck.backend.clusters.connection_status import WatchedCluster, missed_members
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.health.cluster_health import ClusterHealth, HealthJudge
+from quarterdeck.backend.picture.health.cluster_health import ClusterHealth, cluster_health
+from quarterdeck.backend.picture.health.copy_counts import CopyCounts
 from quarterdeck.cli.commands.journal import RECORD_COLUMNS, record_row
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.opening import open_cluster, wait_until_started
@@ -113,7 +114,7 @@ class FollowedCluster:
 
     def __init__(self, cluster: WatchedCluster) -> None:
         self.cluster, self.picture = cluster, Picture()
-        self._judge = HealthJudge()
+        self._copy_counts = CopyCounts()
         self._known: frozenset[str] = frozenset()
         """Labels of the members that the cluster looked for when it was followed last."""
 
@@ -130,4 +131,5 @@ class FollowedCluster:
 
     def health(self) -> ClusterHealth:
         """Return whether the cluster is whole and its data safe now."""
-        return self._judge.judge(self.picture, self.cluster.now_us(), *missed_members(self.cluster.connection_status()))
+        missed = missed_members(self.cluster.connection_status())
+        return cluster_health(self.picture, self.cluster.now_us(), *missed, counts=self._copy_counts)
