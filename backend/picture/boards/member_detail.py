@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, ProcessResumed, Record
+from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.views.member_list import MemberList, member_list_text
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import LinkMeasured
@@ -18,7 +18,7 @@ from quarterdeck.backend.picture.boards.data_board import data_facts
 from quarterdeck.backend.picture.boards.member_board import heartbeat, heartbeat_observers
 from quarterdeck.backend.picture.boards.migration_board import led_by
 from quarterdeck.backend.picture.boards.table_agreement import differs_from_master
-from quarterdeck.backend.picture.events.catalogue import record_words
+from quarterdeck.backend.picture.events.catalogue import PROCESS_FAULTS, record_words
 from quarterdeck.backend.picture.events.faults import condition_text
 from quarterdeck.backend.picture.events.split_brain import VERDICTS
 from quarterdeck.backend.picture.events.witnessed import process_text, stands_still, work_text
@@ -205,9 +205,6 @@ def process_facts(belief: MemberBelief, now_us: int) -> Iterator[Fact]:
 
 
 EVENTS_TOLD = 20
-
-PROCESS_FAULTS: frozenset[type] = frozenset({ProcessKilled, ProcessPaused, ProcessResumed})
-"""What was done to a member, recorded under the name of its cluster."""
 
 
 def recent_facts(picture: Picture, records: Sequence[Record], label: str) -> Iterator[Fact]:

@@ -29,6 +29,10 @@ KINDS: Mapping[type[Event], str] = {kind: tag for tag, kind in EVENT_KINDS.items
 """By class, the name that it has in journals."""
 
 
+PROCESS_FAULTS: frozenset[type] = frozenset(row.kind for row in ALL_ROWS if row.befalls is not None and row.lane)
+"""What is done to the process of a member, and recorded under the name of its cluster."""
+
+
 def kind_of(record: Record) -> str:
     """Return the name of the kind of event, as journals have it."""
     return KINDS[type(record.event)]

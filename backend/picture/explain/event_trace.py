@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import Event, ProcessKilled, ProcessPaused, ProcessResumed, Record
+from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.partitions.events import MigrationStarted
-from quarterdeck.backend.picture.events.catalogue import ROWS
+from quarterdeck.backend.picture.events.catalogue import PROCESS_FAULTS, ROWS
 from quarterdeck.backend.picture.events.partitions import migration_path_text
 from quarterdeck.backend.picture.explain.episodes.episodes import Episodes
 from quarterdeck.backend.picture.explain.episodes.sentences import sentence_of
@@ -69,9 +69,7 @@ OWN_STATES = (
     events.MemberStarted, events.ListInstalled, events.ClaimStarted, events.ClaimFinished, events.MemberMerging,
     events.MemberStopped,
 )  # fmt: skip
-STATES_BY_OTHERS = (
-    events.SuspicionRaised, events.MemberRemoved, ProcessKilled, ProcessPaused, ProcessResumed,
-)  # fmt: skip
+STATES_BY_OTHERS = (events.SuspicionRaised, events.MemberRemoved, *PROCESS_FAULTS)
 
 
 def state_record(event_index: EventIndex, label: str) -> Record | None:

@@ -29,9 +29,9 @@ from starlette.routing import Route
 
 from quarterdeck.backend.core.causes import RefusalCause
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
-from quarterdeck.backend.core.events import EVENT_KINDS, Event
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.live.security.certificate_dates import not_after
+from quarterdeck.backend.picture.events.catalogue import kind_of
 from quarterdeck.backend.service.http.access import require
 from quarterdeck.backend.service.http.face import Face, own_belief
 from quarterdeck.backend.service.member_log import software_version
@@ -41,7 +41,6 @@ from quarterdeck.backend.service.rest.health import why_not_ready, why_unsafe
 LOST = "lost"
 """The kind of events that were not counted: between two scrapes the member recorded more than it keeps."""
 NODE_STATES = ("STARTING", "ACTIVE", "PASSIVE", "SHUT_DOWN")
-_TAGS: dict[type[Event], str] = {kind: name for name, kind in EVENT_KINDS.items()}
 
 
 def metrics_route(face: Face) -> Route:
@@ -156,7 +155,7 @@ class MemberCollector(Collector):
         if records and not complete:
             first = next((record.seq for record in records if record.uuid == self._counted[0]), 1)
             self._events[LOST] += max(1, first - self._counted[1] - 1)
-        self._events.update(_TAGS[type(record.event)] for record in records)
+        self._events.update(map(kind_of, records))
         if records:
             self._counted = (records[-1].uuid, records[-1].seq)
         counts = dict(sorted(self._events.items()))
