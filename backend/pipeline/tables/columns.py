@@ -17,6 +17,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from quarterdeck.backend.core.events import CLUSTER_EVENTS, EVENT_KINDS
+
 TYPES: dict[str, DataType] = {
     "string": StringType(),
     "bigint": LongType(),
@@ -37,15 +39,7 @@ COMMON = {
 }
 """Columns that are declared by their name alone."""
 
-CLUSTER_EVENT_KINDS = (
-    "process-killed",
-    "process-paused",
-    "process-resumed",
-    "journal-changed",
-    "link-changed",
-    "operator-asked",
-    "stranger-refused",
-)
+CLUSTER_EVENT_KINDS = tuple(tag for tag, kind in EVENT_KINDS.items() if kind in CLUSTER_EVENTS)
 """Kinds of events recorded under the name of the cluster: what is done to members, not what they do."""
 
 

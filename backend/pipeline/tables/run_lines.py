@@ -10,6 +10,7 @@ from typing import NamedTuple
 import msgspec
 import pyarrow as pa
 
+from quarterdeck.backend.core.events import CLUSTER_EVENTS
 from quarterdeck.backend.journal.files import RUN_PREFIX
 from quarterdeck.backend.pipeline.audit_input import InputFile
 from quarterdeck.backend.pipeline.judging.lines import (
@@ -20,12 +21,7 @@ from quarterdeck.backend.pipeline.judging.lines import (
     run_of_line,
     strange_record,
 )
-from quarterdeck.backend.pipeline.schemas import EVENT_KINDS
-from quarterdeck.backend.pipeline.tables.columns import CLUSTER_EVENT_KINDS
 from quarterdeck.backend.pipeline.tables.run_events import NO_RUN, UnfitLines, record_columns
-
-_OF_CLUSTERS = frozenset(kind.cls for kind in EVENT_KINDS if kind.tag in CLUSTER_EVENT_KINDS)
-"""The classes of events that are recorded under the name of the cluster."""
 
 
 class RecordLine(NamedTuple):
@@ -81,7 +77,7 @@ class RunLines:
                 return
         named = head.run or NO_RUN
         self.records[named].append(RecordLine(head.at, raw, file, head.uuid, head.seq))
-        if getattr(head, "event", None).__class__ not in _OF_CLUSTERS:
+        if getattr(head, "event", None).__class__ not in CLUSTER_EVENTS:
             self.members[named].add(head.member)
 
     def runs(self) -> list[str]:
