@@ -26,8 +26,14 @@ from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import one_line
-from quarterdeck.backend.picture.what_if.disconnection_decision import DisconnectionDecision, decide, decision_facts
-from quarterdeck.backend.picture.what_if.timing import Timing, reports_changed_us, timing_of
+from quarterdeck.backend.picture.what_if.disconnection_decision import (
+    DisconnectionDecision,
+    Timing,
+    decide,
+    decision_facts,
+    reports_changed_us,
+    timing_of,
+)
 from quarterdeck.widgets.fact_sheet import FactSheet
 from quarterdeck.widgets.line_table import Column, LineTable, TableCell
 from quarterdeck.widgets.status_line import StatusLine

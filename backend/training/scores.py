@@ -1,4 +1,4 @@
-"""What a trainee has done so far: for each demo how often, the best score, and the last one. One small file."""
+"""What a trainee has done so far: for each demo how often, and the best score. One small file."""
 
 from __future__ import annotations
 
@@ -23,15 +23,13 @@ class Attempts(Struct, frozen=True):
     finished: int = 0
     best: int = 0
     best_of: int = 0
-    last: int = 0
-    last_of: int = 0
 
     def with_summary(self, summary: DemoSummary) -> Attempts:
         """One more that ended so."""
         right, judged = summary.right, summary.judged
         better = right * max(1, self.best_of) >= self.best * max(1, judged) if self.finished else True
         best, best_of = (right, judged) if better else (self.best, self.best_of)
-        return Attempts(self.finished + 1, best, best_of, right, judged)
+        return Attempts(self.finished + 1, best, best_of)
 
     def text(self) -> str:
         """In a few words; empty when it was never finished."""

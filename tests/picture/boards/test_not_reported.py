@@ -37,9 +37,8 @@ from quarterdeck.backend.picture.replicas.replica_map import ReplicaMap
 from quarterdeck.backend.picture.replicas.replica_text import census_facts, holder_row, map_facts, partition_sentence
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.what_if.blast_radius import blast_radius, loss_facts, loss_of
-from quarterdeck.backend.picture.what_if.disconnection_decision import decision_facts
+from quarterdeck.backend.picture.what_if.disconnection_decision import Timing, decision_facts
 from quarterdeck.backend.picture.what_if.prediction import FaultPrediction, PredictedCluster, with_present_table
-from quarterdeck.backend.picture.what_if.timing import Timing
 from tests.app.fakes.fake_cluster import FakeCluster
 
 DATA = Path(__file__).parents[2] / "hazelcast" / "logs" / "data"

@@ -20,11 +20,12 @@ from quarterdeck.backend.core.membership.events import (
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.what_if.disconnection_decision import decide, decision_facts
-from quarterdeck.backend.picture.what_if.timing import (
+from quarterdeck.backend.picture.what_if.disconnection_decision import (
     INTERVAL,
     QUIET_HEARTBEATS,
     Timing,
+    decide,
+    decision_facts,
     reports_changed_us,
     timing_of,
 )

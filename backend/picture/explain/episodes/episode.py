@@ -23,9 +23,6 @@ MOST_RECORDS = 1_000
 MOST_FREQUENT = 500
 """Of those that come by the thousand, so many."""
 
-GROWING_US = 1_000_000
-"""So long after its latest record an episode still counts as going on, or this times sixty while migrations run."""
-
 
 @dataclass(slots=True)
 class MigrationProgress:
@@ -120,10 +117,6 @@ class Episode:
     """Whether the members that start had run before."""
     since_us: int | None = None
     """When the state began that this episode ends."""
-
-    def growing(self, now_us: int) -> bool:
-        """Return whether more is likely to come of it."""
-        return now_us - self.end_us <= GROWING_US * (60 if self.progress.running > 0 else 1)
 
     def add(self, record: Record, kind: str, *, frequent: bool) -> bool:
         """Add a record. Return whether it is kept."""
