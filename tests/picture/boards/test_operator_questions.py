@@ -85,7 +85,7 @@ def test_one_cluster_with_one_table() -> None:
     answers = story.answers()
     assert answers["is it one cluster"].startswith("yes")
     assert "2 members with table abcdef" in answers["have all the same partition table"]
-    assert "nobody" in answers["who was removed, and why"]
+    assert "no member" in answers["who was removed, and why"]
     assert answers["is the migration stuck"] == "no migration was seen to end"
     assert "none" in answers["which health answers mislead"]
 
