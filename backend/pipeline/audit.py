@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from quarterdeck.backend.hazelcast.logs.reader import NoLogs, read_logs
+from quarterdeck.backend.hazelcast.logs.reader import LogRecords, NoLogs
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.pipeline import commit
 from quarterdeck.backend.pipeline.audit_input import SHRUNK, AuditInput, Source, are_addresses, resolve_input
 from quarterdeck.backend.pipeline.audit_result import AuditResult, NotJudged, QuarantinedLine
 from quarterdeck.backend.pipeline.judging.group_judge import judge_group
-from quarterdeck.backend.pipeline.judging.lines import MAX_QUARANTINED
-from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion, RunVerdict
+from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion
 from quarterdeck.backend.pipeline.judging.tasks import carry_out_here
 from quarterdeck.backend.pipeline.judging.whole_judge import WholeVerdict, judge_log_records, judge_whole, whole_verdict
+from quarterdeck.backend.pipeline.log_runs import of_log_runs
 from quarterdeck.backend.pipeline.rules import (
     Finding,
     by_weight,
@@ -217,9 +217,14 @@ def _verdict(
 ) -> WholeVerdict:
     """Judge in this process, or with `spark` on Spark."""
     if found.kind == "logs":
-        if spark is None:
-            return _judge_logs(found, question, log_options)
-        return _judge_logs_on_spark(found, question, spark, log_options)
+        logs = of_log_runs(found, partial(_judge_logs, question), spark, log_options)
+        names = ("lines", "duplicates", "quarantined", "contradicting")
+        verdict = whole_verdict(
+            [run for one in logs for run in one.runs],
+            {name: sum(one.counts[name] for one in logs) for name in names},
+            [line for one in logs for line in one.problems],
+        )
+        return structs.replace(verdict, stories=tuple(story for one in logs for story in one.stories))
     if spark is None:
         with needing_packages():  # a store is read with pyarrow
             work = partial(carry_out_here, work=lambda group, read: judge_group(group, question, read))
@@ -272,39 +277,9 @@ def _quarantined_lines(found: AuditInput, spark: SparkSession | None) -> tuple[l
     )
 
 
-def _judge_logs(found: AuditInput, question: AuditQuestion, options: LogOptions | None) -> WholeVerdict:
-    logs = read_logs(list(map(Path, found.read)), options)
+def _judge_logs(question: AuditQuestion, logs: LogRecords) -> WholeVerdict:
     problems = [QuarantinedLine(str(entry.file), entry.text, entry.reason, entry.line) for entry in logs.quarantine]
     lines = sum(lines for kinds in logs.counts.values() for _, lines in kinds.values())
-    verdicts = judge_log_records(logs.records, question)
-    return structs.replace(_log_verdict(verdicts, problems, lines, len(problems)), stories=logs.stories)
-
-
-def _judge_logs_on_spark(
-    found: AuditInput, question: AuditQuestion, spark: SparkSession, options: LogOptions | None
-) -> WholeVerdict:
-    from pyspark.sql import functions as F
-
-    from quarterdeck.backend.pipeline.judging.spark_tasks import judge_logs_on_spark
-    from quarterdeck.backend.pipeline.log_tables import read_product_logs
-    from quarterdeck.backend.pipeline.spark.tuning import tuned
-
-    with tuned(spark, found.size_bytes):
-        logs = read_product_logs(spark, found.read, options, are_far=found.is_far)
-        try:
-            lines = logs.coverage.agg(F.sum("lines").alias("lines")).collect()[0].lines or 0
-            first = logs.quarantine.orderBy("file", "line").limit(MAX_QUARANTINED).collect()
-            problems = [QuarantinedLine(row.file, row.raw, row.reason, row.line) for row in first]
-            judged = judge_logs_on_spark(logs.stories, question)
-            verdicts = [log.verdict for log in judged if log.verdict is not None]
-            verdict = _log_verdict(verdicts, problems, lines, logs.quarantine.count())
-            return structs.replace(verdict, stories=tuple(log.story for log in judged))
-        finally:
-            logs.release()
-
-
-def _log_verdict(
-    runs: Sequence[RunVerdict], problems: Sequence[QuarantinedLine], lines: int, quarantined: int
-) -> WholeVerdict:
-    counts = {"lines": lines, "duplicates": 0, "quarantined": quarantined, "contradicting": 0}
-    return whole_verdict(runs, counts, problems)
+    counts = {"lines": lines, "duplicates": 0, "quarantined": len(problems), "contradicting": 0}
+    verdict = whole_verdict(judge_log_records(logs.records, question), counts, problems)
+    return structs.replace(verdict, stories=logs.stories)

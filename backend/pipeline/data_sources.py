@@ -28,7 +28,6 @@ from pyspark.sql.datasource import (
     In,
     InputPartition,
 )
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
 from quarterdeck.backend.core.events import Record
@@ -37,13 +36,14 @@ from quarterdeck.backend.hazelcast.logs.reader import log_files, read_logs
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.journal.files import as_record, current_path, journal_files
 from quarterdeck.backend.journal.old_form import upgraded
-from quarterdeck.backend.pipeline.growth import GrowingJournals, Offset, Piece, pieces_between
+from quarterdeck.backend.pipeline.growth import GrowingJournals, Offset, Piece, pieces_between, with_merged
+from quarterdeck.backend.pipeline.judging.lines import NO_RUN
 from quarterdeck.backend.pipeline.judging.spark_tasks import contents
 from quarterdeck.backend.pipeline.judging.tasks import BYTES_A_TASK
 from quarterdeck.backend.pipeline.schemas import RECORD
 from quarterdeck.backend.pipeline.spark.arrow import batches_of, exit_with_task, rows_of
 from quarterdeck.backend.pipeline.tables.batches import TABLES
-from quarterdeck.backend.pipeline.tables.run_events import NO_RUN, ROWS_AT_ONCE, RunEvents, record_columns
+from quarterdeck.backend.pipeline.tables.run_events import ROWS_AT_ONCE, RunEvents, record_columns
 
 JOURNAL_FORMAT = "quarterdeck"
 LOG_FORMAT = "quarterdeck-logs"
@@ -83,8 +83,6 @@ BLOCKS = StructType(
 )
 """What a stream reads with the option `rows` as ``blocks``: lines as they stand in a file, many in a row."""
 
-_ARROW = to_arrow_schema(RECORD)
-_BATCH = 1024
 BLOCK_BYTES = 1 << 20
 File = TypeVar("File", Path, Piece)
 _PATHS = ("path", "paths")
@@ -234,7 +232,7 @@ class JournalStreamReader(DataSourceStreamReader):
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """Return partitions of several pieces each, of about as many bytes."""
-        return [_Pieces(pieces) for pieces in _tasks(pieces_between(start, end), Piece.size_bytes)]
+        return [_Pieces(pieces) for pieces in _tasks(with_merged(pieces_between(start, end)), Piece.size_bytes)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the pieces; of a file that was removed nothing, unless that is to fail."""
@@ -274,7 +272,9 @@ class LogReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the records that the logs contain."""
         assert isinstance(partition, _Files)
-        return _batches(read_logs(partition.files, self._options).records)
+        exit_with_task()
+        records = read_logs(partition.files, self._options).records
+        return _record_batches(((record, msgspec.json.encode(record)) for record in records), SCHEMA)
 
 
 def made_of(events: DataFrame, name: str) -> DataFrame:
@@ -390,11 +390,3 @@ def _options(name: str, options: dict[str, str], known: Sequence[str]) -> dict[s
         if option not in known:
             raise BadOption(f"{name} has no option {option!r}; there are: {', '.join(known)}")
     return given
-
-
-def _batches(records: Iterable[Record]) -> Iterator[pa.RecordBatch]:
-    exit_with_task()
-    left = iter(records)
-    while batch := list(islice(left, _BATCH)):
-        rows = [msgspec.to_builtins(record) | {"run": record.run or NO_RUN} for record in batch]
-        yield pa.RecordBatch.from_pylist(rows, schema=_ARROW)

@@ -6,18 +6,17 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
-from quarterdeck.backend.hazelcast.logs.reader import read_logs
+from quarterdeck.backend.hazelcast.logs.reader import LogRecords
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.pipeline.audit_input import AuditInput, InputFile
 from quarterdeck.backend.pipeline.judging.group_judge import PARQUET, ReadLines, collector_paused
-from quarterdeck.backend.pipeline.judging.lines import run_of_line
+from quarterdeck.backend.pipeline.judging.lines import NO_RUN, run_of_line
 from quarterdeck.backend.pipeline.judging.tasks import carry_out_here, results_of_whole_runs
-from quarterdeck.backend.pipeline.tables.run_events import NO_RUN
+from quarterdeck.backend.pipeline.log_runs import of_log_runs
 from quarterdeck.backend.pipeline.tables.run_lines import RunLines
 
 if TYPE_CHECKING:
@@ -54,7 +53,8 @@ class RunReader:
         """Do the same, and say how many lines were quarantined: a store has its own table of these."""
         worked = partial(_work_on_group, work, None if runs is None else frozenset(runs))
         if self.source.kind == "logs":
-            return [self._of_logs(worked)]
+            work_on_records = partial(_work_on_records, worked)
+            return of_log_runs(self.source, work_on_records, self.spark, self.log_options)
         if self.spark is None:
             carry_out = partial(carry_out_here, work=worked)
         else:
@@ -63,21 +63,9 @@ class RunReader:
             carry_out = partial(carry_out_on_spark, self.spark, work=worked, are_far=self.source.is_far)
         return results_of_whole_runs(self.source.groups(), carry_out, lambda done: done.by_run)
 
-    def _of_logs(self, worked: Callable[[Sequence[InputFile], ReadLines], RunResults]) -> RunResults:
-        logs = InputFile("", "")
-        if self.spark is None:
-            records = read_logs(list(map(Path, self.source.read)), self.log_options).records
-            return worked([logs], lambda _: map(msgspec.json.encode, records))
-        from quarterdeck.backend.pipeline.log_tables import read_product_logs, work_on_stories
-        from quarterdeck.backend.pipeline.spark.tuning import tuned
 
-        with tuned(self.spark, self.source.size_bytes):
-            read = read_product_logs(self.spark, self.source.read, self.log_options, are_far=self.source.is_far)
-            try:
-                results = list(work_on_stories(read.stories, lambda lines: worked([logs], lambda _: lines)))
-            finally:
-                read.release()
-        return RunResults({run: result for one in results for run, result in one.by_run.items()}, 0)
+def _work_on_records(worked: Callable[[Sequence[InputFile], ReadLines], RunResults], logs: LogRecords) -> RunResults:
+    return worked([InputFile("", "")], lambda _: map(msgspec.json.encode, logs.records))
 
 
 def _work_on_group(

@@ -19,8 +19,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.pipeline.audit import audit
-from quarterdeck.backend.pipeline.streaming.live_audit import JournalLine, LiveAudit
-from quarterdeck.backend.pipeline.streaming.stream_files import FindingsFile, ProcessedFiles
+from quarterdeck.backend.pipeline.streaming.journal_follower import JournalFollower
+from quarterdeck.backend.pipeline.streaming.stream_files import Checkpoint, FindingsFile
 from tests.pipeline.rules.broken_journals import broken
 from tests.pipeline.rules.oracle import Told, in_order, told, watched
 
@@ -78,13 +78,10 @@ def main() -> None:
 
 
 def by_stream(root: Path, runs: Iterable[str]) -> dict[str, list[Told]]:
-    """What the audit of streams finds when it is given the files of all runs, one after the other."""
+    """What the audit of streams finds."""
     findings = FindingsFile(root / "findings.jsonl")
-    audit = LiveAudit(root, ProcessedFiles(root / "_stream"), findings, lambda change: None, lambda text: None)
-    for number, file in enumerate(sorted(root.glob("run=*/*"))):
-        audit.read((JournalLine(file, raw) for raw in file.read_bytes().splitlines()), float(number))
-        audit.judge_due(float(number))
-    audit.finish()
+    follower = JournalFollower(root, Checkpoint(root / "_stream"), findings, lambda change: None, lambda text: None)
+    follower.look(0, at_once=True)
     return {run: told(findings.of_run(run)) for run in runs}
 
 

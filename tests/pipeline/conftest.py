@@ -10,11 +10,20 @@ from tests.thoroughness import QUICK
 
 pyspark_sql = pytest.importorskip("pyspark.sql")
 
+FEW_EVENTS = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.constraintPropagation.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""Nothing has to be moved; good plans, and compiled ones, take longer to make than they save with a few thousand rows."""
+
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator["pyspark_sql.SparkSession"]:
     from quarterdeck.backend.pipeline.spark.session import start_session
-    from quarterdeck.backend.pipeline.spark.tuning import FEW_EVENTS
 
     # The quick tests have a few rows each; the long ones run under the settings that users have.
     few = settings.get_current_profile_name() == QUICK

@@ -1,4 +1,4 @@
-"""Reads a few log files to records, in plain Python, with all that they make in memory. For many, see `backend.pipeline.logs`."""
+"""Reads a few log files to records, in plain Python, with all that they make in memory; for many see `pipeline.log_runs`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.hazelcast.logs.interpretation import interpret_messages, log_order
-from quarterdeck.backend.hazelcast.logs.lines.file_splits import plan_splits
+from quarterdeck.backend.hazelcast.logs.lines.file_splits import FileSplit, plan_splits
 from quarterdeck.backend.hazelcast.logs.log_set import AMBIGUOUS_MEMBER, LogSet, MemberMessage, total_counts
 from quarterdeck.backend.hazelcast.logs.observations.story import LogStory, records_and_stories
 from quarterdeck.backend.hazelcast.logs.split_parser import (
@@ -75,29 +75,42 @@ def read_logs(paths: Sequence[Path], options: LogOptions | None = None, split_by
     Raises `NoLogs`, `OSError`, or `ValueError` for an option that is wrong.
     """
     options = options or LogOptions()
-    heard: list[tuple[str, int, EventMessage]] = []
-    kept: list[tuple[str, int, QuarantinedMessage]] = []
-    summaries: list[SplitSummary] = []
-    for split in plan_splits(log_files(paths), split_bytes):
-        for found in parse_split(split, options):
-            if isinstance(found, EventMessage):
-                heard.append((split.file, split.index, found))
-            elif isinstance(found, QuarantinedMessage):
-                kept.append((split.file, split.index, found))
-            else:
-                summaries.append(found)
-    whole = LogSet(summaries, options)
+    splits = [parsed_split(split, options) for split in plan_splits(log_files(paths), split_bytes)]
+    return records_of(splits, LogSet([split.summary for split in splits], options))
+
+
+@dataclass(frozen=True)
+class ParsedSplit:
+    """What one split contains. Its messages get their places when all splits are parsed."""
+
+    summary: SplitSummary
+    messages: list[EventMessage]
+    quarantine: list[QuarantinedMessage]
+
+
+def parsed_split(split: FileSplit, options: LogOptions) -> ParsedSplit:
+    """Parse a split. Raises OSError."""
+    *found, summary = parse_split(split, options)
+    assert isinstance(summary, SplitSummary)
+    messages = [one for one in found if isinstance(one, EventMessage)]
+    return ParsedSplit(summary, messages, [one for one in found if isinstance(one, QuarantinedMessage)])
+
+
+def records_of(splits: Sequence[ParsedSplit], whole: LogSet) -> LogRecords:
+    """Return what the splits of whole runs contain, which are among those that `whole` knows."""
+    kept = [(split.summary, message) for split in splits for message in split.quarantine]
     placed: list[MemberMessage] = []
-    for file, index, message in heard:
-        place = whole.place(file, index, message)
-        if place is None:
-            kept.append((file, index, QuarantinedMessage(message.number, message.text, AMBIGUOUS_MEMBER)))
-        else:
-            placed.append(place)
+    for split in splits:
+        for message in split.messages:
+            place = whole.place(split.summary.file, split.summary.index, message)
+            if place is None:
+                kept.append((split.summary, QuarantinedMessage(message.number, message.text, AMBIGUOUS_MEMBER)))
+            else:
+                placed.append(place)
     quarantine = [
-        QuarantinedEntry(Path(file), whole.line_number(file, index, message.number), message.text, message.reason)
-        for file, index, message in kept
-        if not whole.is_joined(file, index, message.number)
+        QuarantinedEntry(Path(of.file), whole.line_number(of.file, of.index, one.number), one.text, one.reason)
+        for of, one in kept
+        if not whole.is_joined(of.file, of.index, one.number)
     ]
     quarantine.sort(key=lambda entry: (entry.file, entry.line))
     records: list[Record] = []
@@ -108,4 +121,5 @@ def read_logs(paths: Sequence[Path], options: LogOptions | None = None, split_by
         else:
             records.append(made)
     records.sort(key=lambda message: (message.run, message.member))
-    return LogRecords(records, quarantine, dict(total_counts(summaries)), tuple(stories))
+    counts = dict(total_counts([split.summary for split in splits]))
+    return LogRecords(records, quarantine, counts, tuple(stories))

@@ -19,6 +19,9 @@ UNKNOWN_VALUE = "Invalid enum value"
 """How msgspec begins its message about a word that is not in a closed set."""
 
 MAX_QUARANTINED = 1_000
+NO_RUN = "(none)"
+"""The run of lines that belong to none."""
+
 CONTRADICTS = "contradicts another event with the same identity"
 
 Line = tuple[int, str, int, Record, bytes]

@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeVar
 
-import msgspec
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
-from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
 from quarterdeck.backend.pipeline.audit_input import Group, InputFile
 from quarterdeck.backend.pipeline.judging.far_files import far_reader
 from quarterdeck.backend.pipeline.judging.group_judge import ReadLines, lines_of_content, lines_of_file
-from quarterdeck.backend.pipeline.judging.lines import decode_record
-from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion
-from quarterdeck.backend.pipeline.judging.tasks import BYTES_A_TASK, ResultT, Task, Work, tasks_of
-from quarterdeck.backend.pipeline.judging.whole_judge import LogVerdict, judge_logs
+from quarterdeck.backend.pipeline.judging.tasks import BYTES_A_TASK, ResultT, Work, tasks_of
 from quarterdeck.backend.pipeline.spark.arrow import batches_of, rows_of
 from quarterdeck.backend.pipeline.spark.hadoop_path import literal
 from quarterdeck.backend.pipeline.spark.tuning import conf_set
 
+ItemT = TypeVar("ItemT")
 A_FILE_A_BATCH = {"spark.sql.execution.arrow.maxRecordsPerBatch": "1"}
 RESULTS = StructType([StructField("place", LongType()), StructField("result", BinaryType())])
 
@@ -80,14 +75,15 @@ def _of_contents(spark: SparkSession, groups: Sequence[Group], work: Work[Any]) 
         return joined.mapInArrow(carry_out, RESULTS).collect()
 
 
-def judge_logs_on_spark(stories: DataFrame, question: AuditQuestion) -> list[LogVerdict]:
-    """Judge each run in `stories`, which are like `ProductLogs.stories`."""
+def each_on_spark(spark: SparkSession, items: Sequence[ItemT], work: Callable[[ItemT], ResultT]) -> list[ResultT]:
+    """Return what `work` makes of each of `items`, each in a task of its own."""
 
-    def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return result_batches(enumerate(judge_logs(_log_parts(batches), question)))
+    def carry_out(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return result_batches((place, work(item)) for place, item in tasks_in(batches))
 
-    verdicts = [verdict for _, verdict in results_of(stories.mapInArrow(judge, RESULTS).collect())]
-    return sorted(verdicts, key=lambda log: log.story.run)
+    with a_row_a_task(spark, len(items)):
+        rows = rows_of_tasks(spark, list(enumerate(items))).mapInArrow(carry_out, RESULTS).collect()
+    return [result for _, result in sorted(results_of(rows), key=itemgetter(0))]
 
 
 def a_row_a_task(spark: SparkSession, count: int) -> Any:
@@ -95,12 +91,12 @@ def a_row_a_task(spark: SparkSession, count: int) -> Any:
     return conf_set(spark, {"spark.sql.leafNodeDefaultParallelism": str(max(1, count))})
 
 
-def rows_of_tasks(spark: SparkSession, tasks: Sequence[Task]) -> DataFrame:
+def rows_of_tasks(spark: SparkSession, tasks: Sequence[Any]) -> DataFrame:
     """Return the tasks as rows: a task of Spark is sent its own groups only."""
     return spark.createDataFrame(pa.table({"task": [pickle.dumps(task) for task in tasks]}))
 
 
-def tasks_in(batches: Iterator[pa.RecordBatch]) -> Iterator[Task]:
+def tasks_in(batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:
     """Yield the tasks in these rows."""
     return (pickle.loads(task) for (task,) in rows_of(batches, "task"))
 
@@ -109,11 +105,6 @@ def contents(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     """Read the files at these addresses and below, each in a row: path, length, content."""
     escaped = [literal(path) for path in paths]
     return spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(escaped)
-
-
-def _log_parts(batches: Iterator[pa.RecordBatch]) -> Iterator[Record | LogStory]:
-    for what, encoded in rows_of(batches, "what", "json"):
-        yield decode_record(encoded) if what == Record.__name__ else msgspec.json.decode(encoded, type=LogStory)
 
 
 def result_batches(results: Iterable[tuple[int, Any]]) -> Iterator[pa.RecordBatch]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
 from msgspec import Struct
@@ -26,13 +26,6 @@ class WholeVerdict(Struct, frozen=True):
     problems: tuple[QuarantinedLine, ...]
     stories: tuple[LogStory, ...] = ()
     """Of members' logs, and of runs that a witness recorded: what is observed in each."""
-
-
-class LogVerdict(Struct, frozen=True):
-    """The verdict on the logs of one run; None where they contain no event."""
-
-    story: LogStory
-    verdict: RunVerdict | None
 
 
 def judge_whole(groups: Sequence[Group], judge: CarryOut[GroupVerdict]) -> WholeVerdict:
@@ -70,23 +63,11 @@ def whole_verdict(
 
 def judge_log_records(records: Iterable[Record], question: AuditQuestion) -> list[RunVerdict]:
     """Judge each run among `records`, where those of one run are adjacent."""
-    return [_judge_log(run, of_run, question) for run, of_run in groupby(records, key=lambda record: record.run)]
-
-
-def judge_logs(parts: Iterable[Record | LogStory], question: AuditQuestion) -> Iterator[LogVerdict]:
-    """Judge each run among `parts`: first its records, then its story."""
-    records: list[Record] = []
-    for part in parts:
-        if isinstance(part, Record):
-            records.append(part)
-        else:
-            yield LogVerdict(part, _judge_log(part.run, records, question) if records else None)
-            records = []
-
-
-def _judge_log(run: str, records: Iterable[Record], question: AuditQuestion) -> RunVerdict:
-    ordered, leaps = by_cause((record.at, record.member, record.seq, record, b"") for record in records)
-    judge = RunJudge(run, question)
-    judge.judge_in_order(ordered)
-    judge.report_leaps(leaps)
-    return judge.verdict()
+    verdicts = []
+    for run, of_run in groupby(records, key=lambda record: record.run):
+        ordered, leaps = by_cause((record.at, record.member, record.seq, record, b"") for record in of_run)
+        judge = RunJudge(run, question)
+        judge.judge_in_order(ordered)
+        judge.report_leaps(leaps)
+        verdicts.append(judge.verdict())
+    return verdicts

@@ -19,7 +19,7 @@ from quarterdeck.backend.pipeline.audit_result import AuditResult
 from quarterdeck.backend.pipeline.metrics.run_tables import RunTables
 from quarterdeck.backend.pipeline.metrics.summary import METRICS, Measurement, Samples, samples_of
 from quarterdeck.backend.pipeline.report.builder import build_report
-from quarterdeck.backend.pipeline.report.rows import BINS_PER_DECADE, ReportLimits, ReportRows, Row
+from quarterdeck.backend.pipeline.report.rows import BINS_PER_DECADE, ReportLimits, ReportRows, Row, Shown
 from quarterdeck.backend.pipeline.run_reader import RunReader
 from quarterdeck.backend.pipeline.tables.run_lines import RunLines
 
@@ -36,13 +36,8 @@ def report_on(reader: RunReader, result: AuditResult, limits: ReportLimits | Non
     runs = sorted(index.values(), key=lambda row: (first.get(row.run, len(first)), *_natural(row.run)))[: limits.index]
     is_measured = reader.source.kind == "journal"
     shown = [row.run for row in runs[: limits.sections]]
-    parts: dict[str, list[Row]] = defaultdict(list)
-    if shown:
-        made = reader.each(partial(_run_parts, limits, is_measured=is_measured), shown)
-        for run in shown:
-            for name, rows in made[run].items():
-                parts[name] += rows
-    return build_report(ReportRows(runs, dict(parts)), result, reader.source, limits)
+    parts = reader.each(partial(_run_parts, limits, is_measured=is_measured), shown) if shown else {}
+    return build_report(ReportRows(runs, parts), result, reader.source, limits)
 
 
 def _natural(run: str) -> tuple[str, int, str]:
@@ -56,75 +51,71 @@ def _index_row(run: str, lines: RunLines) -> Row:
     return Row(run=run, start_us=min(times), end_us=max(times), events=len(times), members=members)
 
 
-def _run_parts(limits: ReportLimits, run: str, lines: RunLines, *, is_measured: bool) -> dict[str, list[Row]]:
-    """Return the rows of a run by section; each has `run`, `part`, and `of` where there may be more."""
+def _run_parts(limits: ReportLimits, run: str, lines: RunLines, *, is_measured: bool) -> dict[str, Shown]:
+    """Return what is shown of a run by section."""
     tables = RunTables.of_lines(run, lines)
-    parts = {name: list(make(tables, limits)) for name, make in SECTIONS.items()}
+    parts = {name: make(tables, limits) for name, make in SECTIONS.items()}
     if is_measured:
-        samples = samples_of(tables).samples
-        parts["metrics"] = _cut(_metrics(samples), limits.metrics)
-        parts["bins"] = list(_bins(samples))
-    return {name: [Row(run=run, **row) for row in rows] for name, rows in parts.items()}
+        parts["metrics"] = _shown(_metrics(samples_of(tables).samples), limits.metrics)
+    return parts
 
 
-def _cut(rows: Iterable[dict[str, Any]], most: int) -> list[Row]:
-    """Return the first rows as parts, with `of`: how many there are."""
-    parts = [Row(row) for row in rows]
-    return [Row(of=len(parts), part=part) for part in parts[:most]]
+def _shown(rows: Iterable[dict[str, Any]], most: int | None = None) -> Shown:
+    """Return the first rows, and how many there are."""
+    every = [Row(row) for row in rows]
+    return Shown(every[:most], len(every))
 
 
-def _counted(values: Iterable[tuple[Any, ...]], *fields: str) -> Iterator[Row]:
-    """Yield how often values occur, as parts with these fields."""
-    for value, times in Counter(values).items():
-        yield Row(part=Row(zip(fields, value, strict=True), times=times))
-
-
-def _lives(tables: RunTables, limits: ReportLimits) -> Iterator[Row]:
-    """Yield the incarnations of the members that started first."""
+def _lanes(tables: RunTables, limits: ReportLimits) -> Shown:
+    """Return the incarnations and the lists of the members that started first."""
     of_member = defaultdict(list)
     for row in sorted(tables.table("lives"), key=itemgetter("started_at", "uuid")):
         of_member[row["member"]].append(row)
-    lanes = sorted(of_member.items(), key=lambda lane: (lane[1][0]["started_at"], lane[0]))
-    for member, rows in lanes[: limits.lanes]:
-        for row in rows[: limits.incarnations]:
-            part = Row(
-                uuid=row["uuid"],
-                address=row["address"] or "",
-                start_us=row["started_at"],
-                end_us=row["ended_at"],
-                end=row["end"] or "",
-            )
-            yield Row(of=len(rows), member=member, lanes=len(lanes), part=part)
-
-
-def _views(tables: RunTables, limits: ReportLimits) -> Iterator[Row]:
-    """Yield each list of a short lane; of a longer one, the last list in each of `limits.marks` equal spans of the run."""
-    shown = {row.part.uuid for row in _lives(tables, limits)}
-    of_lane = defaultdict(list)
+    views = defaultdict(list)
     for row in sorted(tables.table("views"), key=itemgetter("at", "seq")):
-        if row["uuid"] in shown:
-            of_lane[row["member"]].append(row)
-    times = [row["at"] for rows in of_lane.values() for row in rows]
-    for member, rows in of_lane.items():
-        bins = defaultdict(list)
-        for place, row in enumerate(rows):
-            in_time = (row["at"] - min(times)) * limits.marks // (max(times) - min(times) + 1)
-            bins[row["uuid"], in_time if len(rows) > limits.marks else place].append(row)
-        for (uuid, _), of_bin in bins.items():
-            last = max(of_bin, key=itemgetter("seq"))
-            part = Row(
-                uuid=uuid,
-                start_us=last["at"],
-                end_us=last["at"],
-                **{name: last[name] for name in ("version", "lineage", "master")},
-                members=[listed["address"] for listed in last["members"][: limits.names]],
-                size=len(last["members"]),
-                installs=len(of_bin),
-            )
-            yield Row(of=len(rows), member=member, part=part)
+        views[row["member"]].append(row)
+    lanes = sorted(of_member.items(), key=lambda lane: (lane[1][0]["started_at"], lane[0]))
+    shown = {member: rows[: limits.incarnations] for member, rows in lanes[: limits.lanes]}
+    uuids = {row["uuid"] for rows in shown.values() for row in rows}
+    seen = {member: [row for row in views[member] if row["uuid"] in uuids] for member in shown}
+    times = [row["at"] for rows in seen.values() for row in rows]
+    rows = [
+        Row(
+            member=member,
+            lives=Shown([_life(row) for row in rows], len(of_member[member])),
+            views=Shown(_views(seen[member], times, limits), len(seen[member])),
+        )
+        for member, rows in shown.items()
+    ]
+    return Shown(rows, len(lanes))
 
 
-def _suspicions(tables: RunTables, limits: ReportLimits) -> list[Row]:
+def _life(row: dict[str, Any]) -> Row:
+    begun = {"uuid": row["uuid"], "address": row["address"] or "", "start_us": row["started_at"]}
+    return Row(begun, end_us=row["ended_at"], end=row["end"] or "")
+
+
+def _views(rows: list[dict[str, Any]], times: list[int], limits: ReportLimits) -> list[Row]:
+    """Return each list of a short lane; of a longer one, the last list in each of `limits.marks` equal spans of the run."""
+    bins = defaultdict(list)
+    for place, row in enumerate(rows):
+        in_time = (row["at"] - min(times)) * limits.marks // (max(times) - min(times) + 1)
+        bins[row["uuid"], in_time if len(rows) > limits.marks else place].append(row)
+    return [
+        Row(
+            **{name: last[name] for name in ("uuid", "version", "lineage", "master")},
+            start_us=last["at"],
+            end_us=last["at"],
+            members=[listed["address"] for listed in last["members"][: limits.names]],
+            size=len(last["members"]),
+            installs=len(of_bin),
+        )
+        for of_bin in bins.values()
+        for last in (max(of_bin, key=itemgetter("seq")),)
+    ]
+
+
+def _suspicions(tables: RunTables, limits: ReportLimits) -> Shown:
     """Return pairs of members with how long one suspected the other.
 
     A suspicion that was never cleared ends when the observer's list lacks the suspect, or with the observer's incarnation or the
@@ -149,10 +140,10 @@ def _suspicions(tables: RunTables, limits: ReportLimits) -> list[Row]:
         pair["suspected_us"] += max(until_at - row["raised_at"], 0)
         pair["open"] += not ends
     in_order = sorted(pairs.values(), key=lambda pair: (-pair["times"], pair["observer"], pair["suspect"]))
-    return _cut(in_order, limits.suspicions)
+    return _shown(in_order, limits.suspicions)
 
 
-def _migrations(tables: RunTables, limits: ReportLimits) -> list[Row]:
+def _migrations(tables: RunTables, limits: ReportLimits) -> Shown:
     """Return the open migrations, then those that took longest."""
 
     def ended_at(row: dict[str, Any]) -> Any:
@@ -174,10 +165,10 @@ def _migrations(tables: RunTables, limits: ReportLimits) -> list[Row]:
         }
         for row in sorted(tables.table("migrations"), key=slowest_first)
     )
-    return _cut(shown, limits.migrations)
+    return _shown(shown, limits.migrations)
 
 
-def _claims(tables: RunTables, limits: ReportLimits) -> list[Row]:
+def _claims(tables: RunTables, limits: ReportLimits) -> Shown:
     counts = ("outcome", "version", "new_version", "accepted", "refused", "retried")
     shown = (
         {
@@ -188,10 +179,10 @@ def _claims(tables: RunTables, limits: ReportLimits) -> list[Row]:
         }
         for row in sorted(tables.table("claims"), key=itemgetter("started_at", "uuid", "claim"))
     )
-    return _cut(shown, limits.rows)
+    return _shown(shown, limits.rows)
 
 
-def _merges(tables: RunTables, limits: ReportLimits) -> list[Row]:
+def _merges(tables: RunTables, limits: ReportLimits) -> Shown:
     shown = (
         {
             "member": row["member"],
@@ -200,7 +191,7 @@ def _merges(tables: RunTables, limits: ReportLimits) -> list[Row]:
         }
         for row in sorted(tables.table("merges"), key=itemgetter("left_at", "uuid"))
     )
-    return _cut(shown, limits.rows)
+    return _shown(shown, limits.rows)
 
 
 FAULT = (
@@ -209,16 +200,16 @@ FAULT = (
 )
 
 
-def _faults(tables: RunTables, limits: ReportLimits) -> list[Row]:
+def _faults(tables: RunTables, limits: ReportLimits) -> Shown:
     def order(row: dict[str, Any]) -> list[Any]:
         return [(row[name] is not None, row[name]) for name in FAULT[:5]]
 
-    return _cut(
+    return _shown(
         ({name: row[name] for name in FAULT} for row in sorted(tables.table("faults"), key=order)), limits.faults
     )
 
 
-def _splits(tables: RunTables, limits: ReportLimits) -> list[Row]:
+def _splits(tables: RunTables, limits: ReportLimits) -> Shown:
     shown = (
         {
             **{"number": 0, "start_us": row["from_at"], "end_us": row["to_at"], "lasted_us": row["lasted_us"]},
@@ -226,22 +217,21 @@ def _splits(tables: RunTables, limits: ReportLimits) -> list[Row]:
         }
         for row in sorted(METRICS["splits"].rows(tables), key=itemgetter("from_at"))
     )
-    return _cut(shown, limits.rows)
+    return _shown(shown, limits.rows)
 
 
-def _kinds(tables: RunTables, limits: ReportLimits) -> Iterator[Row]:
-    for count in pc.value_counts(tables.events.column("kind")).to_pylist():
-        yield Row(part=Row(kind=count["values"], times=count["counts"]))
+def _kinds(tables: RunTables, limits: ReportLimits) -> Shown:
+    counts = pc.value_counts(tables.events.column("kind")).to_pylist()
+    return _shown({"kind": count["values"], "times": count["counts"]} for count in counts)
 
 
-def _outcomes(tables: RunTables, limits: ReportLimits) -> Iterator[Row]:
-    outcomes = ((row["type"] or "unknown", row["outcome"]) for row in tables.table("migrations"))
-    return _counted(outcomes, "type", "outcome")
+def _outcomes(tables: RunTables, limits: ReportLimits) -> Shown:
+    outcomes = Counter((row["type"] or "unknown", row["outcome"]) for row in tables.table("migrations"))
+    return _shown({"type": kind, "outcome": outcome, "times": times} for (kind, outcome), times in outcomes.items())
 
 
-SECTIONS: dict[str, Callable[[RunTables, ReportLimits], Iterable[Row]]] = {
-    "lives": _lives,
-    "views": _views,
+SECTIONS: dict[str, Callable[[RunTables, ReportLimits], Shown]] = {
+    "lanes": _lanes,
     "suspicions": _suspicions,
     "migrations": _migrations,
     "outcomes": _outcomes,
@@ -255,14 +245,18 @@ SECTIONS: dict[str, Callable[[RunTables, ReportLimits], Iterable[Row]]] = {
 
 def _metrics(samples: Mapping[Measurement, Samples]) -> Iterator[Row]:
     for measurement, of_one in sorted(samples.items(), key=itemgetter(0)):
-        yield Row(**measurement._asdict(), **of_one.summary())
+        yield Row(**measurement._asdict(), **of_one.summary(), bins=_bins(measurement, of_one))
 
 
-def _bins(samples: Mapping[Measurement, Samples]) -> Iterator[Row]:
-    """Count samples in microseconds by bin; durations below one microsecond count as one."""
-    bins = (
-        (metric, kind, math.floor(math.log10(max(value, 1.0)) * BINS_PER_DECADE + ROUNDING))
-        for (metric, kind, unit), of_one in samples.items()
-        for value in (of_one.values if unit == "us" else ())
-    )
-    return _counted(bins, "metric", "kind", "bin")
+def _bins(measurement: Measurement, samples: Samples) -> list[Row]:
+    """Count durations by bin, from the first to the last one that is not empty; those below one microsecond count as one."""
+    durations = samples.values if measurement.unit == "us" else ()
+    times = Counter(math.floor(math.log10(max(value, 1.0)) * BINS_PER_DECADE + ROUNDING) for value in durations)
+    return [
+        Row(from_us=_bin_start_us(place), to_us=_bin_start_us(place + 1), times=times[place])
+        for place in (range(min(times), max(times) + 1) if times else ())
+    ]
+
+
+def _bin_start_us(place: int) -> int:
+    return round(10 ** (place / BINS_PER_DECADE))

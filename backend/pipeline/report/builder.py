@@ -12,7 +12,7 @@ from msgspec import structs
 from quarterdeck.backend.hazelcast.logs.observations.story import headline
 from quarterdeck.backend.pipeline.audit_input import AuditInput
 from quarterdeck.backend.pipeline.audit_result import AuditResult, QuarantinedLine
-from quarterdeck.backend.pipeline.report.rows import BINS_PER_DECADE, ReportLimits, ReportRows, Row, Verdict
+from quarterdeck.backend.pipeline.report.rows import ReportLimits, ReportRows, Row, Shown, Verdict
 from quarterdeck.backend.pipeline.rules import Finding, replay_command
 
 FORMAT = 1
@@ -46,7 +46,7 @@ def build_report(rows: ReportRows, result: AuditResult, source: AuditInput, limi
                 incomplete=result.incomplete.get(row.run, ""),
                 rules=_rules(findings),
                 **_cut("problems", problems, len(findings)),
-                **_RunSection(row, rows.parts, result, limits).fields(),
+                **_RunSection(row, rows.parts.get(row.run, {}), result, limits).fields(),
             )
         )
     bad_lines = [
@@ -137,25 +137,22 @@ def _short(text: str, limits: ReportLimits) -> str:
 class _RunSection:
     """The rows of one run, in order, with labels for addresses and letters for lineages."""
 
-    def __init__(self, run: Row, parts: Mapping[str, Sequence[Row]], result: AuditResult, limits: ReportLimits) -> None:
-        self._run, self._result, self._limits = run, result, limits
-        self._rows = {name: [row for row in rows if row.run == run.run] for name, rows in parts.items()}
-        incarnations = sorted(self._rows.get("lives", ()), key=lambda row: (row.part.start_us, row.part.uuid))
-        started_us = {row.member: row.part.start_us for row in reversed(incarnations)}
-        self._incarnations = sorted(incarnations, key=lambda row: (started_us[row.member], row.member))
-        self._views = sorted(
-            self._rows.get("views", ()), key=lambda row: (row.part.start_us, row.part.version, row.part.uuid)
-        )
-        self._labels: dict[str, str] = {row.part.address: row.member for row in self._incarnations if row.part.address}
-        lineages = dict.fromkeys(row.part.lineage for row in self._views)
+    def __init__(self, run: Row, parts: Mapping[str, Shown], result: AuditResult, limits: ReportLimits) -> None:
+        self._run, self._parts, self._result, self._limits = run, parts, result, limits
+        self._lanes = self._rows("lanes")
+        views = [view for lane in self._lanes for view in lane.views.rows]
+        self._views = sorted(views, key=lambda view: (view.start_us, view.version, view.uuid))
+        self._labels: dict[str, str] = {
+            life.address: lane.member for lane in self._lanes for life in lane.lives.rows if life.address
+        }
+        lineages = dict.fromkeys(view.lineage for view in self._views)
         self._letters = {name: _letter(place) for place, name in enumerate(lineages)}
 
     def fields(self) -> dict[str, Any]:
         """Return the fields of the run's section, in the order of the JSON."""
-        lanes = [self._lane(member) for member in dict.fromkeys(row.member for row in self._incarnations)]
         sizes = self._sizes()
         return {
-            **_cut("lanes", lanes, self._incarnations[0].lanes if self._incarnations else 0),
+            **self._section("lanes", [self._lane(lane) for lane in self._lanes]),
             "lineages": self._lineages(),
             **self._section("splits", self._splits()),
             **self._section("faults", self._faults()),
@@ -182,27 +179,23 @@ class _RunSection:
                     for merge in self._sorted("merges", "start_us", "member", label=("target",))
                 ],
             ),
-            **self._section(
-                "metrics",
-                [Row(metric, bins=self._bins(metric)) for metric in self._sorted("metrics", "metric", "kind")],
-            ),
+            **self._section("metrics", self._sorted("metrics", "metric", "kind")),
             **self._of_logs("observations", self._result.observations, self._limits.findings),
             **_cut("sizes", sizes[: self._limits.marks], len(sizes)),
             **self._of_logs("verdicts", self._result.merge_verdicts, self._limits.rows),
             **self._of_logs("rounds", self._result.migration_rounds, self._limits.rows),
-            "kinds": sorted(self._parts("kinds"), key=lambda row: (-row.times, row.kind)),
+            "kinds": sorted(self._rows("kinds"), key=lambda row: (-row.times, row.kind)),
         }
 
-    def _parts(self, name: str) -> list[Row]:
-        return [row.part for row in self._rows.get(name, ())]
+    def _rows(self, name: str) -> list[Row]:
+        return self._parts[name].rows if name in self._parts else []
 
     def _sorted(self, name: str, *order: str, label: Sequence[str] = ()) -> list[Row]:
-        rows = sorted(self._parts(name), key=lambda row: [row[field] for field in order])
+        rows = sorted(self._rows(name), key=lambda row: [row[field] for field in order])
         return [Row(row, **{field: self._label(row[field]) for field in label}) for row in rows]
 
     def _section(self, name: str, shown: Sequence[Row]) -> dict[str, Any]:
-        rows = self._rows.get(name)
-        return _cut(name, shown, rows[0].of if rows else 0)
+        return _cut(name, shown, self._parts[name].total if name in self._parts else 0)
 
     def _label(self, address: str) -> str:
         """Return the member's label where the journal has it, else the address."""
@@ -214,7 +207,7 @@ class _RunSection:
     def _lineages(self) -> list[Row]:
         lineages = []
         for name, letter in self._letters.items():
-            views = [row.part for row in self._views if row.part.lineage == name]
+            views = [view for view in self._views if view.lineage == name]
             versions = [view.version for view in views]
             lineages.append(
                 Row(
@@ -228,16 +221,12 @@ class _RunSection:
             )
         return lineages[: self._limits.rows]
 
-    def _lane(self, member: str) -> Row:
-        incarnations = [row for row in self._incarnations if row.member == member]
-        views = [row for row in self._views if row.member == member]
+    def _lane(self, lane: Row) -> Row:
         return Row(
-            member=member,
-            **_cut("lives", [row.part for row in incarnations], incarnations[0].of),
-            views=[
-                view for row in incarnations for view in self._view_spans(row.part, [other.part for other in views])
-            ],
-            installs=views[0].of if views else 0,
+            member=lane.member,
+            **_cut("lives", lane.lives.rows, lane.lives.total),
+            views=[view for life in lane.lives.rows for view in self._view_spans(life, lane.views.rows)],
+            installs=lane.views.total,
         )
 
     def _view_spans(self, incarnation: Row, of_member: Sequence[Row]) -> list[Row]:
@@ -259,8 +248,8 @@ class _RunSection:
     def _sizes(self) -> list[Row]:
         """Return the size of each list, from when a member first installed it."""
         first: dict[tuple[str, int], Row] = {}
-        for row in self._views:
-            view, letter = row.part, self._letters[row.part.lineage]
+        for view in self._views:
+            letter = self._letters[view.lineage]
             step = Row(at_us=view.start_us, lineage=letter, version=view.version, size=view.size)
             first.setdefault((letter, view.version), step)
         return list(first.values())
@@ -288,19 +277,9 @@ class _RunSection:
                 what=_fault_text(fault),
                 member=fault.member or "",
             )
-            for fault in self._parts("faults")
+            for fault in self._rows("faults")
         ]
         return sorted(faults, key=lambda fault: (fault.start_us, fault.fault, fault.what))
-
-    def _bins(self, metric: Row) -> list[Row]:
-        """Return all bins from the first to the last one that is not empty."""
-        times = {
-            row.bin: row.times for row in self._parts("bins") if (row.metric, row.kind) == (metric.metric, metric.kind)
-        }
-        return [
-            Row(from_us=_bin_start_us(place), to_us=_bin_start_us(place + 1), times=times.get(place, 0))
-            for place in (range(min(times), max(times) + 1) if times else ())
-        ]
 
     def _of_logs(self, name: str, items: Iterable[Any], most: int) -> dict[str, Any]:
         """Return what the audit read in the run's logs beyond events."""
@@ -328,10 +307,6 @@ def _letter(place: int) -> str:
     """Return A … Z, A2 … Z2 and so on."""
     round_number, letter = divmod(place, len(LETTERS))
     return LETTERS[letter] + (str(round_number + 1) if round_number else "")
-
-
-def _bin_start_us(place: int) -> int:
-    return round(10 ** (place / BINS_PER_DECADE))
 
 
 def _fault_text(fault: Row) -> str:

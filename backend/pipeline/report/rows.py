@@ -26,16 +26,20 @@ class Row(dict[str, Any]):
             raise AttributeError(name) from None
 
 
+class Shown(NamedTuple):
+    """The rows of a section that are shown, and how many there are in all."""
+
+    rows: list[Row]
+    total: int
+
+
 class ReportRows(NamedTuple):
-    """What Spark collects for one report. Members still have addresses here, and lineages their names."""
+    """What a report is built of. Members still have addresses here, and lineages their names."""
 
     runs: list[Row]
     """The index: run, start_us, end_us, events, members; runs with findings first."""
-    parts: dict[str, list[Row]]
-    """By section, rows with `run`, `part` (what the section shows) and `of` (how many there were before the cut).
-
-    Rows of a lane also have `member`, and those of incarnations `lanes`: how many members the run has.
-    """
+    parts: dict[str, dict[str, Shown]]
+    """By run, its sections. A row of `lanes` has a member, and as `lives` and `views` what is shown of its own."""
 
 
 @dataclass(frozen=True)

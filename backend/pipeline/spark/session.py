@@ -40,9 +40,11 @@ LOCAL_MASTER = "local[*,4]"
 """All cores of this machine. A task whose worker dies is tried four times in all; plain `local[*]` would give up."""
 
 PROFILE_JAVA_OPTIONS: dict[Profile, str] = {
+    # Spark looks for interruptions in the text of an exception from Python by a regular expression that recurses for each letter:
+    # with Java's usual stack a stream that is stopped in the middle of a batch would die of a StackOverflowError.
     # A short-lived session answers sooner with the first compiler only, and its small heap needs no parallel collector.
-    "interactive": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    "throughput": "",
+    "interactive": "-Xss32m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "throughput": "-Xss32m",
 }
 
 MAX_SECONDS_TO_END = 2.0

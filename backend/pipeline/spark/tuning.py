@@ -1,4 +1,4 @@
-"""Settings of Spark for the size of the input: small input is planned and run quite differently from large input."""
+"""Settings of a session for a part of the work."""
 
 from __future__ import annotations
 
@@ -7,41 +7,8 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
-SMALL_BYTES = 16 << 20
-"""Up to this size, one task reads everything."""
-
-BYTES_A_TASK = 32 << 20
-
-FEW_EVENTS = {
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.constraintPropagation.enabled": "false",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.autoBroadcastJoinThreshold": "-1",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
-"""Nothing has to be moved; good plans, and compiled ones, take longer to make than they save with a few thousand rows."""
-
-
 FEW_FILES_A_BATCH = {"spark.sql.execution.arrow.maxBytesPerBatch": str(16 << 20)}
 """Where a row may be a whole file."""
-
-
-def is_small(size_bytes: int) -> bool:
-    """Return whether one task reads this much."""
-    return size_bytes <= SMALL_BYTES
-
-
-@contextmanager
-def tuned(spark: SparkSession, size_bytes: int) -> Iterator[None]:
-    """Tune the session for this much input within the block."""
-    if is_small(size_bytes):
-        wanted = FEW_EVENTS
-    else:
-        tasks = max(int(spark.conf.get("spark.sql.shuffle.partitions") or "2"), size_bytes // BYTES_A_TASK)
-        wanted = {"spark.sql.shuffle.partitions": str(tasks)}
-    with conf_set(spark, wanted):
-        yield
 
 
 @contextmanager

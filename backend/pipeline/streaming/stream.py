@@ -1,4 +1,4 @@
-"""The stream: gives each finished file of a journal once to the live audit, until it is stopped.
+"""The stream in one process: looks at a journal again and again until it is stopped.
 
 Spark has no part in that: to plan and run one batch of a Spark stream costs more than to judge the few hundred records that come
 between two polls, and a run has to be judged in one place anyway.
@@ -10,31 +10,27 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from quarterdeck.backend.journal.files import FINDINGS_FILE, RUN_PREFIX, NoJournal
 from quarterdeck.backend.journal.recovery import lock_if_free
 from quarterdeck.backend.pipeline.spark.requirements import needing_packages
-from quarterdeck.backend.pipeline.streaming.live_audit import JournalLine, LiveAudit
+from quarterdeck.backend.pipeline.streaming.journal_follower import JournalFollower
 from quarterdeck.backend.pipeline.streaming.stream_files import (
+    Checkpoint,
     CheckpointGarbled,
     FindingsChange,
     FindingsFile,
-    ProcessedFiles,
 )
-from quarterdeck.backend.pipeline.streaming.watermark import FINISHED
 
 LOOK_MS = 250
-BYTES_AT_ONCE = 32 << 20
-"""So much is read before it is judged, so that the files on disk need not fit into memory."""
-
 FOLD_SECONDS = 30.0
 """How often new files are folded into the tables."""
 
 CHECKPOINTS = "_stream"
-"""The directory of a stream's account, beside the runs; readers of journals ignore it."""
+"""The directory of a stream's checkpoint, beside the runs; readers of journals ignore it."""
 
 
 class StreamDied(RuntimeError):
@@ -100,24 +96,18 @@ def stream(
     with _only_one(locks[0]), _only_one(locks[1]), ExitStack() as stack:
         mark_new = _keep_tables(stack, where, out_dir) if out_dir is not None else lambda: None
         try:
-            processed_files = ProcessedFiles(where.checkpoint)
+            checkpoint = Checkpoint(where.checkpoint)
         except CheckpointGarbled as problem:
             raise StreamDied(str(problem)) from problem
-        only_run = where.run_directory.name.removeprefix(RUN_PREFIX) if where.run_directory else ""
-        audit = LiveAudit(where.root, processed_files, FindingsFile(where.findings), on_change, on_message, only_run)
-        finished = _FinishedFiles(where, processed_files)
-        while True:
-            for files in finished.new():
-                audit.read(_lines(files), time.monotonic())
-                audit.judge_due(time.monotonic())
+        findings = FindingsFile(where.findings)
+        follower = JournalFollower(where.run_directory or where.root, checkpoint, findings, on_change, on_message)
+        is_last = False
+        while not is_last:
+            is_last = once and not stop.is_set()
+            if follower.look(time.monotonic_ns() // 1_000_000, at_once=is_last):
                 mark_new()
-            if once and not stop.is_set():
-                audit.finish()
-                break
-            audit.judge_due(time.monotonic())
-            if stop.wait(look_ms / 1_000):
-                break
-        return Streamed(audit.lines, audit.problems, audit.violations(), where.findings)
+            is_last = is_last or stop.wait(look_ms / 1_000)
+        return Streamed(follower.lines, follower.problems, findings.violations(), where.findings)
 
 
 def _keep_tables(stack: ExitStack, where: StreamPaths, out_dir: Path) -> Callable[[], None]:
@@ -174,47 +164,6 @@ class _LiveTables:
             self._news.clear()
             self._has_folded = True
             update_store(self._runs(), self._out_dir, is_last=is_last)
-
-
-class _FinishedFiles:
-    """Finds the finished files that were not read yet."""
-
-    def __init__(self, where: StreamPaths, processed_files: ProcessedFiles) -> None:
-        self._where, self._processed = where, processed_files
-        self._looked_ns: dict[Path, int] = {}
-        """The time of the last change of each run's directory when it was listed."""
-        self._given: set[Path] = set()
-        """Also files without a record, which are not in the account."""
-
-    def new(self) -> Iterator[list[Path]]:
-        """Yield the new files, some at a time."""
-        some, size_bytes = list[Path](), 0
-        for directory in self._where.run_directories():
-            changed_ns = directory.stat().st_mtime_ns
-            if self._looked_ns.get(directory) == changed_ns:
-                continue
-            known = self._processed.files(directory.name.removeprefix(RUN_PREFIX))
-            unread = (file for file in directory.rglob(FINISHED) if file.name not in known and file not in self._given)
-            for file in sorted(unread):
-                self._given.add(file)
-                with suppress(FileNotFoundError):  # retired meanwhile
-                    size_bytes += file.stat().st_size
-                    some.append(file)
-                if size_bytes >= BYTES_AT_ONCE:
-                    yield some
-                    some, size_bytes = [], 0
-            # A file that comes within the same tick of the file system's clock does not change the directory's time.
-            if time.time_ns() - changed_ns > LOOK_MS * 1_000_000:
-                self._looked_ns[directory] = changed_ns
-        if some:
-            yield some
-
-
-def _lines(files: Sequence[Path]) -> Iterator[JournalLine]:
-    for file in files:
-        with suppress(FileNotFoundError), file.open("rb") as lines:
-            for raw in lines:
-                yield JournalLine(file, raw.removesuffix(b"\n"))
 
 
 @contextmanager

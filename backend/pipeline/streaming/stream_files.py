@@ -1,22 +1,22 @@
-"""The files of a stream: the findings beside a journal, and the account of which files of the journal it has processed.
+"""The files of a stream: the findings beside a journal, and the checkpoint, which says how far the stream has come.
 
-A finished file never changes, so its name is all that the account needs. A run that grows is read again, which takes a second for
-25 MB of it.
+A run that grows is read again after a restart, which takes a second for 25 MB of it.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
 
+from quarterdeck.backend.pipeline.growth import RunOffset
 from quarterdeck.backend.pipeline.rules import Finding
 
-ACCOUNT = "consumed.jsonl"
+CHECKPOINT = "read.jsonl"
 
 
 class FindingsChange(NamedTuple):
@@ -70,25 +70,23 @@ class FindingsFile:
 
 
 class CheckpointGarbled(ValueError):
-    """The account of a stream cannot be read. The message says what helps."""
+    """The checkpoint of a stream cannot be read. The message says what helps."""
 
 
-class _Entry(Struct, omit_defaults=True):
-    """A line of the account: files that were read, or that all records of the run are judged."""
+class _Entry(Struct):
+    """A line of the checkpoint: up to where a run was read and judged. The last line of a run counts."""
 
     run: str
-    files: tuple[str, ...] = ()
-    is_settled: bool = False
+    read: RunOffset
 
 
-class ProcessedFiles:
-    """The account of a stream in `directory`. Raises OSError when the disk refuses, and `CheckpointGarbled`."""
+class Checkpoint:
+    """How far a stream has come, in `directory`. Raises OSError when the disk refuses, and `CheckpointGarbled`."""
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
-        self._files: dict[str, dict[str, None]] = {}
-        self._unsettled: dict[str, None] = {}
-        self._path = directory / ACCOUNT
+        self._path = directory / CHECKPOINT
+        self._runs: dict[str, RunOffset] = {}
         for number, line in enumerate(_whole_lines(self._path), start=1):
             try:
                 entry = msgspec.json.decode(line, type=_Entry)
@@ -96,40 +94,17 @@ class ProcessedFiles:
                 raise CheckpointGarbled(
                     f"{self._path}: line {number} was not written by a stream; remove {directory} to read everything again"
                 ) from problem
-            if entry.is_settled:
-                self._unsettled.pop(entry.run, None)
-            else:
-                self._files.setdefault(entry.run, {}).update(dict.fromkeys(entry.files))
-                self._unsettled[entry.run] = None
+            self._runs[entry.run] = entry.read
 
-    def files(self, run: str) -> Mapping[str, None]:
-        """Return the names of the run's files that were read, in the order of reading."""
-        return self._files.get(run, {})
+    def runs(self) -> dict[str, RunOffset]:
+        """Return by run up to where it was read when everything until there was judged."""
+        return dict(self._runs)
 
-    def unsettled(self) -> Sequence[str]:
-        """Return the runs with records that may have waited to be judged when the stream ended."""
-        return tuple(self._unsettled)
-
-    def add(self, files: Mapping[str, Sequence[str]]) -> None:
-        """Record durably that these files of each run were read."""
-        entries = []
-        for run, names in files.items():
-            known = self._files.setdefault(run, {})
-            if fresh := tuple(name for name in names if name not in known):
-                known.update(dict.fromkeys(fresh))
-                entries.append(_Entry(run, fresh))
-                self._unsettled[run] = None
-        self._append(entries)
-
-    def settle(self, run: str) -> None:
-        """Record that every record of the run was judged, and its findings are written."""
-        if run in self._unsettled:
-            del self._unsettled[run]
-            self._append([_Entry(run, is_settled=True)])
-
-    def _append(self, entries: Sequence[_Entry]) -> None:
-        if entries:
-            _write(self._path, os.O_APPEND, map(msgspec.json.encode, entries))
+    def add(self, run: str, read: RunOffset) -> None:
+        """Record durably that everything up to there was judged, and its findings are written."""
+        if self._runs.get(run) != read:
+            self._runs[run] = read
+            _write(self._path, os.O_APPEND, [msgspec.json.encode(_Entry(run, read))])
 
 
 def _whole_lines(path: Path) -> list[bytes]:

@@ -16,6 +16,7 @@ from quarterdeck.backend.journal.files import OPEN_DIRECTORY, OPEN_SUFFIX, RUN_P
 from quarterdeck.backend.pipeline import commit
 from quarterdeck.backend.pipeline.audit_input import AuditInput, Group, InputFile
 from quarterdeck.backend.pipeline.commit import PARQUET, RunBatch, TableManifest
+from quarterdeck.backend.pipeline.judging.lines import NO_RUN
 from quarterdeck.backend.pipeline.schemas import RECORD
 from quarterdeck.backend.pipeline.tables.batches import (
     ARROW,
@@ -27,7 +28,6 @@ from quarterdeck.backend.pipeline.tables.batches import (
     rows_of_runs,
     without_runs,
 )
-from quarterdeck.backend.pipeline.tables.run_events import NO_RUN
 from quarterdeck.backend.pipeline.tables.run_lines import RecordLine, RunLines
 
 SHARE_TO_DERIVE = 0.25

@@ -12,14 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import StructType
 
+from quarterdeck.backend.pipeline.judging.lines import NO_RUN
 from quarterdeck.backend.pipeline.schemas import RECORD
 from quarterdeck.backend.pipeline.tables.columns import arrow_schema
 
 Row = dict[str, Any]
 RowT = TypeVar("RowT")
-
-NO_RUN = "(none)"
-"""The run of lines that belong to none."""
 
 ROWS_AT_ONCE = 4_096
 

@@ -15,13 +15,14 @@ from quarterdeck.backend.journal.files import RUN_PREFIX
 from quarterdeck.backend.pipeline.audit_input import InputFile
 from quarterdeck.backend.pipeline.judging.lines import (
     CONTRADICTS,
+    NO_RUN,
     TORN,
     NoRecord,
     decode_record,
     run_of_line,
     strange_record,
 )
-from quarterdeck.backend.pipeline.tables.run_events import NO_RUN, UnfitLines, record_columns
+from quarterdeck.backend.pipeline.tables.run_events import UnfitLines, record_columns
 
 
 class RecordLine(NamedTuple):

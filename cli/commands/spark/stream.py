@@ -48,6 +48,10 @@ def stream(
         str,
         typer.Option(metavar="URL", help="Let Spark carry the stream, for many runs: local[*], spark://HOST:7077."),
     ] = "",
+    forget_hours: Annotated[
+        float,
+        typer.Option(min=0.01, metavar="HOURS", help="On Spark: forget a run of which nothing has come for so long."),
+    ] = 24.0,
     output: FormatOption = Format.JSONL,
 ) -> None:
     """Audit a journal as it grows, until Ctrl-C. What is found is printed and kept in findings.jsonl beside the runs.
@@ -65,7 +69,7 @@ def stream(
     with failing_as(ExitCode.BAD_INPUT, PipelineMissing), needing_packages():
         from quarterdeck.backend.pipeline.streaming import stream as streaming
     if master:
-        _stream_on_spark(path, findings, checkpoint, master, once, trigger_ms, output, out)
+        _stream_on_spark(path, findings, checkpoint, master, once, trigger_ms, forget_hours, output, out)
         return
     stop = threading.Event()
     with _ended_by_signals(stop), failing_as(ExitCode.REFUSED, streaming.StreamDied, OSError):
@@ -103,6 +107,7 @@ def _stream_on_spark(
     master: str,
     once: bool,
     trigger_ms: int,
+    forget_hours: float,
     output: Format,
     out: Path | None,
 ) -> None:
@@ -129,7 +134,7 @@ def _stream_on_spark(
         with needing_packages():
             from quarterdeck.backend.pipeline.streaming.spark_stream import stream_on_spark
         say(f"audits {path} on Spark as it grows; findings go to {table}" + ("" if once else "; Ctrl-C ends it"))
-        violations = stream_on_spark(
+        done = stream_on_spark(
             path,
             str(table),
             str(state),
@@ -137,10 +142,13 @@ def _stream_on_spark(
             stop=stop,
             once=once,
             trigger_ms=trigger_ms,
+            forget_hours=forget_hours,
             on_change=lambda change: _print_change(change, output),
+            on_message=say,
         )
-    say(f"{violations or 'no'} violations in {table}")
-    _exit(once, violations)
+    bad = f", {done.quarantined} lines that are no records beside it" if done.quarantined else ""
+    say(f"{done.violations or 'no'} violations in {table}{bad}")
+    _exit(once, done.violations)
 
 
 @contextmanager

@@ -8,15 +8,15 @@ from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.pipeline.audit_input import AuditInput
 from quarterdeck.backend.pipeline.audit_result import AuditResult
 from quarterdeck.backend.pipeline.report.builder import build_report
-from quarterdeck.backend.pipeline.report.rows import ReportLimits, ReportRows, Row
+from quarterdeck.backend.pipeline.report.rows import ReportLimits, ReportRows, Row, Shown
 from quarterdeck.backend.pipeline.rules import Finding, Witness
 
 
 def rows_of(run: str = "one", *, name: str = "athens", of: int = 1, views: int = 3) -> ReportRows:
     """One run in which there is one of everything, all of it called `name`; `of` is how many there were."""
 
-    def row(part: Row, **others: object) -> Row:
-        return Row(run=run, part=part, **({"of": of} | others))
+    def shown(*rows: Row, total: int = of) -> Shown:
+        return Shown([*rows], total)
 
     def side(lineage: str) -> Row:
         return Row(lineage=lineage, master=name, members=[name])
@@ -41,6 +41,7 @@ def rows_of(run: str = "one", *, name: str = "athens", of: int = 1, views: int =
     metric = Row(
         metric=name, kind=name, unit="us", count=9, missing=1, floor=5.0, least=10.0, mean=20.0, p50=15.0, p90=20.0,
         p99=30.0, most=40.0,
+        bins=[Row(from_us=10, to_us=22, times=4), Row(from_us=22, to_us=46, times=0), Row(from_us=46, to_us=100, times=5)],
     )  # fmt: skip
     fault = Row(
         fault="kill", from_at=5, member=name, source=None, target=None, to_at=None, blocked=None, delay=None, loss=None,
@@ -51,18 +52,18 @@ def rows_of(run: str = "one", *, name: str = "athens", of: int = 1, views: int =
     return ReportRows(
         [Row(run=run, start_us=0, end_us=10 * SECOND_US, events=100, members=of)],
         {
-            "lives": [row(incarnation, member=name, lanes=of)],
-            "views": [row(view, of=max(of, views), member=name) for view in lists],
-            "suspicions": [row(Row(observer=name, suspect=name, times=2, suspected_us=3 * SECOND_US, open=1))],
-            "migrations": [row(migration)],
-            "outcomes": [row(Row(type="MOVE", outcome="rolled-back", times=1))],
-            "claims": [row(claim)],
-            "merges": [row(merge)],
-            "faults": [row(fault), row(link)],
-            "kinds": [row(Row(kind=name, times=4))],
-            "splits": [row(split)],
-            "metrics": [row(metric)],
-            "bins": [row(Row(metric=name, kind=name, bin=place, times=times)) for place, times in ((3, 4), (5, 5))],
+            run: {
+                "lanes": shown(Row(member=name, lives=shown(incarnation), views=shown(*lists, total=max(of, views)))),
+                "suspicions": shown(Row(observer=name, suspect=name, times=2, suspected_us=3 * SECOND_US, open=1)),
+                "migrations": shown(migration),
+                "outcomes": shown(Row(type="MOVE", outcome="rolled-back", times=1)),
+                "claims": shown(claim),
+                "merges": shown(merge),
+                "faults": shown(fault, link),
+                "kinds": shown(Row(kind=name, times=4)),
+                "splits": shown(split),
+                "metrics": shown(metric),
+            }
         },
     )
 

@@ -10,14 +10,14 @@ import pytest
 from msgspec.structs import replace
 
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.journal.files import NoJournal, run_directory
+from quarterdeck.backend.journal.files import NoJournal, merged_name, run_directory
 from quarterdeck.backend.pipeline.audit import audit
-from quarterdeck.backend.pipeline.growth import GrowingJournals, Offset, pieces_between
+from quarterdeck.backend.pipeline.growth import GrowingJournals, Offset, pieces_between, with_merged
 from quarterdeck.backend.pipeline.rules import Finding, by_weight
 from quarterdeck.backend.pipeline.streaming.followed_run import Block, Blocks, FollowedRun, changes_between
 from tests.pipeline.journal_builder import line
 from tests.pipeline.streaming.faulty_runs import faulty_run
-from tests.pipeline.streaming.test_live_audit import RUN, Journal, expected
+from tests.pipeline.streaming.written_journal import RUN, Journal, expected
 from tests.thoroughness import long_after
 
 LATE_MS = 300
@@ -72,6 +72,23 @@ def test_offsets_are_short_and_gaps_are_filled(tmp_path: Path) -> None:
     second = stored(GrowingJournals([directory]).offset())
     assert second == {str(tmp_path): {"r": {"n1": "2-6"}}}
     assert lines_between(first, second) == [b"line 4"]
+
+
+def test_merged_files_are_read_once_in_place_of_those_that_they_hold(tmp_path: Path) -> None:
+    directory = run_directory(tmp_path, "r")
+    directory.mkdir()
+    for number in range(1, 7):
+        (directory / f"n1-{number:06d}.jsonl").write_bytes(b"line %d\n" % number)
+    before = stored(GrowingJournals([tmp_path]).offset())
+    merged = directory / merged_name("n1", 2, 5)
+    merged.write_bytes(b"".join(b"line %d\n" % number for number in range(2, 6)))
+    for number in range(2, 6):
+        (directory / f"n1-{number:06d}.jsonl").unlink()
+    assert stored(GrowingJournals([tmp_path]).offset()) == before
+    pieces = list(with_merged(pieces_between({}, before)))
+    assert [piece.file.name for piece in pieces] == ["n1-000001.jsonl", merged.name, "n1-000006.jsonl"]
+    planned = [piece.read() for piece in pieces_between({}, before)]  # merged after it was planned
+    assert planned[1] == pieces[1].read() == merged.read_bytes()
 
 
 def test_what_is_no_directory_is_refused(tmp_path: Path) -> None:

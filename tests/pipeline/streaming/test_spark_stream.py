@@ -15,18 +15,21 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.tws_tester import TwsTester
 
 import quarterdeck
-from quarterdeck.backend.journal.files import NoJournal
+from quarterdeck.backend.journal.files import NoJournal, run_directory
 from quarterdeck.backend.pipeline.data_sources import BadOption, JournalStreamReader
+from quarterdeck.backend.pipeline.judging.lines import NO_RUN
 from quarterdeck.backend.pipeline.rules import Finding
 from quarterdeck.backend.pipeline.streaming import spark_stream
+from quarterdeck.backend.pipeline.streaming.followed_run import SETTLE_MS
 from quarterdeck.backend.pipeline.streaming.spark_stream import (
-    SETTLE_MS,
     STATE_STORE,
     RunFollower,
     blocks_at,
     findings_at,
+    quarantine_of,
     start_stream,
     topic_blocks,
+    wait_for,
 )
 from quarterdeck.backend.pipeline.streaming.stream_files import FindingsChange
 from tests.pipeline.journal_builder import line
@@ -37,6 +40,7 @@ from tests.waiting import wait_until
 
 PROGRAM = (sys.executable, "-c", "from quarterdeck.cli.main import run\nrun()", "pipeline", "stream")
 
+FORGET_MS = 60_000
 LIMIT_SECONDS = 60.0
 """A session of Spark starts slowly on a busy machine."""
 
@@ -52,23 +56,14 @@ def stateful(spark: SparkSession) -> Iterator[SparkSession]:
         spark.conf.unset(name)
 
 
-def through(blocks: DataFrame, root: Path) -> list[FindingsChange]:
-    """Judge what there is now, at once."""
+def through(blocks: DataFrame, root: Path) -> FindingsChange:
+    """Judge what there is now, at once. Return what that changed."""
     changes: list[FindingsChange] = []
-    ended = threading.Event()
-
-    def on_batch(change: FindingsChange) -> None:
-        changes.append(change)
-        if len(changes) == 2:
-            ended.set()
-
-    query = start_stream(blocks, str(root / "out"), str(root / "state"), settle_ms=0, trigger_ms=0, on_batch=on_batch)
-    try:
-        wait_until(lambda: ended.is_set() or not query.isActive, limit_seconds=LIMIT_SECONDS)
-        assert query.isActive, query.exception()
-    finally:
-        query.stop()
-    return changes[:2]
+    query = start_stream(
+        blocks, str(root / "out"), str(root / "state"), once=True, on_batch=lambda change, _: changes.append(change)
+    )
+    wait_for(query, threading.Event(), threading.Event())
+    return FindingsChange(*(sum(sides, ()) for sides in zip(*changes, strict=True)))
 
 
 def in_table(spark: SparkSession, out: Path) -> list[bytes]:
@@ -82,7 +77,7 @@ def test_a_record_is_judged_when_it_has_settled_and_once() -> None:
     records = PLANTED[name].records
     run = records[0].run
     halves = [b"".join(map(line, some)) for some in (records[: len(records) // 2], records[len(records) // 2 :])]
-    tester = TwsTester(RunFollower(SETTLE_MS), timeMode="ProcessingTime")
+    tester = TwsTester(RunFollower(SETTLE_MS, FORGET_MS), timeMode="ProcessingTime")
     tester.setProcessingTime(1_000)
     found = tester.test(run, [Row(run=run, file="/j/run=r/n-000001.jsonl", start=0, lines=halves[0])])
     assert found == []  # nothing has settled
@@ -91,10 +86,25 @@ def test_a_record_is_judged_when_it_has_settled_and_once() -> None:
     found += tester.test(run, [Row(run=run, file="/j/run=r/n-000001.jsonl", start=len(halves[0]), lines=halves[1])])
     for now_ms in range(1_500, 5_000, 100):
         found += tester.setProcessingTime(now_ms)
-    at_once = TwsTester(RunFollower(0), timeMode="ProcessingTime")
+    at_once = TwsTester(RunFollower(0, FORGET_MS), timeMode="ProcessingTime")
     lines = Row(run=run, file="/j/run=r/n-000001.jsonl", start=0, lines=b"".join(halves))
-    assert found and all(row.holds for row in found)
+    assert found and all(row.changed.holds for row in found)
     assert sorted(found) == sorted(at_once.test(run, [lines]))
+
+
+def test_a_run_that_is_quiet_for_long_is_forgotten_and_what_comes_then_is_quarantined() -> None:
+    records = PLANTED[next(iter(PLANTED))].records
+    run = records[0].run
+    block = Row(run=run, file="/j/run=r/n-000001.jsonl", start=0, lines=b"".join(map(line, records)))
+    tester = TwsTester(RunFollower(SETTLE_MS, FORGET_MS), timeMode="ProcessingTime")
+    tester.setProcessingTime(1_000)
+    tester.test(run, [block])
+    assert tester.setProcessingTime(1_000 + SETTLE_MS)
+    assert tester.setProcessingTime(1_000 + FORGET_MS) == []
+    assert tester.peekMapState("blocks", run) == {}
+    (late,) = tester.test(run, [block])
+    assert late.quarantined.reason.startswith(f"{len(records)} lines came after nothing had for so long")
+    assert late.changed is None and tester.setProcessingTime(10 * FORGET_MS) == []
 
 
 @pytest.mark.long
@@ -104,14 +114,54 @@ def test_a_stream_has_the_findings_of_the_audit_each_once(stateful: SparkSession
     planted_runs(journal, names[:10])
     write_together(journal, "troubled-1", faulty_run("troubled-1", 1)[:100])
     first = through(blocks_at(stateful, str(journal)), tmp_path)
-    assert first[0].added and not first[1].added
+    assert first.added and len(set(first.added)) == len(first.added)
     planted_runs(journal, names[10:])
     write_together(journal, "troubled-1", faulty_run("troubled-1", 1)[100:])
     through(blocks_at(stateful, str(journal)), tmp_path)  # other workers, which have to judge anew
     assert in_table(stateful, tmp_path / "out") == of_the_whole(journal)
-    assert [(change.added, change.withdrawn) for change in through(blocks_at(stateful, str(journal)), tmp_path)] == [
-        ((), ()), ((), ()),
-    ]  # fmt: skip
+    assert through(blocks_at(stateful, str(journal)), tmp_path) == ((), ())
+
+
+@pytest.mark.long
+def test_a_stream_that_is_stopped_in_a_batch_has_not_failed(stateful: SparkSession, tmp_path: Path) -> None:
+    """Java then gets the text of a long exception from Python, in which Spark looks for the interruption."""
+    planted_runs(tmp_path / "journal", list(PLANTED)[:2])
+    begun = threading.Event()
+
+    def on_batch(change: FindingsChange, _: int) -> None:
+        begun.set()
+        stateful.range(0, 10**12, 1, 2).selectExpr("sum(id % 7)").collect()
+
+    blocks = blocks_at(stateful, str(tmp_path / "journal"))
+    query = start_stream(blocks, str(tmp_path / "out"), str(tmp_path / "state"), settle_ms=0, on_batch=on_batch)
+    try:
+        assert begun.wait(LIMIT_SECONDS)
+    finally:
+        query.stop()
+    assert query.exception() is None
+    again = through(blocks, tmp_path)
+    assert again.added, "the batch is repeated"
+    assert in_table(stateful, tmp_path / "out") == of_the_whole(tmp_path / "journal")
+
+
+@pytest.mark.long
+def test_lines_that_are_no_records_are_quarantined_once(stateful: SparkSession, tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    write_together(journal, "troubled-1", faulty_run("troubled-1", 1))
+    (run_directory(journal, "troubled-1") / "damaged-000001.jsonl").write_bytes(b"no json\n{}\n")
+    rows = [(b"no json", "journal", 0, 0), (b'{"run":"r"}', "journal", 0, 1)]
+    schema = "value binary, topic string, partition int, offset long"
+    stateful.createDataFrame(rows, schema).write.parquet(str(tmp_path / "topic"))
+    for _ in range(2):
+        through(blocks_at(stateful, str(journal)), tmp_path)
+        topic = topic_blocks(stateful.readStream.schema(schema).parquet(str(tmp_path / "topic")))
+        through(topic, tmp_path / "of_topic")
+    lines = {
+        place: [(row.run, row.raw) for row in stateful.read.parquet(quarantine_of(str(tmp_path / place))).collect()]
+        for place in ("out", "of_topic/out")
+    }
+    assert sorted(lines["out"]) == [("troubled-1", "no json"), ("troubled-1", "{}")]
+    assert sorted(lines["of_topic/out"]) == [(NO_RUN, "no json"), ("r", '{"run":"r"}')]
 
 
 @pytest.mark.long

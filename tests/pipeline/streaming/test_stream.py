@@ -192,7 +192,7 @@ def test_a_stream_that_dies_is_told(tmp_path: Path) -> None:
     planted_runs(tmp_path, list(PLANTED)[:2])
     finish(tmp_path)
     planted_runs(tmp_path, list(PLANTED)[2:4])
-    (tmp_path / "_stream" / "all" / "consumed.jsonl").write_text("no account\n")
+    (tmp_path / "_stream" / "all" / "read.jsonl").write_text("no checkpoint\n")
     with pytest.raises(StreamDied, match="to read everything again"):
         streamed(tmp_path, lambda: False)
 
@@ -201,10 +201,10 @@ def test_a_disk_that_refuses_ends_the_stream(tmp_path: Path, monkeypatch: pytest
     planted_runs(tmp_path, list(PLANTED)[:2])
 
     def refuse(*_: object) -> None:
-        raise OSError(28, "No space left on device", "consumed.jsonl")
+        raise OSError(28, "No space left on device", "read.jsonl")
 
     with monkeypatch.context() as failing:
-        failing.setattr("quarterdeck.backend.pipeline.streaming.stream_files.ProcessedFiles.add", refuse)
+        failing.setattr("quarterdeck.backend.pipeline.streaming.stream_files.Checkpoint.add", refuse)
         with pytest.raises(OSError, match="No space left"):
             streamed(tmp_path, lambda: False)
     finish(tmp_path)

@@ -19,11 +19,10 @@ from quarterdeck.backend.pipeline import audit as audit_module
 from quarterdeck.backend.pipeline import commit
 from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.commit import StoreRefused
-from quarterdeck.backend.pipeline.judging.lines import TORN
+from quarterdeck.backend.pipeline.judging.lines import NO_RUN, TORN
 from quarterdeck.backend.pipeline.metrics.measuring import measure
 from quarterdeck.backend.pipeline.tables import batches, fold
 from quarterdeck.backend.pipeline.tables.batches import SCHEMAS
-from quarterdeck.backend.pipeline.tables.run_events import NO_RUN
 from quarterdeck.backend.pipeline.tables.run_lines import RunLines
 from quarterdeck.backend.pipeline.tables.store import read_table, update_store
 from tests.pipeline.journal_builder import JournalBuilder, clean_story, line, write
