@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.streaming.journal_follower import JournalFollower
-from quarterdeck.backend.pipeline.streaming.stream_files import Checkpoint, FindingsFile
+from quarterdeck.backend.pipeline.streaming.stream_files import FindingsFile, StreamCheckpoint
 from tests.pipeline.rules.broken_journals import broken
 from tests.pipeline.rules.oracle import Told, in_order, told, watched
 
@@ -80,7 +80,9 @@ def main() -> None:
 def by_stream(root: Path, runs: Iterable[str]) -> dict[str, list[Told]]:
     """What the audit of streams finds."""
     findings = FindingsFile(root / "findings.jsonl")
-    follower = JournalFollower(root, Checkpoint(root / "_stream"), findings, lambda change: None, lambda text: None)
+    follower = JournalFollower(
+        root, StreamCheckpoint(root / "_stream"), findings, lambda change: None, lambda text: None
+    )
     follower.look(0, at_once=True)
     return {run: told(findings.of_run(run)) for run in runs}
 

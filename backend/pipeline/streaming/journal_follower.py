@@ -15,7 +15,7 @@ from pathlib import Path
 from quarterdeck.backend.pipeline.audit_result import QuarantinedLine
 from quarterdeck.backend.pipeline.growth import GrowingJournals, Piece, RunOffset, pieces_of_run, with_merged
 from quarterdeck.backend.pipeline.streaming.followed_run import QUIET_MS, SETTLE_MS, Block, Blocks, FollowedRun
-from quarterdeck.backend.pipeline.streaming.stream_files import Checkpoint, FindingsChange, FindingsFile
+from quarterdeck.backend.pipeline.streaming.stream_files import FindingsChange, FindingsFile, StreamCheckpoint
 
 MAX_RUNS_IN_MEMORY = 32
 """Beyond this number, runs without waiting records are forgotten, and read again if more of them comes."""
@@ -46,7 +46,7 @@ class JournalFollower:
     def __init__(
         self,
         path: Path,
-        checkpoint: Checkpoint,
+        checkpoint: StreamCheckpoint,
         findings: FindingsFile,
         on_change: Callable[[FindingsChange], None],
         on_message: Callable[[str], None],

@@ -19,10 +19,10 @@ from quarterdeck.backend.journal.recovery import lock_if_free
 from quarterdeck.backend.pipeline.spark.requirements import needing_packages
 from quarterdeck.backend.pipeline.streaming.journal_follower import JournalFollower
 from quarterdeck.backend.pipeline.streaming.stream_files import (
-    Checkpoint,
     CheckpointGarbled,
     FindingsChange,
     FindingsFile,
+    StreamCheckpoint,
 )
 
 LOOK_MS = 250
@@ -96,7 +96,7 @@ def stream(
     with _only_one(locks[0]), _only_one(locks[1]), ExitStack() as stack:
         mark_new = _keep_tables(stack, where, out_dir) if out_dir is not None else lambda: None
         try:
-            checkpoint = Checkpoint(where.checkpoint)
+            checkpoint = StreamCheckpoint(where.checkpoint)
         except CheckpointGarbled as problem:
             raise StreamDied(str(problem)) from problem
         findings = FindingsFile(where.findings)

@@ -80,7 +80,7 @@ class _Entry(Struct):
     read: RunOffset
 
 
-class Checkpoint:
+class StreamCheckpoint:
     """How far a stream has come, in `directory`. Raises OSError when the disk refuses, and `CheckpointGarbled`."""
 
     def __init__(self, directory: Path) -> None:

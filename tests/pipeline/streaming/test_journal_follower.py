@@ -12,10 +12,10 @@ from quarterdeck.backend.journal.files import OPEN_DIRECTORY, OPEN_SUFFIX, file_
 from quarterdeck.backend.pipeline.rules import Finding, by_weight
 from quarterdeck.backend.pipeline.streaming.journal_follower import JournalFollower
 from quarterdeck.backend.pipeline.streaming.stream_files import (
-    Checkpoint,
     CheckpointGarbled,
     FindingsChange,
     FindingsFile,
+    StreamCheckpoint,
 )
 from tests.pipeline.journal_builder import line
 from tests.pipeline.streaming.faulty_runs import faulty_run, sound_run
@@ -33,7 +33,7 @@ class Stream:
         self.start()
 
     def start(self) -> None:
-        self.checkpoint = Checkpoint(self.root / "_stream")
+        self.checkpoint = StreamCheckpoint(self.root / "_stream")
         self.findings = FindingsFile(self.root / "findings.jsonl")
         self.follower = JournalFollower(
             self.path, self.checkpoint, self.findings, self.changes.append, self.said.append
@@ -184,7 +184,7 @@ def test_a_garbled_checkpoint_is_reported_with_its_remedy(tmp_path: Path) -> Non
     checkpoint.parent.mkdir()
     checkpoint.write_bytes(b'{"run":"a","read":{"x":"1"}}\n\x00\xffgarbage\n')
     with pytest.raises(CheckpointGarbled, match=f"line 2 was not written by a stream; remove {checkpoint.parent} to"):
-        Checkpoint(checkpoint.parent)
+        StreamCheckpoint(checkpoint.parent)
 
 
 def test_many_runs_are_put_aside_and_taken_up_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -204,7 +204,7 @@ def test_a_disk_that_refuses_ends_the_stream(tmp_path: Path, monkeypatch: pytest
         raise OSError(28, "No space left on device", "read.jsonl")
 
     with monkeypatch.context() as failing:
-        failing.setattr("quarterdeck.backend.pipeline.streaming.stream_files.Checkpoint.add", refuse)
+        failing.setattr("quarterdeck.backend.pipeline.streaming.stream_files.StreamCheckpoint.add", refuse)
         with pytest.raises(OSError, match="No space left"):
             streamed(tmp_path, lambda: False)
     finish(tmp_path)
