@@ -95,7 +95,7 @@ class MemberMeasured(Struct, frozen=True, tag_field="kind", tag="member-measured
     """
 
     queued_migrations: int | None = None
-    """How many migrations wait at a master."""
+    """How many tasks wait in a master's queue: migrations, and those that plan and check them."""
     planned_migrations: int | None = None
     """How many the present round of migrations has, or the latest one."""
     completed_migrations: int | None = None

@@ -82,7 +82,8 @@ def migrating_text(measured: events.MemberMeasured) -> str:
     """Return how far the migrations are that a master leads; empty when that is not known."""
     if measured.queued_migrations is None:
         return ""
-    waiting = f"{counted(measured.queued_migrations, 'migration')} waiting"
+    # The product counts its tasks there: migrations, and those that plan and check them, which come without any migration, too.
+    waiting = f"{counted(measured.queued_migrations, 'task')} in the migration queue"
     if not measured.planned_migrations or measured.completed_migrations is None:
         return waiting
     return f"{waiting}, {measured.completed_migrations} of {measured.planned_migrations} of the round done"

@@ -163,7 +163,7 @@ def _migrations(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator
         if waiting is None:
             yield StopReason("migrations", "how many migrations wait is not reported", "unknown")
         elif waiting:
-            yield StopReason("migrations", f"{counted(waiting, 'migration')} wait", "no", master.metrics_us)
+            yield StopReason("migrations", f"{counted(waiting, 'task')} in the migration queue", "no", master.metrics_us)
     syncing = sum(
         other.metrics.replica_syncs or 0 for other in picture.members.values() if other.running and other.metrics
     )

@@ -57,8 +57,10 @@ def statements(
     at_us: int,
 ) -> Iterator[Statement]:
     """Yield all that the program says now; `now_us` is on its clock, `at_us` on that of the members' logs."""
-    health = cluster_health(picture, now_us, *missed_members(connections))
-    yield Statement(at_us, "whole", (), health.whole, health.sentence)
+    missed = missed_members(connections)
+    health = cluster_health(picture, now_us, *missed)
+    unreached = frozenset((*missed.away, *missed.gone))
+    yield Statement(at_us, "whole", (), health.whole, health.sentence, unreached=unreached)
     yield Statement(at_us, "split", (), True if health.condition == "split" else None, health.sentence)
     yield Statement(at_us, "entries lost", (), _lost(health.data_lost), health.sentence)
     questions = operator_questions(picture, recent, now_us)
@@ -118,12 +120,14 @@ AT_MOMENT: Mapping[Kind, Callable[[Statement, TruthAtMoment], bool]] = {
     "list": _list,
     "one cluster": lambda said, truth: said.value == (len(truth.masters) == 1),
     # One that leaves has closed its port before its process ends.
-    "whole": lambda said, truth: said.value == truth.whole or (not said.value and bool(truth.leaving)),
+    "whole": lambda said, truth: (
+        said.value == truth.whole or not (said.value or said.unreached.isdisjoint(truth.leaving))
+    ),
     "split": lambda _, truth: len(truth.masters) > 1,
     "gone": lambda said, truth: not truth.answers(said.about[0]),
     "frozen": lambda said, truth: said.about[0] in truth.frozen,
     "links up": lambda said, truth: not truth.is_cut(*said.about),
-    "same table": lambda said, truth: bool(said.value) or truth.quiet_us < QUIET_US,
+    "same table": lambda said, truth: len(truth.leading) < 2 if said.value else truth.quiet_us < QUIET_US,
 }
 """Whether a statement that is made is true of a moment."""
 
@@ -141,13 +145,15 @@ def judge(said: Statement, truth: Truth, *, one_sided: bool = False) -> Verdict:
         return "true" if _is_lost(said, truth) else "false"
     if said.kind == "whole" and said.value is False and "suspected" in said.text:
         # A suspicion may outlast its link: members of 5.3.8 send each other no heartbeats again.
-        if any(step.kind in ("cut", "freeze") and step.at_us <= said.at_us for step in truth.done):
+        if any(truth.suspicions(it) for it in (said.at_us - LATE_US, said.at_us + EARLY_US)):
             return "true"
     moments = truth.between(said.at_us - LATE_US, said.at_us + EARLY_US)
     if any(AT_MOMENT[said.kind](said, it) for it in moments):
-        return "true"
+        # No log shows the stamp of a table: of one cluster nothing contradicts it, and that is all.
+        return "not compared" if said.kind == "same table" and said.value else "true"
     # A cluster counts as whole only where the console reaches all of it, which no log shows.
-    return "not compared" if said.kind == "whole" and "not reached" in said.text else "false"
+    is_of_reach = said.kind == "whole" and not said.value and bool(said.unreached)
+    return "not compared" if is_of_reach else "false"
 
 
 def _is_lost(said: Statement, truth: Truth) -> bool:

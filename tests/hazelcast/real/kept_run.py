@@ -24,7 +24,7 @@ from quarterdeck.backend.hazelcast.logs.reader import LogOptions, read_logs
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.replay.landmarks import Landmarks
 from quarterdeck.backend.picture.replay.tape import Tape
-from tests.hazelcast.real.judges import Statement, Verdict, beginnings, judge, statements, table
+from tests.hazelcast.real.judges import Statement, Verdict, beginnings, held_now, judge, statements, table
 from tests.hazelcast.real.member_logs import ENTRY, lists_of, words_of
 from tests.hazelcast.real.observation_judges import judge_observation
 from tests.hazelcast.real.text_judges import RULES, judge_text
@@ -90,6 +90,8 @@ class KeptConsole(Struct, frozen=True):
         """Yield all that the program says of these records, by the code as it is now."""
         picture, observers = Picture(), RecordObservers("try", "live")
         read = 0
+        unreached: set[str] = set()
+        """All that this console has ever not reached."""
         for look in self.looks:
             for record in self.records[read : look.records]:
                 picture.apply(record)
@@ -100,8 +102,10 @@ class KeptConsole(Struct, frozen=True):
             yield from statements(picture, *moment)
             yield from texts(picture, *moment)
             story = observers.story(look.now_us)
+            unreached |= {it for it, held in look.connections.items() if not held_now(held.state)}
             for one in story.observations if story else ():
-                yield Statement(look.at_us, "observation", tuple(map(Address, one.members)), one, one.headline)
+                about = tuple(map(Address, one.members))
+                yield Statement(look.at_us, "observation", about, one, one.headline, unreached=frozenset(unreached))
         yield from beginnings(self.records, lambda record: record.utc)
         yield from self._marks()
 
@@ -143,15 +147,26 @@ def cut(folder: Path, target: Path, every: int = 3) -> None:
         KeptConsole(console.name, console.records, console.looks[::every]).write(target)
 
 
-def judge_run(folder: Path) -> Iterator[tuple[str, list[tuple[Statement, Verdict]]]]:
-    """Yield each console's name and its statements, each with its verdict."""
-    facts = run_facts(folder)
-    logs = {
+def logs_of(folder: Path) -> dict[Address, str]:
+    """Read what each member of a kept run logged."""
+    return {
         Address(log.name.removesuffix(".log.gz").replace("-", ":")): gzip.decompress(log.read_bytes()).decode()
         for log in sorted(folder.glob("*.log.gz"))
     }
+
+
+def truth_of(folder: Path) -> Truth:
+    """Return what was true in a kept run."""
+    facts, logs = run_facts(folder), logs_of(folder)
     logged = {address: list(lists_of(log)) for address, log in logs.items()}
-    truth = Truth(logged, facts.done, facts.loss, {address: words_of(log) for address, log in logs.items()})
+    return Truth(logged, facts.done, facts.loss, {address: words_of(log) for address, log in logs.items()})
+
+
+def judge_run(folder: Path) -> Iterator[tuple[str, list[tuple[Statement, Verdict]]]]:
+    """Yield each console's name and its statements, each with its verdict."""
+    facts = run_facts(folder)
+    logs = logs_of(folder)
+    truth = truth_of(folder)
     yield LOGS_ALONE, [(it, verdict_of(it, truth, one_sided=facts.one_sided)) for it in of_logs(logs, truth)]
     for place in sorted(folder.glob("*.looks.jsonl.gz"), reverse=True):
         name = place.name.removesuffix(".looks.jsonl.gz")

@@ -10,18 +10,19 @@ from itertools import pairwise
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.hazelcast.logs.observations.observation import Observation, ObservationKind
 from tests.hazelcast.real.judges import Statement, Verdict
-from tests.hazelcast.real.text_judges import (
+from tests.hazelcast.real.text_judges import suspicion_of
+from tests.hazelcast.real.truth import Truth
+from tests.hazelcast.real.window import (
     AGE_SLACK_US,
     EVER_US,
     ONE,
     SECOND_US,
     LogIsOver,
+    NotLogged,
     Window,
     age_us,
     members,
-    suspicion_of,
 )
-from tests.hazelcast.real.truth import Truth
 
 Judge = Callable[[Observation, Window], bool]
 
@@ -39,7 +40,7 @@ def judge_observation(said: Statement, truth: Truth, *, one_sided: bool) -> Verd
     window = Window(said, truth, one_sided=one_sided)
     try:
         return "true" if judged is not None and judged(found, window) else "false"
-    except LogIsOver:
+    except NotLogged:
         return "not compared"
 
 
@@ -124,6 +125,11 @@ def _unresponsive(found: Observation, window: Window) -> bool:
         for step in window.truth.done
         if step.kind == "freeze" and set(step.members) == set(found.members)
     ]
+    if (
+        not window.done("freeze", "cut", member=Address(found.members[0]))
+        and set(found.members) <= window.said.unreached
+    ):
+        raise NotLogged  # how the connection of one client fares
     return any(
         (
             begin - AGE_SLACK_US <= found.start_utc <= begin + 4 * AGE_SLACK_US

@@ -11,102 +11,24 @@ from collections.abc import Callable, Iterable
 from itertools import pairwise
 
 from quarterdeck.backend.core.address import Address
-from tests.hazelcast.real.judges import EARLY_US, LATE_US, LOSS_LATE_US, Statement, Verdict
+from tests.hazelcast.real.judges import LOSS_LATE_US, Statement, Verdict
 from tests.hazelcast.real.truth import Truth, TruthAtMoment
+from tests.hazelcast.real.window import (
+    AGE_SLACK_US,
+    EVER_US,
+    METRICS_US,
+    ONE,
+    SECOND_US,
+    SETTLE_US,
+    LogIsOver,
+    NotLogged,
+    Window,
+    age_us,
+    members,
+    was_about,
+)  # fmt: skip
 
-SECOND_US = 1_000_000
-AGE_SLACK_US = 4 * SECOND_US
-"""How much later than its log line something may be said to have been."""
-SETTLE_US = 20 * SECOND_US
-"""A member that was started, stopped, thawed or merged so recently may be on its way still."""
-POLLED_US = 1_500_000
-"""How much later than it was an end may be noted."""
-EVER_US = 10**12
-ONE = re.compile(r"10\.77\.0\.\d+:5701")
-
-Rule = Callable[[re.Match[str], "Window"], bool | None]
-
-
-class LogIsOver(Exception):
-    """A member that was asked to end logs no more, and what it does after that is not known.
-
-    Its runtime closes the log at the same signal.
-    """
-
-
-class Window:
-    """The moments of which a statement may speak, and what was logged and done up to them."""
-
-    def __init__(self, said: Statement, truth: Truth, *, one_sided: bool) -> None:
-        self.said, self.truth, self.one_sided = said, truth, one_sided
-        self.first_us, self.last_us = said.at_us - LATE_US, said.at_us + EARLY_US
-        self.moments = truth.between(self.first_us, self.last_us)
-
-    def any(self, holds: Callable[[TruthAtMoment], bool]) -> bool:
-        """Return whether it was so at some moment."""
-        return any(map(holds, self.moments))
-
-    def logged(self, pattern: str, back_us: int, *members: Address) -> bool:
-        """Return whether a member logged this within so long before."""
-        return bool(self.truth.logs(pattern, self.said.at_us - back_us, self.last_us, *members))
-
-    def done(self, *kinds: str, back_us: int = EVER_US, member: Address | None = None) -> bool:
-        """Return whether any of this was done within so long before, to this member or any."""
-        return any(
-            step.kind in kinds
-            and self.said.at_us - back_us <= step.at_us <= self.last_us + (POLLED_US if step.kind == "end" else 0)
-            and (member is None or member in step.members or any(member in link for link in step.links))
-            for step in self.truth.done
-        )
-
-    def leads(self, master: Address, size: int, version: int | None = None, lineage: str = "") -> bool:
-        """Return whether a member leads so many, by its own list."""
-
-        def holds(truth: TruthAtMoment) -> bool:
-            held = truth.lists.get(master)
-            return (
-                held is not None
-                and held.addresses[0] == master
-                and len(held.addresses) == size
-                and version in (None, held.version)
-                and held.uuids[0].startswith(lineage)
-            )
-
-        return self.any(holds)
-
-    def at_most_one(self) -> bool:
-        """Return whether at most one led at some moment."""
-        return self.any(lambda truth: len(truth.leading) < 2)
-
-    def two_masters(self) -> bool:
-        """Return whether more than one led at some moment."""
-        return self.any(lambda truth: len(truth.masters) > 1)
-
-    def is_unsettled(self, member: Address) -> bool:
-        """Return whether a member does not answer, or has not for long: it starts, ends, stands still or merges."""
-        if self.any(lambda truth: not truth.answers(member) or member in truth.frozen):
-            return True
-        changed = self.done("start", "end", "kill", "stop", "freeze", "thaw", back_us=SETTLE_US, member=member)
-        return changed or self.logged(r"is MERG(ING|ED)", SETTLE_US, member)
-
-
-def members(text: str) -> list[Address]:
-    """Return the members that a text names."""
-    return [Address(it) for it in ONE.findall(text)]
-
-
-def age_us(text: str) -> tuple[int, int]:
-    """Return the least and the most that an age may be: `39 s`, `2 min`, `1 h`, `1.5 s`, `3 min 20 s`."""
-    parts = re.findall(r"([\d.]+) (h|min|s)", text)
-    units = {"h": 3_600 * SECOND_US, "min": 60 * SECOND_US, "s": SECOND_US}
-    least = round(sum(float(number) * units[unit] for number, unit in parts))
-    return least, least + units[parts[-1][1]]
-
-
-def was_about(text: str, moments_us: Iterable[int], said_us: int) -> bool:
-    """Return whether one of these moments lies so long before as a text says."""
-    least, most = age_us(text)
-    return any(least - SECOND_US <= said_us - it <= most + AGE_SLACK_US for it in moments_us)
+Rule = Callable[[re.Match[str], Window], bool | None]
 
 
 # Status
@@ -199,10 +121,10 @@ STATUS: list[tuple[str, Rule]] = [
 
 
 def _is_troubled(window: Window) -> bool:
-    """Return whether it was not whole at some moment, or something went on just before, or a member is suspected."""
-    if window.any(lambda truth: not truth.whole) or window.any(lambda truth: truth.quiet_us < SETTLE_US):
+    """Return whether it was not whole at some moment, or something went on before, or a member is suspected, or data lost."""
+    if window.any(lambda truth: not truth.whole or truth.quiet_us < SETTLE_US):
         return True
-    return window.logged("is suspected to be dead", EVER_US) or window.truth.loss is not None
+    return any(map(window.truth.suspicions, (window.first_us, window.last_us))) or window.truth.loss is not None
 
 
 # Questions
@@ -290,6 +212,33 @@ def _migrated(match: re.Match[str], window: Window) -> bool:
     return bool(planned) and int(match["number"]) <= sum(planned)
 
 
+def _none_ended(_: re.Match[str], window: Window) -> bool:
+    """Return whether no member had logged the end of a round before the latest metrics."""
+    return not window.truth.logs("All migration tasks have been completed", 0, window.said.at_us - METRICS_US)
+
+
+def _migrates_all_the_time(window: Window) -> bool:
+    """Return whether a running master was amid a round of migrations since before the latest metrics."""
+    began_us = window.said.at_us - METRICS_US
+    return window.any(lambda truth: any(_is_amid_round(it, began_us, window) for it in truth.leading))
+
+
+def _is_amid_round(master: Address, began_us: int, window: Window) -> bool:
+    planned = window.truth.logs(r"Migration tasks count: [1-9]", 0, began_us, master)
+    ended = "All migration tasks have been completed"
+    return bool(planned) and not window.truth.logs(ended, planned[-1][1].at_us, window.last_us, master)
+
+
+def _queued(_: re.Match[str], window: Window) -> bool:
+    """Return whether a master had reason to plan or check: something was done or a list changed not long before."""
+    return window.any(lambda truth: truth.quiet_us < SETTLE_US) or _migrates_all_the_time(window)
+
+
+def _not_logged(*_: object) -> bool:
+    """Leave a value uncompared that members log nowhere, as the stamps of their tables."""
+    raise NotLogged
+
+
 QUESTIONS: list[tuple[str, Rule]] = [
     ("is it one cluster: yes, .*", lambda match, window: window.at_most_one() and _half(match[0], window)),
     (r"is it one cluster: no: (?P<number>\d+) masters.*", lambda match, window: window.any(
@@ -312,26 +261,28 @@ QUESTIONS: list[tuple[str, Rule]] = [
     ("who was removed, and why: and \\d+ times before", lambda *_: True),
     ("which suspicions stay: (?P<who>\\S+ and \\S+) suspect each other.*", _stays),
     (r"have all the same partition table: yes: (?P<number>\d+) members?.*", lambda match, window: window.any(
-        lambda truth: len(truth.leading) < 2 and int(match["number"]) <= len(truth.lists))),
+        lambda truth: len(truth.leading) < 2 and int(match["number"]) <= len(truth.lists)) and _not_logged(match, window)),
     ("have all the same partition table: no: .*", lambda _, window: window.two_masters() or window.any(
         lambda truth: truth.quiet_us < SETTLE_US)),
     ("have all the same partition table: (no table is known.*)", lambda _, window: not window.logged(
         "Initializing cluster partition table", EVER_US)),
-    ("have all the same partition table: (table|.*stamp).*", lambda *_: True),
+    ("have all the same partition table: (table|.*stamp).*", _not_logged),
     ("which data was lost: none that was recorded here", lambda _, window: window.truth.loss is None
      or window.said.at_us < window.truth.loss.at_us + LOSS_LATE_US),
     ("which data was lost: .*not reported.*", lambda *_: None),
     ("which data was lost: .*", _loss),
-    ("is the migration stuck: (no migration was seen to end|nothing has migrated)", lambda _, window: not window.logged(
-        "All migration tasks have been completed", EVER_US) or window.truth.at(window.first_us).quiet_us < SETTLE_US),
+    ("is the migration stuck: (no migration was seen to end|nothing has migrated)", _none_ended),
     ("is the migration stuck: no: all (?P<number>\\d+) of the last round are done.*", _migrated),
     ("is the migration stuck: it stands still.*", lambda _, window: window.done("kill", "freeze", "cut")),
-    ("is the migration stuck: .*(?P<number>\\d+) (of|migrations? waiting).*", _migrated),
+    ("is the migration stuck: .*(?P<number>\\d+) of .*", _migrated),
+    ("is the migration stuck: (?P<number>\\d+) tasks? in the migration queue.*", _queued),
     ("which health answers mislead: cluster-safe and cluster-size .*", lambda _, window: window.two_masters()),
     ("which health answers mislead: node-state .*", lambda _, window: window.logged("Changing cluster state", SETTLE_US)),
     ("which health answers mislead: /hazelcast/health waits .*", lambda _, window: window.done(
         "kill", "stop", "freeze", "cut", "end") or window.any(lambda truth: len(truth.lists) < len(truth.running))),
-    ("which health answers mislead: none.*|which member owns a key: .*", lambda *_: True),
+    ("which health answers mislead: none.*", lambda _, window: window.any(lambda truth: len(truth.masters) < 2
+     and all(set(it.addresses) <= truth.running for it in truth.lists.values()))),
+    ("which member owns a key: type .*", lambda *_: None),
     (".*not reported.*", lambda *_: None),
 ]  # fmt: skip
 
@@ -382,23 +333,16 @@ def _logged_name(member: str) -> str:
 # Migrations and marks
 
 MIGRATIONS: list[tuple[str, Rule]] = [
-    ("no migration was seen to end", QUESTIONS[0][1]),
-    (r"seen to end: (?P<number>\d+) migrations?", lambda match, window: _migrated(match, window)),
-    (".*none waits by the master's metrics", lambda *_: True),
-    (r"(?P<number>\d+) migrations? waiting.*", _migrated),
+    ("no migration was seen to end", _none_ended),
+    (r"seen to end: (?P<number>\d+) migrations?", _migrated),
+    ("none waits by the master's metrics", lambda _, window: not _migrates_all_the_time(window)),
+    (r"(?P<number>\d+) tasks? in the migration queue.*", _queued),
     (".*not reported.*", lambda *_: None),
     (r".*: 0 running, 0 planned, (?P<number>\d+) done.*", _migrated),
     (r"reported as long as the cluster of (?P<who>\S+) exists", lambda match, window: window.any(
         lambda truth: set(members(match["who"])) <= truth.masters)),
     (r".*(lost|entries|gone|partitions? of ).*", _loss),
 ]  # fmt: skip
-MIGRATIONS[0] = (
-    MIGRATIONS[0][0],
-    lambda _, window: (
-        not window.logged("All migration tasks have been completed", EVER_US)
-        or window.truth.at(window.first_us).quiet_us < SETTLE_US
-    ),
-)
 
 MARKS: list[tuple[str, Rule]] = [
     (r"S two masters: (?P<who>.*)", lambda match, window: all(
@@ -414,13 +358,30 @@ RULES = {"status": STATUS, "question": QUESTIONS, "migrations": MIGRATIONS, "mar
 
 
 def _logs_end(said: Statement, window: Window) -> bool:
-    """Return whether members are leaving: they log nothing more, and clients are still sent their lists."""
-    return said.kind in ("status", "question") and window.any(lambda it: bool(it.leaving))
+    """Return whether what is said hangs on a list that a leaving member logs no more, though clients are still sent it.
+
+    A text that names members hangs on those alone; of members that stay the logs show all.
+    """
+    named = set(members(str(said.value)))
+    return said.kind in ("status", "question") and window.any(
+        lambda it: bool(it.leaving & named if named else it.leaving)
+    )
 
 
-def _is_of_reach(text: str, said: Statement) -> bool:
-    """Return whether a text says only what the console does not reach: no log shows how a connection of one client fares."""
-    return re.search("not reached|not seen|no master is seen", text) is not None and bool(said.unreached)
+def _is_of_reach(text: str, said: Statement, window: Window) -> bool:
+    """Return whether a text says only whom the console does not reach: no log shows how a connection of one client fares.
+
+    It must say so of those alone that it does not reach.
+    """
+    if "no master is seen" in text:
+        return window.any(lambda truth: set(truth.leading) <= said.unreached)
+    unseen = re.search(
+        r"(?P<before>.*?) (is|are) not (reached|seen)|not seen: (?P<after>[^;]*)|(?P<bare>.*) not reached", text
+    )
+    if unseen is None:
+        return False
+    named = members((unseen["before"] or "").rpartition("; ")[2] or unseen["after"] or unseen["bare"] or "")
+    return bool(named) and set(named) <= said.unreached
 
 
 def judge_text(said: Statement, truth: Truth, *, one_sided: bool) -> Verdict:
@@ -431,9 +392,9 @@ def judge_text(said: Statement, truth: Truth, *, one_sided: bool) -> Verdict:
             window = Window(said, truth, one_sided=one_sided)
             try:
                 holds = rule(match, window)
-            except LogIsOver:
+            except NotLogged:
                 return "not compared"
-            if holds is False and (_logs_end(said, window) or _is_of_reach(match[0], said)):
+            if holds is False and (_logs_end(said, window) or _is_of_reach(match[0], said, window)):
                 return "not compared"
             return "not reported" if holds is None else "true" if holds else "false"
     return "not compared"

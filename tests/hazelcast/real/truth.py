@@ -143,6 +143,28 @@ class Truth:
             frozenset(merging),
         )
 
+    def suspicions(self, moment_us: int) -> set[tuple[Address, Address]]:
+        """Return who suspects whom by its own log, as long as the suspect is on its list."""
+        found = set()
+        for observer, held in self.at(moment_us).lists.items():
+            for suspect in held.addresses:
+                name = re.escape(f"[{suspect.split(':')[0]}]:{suspect.split(':')[1]}")
+                since_us = self._incarnation_us(observer, moment_us)
+                raised = self.logs(rf"Member {name} - \S+ is suspected to be dead", since_us, moment_us, observer)
+                ended = self.logs(rf"Removed suspicion of Member {name}", since_us, moment_us, observer)
+                joined = [
+                    it.at_us for it in self.logged[observer] if suspect not in it.addresses and it.at_us <= moment_us
+                ]
+                latest_us = max([0, *joined, *(words.at_us for _, words in ended)])
+                if raised and raised[-1][1].at_us > latest_us:
+                    found.add((observer, suspect))
+        return found
+
+    def _incarnation_us(self, member: Address, moment_us: int) -> int:
+        """Return when a member's process was started last."""
+        starts = (it.at_us for it in self.done if it.kind == "start" and member in it.members and it.at_us <= moment_us)
+        return max(starts, default=0)
+
     def between(self, first_us: int, last_us: int) -> list[TruthAtMoment]:
         """Return all that was true at some moment of a window."""
         changes = [step.at_us for step in self.done]

@@ -34,6 +34,8 @@ class _EndingIncarnation:
     """When it ended; of one that ended without a word, when it was found to be started again."""
     last: InterpretedMessage
     """The message that shows that."""
+    silent_us: int = 0
+    """Of one that ended without a word, when it logged last."""
     is_logged: bool = False
     """Whether it would be known if it had said that it stops."""
     end: str = ""
@@ -67,7 +69,8 @@ class FullStops:
             )
             before = self._incarnations.get(self._latest.get(record.member, uuid), incarnation)
             if before is not incarnation and not before.end:
-                before.end, before.last_us, before.last = "silent", record.at, message
+                before.end, before.silent_us = "silent", before.last_us
+                before.last_us, before.last = record.at, message
             self._latest[record.member] = uuid
             if not incarnation.end:
                 incarnation.last_us, incarnation.last = record.at, message
@@ -166,7 +169,7 @@ def _observed(group: Sequence[_EndingIncarnation], start_us: int | None) -> Obse
         evidence=ObservationEvidence([incarnation.last for incarnation in group]),
         first=group[0].last,
         last=group[-1].last,
-        start_us=group[0].last_us,
+        start_us=group[0].last_us if said else max(incarnation.silent_us for incarnation in silent),
         end_us=max(group[-1].last_us, start_us or 0),
         is_open=start_us is None,
     )

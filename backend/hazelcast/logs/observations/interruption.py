@@ -136,15 +136,13 @@ class Silences:
         for member, spells in self._spells.items():
             most = lasted(max(ended.at - began.at for began, ended in spells))
             often = f" {times(len(spells))}, at most" if len(spells) > 1 else ""
-            headline = f"{member} said nothing to its clients{often} for {most}, and went on"
+            headline = f"{member} sent its witness nothing{often} for {most}, and went on"
             yield _unresponsive((member,), headline, [message for spell in spells for message in spell])
         still = sorted((began for _, began in self._silent.values()), key=lambda began: began.at)
         still = [began for began in still if ends.end_us - began.at >= SILENT_US]
         for group in consecutive_groups(still, lambda group, began: began.at - group[-1].at <= SILENT_US):
             members = [began.member for began in group]
-            headline = (
-                f"{listed(members)} said nothing to clients for {lasted(ends.end_us - group[0].at)}, {ends.words}"
-            )
+            headline = f"{listed(members)} sent the witness nothing for {lasted(ends.end_us - group[0].at)}, {ends.words}"
             yield _unresponsive(members, headline, group, end_us=ends.end_us)
 
 
@@ -158,10 +156,12 @@ def _unresponsive(
         headline,
         detail="No answer came, on the connection or to attempts at one"
         + ("; then the same incarnation answered." if end_us is None else "."),
-        cause="They stood still (a long pause of garbage collection, a frozen machine or process), or the network between them "
-        "and the witness was cut.",
+        cause="They stood still (a long pause of garbage collection, a frozen machine or process), or only their connections to "
+        "the witness did: the network between was cut, or, as measured with 5.5.0 and 5.7.0, a healthy new master left one "
+        "of its clients without an answer for 13 s while the old one was frozen.",
         remedy="Look what the other members say of them at these times: if they removed them, they stood still or were cut off "
-        "from those too. Look at the logs of their garbage collectors and at their hosts.",
+        "from those too; if nothing, and other clients got answers, only the connection stood still. Look at the logs of their "
+        "garbage collectors and at their hosts.",
         evidence=shown_by,
         end_us=end_us,
         is_open=end_us is not None,

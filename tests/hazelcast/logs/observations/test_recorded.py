@@ -187,7 +187,7 @@ def test_members_that_only_the_recorder_does_not_reach_are_not_lost() -> None:
         recording.lists(60, 6 + place, "1a" + "2a3a4a5a"[2 + 2 * place :], "1")
     recording.happens(120, 1, ConnectionChanged("connected"))
     removed, silent = recording.observed()
-    assert silent.headline == f"{B}, {C}, {D} and {E} said nothing to clients for 65 s, until the recording ends"
+    assert silent.headline == f"{B}, {C}, {D} and {E} sent the witness nothing for 65 s, until the recording ends"
     assert removed.headline == f"{A} removed 4 of 5 members, and they were not seen again"
     assert f"{A} was cut off from them" in removed.cause and "log" not in removed.detail
 
@@ -200,7 +200,7 @@ def test_a_frozen_member_said_nothing_and_went_on() -> None:
     assert recording.observed() == []
     recording.happens(40, 1, ConnectionChanged("connected"))
     (silent,) = recording.observed()
-    assert (silent.kind, silent.headline) == ("unresponsive", f"{A} said nothing to its clients for 30 s, and went on")
+    assert (silent.kind, silent.headline) == ("unresponsive", f"{A} sent its witness nothing for 30 s, and went on")
 
 
 def test_a_member_that_starts_again_and_says_nothing_yet_does_not_stand_still() -> None:
