@@ -37,14 +37,14 @@ class StartIncarnation(Struct, frozen=True, tag=True):
 
 
 class ExecuteCommand(Struct, frozen=True, tag=True):
-    """Carry out `command`, and answer with `CommandDone` of the same number."""
+    """Carry out `command`, and send the `Reply` of the same number."""
 
     number: int
     command: MemberCommand
 
 
 class BeginCall(Struct, frozen=True, tag=True):
-    """Begin `operation` as a client would, and give its answer with `CallAnswered` of the same number."""
+    """Begin `operation` as a client would, and send its answer with the `Reply` of the same number."""
 
     number: int
     operation: Operation
@@ -58,7 +58,7 @@ class SetLinks(Struct, frozen=True, tag=True):
 
 
 class CaptureState(Struct, frozen=True, tag=True):
-    """Report all that the member knows, with `StateCaptured` of the same number."""
+    """Report all that the member knows, with the `Reply` of the same number."""
 
     number: int
 
@@ -87,34 +87,22 @@ class PeerRejection(Struct, frozen=True, tag=True):
     cause: RefusalCause
 
 
-class CommandDone(Struct, frozen=True, tag=True):
-    """The command of this number was carried out, or begun; or refused, when a `refusal` is given."""
+class Reply(Struct, frozen=True, tag=True):
+    """What became of the request of this number: it was carried out, or begun; or refused, when a `refusal` is given."""
 
     number: int
     refusal: str = ""
-
-
-class CallAnswered(Struct, frozen=True, tag=True):
-    """The operation of this number has ended so."""
-
-    number: int
-    answer: Answer
-
-
-class StateCaptured(Struct, frozen=True, tag=True):
-    """All that the member knows."""
-
-    number: int
-    captured: CapturedMember
+    answer: Answer | None = None
+    """Of an operation."""
+    captured: CapturedMember | None = None
+    """All that the member knows, where that was asked for."""
 
 
 class IncarnationEnded(Struct, frozen=True, tag=True):
     """The incarnation ended by its own decision. A process that ends without this line was killed or has crashed."""
 
 
-PipeReport = (
-    IncarnationStarted | EventRecorded | PeerRejection | CommandDone | CallAnswered | StateCaptured | IncarnationEnded
-)
+PipeReport = IncarnationStarted | EventRecorded | PeerRejection | Reply | IncarnationEnded
 
 PIPE_REQUEST: msgspec.json.Decoder[PipeRequest] = msgspec.json.Decoder(PipeRequest)
 PIPE_REPORT: msgspec.json.Decoder[PipeReport] = msgspec.json.Decoder(PipeReport)

@@ -15,7 +15,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -32,9 +32,7 @@ from quarterdeck.backend.live.cluster.pipe_messages import (
     MAX_LINE_BYTES,
     PIPE_REPORT,
     BeginCall,
-    CallAnswered,
     CaptureState,
-    CommandDone,
     EventRecorded,
     ExecuteCommand,
     IncarnationEnded,
@@ -42,9 +40,9 @@ from quarterdeck.backend.live.cluster.pipe_messages import (
     PeerRejection,
     PipeReport,
     PipeRequest,
+    Reply,
     SetLinks,
     StartIncarnation,
-    StateCaptured,
     line_of,
 )
 from quarterdeck.backend.live.member.host import AnswerCallback, Host, HostObserver, MemberCommand
@@ -77,10 +75,8 @@ class ProcessHost:
         self._process: asyncio.subprocess.Process | None = None
         self._began: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._numbers = itertools.count(1)
-        self._answers: dict[int, asyncio.Future[None]] = {}
-        self._captures: dict[int, asyncio.Future[CapturedMember]] = {}
-        self._calls: dict[int, AnswerCallback] = {}
-        """Who waits for the answer to which call."""
+        self._waiting: dict[int, Callable[[Reply], None]] = {}
+        """What to do with the reply to each request."""
         self._following: asyncio.Task[None] | None = None
         self._started = False
         self._killed = False
@@ -112,45 +108,50 @@ class ProcessHost:
 
         Raises `CommandRefused`, and TimeoutError when the process does not answer: then it is not known whether it will do it.
         """
-        if self._following is None or self._following.done():
+        if self._has_ended:
             raise CommandRefused(f"{self.label} has ended")
         number = next(self._numbers)
-        self._order(ExecuteCommand(number, command))
         if self.paused:
+            self._order(ExecuteCommand(number, command))
             return
-        answer = self._answers[number] = asyncio.get_running_loop().create_future()
         try:
-            async with asyncio.timeout(ANSWER_TIMEOUT_SECONDS):
-                await answer
+            await self._reply_to(ExecuteCommand(number, command), ANSWER_TIMEOUT_SECONDS)
         except TimeoutError as silent:
             raise TimeoutError(f"{self.label} did not answer within {ANSWER_TIMEOUT_SECONDS:g} s; kill it") from silent
 
     def call(self, operation: Operation, watched: bool, on_answer: AnswerCallback) -> None:
         """Ask the member for an operation; `on_answer` is given the answer, once, whatever becomes of the process."""
-        if self._following is None or self._following.done():
+        if self._has_ended:
             on_answer(Answer(problem=f"{self.label} has ended", untouched=True))
             return
         number = next(self._numbers)
-        self._calls[number] = on_answer
+        self._waiting[number] = lambda reply: on_answer(reply.answer or Answer(problem=reply.refusal))
         self._order(BeginCall(number, operation, watched))
 
     async def captured_state(self) -> CapturedMember:
         """All that the member knows. Raises `CommandRefused` when it is frozen or gone, TimeoutError when it does not answer."""
-        if self.paused:
-            raise CommandRefused("it is paused")
-        if self._following is None or self._following.done():
-            raise CommandRefused("it has ended")
-        number = next(self._numbers)
-        captured = self._captures[number] = asyncio.get_running_loop().create_future()
-        self._order(CaptureState(number))
+        if self.paused or self._has_ended:
+            raise CommandRefused("it is paused" if self.paused else "it has ended")
         try:
-            async with asyncio.timeout(STATE_TIMEOUT_SECONDS):
-                answer: CapturedMember = await captured
-                return answer
+            reply = await self._reply_to(CaptureState(next(self._numbers)), STATE_TIMEOUT_SECONDS)
         except TimeoutError as silent:
             raise TimeoutError(f"it did not answer within {STATE_TIMEOUT_SECONDS:g} s") from silent
+        assert reply.captured is not None
+        return reply.captured
+
+    async def _reply_to(self, request: ExecuteCommand | CaptureState, seconds: float) -> Reply:
+        """Return the reply to a request. Raises `CommandRefused` and TimeoutError."""
+        replied: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self._waiting[request.number] = lambda reply: None if replied.done() else replied.set_result(reply)
+        self._order(request)
+        try:
+            async with asyncio.timeout(seconds):
+                reply = await replied
         finally:
-            self._captures.pop(number, None)
+            self._waiting.pop(request.number, None)
+        if reply.refusal:
+            raise CommandRefused(reply.refusal)
+        return reply
 
     async def wait_ended(self) -> bool:
         """Return when the process has ended: whether its member has so decided."""
@@ -180,6 +181,10 @@ class ProcessHost:
         self._order(SetLinks(tuple(conditions)))
 
     # The pipes
+
+    @property
+    def _has_ended(self) -> bool:
+        return self._following is None or self._following.done()
 
     def _order(self, order: PipeRequest) -> None:
         process = self._process
@@ -218,42 +223,32 @@ class ProcessHost:
                 self._observer.recorded(record)
             case PeerRejection(remote, reason, cause):
                 self._observer.peer_rejected(remote, reason, cause)
-            case CommandDone(number, refusal):
-                if answer := self._answers.pop(number, None):
-                    self._settle(answer, CommandRefused(refusal) if refusal else None)
-            case StateCaptured(number, captured):
-                if waiting := self._captures.pop(number, None):
-                    waiting.set_result(captured)
-            case CallAnswered(number, outcome):
-                self._calls.pop(number)(outcome)
+            case Reply(number):
+                if on_reply := self._waiting.pop(number, None):
+                    on_reply(report)
             case IncarnationStarted(reason, number):
                 self._started = not reason
-                self._settle(self._began, OSError(number, reason) if reason else None)
+                self._begins(OSError(number, reason) if reason else None)
             case IncarnationEnded():
                 self._left = True
 
     def _on_exit(self, process: asyncio.subprocess.Process) -> None:
         why = self._last_stderr_line or f"status {process.returncode}"
-        self._settle(self._began, OSError(f"its process ended at once: {why}"))
-        for answer in self._answers.values():
-            self._settle(answer, CommandRefused(f"{self.label} has ended"))
-        for waiting in self._captures.values():
-            waiting.set_exception(CommandRefused("it has ended"))
-        calls, self._calls = self._calls, {}
-        for on_answer in calls.values():
-            on_answer(Answer(problem=f"{self.label} has ended"))
+        self._begins(OSError(f"its process ended at once: {why}"))
+        waiting, self._waiting = self._waiting, {}
+        for number, on_reply in waiting.items():
+            on_reply(Reply(number, f"{self.label} has ended"))
         if self._started and not self._killed:
             self._observer.ended(self, crashed=not self._left)
 
-    @staticmethod
-    def _settle(waited_for: asyncio.Future[None], problem: Exception | None) -> None:
-        """Answer the caller, if it still waits."""
-        if waited_for.done():
+    def _begins(self, problem: OSError | None) -> None:
+        """Let `start` return, or raise the problem, if it still waits."""
+        if self._began.done():
             return
         if problem is None:
-            waited_for.set_result(None)
+            self._began.set_result(None)
         else:
-            waited_for.set_exception(problem)
+            self._began.set_exception(problem)
 
 
 class ProcessCluster(LiveCluster):

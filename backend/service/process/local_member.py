@@ -91,16 +91,16 @@ class LocalMember:
                     self.service.network.take(condition)
                 host.links_changed(conditions)
             case pipe.CaptureState(number):
-                self._send_report(pipe.StateCaptured(number, await host.captured_state()))
+                self._send_report(pipe.Reply(number, captured=await host.captured_state()))
             case pipe.BeginCall(number, operation, watched):
-                host.call(operation, watched, lambda answer: self._send_report(pipe.CallAnswered(number, answer)))
+                host.call(operation, watched, lambda answer: self._send_report(pipe.Reply(number, answer=answer)))
             case pipe.ExecuteCommand(number, command):
+                refusal = ""
                 try:
                     await host.execute(command)
-                except CommandRefused as refusal:
-                    self._send_report(pipe.CommandDone(number, str(refusal)))
-                else:
-                    self._send_report(pipe.CommandDone(number))
+                except CommandRefused as refused:
+                    refusal = str(refused)
+                self._send_report(pipe.Reply(number, refusal))
 
     def _recorded(self, record: Record) -> None:
         if isinstance(record.event, StrangerRefused):

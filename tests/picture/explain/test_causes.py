@@ -244,7 +244,7 @@ def test_who_asked_is_named_as_the_cause(request_made: OperatorAsked, effect: Ev
     """Not a request to another member, nor one that was refused."""
     cluster = FakeCluster(("n1", "n2"))
     cluster.form()
-    cluster.happen("n1", events.MasterChanged(cluster.address("n1"), "it forms the cluster", cause="founds"))
+    cluster.happen("n1", events.MasterChanged(cluster.address("n1"), "it forms the cluster", cause="forms-cluster"))
     member = "n1" if request_made.do == "change-state" else "n2"
     for event in (request_made, asked("stop", "n1"), structs.replace(request_made, granted=False), effect):
         cluster.happen(member, event)
