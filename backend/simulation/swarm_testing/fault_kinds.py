@@ -90,30 +90,16 @@ class FaultContext:
 # Links that lose, delay, duplicate or drop messages
 
 
-def _loss(context: FaultContext) -> Iterator[PlannedFault]:
-    yield from _worse_links(
-        context, "lose", "probability", lambda: round(0.01 + 0.3 * context.draws.random() ** 2, 3), 0
-    )
-
-
-def _duplication(context: FaultContext) -> Iterator[PlannedFault]:
-    yield from _worse_links(context, "duplicate", "probability", lambda: round(0.5 * context.draws.random(), 3), 0)
-
-
-def _delay(context: FaultContext) -> Iterator[PlannedFault]:
-    def amount() -> str:
-        return _milliseconds(context.draws.random() ** 3 * 1.2 * context.timeout_us)
-
-    yield from _worse_links(context, "delay", "by", amount, "0s")
-
-
 def _worse_links(
-    context: FaultContext, action: str, field: str, amount: Callable[[], object], none: object
-) -> Iterator[PlannedFault]:
-    for begins_us, ends_us in context.episodes():
-        links = context.ends() | {"one-way": context.draws.random() < 0.4}
-        yield begins_us, {action: links | {field: amount()}}
-        yield ends_us, {action: links | {field: none}}
+    action: str, field: str, none: object, amount: Callable[[FaultContext], object]
+) -> Callable[[FaultContext], Iterator[PlannedFault]]:
+    def plan(context: FaultContext) -> Iterator[PlannedFault]:
+        for begins_us, ends_us in context.episodes():
+            links = context.ends() | {"one-way": context.draws.random() < 0.4}
+            yield begins_us, {action: links | {field: amount(context)}}
+            yield ends_us, {action: links | {field: none}}
+
+    return plan
 
 
 def _slow_member(context: FaultContext) -> Iterator[PlannedFault]:
@@ -157,39 +143,27 @@ def _one_way_cut(context: FaultContext) -> Iterator[PlannedFault]:
         yield ends_us, _healed(sources, targets)
 
 
-def _halves(context: FaultContext) -> Iterator[PlannedFault]:
-    yield from _partitions(context, lambda: context.split(2))
+def _partitions(groups: Callable[[FaultContext], list[list[str]]]) -> Callable[[FaultContext], Iterator[PlannedFault]]:
+    def plan(context: FaultContext) -> Iterator[PlannedFault]:
+        for begins_us, ends_us in context.episodes():
+            split = groups(context)
+            yield begins_us, {"partition": {"groups": split, "mode": context.mode()}}
+            for one, other in combinations(split, 2):
+                yield ends_us, _healed(one, other)
+
+    return plan
 
 
-def _shards(context: FaultContext) -> Iterator[PlannedFault]:
-    yield from _partitions(context, lambda: context.split(context.draws.randint(2, min(4, len(context.labels)))))
+def _isolated(context: FaultContext) -> list[list[str]]:
+    alone = context.one()
+    return [[alone], [label for label in context.labels if label != alone]]
 
 
-def _isolate_one(context: FaultContext) -> Iterator[PlannedFault]:
-    def groups() -> list[list[str]]:
-        alone = context.one()
-        return [[alone], [label for label in context.labels if label != alone]]
-
-    yield from _partitions(context, groups)
-
-
-def _bridge(context: FaultContext) -> Iterator[PlannedFault]:
+def _bridged(context: FaultContext) -> list[list[str]]:
     """Two groups without links between them, and one member with links to both."""
-
-    def groups() -> list[list[str]]:
-        bridge = context.one()
-        rest = [other for other in context.draws.sample(context.labels, len(context.labels)) if other != bridge]
-        return [rest[: len(rest) // 2], rest[len(rest) // 2 :]]
-
-    yield from _partitions(context, groups)
-
-
-def _partitions(context: FaultContext, groups: Callable[[], list[list[str]]]) -> Iterator[PlannedFault]:
-    for begins_us, ends_us in context.episodes():
-        split = groups()
-        yield begins_us, {"partition": {"groups": split, "mode": context.mode()}}
-        for one, other in combinations(split, 2):
-            yield ends_us, _healed(one, other)
+    bridge = context.one()
+    rest = [other for other in context.draws.sample(context.labels, len(context.labels)) if other != bridge]
+    return [rest[: len(rest) // 2], rest[len(rest) // 2 :]]
 
 
 def _majorities_ring(context: FaultContext) -> Iterator[PlannedFault]:
@@ -262,16 +236,15 @@ def _pause(context: FaultContext) -> Iterator[PlannedFault]:
         yield ends_us, {"resume": frozen}
 
 
-def _crash(context: FaultContext) -> Iterator[PlannedFault]:
-    yield from _gone_for_a_while(context, "kill", most=3)
+def _gone_for_a_while(action: str, most: int) -> Callable[[FaultContext], Iterator[PlannedFault]]:
+    def plan(context: FaultContext) -> Iterator[PlannedFault]:
+        for begins_us, ends_us in context.episodes(most):
+            gone = [context.one()] if context.draws.random() < 0.7 else context.some(3)
+            yield begins_us, {action: gone}
+            if context.draws.random() < 0.7:
+                yield ends_us, {"start": gone}
 
-
-def _gone_for_a_while(context: FaultContext, action: str, most: int) -> Iterator[PlannedFault]:
-    for begins_us, ends_us in context.episodes(most):
-        gone = [context.one()] if context.draws.random() < 0.7 else context.some(3)
-        yield begins_us, {action: gone}
-        if context.draws.random() < 0.7:
-            yield ends_us, {"start": gone}
+    return plan
 
 
 POINTS = (
@@ -296,10 +269,6 @@ def _restart(context: FaultContext) -> Iterator[PlannedFault]:
         rolling = context.draws.random() < 0.2
         for count, label in enumerate(context.labels if rolling else [context.one()]):
             yield begins_us + count * context.timeout_us // 2, {"restart": [label]}
-
-
-def _graceful_stop(context: FaultContext) -> Iterator[PlannedFault]:
-    yield from _gone_for_a_while(context, "stop", most=2)
 
 
 def _join_storm(context: FaultContext) -> Iterator[PlannedFault]:
@@ -348,44 +317,40 @@ def _join_list_edit(context: FaultContext) -> Iterator[PlannedFault]:
         yield begins_us, {"set-join-list": {context.one(): entries}}
 
 
-def _search(context: FaultContext) -> Iterator[PlannedFault]:
-    for begins_us, _ in context.episodes():
-        yield begins_us, {"search": [context.one()]}
-
-
-def _operate(context: FaultContext) -> Iterator[PlannedFault]:
-    for begins_us, _ in context.episodes():
-        yield begins_us, {"operate": [context.one()]}
+def _each_time(action: str) -> Callable[[FaultContext], Iterator[PlannedFault]]:
+    return lambda context: ((begins_us, {action: [context.one()]}) for begins_us, _ in context.episodes())
 
 
 FAULTS: dict[str, Callable[[FaultContext], Iterator[PlannedFault]]] = {
-    "loss": _loss,
-    "duplication": _duplication,
-    "delay": _delay,
+    "loss": _worse_links("lose", "probability", 0, lambda context: round(0.01 + 0.3 * context.draws.random() ** 2, 3)),
+    "duplication": _worse_links("duplicate", "probability", 0, lambda context: round(0.5 * context.draws.random(), 3)),
+    "delay": _worse_links(
+        "delay", "by", "0s", lambda context: _milliseconds(context.draws.random() ** 3 * 1.2 * context.timeout_us)
+    ),
     "slow member": _slow_member,
     "drop kinds": _drop_kinds,
     "one-way cut": _one_way_cut,
-    "halves": _halves,
-    "shards": _shards,
-    "isolate one": _isolate_one,
-    "bridge": _bridge,
+    "halves": _partitions(lambda context: context.split(2)),
+    "shards": _partitions(lambda context: context.split(context.draws.randint(2, min(4, len(context.labels))))),
+    "isolate one": _partitions(_isolated),
+    "bridge": _partitions(_bridged),
     "majorities ring": _majorities_ring,
     "rack pairs": _rack_pairs,
     "random pairs": _random_pairs,
     "flapping": _flapping,
     "swizzle": _swizzle,
     "pause": _pause,
-    "crash": _crash,
+    "crash": _gone_for_a_while("kill", most=3),
     "crash at a point": _crash_at_point,
     "restart": _restart,
-    "graceful stop": _graceful_stop,
+    "graceful stop": _gone_for_a_while("stop", most=2),
     "join storm": _join_storm,
     "clock drift": _clock_drift,
     "clock jump": _clock_jump,
     "state change": _state_change,
     "join list edit": _join_list_edit,
-    "search": _search,
-    "operate": _operate,
+    "search": _each_time("search"),
+    "operate": _each_time("operate"),
     "held messages": _held_messages,
 }
 """Every kind of fault by its name."""
