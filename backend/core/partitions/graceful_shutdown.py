@@ -116,7 +116,7 @@ def accept_shutdown(state: PartitionedMember, now: int, master_role: MasterRole,
             _grant(state, address, uuid)
     elif uuid not in master_role.leaving or uuid in master_role.demoting:
         master_role.leaving[uuid] = address
-        master_role.demoting.discard(uuid)
+        master_role.demoting.pop(uuid, None)
         state.record(now, DrainStarted(address))
         if master_role.recovery is None and state.partitions.table is not None:
             cancel(state, now, Reason("member-leaves", f"{address} wants to leave", state.latest_record))
@@ -129,7 +129,7 @@ def grant_shutdowns(state: PartitionedMember, now: int, master_role: MasterRole)
         if not state.members.holds(address, uuid):
             del master_role.leaving[uuid]
             master_role.shutdown_granted.discard(uuid)
-            master_role.demoting.discard(uuid)
+            master_role.demoting.pop(uuid, None)
             continue
         if uuid in master_role.demoting:
             continue  # it asks (chapter `lite_members`)

@@ -41,5 +41,6 @@ PARTITION_TIMER_HANDLERS: dict[str, tuple[Callable[[PartitionedMember, int], Non
     migration_transfer.TRANSFER: (migration_transfer.on_transfer_timer,),
     graceful_shutdown.DRAIN: (graceful_shutdown.on_drain_timer,),
     lite_members.LITE_CHANGE: (lite_members.on_lite_change_timer,),
+    lite_members.DEMOTIONS: (lite_members.on_demotions_timer,),
 }
 """Which handler answers which timer."""

@@ -2,7 +2,8 @@
 
 The member asks its master every second, also a new one, until the list says so or the master refuses. A promotion is another
 list, after which the master plans with one more holder. Before a demotion the data is moved away as before a graceful stop; the
-member then stays on the list, at its age (Decisions: Lite members). Asked for the opposite meanwhile, it stays what it is.
+member then stays on the list, at its age (Decisions: Lite members). Asked for the opposite meanwhile, it stays what it is. The
+master forgets a demotion that it is not asked for any more: a late refusal may have ended it at the member.
 """
 
 from __future__ import annotations
@@ -25,6 +26,12 @@ LITE_CHANGE = "lite change"
 """Name of the timer that asks the master again."""
 
 ASK_AGAIN_US = 1 * SECOND_US
+
+DEMOTIONS = "demotions"
+"""Name of the timer at which the master forgets demotions."""
+
+FORGOTTEN_US = 5 * SECOND_US
+"""When a demotion is forgotten that no member asks for."""
 
 
 # The member
@@ -106,10 +113,10 @@ def _decide(
     if member is None or (asks.uuid in master_role.leaving and asks.uuid not in master_role.demoting):
         return  # it stops
     if member.lite == asks.lite:
-        _keep_data(state, now, master_role, address, asks.uuid)
+        _keep_data(state, now, master_role, asks.uuid)
         return
     if (obstacle := _obstacle(state, master_role, asks)) is not None:
-        _keep_data(state, now, master_role, address, asks.uuid)
+        _keep_data(state, now, master_role, asks.uuid)
         refusal = LiteChangeRefusal(asks.uuid, asks.lite, obstacle.text, obstacle.cause)
         if address == state.address:
             on_refusal(state, now, address, refusal)
@@ -121,7 +128,7 @@ def _decide(
     if asks.lite and not _is_drained(state, now, master_role, address, asks.uuid):
         return
     master_role.leaving.pop(asks.uuid, None)
-    master_role.demoting.discard(asks.uuid)
+    master_role.demoting.pop(asks.uuid, None)
     cause: ListCause = "demotion" if asks.lite else "promotion"
     publishing.install(state, now, state.members.with_lite(address, asks.lite), state.address, cause)
     publishing.publish(state)
@@ -144,9 +151,10 @@ def _is_drained(state: PartitionedMember, now: int, master_role: MasterRole, add
         return False
     if state.partitions.table is None:
         return True
+    master_role.demoting[uuid] = now + FORGOTTEN_US
+    state.timers.set(DEMOTIONS, now + FORGOTTEN_US)
     if uuid not in master_role.leaving:
         master_role.leaving[uuid] = address
-        master_role.demoting.add(uuid)
         cancel(state, now, Reason("members-changed", f"{address} is to hold no data"))
         return False
     if master_role.running or master_role.queue or master_role.wants_plan:
@@ -154,9 +162,18 @@ def _is_drained(state: PartitionedMember, now: int, master_role: MasterRole, add
     return not is_needed(state, master_role, uuid)
 
 
-def _keep_data(state: PartitionedMember, now: int, master_role: MasterRole, address: Address, uuid: str) -> None:
+def on_demotions_timer(state: PartitionedMember, now: int) -> None:
+    """Forget the demotions that this master is not asked for any more."""
+    master_role = state.partitions.master_role
+    demoting = master_role.demoting if master_role is not None else {}
+    for uuid in [uuid for uuid, until_us in demoting.items() if until_us <= now]:
+        _keep_data(state, now, state.master_role, uuid)
+    if demoting:
+        state.timers.set(DEMOTIONS, min(demoting.values()))
+
+
+def _keep_data(state: PartitionedMember, now: int, master_role: MasterRole, uuid: str) -> None:
     """Plan with a member again that was to be demoted."""
-    if uuid in master_role.demoting:
-        master_role.demoting.discard(uuid)
-        del master_role.leaving[uuid]
+    if master_role.demoting.pop(uuid, None) is not None:
+        address = master_role.leaving.pop(uuid)
         cancel(state, now, Reason("members-changed", f"{address} goes on holding data"))

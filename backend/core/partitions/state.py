@@ -169,8 +169,8 @@ class MasterRole:
     """Whether a member on the list has never been sent a table."""
     leaving: dict[str, Address] = field(default_factory=dict)
     """Incarnations that want to leave or to be demoted, and have to wait until their data is elsewhere."""
-    demoting: set[str] = field(default_factory=set)
-    """Those of them that stay, as lite members."""
+    demoting: dict[str, Deadline] = field(default_factory=dict)
+    """Those of them that stay, as lite members, and when that is forgotten unless they ask again."""
     shutdown_granted: set[str] = field(default_factory=set)
     """Those of them that may leave."""
     next_comparison_us: Instant = 0

@@ -308,6 +308,16 @@ def _state_change(context: FaultContext) -> Iterator[PlannedFault]:
             yield ends_us, {"change-state": {context.one(): "ACTIVE"}}
 
 
+def _lite_change(context: FaultContext) -> Iterator[PlannedFault]:
+    """Plan demotions and promotions, mostly one after the other: what is so already is refused."""
+    for begins_us, ends_us in context.episodes():
+        first, second = context.draws.sample(("demote", "promote"), 2)
+        label = context.one()
+        yield begins_us, {first: [label]}
+        if context.draws.random() < 0.7:
+            yield ends_us, {second: [label]}
+
+
 def _join_list_edit(context: FaultContext) -> Iterator[PlannedFault]:
     """Shuffled lists, shorter ones, and now and then one with an address at which no member is."""
     for begins_us, _ in context.episodes():
@@ -352,6 +362,7 @@ FAULTS: dict[str, Callable[[FaultContext], Iterator[PlannedFault]]] = {
     "search": _each_time("search"),
     "operate": _each_time("operate"),
     "held messages": _held_messages,
+    "lite change": _lite_change,
 }
 """Every kind of fault by its name."""
 

@@ -224,10 +224,10 @@ class _TrialRun:
                 world.execute(do.ResumeMember(label))
             node.kill_point = None
         # Two at least and enough to serve data, one of whom may hold some.
-        lite, least = self._scenario.lite, max(2, self._settings.minimum_cluster_size)
-        for label in sorted(world.labels, key=lambda label: label in lite):
+        least = max(2, self._settings.minimum_cluster_size)
+        for label in sorted(world.labels, key=world.is_lite):
             alive = running(self._run_state.picture)
-            if label not in alive and (len(alive) < least or all(other in lite for other in alive)):
+            if label not in alive and (len(alive) < least or all(map(world.is_lite, alive))):
                 self._added.append({"do": {"start": [label]}})
                 world.execute(do.StartMember(label))
 
@@ -249,8 +249,7 @@ class _TrialRun:
     def _serves_data(self) -> bool:
         """Whether there are members enough, and one that may hold data."""
         alive = running(self._run_state.picture)
-        holders = [label for label in alive if label not in self._scenario.lite]
-        return bool(holders) and len(alive) >= self._settings.minimum_cluster_size
+        return not all(map(self._driver.world.is_lite, alive)) and len(alive) >= self._settings.minimum_cluster_size
 
     def _why_not_converged(self) -> str:
         """Why this is not one cluster, with its data safe and evenly spread if there is any; empty when it is."""
@@ -386,14 +385,14 @@ def proving_steps(
     draws = Random(f"{seed}/proof {number}")
     up = [label for label in world.labels if world.machine(label) is not None]
     down = [label for label in world.labels if label not in up]
-    holders = [label for label in up if label not in scenario.lite]
+    holders = [label for label in up if not world.is_lite(label)]
     settings = scenario.timing()
     least = max(2, settings.minimum_cluster_size)
     changes: list[dict[str, Any]] = []
     if len(holders) > 1 and len(up) > least:
         goes = draws.choice([label for label in holders if label in holding] or holders)
         changes = [{"stop": [goes]}, *([{"kill": [goes]}] * 2 if settings.backups else [])]
-    if missing := [label for label in down if label not in scenario.lite]:
+    if missing := [label for label in down if not world.is_lite(label)]:
         changes.append({"start": [draws.choice(missing)]})
     if not changes and len(holders) > 1:
         goes = next((label for label in holders if label in holding), holders[0])

@@ -134,6 +134,11 @@ class World:
     def machine(self, label: str) -> MemberMachine | None:
         return self.nodes[label].machine
 
+    def is_lite(self, label: str) -> bool:
+        """Return whether the member holds no data; one that is down will be as configured."""
+        node = self.nodes[label]
+        return node.machine.inspect().lite if node.machine is not None else node.member_configuration.lite
+
     def fingerprint(self) -> str:
         """Return the running hash of all that happened so far."""
         return self._fingerprint.hexdigest()

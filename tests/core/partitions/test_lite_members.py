@@ -79,7 +79,7 @@ def test_all_but_one_are_demoted_and_each_is_promoted_again() -> None:
 def test_without_backups_nothing_is_lost_however_slow_the_migrations_are() -> None:
     world = cluster(backups=0, migration_interval_us=2_000_000)
     world.tell("C", DemoteMember("C"))
-    world.run(3)
+    world.run(1.5)
     assert lite_of(world, "A") == ""
     world.run(20)
     assert lite_of(world, "A") == "C" and "C" not in holders(world) and not world.complaints()
@@ -194,6 +194,19 @@ def test_a_demotion_that_is_not_done_in_time_is_given_up_for_good() -> None:
     world.run(4)
     assert [one.cause for one in world.seen("C", LiteChangeRefused)] == ["not-in-time"]
     world.run(60)
+    assert lite_of(world, "A") == "" and "C" in holders(world) and not world.complaints()
+
+
+def test_a_demotion_that_is_not_asked_for_any_more_is_forgotten() -> None:
+    world = cluster(migration_interval_us=1_000_000)
+    world.tell("C", DemoteMember("C"))
+    world.run(1)
+    uuid = world.machines["C"].uuid
+    world.receive("C", "A", LiteChangeRefusal(uuid, True, "that was before", "cluster-state"))
+    world.run(3)
+    assert uuid in world.master_role("A").leaving
+    world.run(30)
+    assert not world.master_role("A").leaving and not world.master_role("A").demoting
     assert lite_of(world, "A") == "" and "C" in holders(world) and not world.complaints()
 
 
