@@ -5,8 +5,9 @@ The rules are those of Cluster Service Consistency Improvements, Mastership Clai
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
@@ -181,7 +182,7 @@ class ClaimCompleteness(Invariant):
 
 
 class OldestLeads(Invariant):
-    """A master was the oldest of its list, or suspected all who were older when it claimed mastership (M6)."""
+    """A master was the oldest of its list, or it and all who accepted its claim suspected those who were older (M6)."""
 
     name = "oldest leads"
 
@@ -189,15 +190,29 @@ class OldestLeads(Invariant):
         self._incarnations = incarnations
 
     def rules(self) -> Mapping[type, Rule]:
-        return {events.ClaimStarted: self._start, events.ListInstalled: self._install}
+        return {
+            events.ClaimStarted: self._start,
+            events.MasterChanged: self._follow,
+            events.ListInstalled: self._install,
+        }
 
     def _start(self, record: Record, event: events.ClaimStarted) -> Violation | None:
+        return self._trusting(record, self._incarnations.of(record).older(), "claims mastership")
+
+    def _follow(self, record: Record, event: events.MasterChanged) -> Violation | None:
+        view = self._incarnations.of(record).view
+        if event.cause != "claim-accepted" or view is None:
+            return None
+        older = takewhile(lambda member: member.address != event.master, view.members)
+        return self._trusting(record, older, f"accepts the claim of {event.master}")
+
+    def _trusting(self, record: Record, older: Iterable[Member], what: str) -> Violation | None:
         incarnation = self._incarnations.of(record)
-        trusted = [member.address for member in incarnation.older() if member.uuid not in incarnation.suspected]
+        trusted = [member.address for member in older if member.uuid not in incarnation.suspected]
         if not trusted:
             return None
         witnesses = (record,) if incarnation.view_record is None else (incarnation.view_record, record)
-        text = f"{record.member} claims mastership without suspecting {', '.join(trusted)}, older than itself"
+        text = f"{record.member} {what} without suspecting {', '.join(trusted)}, who are older"
         return Violation(self.name, text, witnesses)
 
     def _install(self, record: Record, event: events.ListInstalled) -> Violation | None:

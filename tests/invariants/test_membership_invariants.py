@@ -252,6 +252,10 @@ PLANTED: dict[str, tuple[str, tuple[Happened, ...]]] = {
         "oldest leads",
         (*FORMED, *suspects(C, A), (C, ClaimStarted(3, (A.address,), (B.address,)))),
     ),
+    "a claim that is accepted by one who trusts an older member": (
+        "oldest leads",
+        (*FORMED, *CLAIM_OF_B[:1], (C, MasterChanged(B.address, "accepted", "claim-accepted"))),
+    ),
     "a list made by a slave": (
         "oldest leads",
         (*FORMED, *removes(B, A), installed(B, 4, B, C, cause="removal")),
