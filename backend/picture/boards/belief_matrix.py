@@ -277,8 +277,8 @@ def _difference(picture: Picture, most: ListBelief, one: ListBelief) -> str:
     own = {member.address: member.uuid for member in one.members}
     missing = [picture.label_of(address) for address in theirs if address not in own]
     extra = [picture.label_of(address) for address in own if address not in theirs]
-    lives = [picture.label_of(address) for address, uuid in own.items() if theirs.get(address, uuid) != uuid]
-    parts = ((missing, "without"), (extra, "with"), (lives, "with another incarnation of"))
+    renewed = [picture.label_of(address) for address, uuid in own.items() if theirs.get(address, uuid) != uuid]
+    parts = ((missing, "without"), (extra, "with"), (renewed, "with another incarnation of"))
     return ", ".join(f"{word} {_names(names)}" for names, word in parts if names) or "the same members"
 
 

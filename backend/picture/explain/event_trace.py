@@ -102,7 +102,7 @@ def _member(event_index: EventIndex, label: str) -> EventTrace:
         if record.member == label or label in _labels_named(event_index, record.event)
     )
     incarnations = len(dict.fromkeys(record.uuid for record in records if record.member == label))
-    return EventTrace(f"{label} in {counted(incarnations, 'life', 'lives')}; {_span(records)}", records)
+    return EventTrace(f"{label} in {counted(incarnations, 'incarnation')}; {_span(records)}", records)
 
 
 def _labels_named(event_index: EventIndex, event: Event) -> list[str]:

@@ -127,7 +127,7 @@ def test_stories_of_an_event_one_after_the_other() -> None:
         await point(pilot, screen, events.ClaimFinished, "byzantium")
         await pilot.press("escape", "colon", *"story", "space", *"athens", "enter")
         await settle(pilot)
-        assert "athens in 2 lives" in screen_text(app)
+        assert "athens in 2 incarnations" in screen_text(app)
         await pilot.press("colon", *"story", "space", *"nobody", "enter")
         await settle(pilot)
         assert "there is no member 'nobody'" in screen_text(app)

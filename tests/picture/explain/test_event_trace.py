@@ -69,7 +69,7 @@ def test_a_member_in_its_own_words_and_in_those_of_others() -> None:
     record = next(one for one in event_index.records if one.member == "c1")
     episodes = Episodes()
     story = event_trace(event_index, subjects_of(event_index, record, episodes)[-1], episodes)
-    assert story.heading.startswith("c1 in 2 lives")
+    assert story.heading.startswith("c1 in 2 incarnations")
     members = {one.member for one in story.records}
     assert {"c1", "a1", "b1", "dev"} <= members
     assert any(isinstance(one.event, events.MemberRemoved) for one in story.records)
