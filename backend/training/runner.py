@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
+from operator import attrgetter
 from typing import Protocol
 
 from quarterdeck.backend.clusters.cluster import Cluster
@@ -25,6 +26,7 @@ from quarterdeck.backend.scenarios.format.scenario import Scenario, ScenarioStep
 from quarterdeck.backend.scenarios.interpreter import Interpreter, conclude
 from quarterdeck.backend.scenarios.outcome import Outcome, StepOutcome
 from quarterdeck.backend.scenarios.run_state import RunState
+from quarterdeck.backend.training.tutor import GRACEFUL_STOP_US
 
 Narrate = Callable[[str], None]
 
@@ -36,9 +38,6 @@ REORDER_WINDOW_US = 100_000
 
 COMMAND_TIMEOUT_SECONDS = 15.0
 """How long one command may take before the run is given up."""
-
-GRACEFUL_STOP_SECONDS = 0.2
-"""How long a graceful stop is waited for before the next step: enough to hear of a refusal."""
 
 
 class CommandTimedOut(RuntimeError):
@@ -135,7 +134,7 @@ class LiveStage:
         """
         leaves = description_of(command).ending == "stopped"
         try:
-            self._cluster.execute(command).result(GRACEFUL_STOP_SECONDS if leaves else COMMAND_TIMEOUT_SECONDS)
+            self._cluster.execute(command).result(GRACEFUL_STOP_US / SECOND_US if leaves else COMMAND_TIMEOUT_SECONDS)
         except FutureTimeout as stuck:
             if leaves:
                 return
@@ -152,16 +151,12 @@ class LiveStage:
 
     def _collect(self, *, everything: bool = False) -> None:
         self._held += self._cluster.drain()
-        self._held.sort(key=_when)
+        self._held.sort(key=attrgetter("at"))
         settled_us = self._cluster.now_us() - REORDER_WINDOW_US
-        count = len(self._held) if everything else bisect_right(self._held, settled_us, key=_when)
+        count = len(self._held) if everything else bisect_right(self._held, settled_us, key=attrgetter("at"))
         for record in self._held[:count]:
             self._run_state.observe(record)
         del self._held[:count]
-
-
-def _when(record: Record) -> int:
-    return record.at
 
 
 class Narrator:

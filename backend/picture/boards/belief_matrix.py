@@ -166,7 +166,10 @@ def summarize_beliefs(picture: Picture) -> BeliefSummary:
             by_list[which] = group
         group[1].append(label)
     groups.sort(key=lambda group: -len(group[1]))
-    lists = tuple(_list_of(picture, belief, holders) for belief, holders in groups)
+    lists = tuple(
+        ListBelief(one.version, one.lineage, one.master, one.members, tuple(holders), _cluster_state(picture, holders))
+        for one, holders in groups
+    )
     dissenters = frozenset(label for row in lists[1:] for label in row.held_by)
     return BeliefSummary(lists, dissenters, _sentence(picture, lists), _apart(picture) if len(lists) > 1 else ())
 
@@ -187,11 +190,6 @@ def how_it_differs(picture: Picture, survey: BeliefSummary, label: str) -> str:
 def _alike(one: MemberBelief, other: MemberBelief) -> bool:
     """Whether two lists of one version hold the same; those that came by one message share their addresses."""
     return one.listed is other.listed or one.members == other.members
-
-
-def _list_of(picture: Picture, belief: MemberBelief, holders: Sequence[str]) -> ListBelief:
-    state = _cluster_state(picture, holders)
-    return ListBelief(belief.version, belief.lineage, belief.master, belief.members, tuple(holders), state)
 
 
 def _cluster_state(picture: Picture, holders: Sequence[str]) -> str:

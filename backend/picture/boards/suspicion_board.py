@@ -76,7 +76,9 @@ def summarize_suspicions(picture: Picture, *, all_members: bool) -> SuspicionSum
             suspicious.append(belief)
             suspected.update(belief.suspicions)
             raised += len(belief.suspicions)
-    mutual = _mutual_pairs(picture, suspicious) if raised <= MUTUALS_COUNTED else None
+    mutual = None
+    if raised <= MUTUALS_COUNTED:
+        mutual = sum(is_mutual(picture, belief, other) for belief in suspicious for other in belief.suspicions) // 2
     labels = {picture.label_of(address) for address in suspected}
     observers = {belief.label for belief in suspicious}
     order = members_by_age(picture, (*picture.members, *sorted(labels)))
@@ -167,20 +169,13 @@ def suspicion_sentence(picture: Picture, observer: str, now_us: int) -> str:
         return f"{one_line(observer)} was never heard of"
     lines = [
         f"{MUTUAL_GLYPH + ' ' if is_mutual(picture, belief, address) else ''}{picture.label_of(address)} for "
-        f"{age_text(now_us - found.since_us)} ({with_names(found.reason, picture.label_of)}{_staying(picture, belief, address)})"
+        f"{age_text(now_us - found.since_us)} ({with_names(found.reason, picture.label_of)}"
+        f"{f'; {STAYS}' if stays(picture, belief, address) else ''})"
         for address, found in belief.suspicions.items()
     ]
     if not lines and not belief.shows("suspicions"):
         return one_line(f"whom {observer} suspects is {not_told('suspicions', belief.witnessed_by)}")
     return one_line(f"{observer} suspects {listed(lines, REASONS_SHOWN, '; ') or 'no member'}")
-
-
-def _staying(picture: Picture, belief: MemberBelief, suspect: Address) -> str:
-    return f"; {STAYS}" if stays(picture, belief, suspect) else ""
-
-
-def _mutual_pairs(picture: Picture, suspicious: list[MemberBelief]) -> int:
-    return sum(is_mutual(picture, belief, address) for belief in suspicious for address in belief.suspicions) // 2
 
 
 def _what_is_not_known(picture: Picture, raised: int) -> str:

@@ -6,7 +6,6 @@ Partial Member Disconnection Resolution and Split-brain Recovery Improvements; s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
@@ -41,16 +40,13 @@ def _join_delayed(effect: Effect, event: events.JoinDelayed) -> Causes:
 def _reported(effect: Effect, event: events.DisconnectionReported) -> Causes:
     reporter = effect.name(event.reporter)
     for suspect in event.suspects:
-        raised = effect.of(reporter, events.SuspicionRaised, partial(_is_about, suspect))
+        accused = effect.event_index.by(reporter, events.SuspicionRaised, effect.place)
+        raised = next((one for one in accused if event_of(events.SuspicionRaised, one).suspect == suspect), None)
         yield from message_cause(raised, f"{reporter} suspects {effect.name(suspect)}")
     if not event.suspects:
         yield from message_cause(
             effect.of(reporter, events.SuspicionCleared), f"{reporter} suspects no member any more"
         )
-
-
-def _is_about(suspect: Address, raised: events.SuspicionRaised) -> bool:
-    return raised.suspect == suspect
 
 
 def _resolved(effect: Effect, event: events.DisconnectionResolved) -> Causes:
