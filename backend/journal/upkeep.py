@@ -113,6 +113,9 @@ def _retire(directory: Path, writer: str, finished: Sequence[Path], retention: R
     removed = retire(finished, retention, now_s)
     if not removed:
         return
+    for path in writer_files(directory, writer):  # what was merged into them would be merged again, and never go
+        if any(numbers_of(one.name).holds(numbers_of(path.name)) for one in removed):
+            path.unlink(missing_ok=True)
     note = directory / f"{writer}{RETIRED_SUFFIX}"
     before = retired_of(note)
     now = Retired(

@@ -184,3 +184,16 @@ def test_what_cannot_be_merged_stops_no_recording(tmp_path: Path, monkeypatch: p
         wait_until(lambda: list(tmp_path.glob("run=r1/*.jsonl")))
         assert journal.condition.failure == ""
     assert list(read_journal(tmp_path)) == [record(1)]
+
+
+def test_what_was_merged_goes_with_the_file_that_is_retired(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit that is reached before the parts of a merged file are gone: they are not merged again, for ever."""
+    monkeypatch.setattr(upkeep, "MERGED_FILES", 8)
+    write(run, range(1, 21))
+    now_s = time.time()
+    for number, path in enumerate(sorted(run.iterdir()), 1):
+        os.utime(path, (now_s, now_s + number - 22))
+    for retention in (UNLIMITED, Retention(most_seconds=5.5), Retention(most_seconds=5.5)):
+        keep_up(run, "athens", retention, now_s)
+    assert seqs(run) == [17, 18, 19, 20]
+    assert names(run) == ["athens-000017.jsonl", *(f"athens-{one:06d}.jsonl" for one in (18, 19, 20)), "athens.retired"]
