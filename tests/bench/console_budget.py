@@ -33,9 +33,10 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[2]
 SAME_ROW = rb"(?:(?!\x1b\[\d+;\d+H).){0,160}?"
 """Output that does not move to another place of the screen."""
-CURSOR_ON_FIRST, CURSOR_ON_SECOND = (
-    re.compile("▸".encode() + SAME_ROW + label, re.S) for label in (rb"m0\b", rb"m1\b")
+CURSOR = re.compile(
+    rb"\x1b\[(?:[5-9]|1\d);1H(?:(?!\x1b\[\d+;\d+H).){0,160}?" + "▸".encode() + SAME_ROW + rb"(m\d+)\b", re.S
 )
+"""The row under the cursor of the pane at the upper left, by the label of its member."""
 HEADER_MARK = re.compile(b"members ")
 LONGEST_MARK = 400
 SETTLE_SECONDS = 3.0
@@ -221,12 +222,20 @@ class Terminal:
 
     def read_until(self, mark: re.Pattern[bytes], timeout_seconds: float) -> float:
         """When `mark` stood in the output, on the monotonic clock."""
+        return self.read_change(mark, timeout_seconds, None)[0]
+
+    def read_change(
+        self, mark: re.Pattern[bytes], timeout_seconds: float, former: bytes | None
+    ) -> tuple[float, bytes | None]:
+        """When `mark` stood in the output with another first group than `former`, on the monotonic clock, and that group."""
         seen, end = b"", time.monotonic() + timeout_seconds
         while time.monotonic() < end:
             if select.select([self.leader], [], [], 0.5)[0]:
                 seen = seen[-LONGEST_MARK:] + os.read(self.leader, 65_536)
-                if mark.search(seen):
-                    return time.monotonic()
+                for found in mark.finditer(seen):
+                    named = found[1] if mark.groups else None
+                    if former is None or named != former:
+                        return time.monotonic(), named
         raise SystemExit(f"no {mark.pattern!r} within {timeout_seconds:g} s; the last output: {seen[-300:]!r}")
 
     def swallow(self, seconds: float) -> int:
@@ -297,20 +306,20 @@ def measure(setting: Setting, seconds: float, view: str, tree: Path = ROOT) -> d
 def press_keys(
     terminal: Terminal,
     seconds: float,
-    first: re.Pattern[bytes] = CURSOR_ON_FIRST,
-    second: re.Pattern[bytes] = CURSOR_ON_SECOND,
+    cursor: re.Pattern[bytes] = CURSOR,
 ) -> tuple[list[float], int]:
-    """The arrow keys at random moments; the cursor goes to and fro between two rows."""
+    """The arrow keys at random moments; the cursor goes to and fro between two rows, of which `cursor` has the names."""
     draw = random.Random(1)
     latencies: list[float] = []
     painted = 0
-    end, down = time.monotonic() + seconds, True
+    end, down, at = time.monotonic() + seconds, True, None
     while time.monotonic() < end:
         painted += terminal.swallow(0.15 + draw.random() * 0.1)
         pressed = time.monotonic()
         # The row that the cursor left may be repainted, but without its mark.
         terminal.press(b"\x1b[B" if down else b"\x1b[A")
-        latencies.append(terminal.read_until(second if down else first, 5.0) - pressed)
+        painted_at, at = terminal.read_change(cursor, 5.0, at)
+        latencies.append(painted_at - pressed)
         down = not down
     return latencies, painted
 

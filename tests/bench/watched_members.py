@@ -30,6 +30,7 @@ SIZES = (25, 50, 100)
 PARTITIONS = 271
 SETTLE_SECONDS = 12.0
 CHANGE_SECONDS = 4.0
+CURSOR = re.compile("▸".encode() + SAME_ROW + rb"(10\.0\.0\.\d+:5701)", re.S)
 
 
 def serve(size: int, orders: Connection) -> None:
@@ -62,10 +63,6 @@ def named(number: int) -> Address:
     return Address(f"10.0.0.{number}:5701")
 
 
-def cursor_on(number: int) -> re.Pattern[bytes]:
-    return re.compile("▸".encode() + SAME_ROW + re.escape(named(number).encode()), re.S)
-
-
 def measure(size: int, seconds: float) -> dict[str, object]:
     spawn = multiprocessing.get_context("spawn")
     orders, served = spawn.Pipe()
@@ -80,7 +77,7 @@ def measure(size: int, seconds: float) -> dict[str, object]:
         try:
             terminal.swallow(SETTLE_SECONDS)
             rest = cpu_percent(terminal, seconds)
-            latencies, _ = press_keys(terminal, seconds, cursor_on(1), cursor_on(2))
+            latencies, _ = press_keys(terminal, seconds, CURSOR)
             before = terminal.cpu_seconds
             orders.send("change")
             terminal.swallow(CHANGE_SECONDS)
