@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len
 from rich.segment import Segment
+from textual.containers import Vertical
 from textual.strip import Strip
 
 from quarterdeck.widgets.component_styles import ComponentStyles
@@ -28,36 +29,37 @@ class StatusLine(ComponentStyles):
         """
         super().__init__(id=id, classes=classes)
         self._most_lines, self._shrinks = most_lines, shrinks
-        self._fitted_width = 0
+        self._fitted_width = self._laid_width = 0
         self._parts: tuple[TableCell, ...] = ()
+        self._more: tuple[TableCell, ...] = ()
         self._lines: list[Strip] = []
         """What was painted last, until the text or the width changes."""
 
     @property
     def parts(self) -> tuple[TableCell, ...]:
-        """What is painted, from left to right."""
-        return self._parts
+        """What is painted, from left to right, as far as there is room."""
+        return self._parts + self._more
 
     @property
     def text(self) -> str:
         """The text, without tones."""
-        return GAP.join(part.text for part in self._parts)
+        return GAP.join(part.text for part in self.parts)
 
-    def show(self, parts: Sequence[TableCell]) -> None:
-        shown = tuple(part for part in parts if part.text)
-        if shown != self._parts:
-            self._parts = shown
+    def show(self, parts: Sequence[TableCell], more: Sequence[TableCell] = ()) -> None:
+        """Show `parts`, and behind them as many of `more` as fit into the last line, each whole or not at all."""
+        shown, rest = tuple(part for part in parts if part.text), tuple(part for part in more if part.text)
+        if (shown, rest) != (self._parts, self._more):
+            self._parts, self._more = shown, rest
             self._lines = []
             self._fit()
             self.refresh()
 
     def on_resize(self) -> None:
         if self.size.width != self._fitted_width:
-            self._lines = []
             self._fit()
 
     def render_line(self, y: int) -> Strip:
-        if not self._lines:
+        if not self._lines or self._laid_width != self.size.width:  # it is painted before it hears of its new size
             self._lines = self._laid_out(self.size.width)
         if y < len(self._lines):
             return self._lines[y]
@@ -76,12 +78,16 @@ class StatusLine(ComponentStyles):
             self.styles.height = needed
 
     def _laid_out(self, width: int) -> list[Strip]:
+        self._laid_width = width
         plain = self.part_style("plain")
-        whole = Strip(self._segments(self._parts))
-        if whole.cell_length > width and self._most_lines > 1:
-            lines = [Strip(self._segments(parts)) for parts in self._broken(width)]
-        else:
-            lines = [whole]
+        broken = [list(self._parts)]
+        if Strip(self._segments(self._parts)).cell_length > width and self._most_lines > 1:
+            broken = self._broken(width)
+        for part in self._more:
+            if Strip(self._segments([*broken[-1], part])).cell_length > width:
+                break
+            broken[-1].append(part)
+        lines = [Strip(self._segments(parts)) for parts in broken]
         last = lines[self._most_lines - 1 :]
         if last and (len(last) > 1 or last[0].cell_length > width):
             ended = Strip([*last[0].crop(0, min(max(0, width - 1), last[0].cell_length)), Segment("…", plain)])
@@ -115,3 +121,22 @@ class StatusLine(ComponentStyles):
 
     def forget_painted(self) -> None:
         self._lines = []
+
+
+class StatusLines(Vertical):
+    """Lines below each other, as many as there is something to say. Each wraps into at most two."""
+
+    DEFAULT_CSS = "StatusLines { height: auto; } StatusLines StatusLine { height: 1; }"
+
+    def __init__(self, most: int, *, id: str) -> None:
+        self.lines = tuple(StatusLine(most_lines=2) for _ in range(most))
+        super().__init__(*self.lines, id=id)
+
+    def show(self, texts: Sequence[Sequence[TableCell]]) -> None:
+        """Show these lines, as far as there may be so many."""
+        for place, line in enumerate(self.lines):
+            wanted = place < len(texts)
+            if wanted:
+                line.show(texts[place])
+            if line.display != wanted:
+                line.display = wanted

@@ -8,6 +8,7 @@ from math import cos, pi, sin
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
+from textual.geometry import Size
 from textual.strip import Strip
 
 from quarterdeck.backend.picture.network.network_board import Edge, NetworkDrawing
@@ -45,6 +46,7 @@ class Topology(ComponentStyles):
         super().__init__(id=id)
         self._drawing = NOTHING
         self._strips: list[Strip] | None = None
+        self._painted_size = Size(0, 0)
 
     def show(self, drawing: NetworkDrawing) -> None:
         if drawing != self._drawing:
@@ -53,14 +55,11 @@ class Topology(ComponentStyles):
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        if self._strips is None:
-            self._strips = self._painted()
+        if self._strips is None or self._painted_size != self.size:  # it is painted before it hears of its new size
+            self._strips, self._painted_size = self._painted(), self.size
         return self._strips[y] if y < len(self._strips) else Strip.blank(self.size.width)
 
     def forget_painted(self) -> None:
-        self._strips = None
-
-    def on_resize(self) -> None:
         self._strips = None
 
     def _painted(self) -> list[Strip]:
