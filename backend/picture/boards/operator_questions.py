@@ -121,12 +121,16 @@ def _lost_data(picture: Picture, now_us: int) -> Iterator[Fact]:
 
 
 def _migrating(picture: Picture, now_us: int) -> Iterator[Fact]:
-    heading, latest = "is the migration stuck", next(reversed(picture.history.witnessed), None)
+    history = picture.history
+    heading, latest = "is the migration stuck", next(reversed(history.witnessed), None)
     unknown = picture.without("migration-ends")
     if (progress := progress_text(picture)) != "":
         yield Fact(heading, f"{progress}; see the migrations", "plain")
     elif unknown is not None and unknown.witnessed_by:
         yield Fact(heading, not_told("migration-ends", unknown.witnessed_by), "faint")
+    elif latest is None and history.done_count + history.failed_count:
+        ended = f"{history.done_count} done and {history.failed_count} failed in this run"
+        yield Fact(heading, f"no: none is planned or runs, {ended}", "good")
     elif latest is None:
         yield Fact(heading, "no migration was seen to end" if unknown is None else "nothing has migrated", "faint")
     else:

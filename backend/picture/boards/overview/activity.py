@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from quarterdeck.backend.core.data.events import CallFinished
+from quarterdeck.backend.core.data.events import DataMeasured
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import HeartbeatLate
 from quarterdeck.backend.core.partitions.events import MigrationDecided
@@ -19,6 +19,9 @@ from quarterdeck.backend.picture.text.formatting import bars
 SECONDS = 20
 """As far as it is shown; the second that is not over yet is not."""
 
+READS, WRITES = 3, 4
+"""Places in a row of `DataMeasured.rows`."""
+
 
 class Series(NamedTuple):
     """One thing that is counted."""
@@ -28,11 +31,13 @@ class Series(NamedTuple):
     aspect: Aspect
     tone: Tone
     """What a second in which it happened is painted in."""
+    lag_seconds: int = 0
+    """How long members take to report it."""
 
 
 SERIES = (
     Series("late heartbeats", (HeartbeatLate,), "heartbeats", "warning"),
-    Series("operations", (CallFinished,), "data", "plain"),
+    Series("operations", (DataMeasured,), "data", "plain", lag_seconds=2),
     Series("migrations", (MigrationDecided, ReplicaMigrated), "migration-ends", "strong"),
 )
 
@@ -53,7 +58,7 @@ class Activity:
 
     def __init__(self) -> None:
         self._place = {kind: place for place, series in enumerate(SERIES) for kind in series.kinds}
-        self._counts: tuple[dict[int, int], ...] = tuple({} for _ in SERIES)
+        self._counts: tuple[dict[int, float], ...] = tuple({} for _ in SERIES)
 
     def restart(self, records: Iterable[Record]) -> None:
         """Count `records` instead of all that was counted."""
@@ -64,21 +69,28 @@ class Activity:
     def take(self, records: Iterable[Record]) -> None:
         place_of = self._place
         for record in records:
-            place = place_of.get(type(record.event))
-            if place is not None and not (type(record.event) is HeartbeatLate and record.event.over):
-                second = record.at // SECOND_US
-                counts = self._counts[place]
-                if second not in counts and len(counts) > 2 * SECONDS:
-                    for old in sorted(counts)[:SECONDS]:
-                        del counts[old]
-                counts[second] = counts.get(second, 0) + 1
+            event = record.event
+            place = place_of.get(type(event))
+            if place is None or (isinstance(event, HeartbeatLate) and event.over):
+                continue
+            last, times, seconds = record.at // SECOND_US, 1, 1
+            if isinstance(event, DataMeasured):
+                times = sum(row[READS] + row[WRITES] for row in event.rows if len(row) > WRITES)
+                seconds = max(1, round(event.span / SECOND_US))
+            counts = self._counts[place]
+            for second in range(last - seconds + 1, last + 1):
+                counts[second] = counts.get(second, 0) + times / seconds
+            if len(counts) > 3 * SECONDS:
+                for old in sorted(counts)[:SECONDS]:
+                    del counts[old]
 
     def pulses(self, picture: Picture, now_us: int) -> tuple[Pulse, ...]:
         """All series up to the last second that is over."""
         last = now_us // SECOND_US - 1
         found = []
         for series, counts in zip(SERIES, self._counts, strict=True):
-            numbers = [counts.get(second, 0) for second in range(last - SECONDS + 1, last + 1)]
+            end = last - series.lag_seconds + 1
+            numbers = [round(counts.get(second, 0)) for second in range(end - SECONDS, end)]
             if picture.without(series.aspect) is not None:
                 found.append(Pulse(series.title, "", NOT_REPORTED, "faint"))
                 continue

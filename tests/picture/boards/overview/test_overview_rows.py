@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quarterdeck.backend.core.data.events import BackupOutOfStep
+from quarterdeck.backend.core.data.events import BackupOutOfStep, DataMeasured
 from quarterdeck.backend.core.events import ProcessKilled
 from quarterdeck.backend.core.membership.events import HeartbeatLate
 from quarterdeck.backend.core.partitions.events import (
@@ -230,6 +230,13 @@ def test_seconds_that_are_over_are_counted_and_what_is_not_told_is_no_zero() -> 
         late.rate == "1/s" and len(late.bars) == SECONDS and late.bars.endswith(LEVELS[-1]) and late.tone == "warning"
     )
     assert operations.rate == migrations.rate == "0/s" and operations.tone == "faint"
+    cluster.happen(
+        "n2", DataMeasured(2 * SECOND_US, 9, 90, 0, 0, 0, (), ((0, 9, 90, 30, 10), (1, 0, 0, 0, 2), (2,)), ())
+    )
+    activity.take(cluster.drain())
+    assert activity.pulses(folded_of(records), cluster.now_us() + 3 * SECOND_US)[1].rate == "21/s", (
+        "what maps were asked"
+    )
     witnessed = formed()
     for label in THREE:
         witnessed.happen(label, MemberWitnessed(("logs",), ("suspicions",)))
