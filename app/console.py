@@ -17,7 +17,6 @@ from textual.events import Key
 from textual.message import Message
 
 from quarterdeck.app.actions.action import Allowed, ViewName, WordKind, allowed_on
-from quarterdeck.app.actions.console import TIME_ACTIONS
 from quarterdeck.app.actions.registry import action_called
 from quarterdeck.app.actions.views import VIEW_OF, VIEWS
 from quarterdeck.app.commands.palette import ActionsProvider, ConsolePalette
@@ -25,7 +24,6 @@ from quarterdeck.app.commands.requests import CallKey, Requests
 from quarterdeck.app.console_interface import (
     ClusterOpener,
     ClusterUnavailable,
-    DeferredHandlers,
     Handler,
     NoOtherClusters,
     OpenedCluster,
@@ -52,8 +50,6 @@ from quarterdeck.widgets.line_table import TableCell
 if TYPE_CHECKING:
     from quarterdeck.app.commands.prompt_lines import PromptLines
     from quarterdeck.backend.training.scores import ScoreBook
-
-OUTPUT_ACTIONS = ("copy", "copy-json", "export", "screenshot", "cli")
 
 CLOCK_SECONDS = 0.1
 """The period of the console's only clock."""
@@ -107,8 +103,6 @@ class Console(App[None]):
         self._handlers: dict[str, Handler] = {
             **self._member_handlers.handlers,
             **self._table_handlers.handlers,
-            **DeferredHandlers(OUTPUT_ACTIONS, self._output_handlers).handlers,
-            **DeferredHandlers((action.id for action in TIME_ACTIONS), self._time_handlers).handlers,
             **{view.name: partial(self._open, view.name) for view in VIEWS if view.opening is not None},
             "owner": lambda text: show_owner(self, self.session, text),
             "load": lambda text: change_load(self, self.session, text),
@@ -138,15 +132,16 @@ class Console(App[None]):
         else:
             self.stylesheet.set_variables(self.get_css_variables())
 
-    def _output_handlers(self) -> Mapping[str, Handler]:
+    @cached_property
+    def _late_handlers(self) -> Mapping[str, Handler]:
+        """Handlers whose modules are imported at their first use, so that the console starts sooner."""
         from quarterdeck.app.handlers.output import OutputHandlers
-
-        return OutputHandlers(self, self, lambda: self.top, lambda: self._tabs.current.requests.last).handlers
-
-    def _time_handlers(self) -> Mapping[str, Handler]:
         from quarterdeck.app.handlers.time import TimeHandlers
 
-        return TimeHandlers(self, lambda: self.session, lambda: self.top.repaint()).handlers
+        return {
+            **OutputHandlers(self, self, lambda: self.top, lambda: self._tabs.current.requests.last).handlers,
+            **TimeHandlers(self, lambda: self.session, lambda: self.top.repaint()).handlers,
+        }
 
     @property
     def session(self) -> ConsoleSession:
@@ -192,10 +187,13 @@ class Console(App[None]):
         for sentence in self._early_messages:
             self.call_after_refresh(self.show_message, sentence, error=True)
 
-    def open_tab(self, opened: OpenedCluster, title: str, *, past: Tape | None = None) -> None:
+    def open_tab(
+        self, opened: OpenedCluster, title: str, *, past: Tape | None = None, origin: ConsoleSession | None = None
+    ) -> None:
         """Show another cluster in a tab of its own, which closes it in the end."""
         session = ConsoleSession(opened.cluster, opened.starting, owned=True, past=past)
-        tab = self._new_tab(session, title, self._tabs.current)
+        opened_from = next((tab for tab in self._tabs if tab.session is origin), self._tabs.current)
+        tab = self._new_tab(session, title, opened_from)
         self._report_failed_start(tab)
         self._tabs.open(tab)
 
@@ -318,7 +316,9 @@ class Console(App[None]):
         if action_id == "back" and self.top.clear_filter():
             self.show_message("filter removed")
             return
-        handler = self.top.handlers.get(action_id) or self._handlers.get(action_id)
+        known = (self.top.handlers, self._handlers)
+        handler = next((handlers[action_id] for handlers in known if action_id in handlers), None)
+        handler = handler or self._late_handlers.get(action_id)
         try:
             if handler is None:
                 raise Refusal(f"{action.title} does nothing here")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from quarterdeck.app.actions.action import ViewName
@@ -16,6 +15,7 @@ from quarterdeck.backend.picture.replay.tape import Tape
 from quarterdeck.widgets.line_table import TableCell
 
 if TYPE_CHECKING:
+    from quarterdeck.app.session import ConsoleSession
     from quarterdeck.backend.training.scores import ScoreBook
 
 
@@ -120,10 +120,12 @@ class ConsoleInterface(Protocol):
     def back(self) -> None:
         """Close the current view and go back to the previous one."""
 
-    def open_tab(self, opened: OpenedCluster, title: str, *, past: Tape | None = None) -> None:
+    def open_tab(
+        self, opened: OpenedCluster, title: str, *, past: Tape | None = None, origin: ConsoleSession | None = None
+    ) -> None:
         """Show another cluster in a tab of its own: a fork, a demo, or a copy with its `past`.
 
-        The console closes it in the end.
+        It leads back to the tab of its `origin`, or to the one in sight. The console closes it in the end.
         """
 
     def call_later(self, callback: Callable[..., Any], *args: Any) -> bool:
@@ -149,20 +151,3 @@ class ActionRunner(Protocol):
 
     def action_act(self, action_id: str, text: str = "") -> None:
         """Do one action of the registry, in the current view."""
-
-
-class DeferredHandlers:
-    """Handlers whose module is imported at their first use, so that the console starts sooner.
-
-    `make` returns them; `action_ids` are the ids of all actions that they do.
-    """
-
-    def __init__(self, action_ids: Iterable[str], make: Callable[[], Mapping[str, Handler]]) -> None:
-        self._make = make
-        self._made: Mapping[str, Handler] | None = None
-        self.handlers: dict[str, Handler] = {action_id: partial(self._do, action_id) for action_id in action_ids}
-
-    def _do(self, action_id: str, text: str) -> None:
-        if self._made is None:
-            self._made = self._make()
-        self._made[action_id](text)

@@ -195,7 +195,6 @@ HEADINGS: Mapping[Level, str] = {
     "everything": "events",
 }
 
-COUNT_WIDTH = len("(99999 events)")
 NARROWEST = 60
 """Below this width a line does not say of how many events it is made."""
 
@@ -268,11 +267,11 @@ class LevelFormat(LineFormat):
         if isinstance(entry, BusyLine):
             return TailLine(self.in_columns(entry.record, "", "in one second", entry.second.text), "faint")
         sentence, time = entry.sentence(), self.time_of(entry.record)
-        room = self.width - len("• ") - len(time) - len("  ") - COUNT_WIDTH
-        if room < NARROWEST - COUNT_WIDTH:
+        events = f"({counted(sentence.events, 'event')})" if self.width >= NARROW else f"({sentence.events})"
+        room = self.width - len("• ") - len(time) - len("  ") - len(events)
+        if self.width < NARROWEST:
             return TailLine(f"{time}  {sentence.text}", sentence.tone)
-        events = f"({counted(sentence.events, 'event')})"
-        return TailLine(f"{time}  {fit(sentence.text, room)}{events:>{COUNT_WIDTH}}", sentence.tone)
+        return TailLine(f"{time}  {fit(sentence.text, room)}{events}", sentence.tone)
 
 
 class LevelFeed:

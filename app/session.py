@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from quarterdeck.backend.clusters.invariant_monitor import InvariantMonitor, Violation
     from quarterdeck.backend.clusters.traffic import Traffic
 
+STORM_POLLS = 5
+"""Polls in a row with records from which on they are a storm, which need not be shown at each poll."""
+
 EPISODE_RECORDS = 20_000
 """Records before a moment of the past that its episodes are folded from."""
 
@@ -71,6 +74,8 @@ class ConsoleSession:
         self.playhead = Playhead(self.tape)
         self.arrived: Sequence[Record] = ()
         """The records that the last `poll` folded, whatever moment is shown."""
+        self._busy_polls = 0
+        """How many times in a row `poll` has found records."""
         self._reported_us, self._reported_epoch = self.playhead.shown_us, self.playhead.jumps
         """Up to when the last `poll` has returned records, and in which epoch."""
         self._backlog: deque[Record] = deque()
@@ -145,6 +150,11 @@ class ConsoleSession:
         return self.playhead.live
 
     @property
+    def in_storm(self) -> bool:
+        """Whether the present is shown and records have been arriving without a pause."""
+        return self.live and self._busy_polls > STORM_POLLS
+
+    @property
     def epoch(self) -> int:
         """A number that changes when what was shown before is not the past of what is shown now."""
         return self.playhead.jumps
@@ -185,6 +195,7 @@ class ConsoleSession:
         for record in fresh:
             apply(record)
         self.arrived = fresh
+        self._busy_polls = self._busy_polls + 1 if fresh else 0
         self.tape.append(fresh, self._head)
         self._order.take(fresh)
         self._episodes.extend(self._order.release())

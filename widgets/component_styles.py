@@ -7,11 +7,13 @@ the first picture. So none is declared here.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from rich.style import Style
 from textual.css.styles import RenderStyles
 from textual.dom import DOMNode
+from textual.filter import ANSIToTruecolor, LineFilter
 from textual.widget import Widget
 
 
@@ -45,6 +47,12 @@ class ComponentStyles(Widget):
                 self.app.stylesheet.apply(node)
                 self._component_styles[name] = node.styles
         return super().get_component_styles(*names)
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Leave out the filter for colours of the terminal: outside the ANSI theme, which has none, all colours are RGB."""
+        return [
+            line_filter for line_filter in super().get_line_filters() if not isinstance(line_filter, ANSIToTruecolor)
+        ]
 
     def notify_style_update(self) -> None:
         self._part_styles.clear()

@@ -27,6 +27,9 @@ from quarterdeck.widgets.component_styles import ComponentStyles
 MARKER_WIDTH = 2
 """Cells before the first column, for the marks of cursor and selection."""
 
+LEAST_SENTENCE = 12
+"""A column of sentences is left out where fewer cells of it would be in sight."""
+
 CURSOR_MARK = "▸"
 SELECTION_MARK = "■"
 
@@ -34,7 +37,8 @@ SELECTION_MARK = "■"
 class Column(NamedTuple):
     """A column's title and its width in cells, including the gap behind it.
 
-    A `whole` column stays out of sight where it would be cut: half a figure misleads.
+    A `whole` column stays out of sight where it would be cut: half a figure misleads. Other columns have sentences, and share
+    the room that is left over.
     """
 
     title: str
@@ -123,7 +127,9 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
         self._model = model
         self._keys: tuple[str, ...] = ()
         self._place: dict[str, int] = {}
+        self._declared: tuple[Column, ...] = ()
         self._columns: tuple[Column, ...] = ()
+        """The declared columns, as wide as there is room."""
         self._cursor_key: str | None = None
         self._awaited_key: str | None = None
         """The row to which the cursor moves as soon as it appears."""
@@ -168,7 +174,7 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
     def show(self) -> None:
         """Read the model again and repaint the rows in sight that look different."""
         keys, columns = tuple(self._model.keys), tuple(self._model.columns)
-        if keys != self._keys or columns != self._columns:
+        if keys != self._keys or columns != self._declared:
             self._restructure(keys, columns)
             return
         first, height = self.scroll_offset.y, self.scrollable_content_region.height
@@ -257,7 +263,7 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
 
     def _restructure(self, keys: tuple[str, ...], columns: tuple[Column, ...]) -> None:
         former_place = self._cursor_place()
-        self._keys, self._columns = keys, columns
+        self._keys, self._declared = keys, columns
         self._place = {key: place for place, key in enumerate(keys)}
         self._selection &= set(keys)
         if self._awaited_key in self._place:
@@ -271,7 +277,8 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
         self._forget_looks()
 
     def _set_room(self) -> None:
-        """Set the virtual size. With a given height, rows that fit come and go without a new layout of the screen."""
+        """Set columns and virtual size. With a given height, rows that fit come and go without a new layout of the screen."""
+        self._columns = stretched(self._declared, self.scrollable_content_region.width - MARKER_WIDTH)
         least = 0 if self.styles.auto_dimensions else self.scrollable_content_region.height
         width = MARKER_WIDTH + sum(column.width for column in self._columns)
         size = Size(width, max(len(self._keys) + 1, least))
@@ -337,9 +344,10 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
             last, filled = first, -hidden
             while last < len(self._columns) and filled < room:
                 column = self._columns[last]
-                filled += column.width
-                if column.whole and filled - 1 > room and last > first:
+                least = column.width - 1 if column.whole else min(column.width, LEAST_SENTENCE)
+                if room - filled < least and last > first:
                     break
+                filled += column.width
                 last += 1
             self._sight = first, last, hidden
         return self._sight
@@ -394,6 +402,15 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
             over = (("outlier", outlier), ("selected", selected), ("cursor", cursor))
             style = self._styles[look] = self.part_style(tone, *(name for name, wanted in over if wanted))
         return style
+
+
+def stretched(columns: tuple[Column, ...], width: int) -> tuple[Column, ...]:
+    """Return the columns with what they leave of `width` shared out among those that are not `whole`."""
+    spare, elastic = width - sum(column.width for column in columns), sum(not column.whole for column in columns)
+    if spare <= 0 or not elastic:
+        return columns
+    more = spare // elastic
+    return tuple(column if column.whole else column._replace(width=column.width + more) for column in columns)
 
 
 def chip_text(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from quarterdeck.backend.clusters.cluster import Cluster, lacks_of
@@ -28,6 +28,7 @@ class CommandWord:
     takes: WordKind
     usage: str
     meaning: str
+    """That of the action when it is empty."""
     choices: tuple[str, ...] = ()
     """The words that may follow a `choice`, for completion."""
 
@@ -69,12 +70,14 @@ class Action:
     def __post_init__(self) -> None:
         if not self.key_display:
             object.__setattr__(self, "key_display", self.keys)
-        if not self.words:
-            meaning = self.meaning[0].lower() + self.meaning[1:].rstrip(".")
-            object.__setattr__(self, "words", one_word(self.id, "nothing", "", meaning))
+        meaning = self.meaning[:1].lower() + self.meaning[1:].rstrip(".")
+        words = self.words or one_word(self.id)
+        object.__setattr__(self, "words", tuple(replace(word, meaning=word.meaning or meaning) for word in words))
 
 
-def one_word(word: str, takes: WordKind, what: str, meaning: str, *choices: str) -> tuple[CommandWord, ...]:
+def one_word(
+    word: str, takes: WordKind = "nothing", what: str = "", *choices: str, meaning: str = ""
+) -> tuple[CommandWord, ...]:
     """Return the only word of an action; `what` is how the rest of the line is written."""
     return (CommandWord(word, takes, f"{word} {what}".rstrip(), meaning, choices),)
 

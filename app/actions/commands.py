@@ -32,7 +32,7 @@ MEMBER_ACTIONS = (
     ),
     Action(
         "stop-all", "stop all", "Stop every member.",
-        "X", "X", "Members", one_word("stop-all", "nothing", "", "stop every member"),
+        "X", "X", "Members", one_word("stop-all", meaning="stop every member"),
         needs=frozenset({"stop"}), destructive=True, needs_write=True, shown=False,
     ),
     _on_cluster(
@@ -42,12 +42,12 @@ MEMBER_ACTIONS = (
     Action(
         "may-stop", "may it stop?", "Show whether the member under the cursor may be stopped now, and why not.",
         "Z", "Z", "Members",
-        one_word("may-stop", "optional member", "[MEMBER]", "show whether a member may be stopped now, and why not"),
+        one_word("may-stop", "optional member", "[MEMBER]"),
         aims=True, shown=False,
     ),
     Action(
         "detail", "look", "Show all that is known of the member under the cursor; so does enter.",
-        "i,enter", "i", "Members", one_word("look", "member", "MEMBER", "show all that is known of a member"), aims=True,
+        "i,enter", "i", "Members", one_word("look", "member", "MEMBER", meaning="show all that is known of a member"), aims=True,
     ),
 )  # fmt: skip
 
@@ -67,7 +67,7 @@ LINK_ACTIONS = (
         "U", "U", "Faults",
         one_word(
             "undo", "text", "[NUMBER]",
-            "undo a fault, the latest has number 1; without a number what was done last, loads and join lists, too",
+            meaning="undo a fault, the latest has number 1; without a number what was done last, loads and join lists, too",
         ),
         needs=frozenset({"heal", "heal-link", "resume", "start"}), needs_write=True,
     ),
@@ -104,14 +104,16 @@ DATA_ACTIONS = (
         "", "", "Data",
         one_word(
             "load", "text", "RATE [keys=N] [bytes=N] [skew=N] [reads=0.5] [map=NAME] [for=30s] | off",
-            "ask for operations on a map all the time; off ends it",
+            meaning="ask for operations on a map all the time; off ends it",
         ),
         needs=frozenset({"put"}), needs_write=True, shown=False, cli="map load",
     ),
     Action(
         "owner", "owner of a key", "Type a map and a key, to see which member owns the key.",
         "", "", "Data",
-        one_word("owner", "text", "MAP KEY [TYPE]", "show which member owns a key; Hazelcast: TYPE string, int or long"),
+        one_word(
+            "owner", "text", "MAP KEY [TYPE]", meaning="show which member owns a key; Hazelcast: TYPE string, int or long",
+        ),
         shown=False, cli="cluster owner MAP KEY",
     ),
 )  # fmt: skip

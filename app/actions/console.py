@@ -25,27 +25,32 @@ TIME_ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "time-live", "newest", "Return to the present, and follow it.",
-        "L", "L", "Time", one_word("live", "nothing", "", "return to the present, and follow it"), shown=False,
+        "L", "L", "Time", one_word("live"), shown=False,
     ),
     Action(
         "time-at", "go to", "Type the moment to show.",
         "", "", "Time",
-        one_word("at", "text", "MOMENT", "show a moment: 12.5, 1:30, +2, -500ms, MEMBER#NUMBER, a bookmark, start, end"),
+        one_word(
+            "at", "text", "MOMENT", meaning="show a moment: 12.5, 1:30, +2, -500ms, MEMBER#NUMBER, a bookmark, start, end",
+        ),
         shown=False,
     ),
     Action(
         "time-bookmark", "bookmark", "Bookmark the moment that is shown.",
-        "B", "B", "Time", one_word("bookmark", "text", "[NAME]", "bookmark the moment that is shown"), shown=False,
+        "B", "B", "Time", one_word("bookmark", "text", "[NAME]"), shown=False,
     ),
     Action(
         "time-speed", "speed", "Type how many seconds of the run pass in one second.",
-        "", "", "Time", one_word("speed", "text", "NUMBER", "set how many seconds of the run pass in one second"),
+        "", "", "Time", one_word("speed", "text", "NUMBER", meaning="set how many seconds of the run pass in one second"),
         shown=False,
     ),
     Action(
         "time-fork", "fork", "Open a simulated copy of the cluster as it is now, to try things in.",
         "F", "F", "Time",
-        one_word("fork", "text", "[COMMAND …]", "open a simulated copy, and do a command there such as `kill n1`, or `nothing`"),
+        one_word(
+            "fork", "text", "[COMMAND …]",
+            meaning="open a simulated copy, and do a command there such as `kill n1`, or `nothing`",
+        ),
         needs=frozenset({SNAPSHOTS}), shown=False, cli="cluster fork --out DIR",
     ),
 )  # fmt: skip
@@ -53,11 +58,11 @@ TIME_ACTIONS: tuple[Action, ...] = (
 CONSOLE_ACTIONS: tuple[Action, ...] = (
     Action(
         "filter", "filter", "Show only the rows, or events, that contain a text.",
-        "slash", "/", "View", one_word("filter", "text", "[TEXT]", "show only what contains the text; none: show all"),
+        "slash", "/", "View", one_word("filter", "text", "[TEXT]", meaning="show only what contains the text; none: show all"),
     ),
     Action(
         "sort", "sort", "Sort the table by its next column.",
-        "O", "O", "View", one_word("sort", "column", "[COLUMN [desc]]", "sort by a column; none: by the next one"),
+        "O", "O", "View", one_word("sort", "column", "[COLUMN [desc]]", meaning="sort by a column; none: by the next one"),
         shown=False,
     ),
     Action("reverse", "reverse", "Reverse the order of the rows.", "R", "R", "View", shown=False),
@@ -77,12 +82,13 @@ CONSOLE_ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "export", "export", "Type the file that this view is written to: .csv or .json.",
-        "E", "E", "View", one_word("export", "file", "FILE", "write this view to a .csv or .json file; ! after it overwrites"),
+        "E", "E", "View",
+        one_word("export", "file", "FILE", meaning="write this view to a .csv or .json file; ! after it overwrites"),
         shown=False,
     ),
     Action(
         "screenshot", "screenshot", "Save the screen as an SVG file.",
-        "ctrl+s", "^s", "View", one_word("screenshot", "file", "[FILE]", "save the screen, as .svg or .txt"), shown=False,
+        "ctrl+s", "^s", "View", one_word("screenshot", "file", "[FILE]"), shown=False,
     ),
     Action("prompt", "command", "Type a command.", "colon", ":", "Console"),
     Action(
@@ -91,7 +97,7 @@ CONSOLE_ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "cli", "as CLI", "Show the command line that does what was done last, or shows what is in sight.",
-        "dollar_sign", "$", "Console", one_word("cli", "nothing", "", "show the command line for what was done last"),
+        "dollar_sign", "$", "Console", one_word("cli"),
         shown=False,
     ),
     Action(
@@ -105,7 +111,7 @@ CONSOLE_ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "theme", "theme", "Type the theme to use.",
-        "", "", "Console", one_word("theme", "theme", "NAME", "use another theme"), shown=False,
+        "", "", "Console", one_word("theme", "theme", "NAME", meaning="use another theme"), shown=False,
     ),
     Action(
         "suspend", "suspend", "Stop the console and return to the shell, until fg.",

@@ -74,11 +74,11 @@ VIEWS: tuple[View, ...] = (
             Action("follow", "follow", "Follow the events, or pause them.", "f", shown=False),
             Action(
                 "open-pane", "open", "Open the view that shows the focused pane in full.", "enter",
-                words=one_word("open", "nothing", "", "open the view that shows the pane in full"),
+                words=one_word("open"),
             ),
             Action(
                 "enlarge-pane", "enlarge", "Enlarge the focused pane to the whole screen; and back.", "plus",
-                key_display="+", words=one_word("enlarge", "nothing", "", "enlarge the pane to the whole screen; and back"),
+                key_display="+", words=one_word("enlarge"),
             ),
         ),
     ),
@@ -97,9 +97,7 @@ VIEWS: tuple[View, ...] = (
             Action(
                 "suspicions-whole", "all or some",
                 "Show all members, or only those that suspect or are suspected.", "z",
-                words=one_word(
-                    "everybody", "choice", "[on|off]", "show all members, or only those with suspicions", "on", "off",
-                ),
+                words=one_word("everybody", "choice", "[on|off]", "on", "off"),
             ),
         ),
     ),
@@ -111,7 +109,7 @@ VIEWS: tuple[View, ...] = (
                 "map-observer", "whose table", "Show the table of the next member; the first one is the master's.",
                 "t",
                 words=one_word(
-                    "table-of", "optional member", "[MEMBER]", "show this member's table; none: the next one's",
+                    "table-of", "optional member", "[MEMBER]", meaning="show this member's table; none: the next one's",
                 ),
                 cli="cluster table",
             ),
@@ -119,8 +117,7 @@ VIEWS: tuple[View, ...] = (
                 "map-zoom", "zoom",
                 "Draw the map smaller: letters and marks, one letter or mark, two replicas in one line.", "z",
                 words=one_word(
-                    "zoom", "choice", "[ZOOM]", "draw the map like this; none: the next way", "wide", "letters",
-                    "halves",
+                    "zoom", "choice", "[ZOOM]", "wide", "letters", "halves", meaning="draw the map like this; none: the next way",
                 ),
             ),
             Action("map-trouble", "next trouble", "Go to the next partition with something wrong.", "n", key_display="n N"),
@@ -131,13 +128,11 @@ VIEWS: tuple[View, ...] = (
             Action(
                 "map-heat", "heat",
                 "Show how busy each partition is, from 0 to 9, in place of the letters; and back.", "H",
-                words=one_word(
-                    "heat", "choice", "[on|off]", "show how busy each partition is in place of letters", "on", "off",
-                ),
+                words=one_word("heat", "choice", "[on|off]", "on", "off"),
             ),
             Action(
                 "map-partition", "partition", "Go to a partition.", "",
-                words=one_word("show-partition", "text", "NUMBER", "put the cursor on a partition"), shown=False,
+                words=one_word("show-partition", "text", "NUMBER"), shown=False,
             ),
         ),
     ),
@@ -153,8 +148,8 @@ VIEWS: tuple[View, ...] = (
                 "fault-preset", "preset",
                 "Plan the next of these faults: halves, isolate, bridge, ring of majorities, racks, none.", "n",
                 words=one_word(
-                    "preset", "choice", "[halves|isolate M|bridge M|ring|racks N]",
-                    "plan a fault and show what would come of it", *PRESET_NAMES,
+                    "preset", "choice", "[halves|isolate M|bridge M|ring|racks N]", *PRESET_NAMES,
+                    meaning="plan a fault and show what would come of it",
                 ),
             ),
             Action(
@@ -164,26 +159,21 @@ VIEWS: tuple[View, ...] = (
             Action(
                 "fault-mode", "blackhole/reset",
                 "Plan cuts that swallow messages, or cuts that break connections at once.", "r",
-                words=one_word(
-                    "cut-mode", "choice", "[blackhole|reset]", "how planned cuts cut", "blackhole", "reset",
-                ),
+                words=one_word("cut-mode", "choice", "[blackhole|reset]", "blackhole", "reset"),
                 shown=False,
             ),
             Action(
                 "fault-build", "build", "Make the planned fault.", "b",
-                words=one_word("build", "nothing", "", "make the planned fault"), needs=LINK_FAULTS, needs_write=True,
+                words=one_word("build"), needs=LINK_FAULTS, needs_write=True,
             ),
             Action(
                 "fault-clear", "no plan", "Drop the planned fault.", "C",
-                words=one_word("no-plan", "nothing", "", "drop the planned fault"), shown=False,
+                words=one_word("no-plan"), shown=False,
             ),
             Action(
                 "network-layout", "drawing",
                 "Show the drawing and the matrix, the matrix alone, or the drawing alone.", "z",
-                words=one_word(
-                    "layout", "choice", "[both|matrix|drawing]", "what to show of the network", "both", "matrix",
-                    "drawing",
-                ),
+                words=one_word("layout", "choice", "[both|matrix|drawing]", "both", "matrix", "drawing"),
                 shown=False,
             ),
         ),
@@ -195,21 +185,18 @@ VIEWS: tuple[View, ...] = (
             Action(
                 "unblock", "unblock",
                 "Remove what keeps the two clusters under the cursor apart, as far as that can be done.", "u",
-                words=one_word("unblock", "nothing", "", "remove what keeps the two clusters under the cursor apart"),
+                words=one_word("unblock"),
                 needs=frozenset({"heal-link", "resume", "set-join-list"}), destructive=True, needs_write=True,
             ),
             Action(
                 "edit-list", "edit list",
                 "Edit the join list of the cluster of the member under the cursor, one entry a line.", "e",
-                words=one_word(
-                    "edit-list", "optional member", "[MEMBER]",
-                    "edit the join list of a member's cluster, one entry a line",
-                ),
+                words=one_word("edit-list", "optional member", "[MEMBER]"),
                 needs=frozenset({"set-join-list"}), needs_write=True,
             ),
             Action(
                 "edit-all-lists", "edit all", "Edit the join lists of all clusters at once, one entry a line.", "A",
-                words=one_word("edit-all-lists", "nothing", "", "edit the join lists of all clusters at once"),
+                words=one_word("edit-all-lists"),
                 needs=frozenset({"set-join-list"}), needs_write=True,
             ),
         ),
@@ -225,10 +212,7 @@ VIEWS: tuple[View, ...] = (
             Action(
                 "event-level", "level",
                 "Show events by episodes, by decisions with a line a second for the rest, or each by itself.", "l",
-                words=(CommandWord(
-                    "level", "choice", "level [LEVEL]", "show events by episodes, by decisions, or each by itself",
-                    ("episode", "decision", "everything"),
-                ),),
+                words=one_word("level", "choice", "[LEVEL]", "episode", "decision", "everything"),
             ),
             Action(
                 "event-because", "because",
@@ -246,15 +230,12 @@ VIEWS: tuple[View, ...] = (
                 "event-story", "story",
                 "Show the story of the migration, episode or member that the event belongs to; again: the next of them.",
                 "u",
-                words=one_word(
-                    "story", "optional member", "[MEMBER]",
-                    "show the story of a member, or of the event under the cursor",
-                ),
+                words=one_word("story", "optional member", "[MEMBER]"),
             ),
             Action(
                 "space-time", "space–time",
                 "Draw the events as a space–time diagram, members side by side; and back to the lines.", "z",
-                words=one_word("space-time", "nothing", "", "draw the events as a space–time diagram, and back"),
+                words=one_word("space-time"),
             ),
             Action(
                 "event-jump", "show in time", "Show the whole picture as it was at the event under the cursor.", "T",
@@ -267,7 +248,7 @@ VIEWS: tuple[View, ...] = (
             Action(
                 "event-marking", "hide or mark",
                 "Let the filter mark matches instead of hiding the rest; and back.", "H",
-                words=one_word("mark", "text", "[TEXT]", "mark the events that match instead of hiding the others"),
+                words=one_word("mark", "text", "[TEXT]"),
                 shown=False,
             ),
             Action(
@@ -277,10 +258,10 @@ VIEWS: tuple[View, ...] = (
             Action(
                 "event-zoom", "zoom", "Let a row of the space–time diagram take up more time, or less.", "plus",
                 key_display="+ −",
-                words=(CommandWord(
-                    "zoom-rows", "choice", "zoom-rows [TIME]", "how much time a row of the diagram takes up at most",
-                    ("event", "1ms", "10ms", "100ms", "1s", "10s"),
-                ),),
+                words=one_word(
+                    "zoom-rows", "choice", "[TIME]", "event", "1ms", "10ms", "100ms", "1s", "10s",
+                    meaning="how much time a row of the diagram takes up at most",
+                ),
                 shown=False,
             ),
             Action(
@@ -321,10 +302,7 @@ VIEWS: tuple[View, ...] = (
             Action(
                 "audit-run", "run the audit",
                 "Let Spark check the journal of this run, in a process of its own; while it runs: stop it.", "r",
-                words=one_word(
-                    "audit-run", "text", "[PATH]",
-                    "let Spark check the journal of this run, or another; or stop that",
-                ),
+                words=one_word("audit-run", "text", "[PATH]"),
                 cli="audit DIR",
             ),
             Action(
@@ -342,7 +320,7 @@ VIEWS: tuple[View, ...] = (
                 "Start the demo under the cursor, live; in a demo, do the step, or go on from where it waits.",
                 "enter",
                 words=one_word(
-                    "demo", "demo", "NAME [SEED]", "learn with a demo, live; with a seed in simulated time",
+                    "demo", "demo", "NAME [SEED]", meaning="learn with a demo, live; with a seed in simulated time",
                 ),
             ),
             Action("demo-simulate", "simulated", "Start the demo under the cursor in simulated time.", "u"),
@@ -356,13 +334,13 @@ VIEWS: tuple[View, ...] = (
             Action(
                 "demo-answer", "answer", "Type the answer to the question of a demo; - leaves it out.", "equals_sign",
                 key_display="=",
-                words=one_word("answer", "text", "TEXT", "answer the question of a demo; - leaves it out"),
+                words=one_word("answer", "text", "TEXT", meaning="answer the question of a demo; - leaves it out"),
                 shown=False,
             ),
             Action("demo-free", "free play", "Play freely with the demo's cluster, and back to the step.", "P"),
             Action(
                 "demo-restart", "restart", "Restart the demo on a new cluster.", "r",
-                words=(CommandWord("restart-demo", "nothing", "restart-demo", "restart the demo"),),
+                words=one_word("restart-demo"),
             ),
         ),
     ),
@@ -377,8 +355,8 @@ VIEWS: tuple[View, ...] = (
             Action(
                 "traffic-by", "by what", "Show data by member, by map or by partition.", "z",
                 words=one_word(
-                    "traffic-by", "choice", "[member|map|partition]", "show data by one of these; none: the next",
-                    *GROUPINGS,
+                    "traffic-by", "choice", "[member|map|partition]", *GROUPINGS,
+                    meaning="show data by one of these; none: the next",
                 ),
             ),
         ),

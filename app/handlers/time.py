@@ -53,7 +53,8 @@ class Copies:
         copy = CopiedCluster(snapshot, name=f"{snapshot.name}-copy-{snapshot.at_us / SECOND_US:.1f}s")
         starting = copy.execute(command) if command is not None else None
         self._console.withdraw_message(ASKED)
-        self._console.open_tab(OpenedCluster(copy, starting), copy.name, past=session.tape.copy_to(snapshot.at_us))
+        past = session.tape.copy_to(snapshot.at_us)
+        self._console.open_tab(OpenedCluster(copy, starting), copy.name, past=past, origin=session)
         _, *notes = copy.notes()
         self._console.show_message(one_line("; ".join(["esc goes back to the real one", *notes])))
 

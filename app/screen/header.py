@@ -92,8 +92,8 @@ SOURCE_NAMES = {"logs": "logs", "client-protocol": "what members report to clien
 
 def header_parts(
     session: ConsoleSession, connections: ConnectionSummary, view: ViewName, selected: int = 0
-) -> list[TableCell]:
-    """Return what the first line shows now: first what must not be overlooked, whatever room there is."""
+) -> tuple[list[TableCell], list[TableCell]]:
+    """Return what the first line shows now: what must not be overlooked, whatever room there is, and the rest."""
     cluster, picture, health = session.cluster, session.picture, session.health
     running = sum(belief.running for belief in picture.members.values())
     masters = [one_line(label) for label in picture.masters()]
@@ -107,6 +107,7 @@ def header_parts(
         TableCell(moment_text(session), "warning"),
         TableCell(f"■ {selected} selected, esc clears" if selected else "", "warning"),
         TableCell(health.sentence, health.tone),
+    ], [
         TableCell(f"✕ {counted(broken, 'violation')}" if broken else "", "bad"),
         TableCell(_journal_text(session), "bad"),
         *environment,

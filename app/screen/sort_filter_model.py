@@ -118,7 +118,7 @@ class SortFilterModel:
             return column
         arrow = SORT_MARKS[self.table_settings.reverse]
         title = f"{column.title}{arrow}"
-        return Column(title, max(column.width, len(title) + 1))
+        return column._replace(title=title, width=max(column.width, len(title) + 1))
 
     def _sorted_and_filtered(self, keys: tuple[str, ...]) -> tuple[str, ...]:
         if self.table_settings.filter:

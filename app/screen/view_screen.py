@@ -63,7 +63,6 @@ class RowDetail(FactSheet):
                 self.scroll_home(animate=False)
 
     def on_resize(self) -> None:
-        super().on_resize()
         self._about = None
         self.show_facts(*self._asked)
 
@@ -80,6 +79,9 @@ BAR = tuple(
 REST_SECONDS = 0.3
 """How long the cursor rests before the detail follows it: the keys of one who passes by are answered first."""
 
+STORM_US = 400_000
+"""While events never stop, a view is painted once in this time."""
+
 MESSAGE_SECONDS = 60.0
 """How long a message stays."""
 COLUMNS_FOR_DETAIL = 150
@@ -90,6 +92,9 @@ COLUMNS_BESIDE_PICTURES = 190
 
 ROWS_FOR_VIEWS = 30
 """The height from which there is a line with the names of the views."""
+
+ROWS_FOR_DETAIL = 36
+"""The height from which the detail of a row stands below the table."""
 
 
 def show_if(widget: Widget, wanted: bool) -> None:
@@ -106,10 +111,16 @@ class ViewScreen(Screen[None]):
 
     DEFAULT_CSS = """
     #body { height: 1fr; overflow: hidden; }
+    ViewScreen LineTable { height: 1fr; min-height: 3; scrollbar-size: 1 1; }
     #body-and-detail { height: 1fr; }
     #body-and-detail #body { width: 1fr; }
     #row-detail { display: none; width: 60; height: 1fr; border-left: solid $panel; scrollbar-size: 1 1; }
     ViewScreen.-wide #row-detail { display: block; }
+    .detail-below { layout: vertical; }
+    ViewScreen .detail-below #row-detail { display: none; width: 1fr; border-left: none; border-top: solid $panel; }
+    ViewScreen.-high .detail-below #row-detail { display: block; }
+    ViewScreen.-high .detail-below #body { height: auto; max-height: 60%; }
+    ViewScreen.-high .detail-below #body LineTable { height: auto; }
     """
 
     view: ClassVar[ViewName]
@@ -117,20 +128,25 @@ class ViewScreen(Screen[None]):
     detailed = False
     """Whether the detail of the row under the cursor is shown beside the tables, where there is room."""
 
+    detail_below = False
+    """Whether it is shown below the table, which is too wide for anything beside it; the table is as high as its rows then."""
+
     main: LineTable | None = None
     """The table of a view that has one and the same all the time."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (COLUMNS_FOR_DETAIL, "-wide")]
-    VERTICAL_BREAKPOINTS = [(0, "-short"), (ROWS_FOR_VIEWS, "-tall")]
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (ROWS_FOR_VIEWS, "-tall"), (ROWS_FOR_DETAIL, "-high")]
 
     def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__()
         self._compositor = DirtyRowsCompositor()
         self.session, self.console = session, console
         self.connections = ConnectionSummary(session.cluster)
-        self.header = StatusLine(id="header")
+        self.header = StatusLine(id="header", most_lines=2)
         self.tabs_line = StatusLine(id="tabs")
         self.views_line = ViewBar(BAR, self.view, id="views")
+        self.title_line = StatusLine(id="title", most_lines=2)
+        """For views that have a title; they yield it in `body`."""
         self.row_detail = RowDetail(session)
         self.below = StatusLine(id="below", most_lines=2, shrinks=False)
         self.message = StatusLine(id="message", most_lines=3)
@@ -139,6 +155,8 @@ class ViewScreen(Screen[None]):
         self.prompt = Prompt(console.complete, console.history, id="prompt")
         self.handlers: dict[str, Handler] = {}
         self._painted_second = -1
+        self._painted_us = -STORM_US
+        self._news_waits = self._hints_wait = False
         self._message_since = 0.0
         self._moved_at = 0.0
         self.bound_actions: set[str] = set()
@@ -151,7 +169,11 @@ class ViewScreen(Screen[None]):
         yield self.views_line
         yield self.header
         body = Vertical(*self.body(), id="body")
-        yield Horizontal(body, self.row_detail, id="body-and-detail") if self.detailed else body
+        if self.detailed or self.detail_below:
+            around = Horizontal(body, self.row_detail, id="body-and-detail")
+            yield around.set_class(self.detail_below, "detail-below")
+        else:
+            yield body
         yield self.below
         yield self.message
         yield self.candidates
@@ -268,9 +290,12 @@ class ViewScreen(Screen[None]):
             table.select_none()
 
     @on(LineTable.TitleClicked)
+    def _title_clicked(self, event: LineTable.TitleClicked) -> None:
+        event.sender.focus()
+        self.call_after_refresh(self._sort_by_title, event)  # when the focus has made the table the main one
+
     async def _sort_by_title(self, event: LineTable.TitleClicked) -> None:
         """Sort by the column, and in the opposite order if it is sorted by already."""
-        event.sender.focus()
         if event.sender is self.table and self.sort_filter is not None:
             line = self.sort_filter.order_after_click(event.place)
             await self.run_action(f"app.act('sort', {line!r})")
@@ -280,7 +305,7 @@ class ViewScreen(Screen[None]):
         self._show_header()
 
     def _show_header(self) -> None:
-        self.header.show(header_parts(self.session, self.connections, self.view, self.selected_rows))
+        self.header.show(*header_parts(self.session, self.connections, self.view, self.selected_rows))
 
     def clear_filter(self) -> bool:
         """Remove the filter. Return whether there was one."""
@@ -327,14 +352,27 @@ class ViewScreen(Screen[None]):
         """Update the view; called at the console's clock while it is in sight."""
         if self.message.parts and monotonic() - self._message_since > MESSAGE_SECONDS:
             self.message.show([])
-        second = self.session.now_us() // SECOND_US
-        if news or second != self._painted_second:
+        now_us = self.session.now_us()
+        second = now_us // SECOND_US
+        self._news_waits |= news or second != self._painted_second
+        if self._news_waits and self.due:
             if second != self._painted_second and self.sort_filter is not None:
                 self.sort_filter.renew()
-            self._painted_second = second
+            self._news_waits, self._painted_us, self._painted_second = False, now_us, second
             self.repaint()
         else:
             self._say_detail()
+        if self._hints_wait:
+            self._show_hints()
+
+    @property
+    def due(self) -> bool:
+        """Whether news may be shown now."""
+        return self.may_change(self._painted_us)
+
+    def may_change(self, painted_us: int) -> bool:
+        """Return whether what was painted at `painted_us` may be painted again."""
+        return not self.session.in_storm or not 0 <= self.session.now_us() - painted_us < STORM_US
 
     def repaint(self) -> None:
         """Show everything as it is now; what has not changed is not painted again."""
@@ -371,8 +409,10 @@ class ViewScreen(Screen[None]):
             self.repaint()
 
     def on_line_table_moved(self, event: LineTable.Moved) -> None:
+        """Say what the cursor is on. The footer follows at the next tick: a key is answered by the few rows that it changes."""
         self._moved_at = monotonic()
-        self._say_below()
+        self._hints_wait = True
+        self._say_sentence()
 
     def on_prompt_changed(self, message: Prompt.Changed) -> None:
         if message.sign == "/":
@@ -400,12 +440,15 @@ class ViewScreen(Screen[None]):
     def _say_below(self) -> None:
         self._show_hints()
         self._say_detail()
+        self._say_sentence()
+
+    def _say_sentence(self) -> None:
         parts = self.sentence()
         self.below.show(parts)
         show_if(self.below, bool(parts))
 
     def _say_detail(self) -> None:
-        if self.detailed and self.at_rest:
+        if (self.detailed or self.detail_below) and self.at_rest:
             self.row_detail.show_facts(self.row_pointed(), self.row_facts)
 
     def _find_hints(self) -> None:
@@ -423,6 +466,7 @@ class ViewScreen(Screen[None]):
 
     def _show_hints(self) -> None:
         """Show those hints whose actions can do something now."""
+        self._hints_wait = False
         targets = self.targets()
         kept = KEPT if self.console.has_way_back else KEPT_AT_HOME
         asides = {*KEPT, *KEPT_AT_HOME}

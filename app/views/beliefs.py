@@ -7,13 +7,12 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from rich.cells import cell_len
-from textual.containers import Vertical
 from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface
 from quarterdeck.app.screen.columns import ColumnOf, MatrixModel
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
-from quarterdeck.app.screen.view_screen import ViewScreen, show_if
+from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.picture.boards.belief_matrix import (
     BELIEF_CELLS,
@@ -28,13 +27,10 @@ from quarterdeck.backend.picture.boards.belief_matrix import (
     state_word,
     summarize_beliefs,
 )
-from quarterdeck.backend.picture.boards.member_detail import member_detail
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import distinguishable, one_line
-from quarterdeck.widgets.fact_sheet import FactSheet
 from quarterdeck.widgets.line_table import MARKER_WIDTH, Column, LineTable, TableCell
-from quarterdeck.widgets.status_line import StatusLine
+from quarterdeck.widgets.status_line import StatusLine, StatusLines
 
 TONE_OF: dict[BeliefState, str] = {
     "member": "good",
@@ -93,7 +89,7 @@ COLUMNS: tuple[ColumnOf[BeliefRow], ...] = (
     ColumnOf("", lambda row: DISSENT_GLYPH if row.dissents else "", "warning", DISSENT_GLYPH),
     ColumnOf("observer", lambda row: row.facts.label),
     ColumnOf("master", lambda row: row.facts.master),
-    ColumnOf("list", lambda row: row.list_text, lambda row: "warning" if row.mark else row.tone, "joining"),
+    ColumnOf("list", lambda row: row.list_text, lambda row: "warning" if row.mark else row.tone),
 )
 
 TABLE_COLUMN: ColumnOf[BeliefRow] = ColumnOf(
@@ -106,7 +102,7 @@ TABLE_COLUMN: ColumnOf[BeliefRow] = ColumnOf(
 
 
 WITH_WORDS_ONLY = ("master", "table")
-"""Columns that are left out where there is no room for words; a glyph marks the master as well."""
+"""Columns that a pane leaves out where there is no room for words; a glyph marks the master as well."""
 
 
 class BeliefMatrixModel(MatrixModel[BeliefRow]):
@@ -115,12 +111,15 @@ class BeliefMatrixModel(MatrixModel[BeliefRow]):
     Cells have a glyph and a word; after `fit` to a width that is too small for words, only glyphs.
     """
 
-    def __init__(self, picture: Picture) -> None:
+    def __init__(self, picture: Picture, *, in_pane: bool = False) -> None:
         super().__init__(COLUMNS, self._member_cells, tone=lambda row: row.tone, outlier=lambda row: row.dissents)
-        self._picture = picture
+        self._picture, self._in_pane = picture, in_pane
         self._marks: Mapping[str, str] = {}
         self._ever_suspected: set[str] = set()
-        self._laid_out: tuple[tuple[str, ...], int, int] = ((), 0, 0)
+        self._named: tuple[str, ...] = ()
+        """Whose names the column of observers is wide enough for."""
+        self._laid_out: object = None
+        self._width = 0
         self._glyphs_only = self._with_tables = False
         self._name_width = 0
         """Cells of the names above columns that have glyphs only."""
@@ -132,18 +131,21 @@ class BeliefMatrixModel(MatrixModel[BeliefRow]):
         """Compare the beliefs again. `marks` has the age of each outdated report, by label."""
         self._picture, self._marks = picture, marks
         self.summary = summarize_beliefs(picture)
-        keys = self.keys if len(labels) == len(self.keys) and tuple(labels) == self.keys else tuple(labels)
+        keys = tuple(labels)
         self.show_rows(keys, self._observer)
         for belief in picture.members.values():
             if belief.suspicions:
                 self._ever_suspected.update(picture.label_of(address) for address in belief.suspicions)
-        laid_out = (tuple(keys), len(self._ever_suspected), self._name_width)
+        if keys != self._named:
+            self._named = keys
+            self.widen("observer", map(one_line, keys), LONGEST_NAME)
+        self._widen_facts()
+        self._fit()
+        laid_out = (tuple(keys), len(self._ever_suspected), self._name_width, self._glyphs_only)
         if laid_out != self._laid_out:
             self._laid_out = laid_out
             titles = dict(zip(keys, self._titles(keys), strict=True))
             self.show_members({label: self._member_column(title, label) for label, title in titles.items()})
-            self.widen("observer", map(one_line, keys), LONGEST_NAME)
-        self._widen_facts()
 
     def lead_with(self, observers: frozenset[str]) -> None:
         """Show the rows of these observers before all others: not all rows are in sight.
@@ -169,7 +171,13 @@ class BeliefMatrixModel(MatrixModel[BeliefRow]):
         )
 
     def fit(self, width: int) -> None:
-        """Leave out words and the column of masters if the width is too small for them."""
+        """Leave out words if the width is too small for them, and in a pane the columns of masters and tables, too."""
+        self._width = width
+
+    def _fit(self) -> None:
+        width = self._width
+        if not width:  # it is not known yet
+            return
         glyphs_only = MARKER_WIDTH + FACTS_WIDTH + len(self.keys) * SUSPECTED_WIDTH > width
         if self._glyphs_only != glyphs_only:
             self._glyphs_only = glyphs_only
@@ -187,7 +195,8 @@ class BeliefMatrixModel(MatrixModel[BeliefRow]):
 
     def _declare(self) -> None:
         columns = (*COLUMNS, TABLE_COLUMN) if self._with_tables else COLUMNS
-        self.declare(column for column in columns if column.title not in WITH_WORDS_ONLY or not self._glyphs_only)
+        narrow = self._in_pane and self._glyphs_only
+        self.declare(column for column in columns if column.title not in WITH_WORDS_ONLY or not narrow)
 
     def _observer(self, key: str, agreeing: int = 0) -> BeliefRow:
         facts, mark = observer_facts(self._picture, key), self._marks.get(key, "")
@@ -209,9 +218,9 @@ class BeliefMatrixModel(MatrixModel[BeliefRow]):
 
     def _member_column(self, title: str, label: str) -> Column:
         if self._glyphs_only:
-            return Column(title, cell_len(title) + 1)
+            return Column(title, cell_len(title) + 1, whole=True)
         least = SUSPECTED_WIDTH if label in self._ever_suspected else PLAIN_WIDTH
-        return Column(title, max(min(cell_len(title), LONGEST_NAME) + 1, least))
+        return Column(title, max(min(cell_len(title), LONGEST_NAME) + 1, least), whole=True)
 
     def _widen_facts(self) -> None:
         """Make room for the longest facts that any observer may report, without writing each of them out."""
@@ -219,16 +228,15 @@ class BeliefMatrixModel(MatrixModel[BeliefRow]):
         masters = {belief.master for belief in beliefs if belief.master}
         self.widen("master", (one_line(self._picture.label_of(master)) for master in masters), LONGEST_NAME)
         newest = max((belief.version for belief in beliefs), default=0)
-        if newest:
-            words = {state_word(belief) for belief in beliefs}
-            self.widen("list", (f"{word} v{newest}".strip() for word in words))
+        version = f" v{newest}" if newest else ""
+        self.widen("list", {f"{state_word(belief)}{version}".strip() for belief in beliefs})
         self.widen("list", (self._observer(label).list_text for label in self._marks))
         tables = [belief.table.version for belief in beliefs if belief.table is not None]
         if tables:
             if not self._with_tables:
                 self._with_tables = True
                 self._declare()
-            if not self._glyphs_only:
+            if not (self._glyphs_only and self._in_pane):
                 self.widen("table", [f"{DISSENT_GLYPH} t{max(tables)}"])
 
 
@@ -242,7 +250,9 @@ def longest_name(labels: Sequence[str], room: int) -> int:
     least, most = NAME_OVER_GLYPH
     lengths = [cell_len(one_line(label)) for label in labels]
     fitting = (
-        longest for longest in range(most, least, -1) if sum(min(length, longest) + 1 for length in lengths) <= room
+        longest
+        for longest in range(most, least, -1)
+        if sum(min(length, longest) + 1 for length in lengths) <= room + 1  # the last one needs no gap
     )
     return next(fitting, least)
 
@@ -260,7 +270,6 @@ def verdict_cells(summary: BeliefSummary, picture: Picture) -> list[TableCell]:
     ]
 
 
-ROWS_FOR_DETAIL = 36
 MASTERS_QUOTED = 2
 """How many masters are quoted on why they do not merge; each takes a line or two."""
 
@@ -269,64 +278,37 @@ class BeliefsScreen(ViewScreen):
     """The matrix, and where there is room all that is known of the observer under the cursor."""
 
     view = "beliefs"
+    detail_below = True
     DEFAULT_CSS = """
-    BeliefsScreen #verdict, BeliefsScreen .apart { height: 1; }
-    BeliefsScreen #beliefs-body { height: 1fr; layout: vertical; }
-    BeliefsScreen #beliefs-matrix { height: 1fr; min-height: 4; scrollbar-size: 1 1; }
-    BeliefsScreen #beliefs-detail { height: 1fr; display: none; scrollbar-size: 1 1; border-top: solid $panel; }
-    BeliefsScreen.-detailed #beliefs-matrix { height: auto; max-height: 60%; }
-    BeliefsScreen.-detailed #beliefs-detail { display: block; }
+    BeliefsScreen #verdict { height: 1; }
     """
 
     def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__(session, console)
         self._matrix = BeliefMatrixModel(session.picture)
         self._marks: dict[str, str] = {}
-        self._detailed: object = None
         self.verdict = StatusLine(id="verdict", most_lines=3)
-        self.apart = tuple(
-            StatusLine(id=f"apart-{place}", classes="apart", most_lines=2) for place in range(MASTERS_QUOTED)
-        )
+        self.apart = StatusLines(MASTERS_QUOTED, id="apart")
         self.main = self.matrix = LineTable(SortFilterModel(self._matrix), id="beliefs-matrix")
-        self.detail = FactSheet(id="beliefs-detail")
 
     def body(self) -> Iterable[Widget]:
-        return self.verdict, *self.apart, Vertical(self.matrix, self.detail, id="beliefs-body")
-
-    def tick(self, *, news: bool) -> None:
-        """Treat a new order of members and outdated reports as news, too."""
-        labels = self.session.labels
-        moved = labels != tuple(self._matrix.keys) or self.connections.marks() != self._marks
-        super().tick(news=news or moved)
+        return self.verdict, self.apart, self.matrix
 
     def paint(self) -> None:
         self._marks = self.connections.marks()
+        self._matrix.fit(self.matrix.size.width or self.app.size.width)
         self._matrix.update(self.session.picture, self.session.labels, self._marks)
         summary = self._matrix.summary
         self.verdict.show(verdict_cells(summary, self.session.picture))
-        self._show_apart(summary.apart)
+        quoted = [[TableCell("∦", "warning"), TableCell(sentence)] for sentence in summary.apart[:MASTERS_QUOTED]]
+        if len(summary.apart) > len(quoted):
+            quoted[-1].append(TableCell(f"({len(summary.apart) - len(quoted)} more masters)", "faint"))
+        self.apart.show(quoted)
         self.matrix.show()
-        self.set_class(self.app.size.height >= ROWS_FOR_DETAIL, "-detailed")
+
+    def on_resize(self) -> None:
+        if self.is_mounted:
+            self.call_after_refresh(self.repaint)
 
     def sentence(self) -> Sequence[TableCell]:
         return self._matrix.difference(self.matrix.cursor_key)
-
-    def _show_apart(self, sentences: Sequence[str]) -> None:
-        """Quote the masters that do not merge, one on a line."""
-        for place, line in enumerate(self.apart):
-            wanted = place < len(sentences)
-            if wanted:
-                more = len(sentences) - len(self.apart) if place == len(self.apart) - 1 else 0
-                rest = [TableCell(f"({more} more masters)", "faint")] if more > 0 else []
-                line.show([TableCell("∦", "warning"), TableCell(sentences[place]), *rest])
-            show_if(line, wanted)
-
-    def _say_detail(self) -> None:
-        """Show all that is known of the observer under the cursor."""
-        label, session = self.matrix.cursor_key, self.session
-        about = (label, session.detail_beat)
-        if label is None or about == self._detailed or not self.at_rest or not self.has_class("-detailed"):
-            return
-        self._detailed = about
-        facts = member_detail(session.picture, label, session.now_us(), recent=session.recent)
-        self.detail.show((Fact("observer", one_line(label), "strong"), *self.connections.facts(label), *facts))

@@ -150,8 +150,6 @@ class DemosScreen(ViewScreen):
 
     view = "demos"
     DEFAULT_CSS = """
-    DemosScreen #demo-list { height: 1fr; min-height: 3; scrollbar-size: 1 1; }
-    DemosScreen #demo-title { height: 1; background: $panel; color: $foreground; }
     DemosScreen #demo-lesson { height: 1fr; layout: vertical; }
     DemosScreen #demo-beliefs { height: 2fr; max-height: 40%; min-height: 5; }
     DemosScreen #demo-verdict { height: 1; }
@@ -177,7 +175,6 @@ class DemosScreen(ViewScreen):
         self._seen = (0, 0)
         """Where the current page begins, and how long the transcript was by then."""
         self.list = LineTable(SortFilterModel(self._demos), id="demo-list")
-        self.title_line = StatusLine(id="demo-title")
         self.verdict = StatusLine(id="demo-verdict")
         self.matrix = LineTable(self._matrix, id="demo-matrix")
         self.sheet = FactSheet(id="demo-sheet")
@@ -199,7 +196,6 @@ class DemosScreen(ViewScreen):
             yield Container(Container(self.verdict, self.matrix, id="demo-beliefs"), self.sheet, id="demo-lesson")
 
     def on_mount(self) -> None:
-        super().on_mount()
         if self.demo_cluster is None:
             self.run_worker(self._demos.read_all, thread=True, exit_on_error=True)
 

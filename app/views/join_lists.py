@@ -46,6 +46,9 @@ from quarterdeck.widgets.status_line import StatusLine
 LONGEST_NAME = 22
 SOURCE_WIDTH = 33
 NAMES_WIDTH = 31
+LIST_WIDTH = 50
+ROWS_MEASURED = 20
+"""Rows that columns are fitted to."""
 SENTENCE_WIDTH = 149
 STATE_WIDTH = max(len(f"{glyph} {state}") for state, glyph in GLYPHS.items())
 
@@ -58,11 +61,11 @@ def tone_of(row: ListRow) -> str:
 LIST_COLUMNS: tuple[ColumnOf[ListRow], ...] = (
     ColumnOf("member", lambda row: row.label),
     ColumnOf("master", lambda row: row.cluster),
-    ColumnOf("list", lambda row: row.entries, widest=NAMES_WIDTH),
-    ColumnOf("no answer at", lambda row: row.silent, lambda row: "faint" if row.greyed else "warning", NAMES_WIDTH),
-    ColumnOf("remembers", lambda row: row.remembered, widest=NAMES_WIDTH),
+    ColumnOf("list", lambda row: row.entries),
+    ColumnOf("no answer at", lambda row: row.silent, lambda row: "faint" if row.greyed else "warning"),
+    ColumnOf("remembers", lambda row: row.remembered),
     ColumnOf("from", lambda row: row.source, lambda row: "warning" if row.differs else tone_of(row), SOURCE_WIDTH),
-    ColumnOf("does not list", lambda row: row.missing, widest=NAMES_WIDTH),
+    ColumnOf("does not list", lambda row: row.missing),
 )
 
 PAIR_COLUMNS: tuple[ColumnOf[Pair], ...] = (
@@ -92,6 +95,12 @@ class JoinListModel(BoardModel[ListRow]):
         self.show_rows(keys, self._board.row)
         for title in ("member", "master"):
             self.widen(title, map(one_line, keys), LONGEST_NAME)
+        for key in keys[:ROWS_MEASURED]:
+            row = self._board.row(key)
+            self.widen("list", [row.entries], LIST_WIDTH)
+            self.widen("no answer at", [row.silent], NAMES_WIDTH)
+            self.widen("remembers", [row.remembered], NAMES_WIDTH)
+            self.widen("does not list", [row.missing], NAMES_WIDTH)
 
     def sentence(self, key: str) -> str:
         """Return the row of this key in words."""
@@ -112,7 +121,7 @@ class PairModel(BoardModel[Pair]):
             self.widen(title, names, LONGEST_NAME)
 
 
-SPREAD_TOLD_US = 30 * SECOND_US
+SPREAD_SHOWN_US = 30 * SECOND_US
 """How long the progress of an edit is shown."""
 
 
@@ -130,11 +139,9 @@ class JoinListsScreen(ViewScreen):
     view = "join-lists"
     detailed = True
     DEFAULT_CSS = """
-    JoinListsScreen #lists-title, JoinListsScreen #spread { height: 1; }
-    JoinListsScreen #lists-title { background: $panel; color: $foreground; }
+    JoinListsScreen #spread { height: 1; }
     JoinListsScreen #pairs { height: auto; max-height: 30%; min-height: 2; scrollbar-size: 0 1; }
     JoinListsScreen #why { height: 7; scrollbar-size: 1 1; border-bottom: solid $panel; }
-    JoinListsScreen #lists { height: 1fr; min-height: 4; scrollbar-size: 1 1; }
     """
 
     def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
@@ -144,7 +151,6 @@ class JoinListsScreen(ViewScreen):
         self._edits: dict[str, Edited] = {}
         """The latest edit by the uuid of the member that it was handed to; a merge ends the cluster that it was meant for."""
         self._epoch = session.epoch
-        self.title_line = StatusLine(id="lists-title")
         self.pairs = LineTable(SortFilterModel(self._pairs), id="pairs")
         self.why = FactSheet(id="why")
         self.why.can_focus = False
@@ -200,7 +206,6 @@ class JoinListsScreen(ViewScreen):
 
     def on_line_table_moved(self, event: LineTable.Moved) -> None:
         self._explain()
-        super().on_line_table_moved(event)
 
     # Why not merging
 
@@ -274,7 +279,7 @@ class JoinListsScreen(ViewScreen):
         parts: dict[str, TableCell] = {}
         for uuid, (label, addresses, at_us) in self._edits.items():
             belief = picture.members.get(label)
-            if belief is None or belief.uuid != uuid or not 0 <= now_us - at_us <= SPREAD_TOLD_US:
+            if belief is None or belief.uuid != uuid or not 0 <= now_us - at_us <= SPREAD_SHOWN_US:
                 continue
             master = picture.master_of(label)
             spread = spread_of(picture, master.label if master is not None else label, addresses)

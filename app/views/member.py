@@ -14,7 +14,6 @@ from quarterdeck.backend.picture.text.fact import Fact, fact_rows
 from quarterdeck.backend.picture.text.formatting import one_line
 from quarterdeck.widgets.fact_sheet import FactSheet
 from quarterdeck.widgets.line_table import TableCell
-from quarterdeck.widgets.status_line import StatusLine
 
 
 class MemberScreen(ViewScreen):
@@ -27,7 +26,6 @@ class MemberScreen(ViewScreen):
         self._legacy = False
         self._facts: tuple[Fact, ...] = ()
         self.label = ""
-        self.title_line = StatusLine(id="detail-title")
         self.sheet = FactSheet(id="detail-sheet")
         self.handlers |= {
             "detail": self._look_or_leave,

@@ -28,7 +28,6 @@ from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import NOT_REPORTED
 from quarterdeck.backend.picture.text.formatting import one_line
 from quarterdeck.widgets.line_table import LineTable, TableCell
-from quarterdeck.widgets.status_line import StatusLine
 
 LONGEST_NAME = 22
 LONGEST_STATE = max(map(len, STATE_GLYPHS)) + 2
@@ -163,9 +162,6 @@ class MemberModel(BoardModel[MemberBoardRow]):
         return self._now_us // SECOND_US, belief.uuid, belief.at, belief.status, held, listed, any(self._observers)
 
 
-ROWS_FOR_DETAIL = 38
-"""The table is too wide for anything beside it: from this height on, the detail stands below."""
-
 COUNTED_AT_ONCE = 200
 """More members are counted at most once a second: in a storm each of them may suspect half of the others."""
 
@@ -174,22 +170,12 @@ class MembersScreen(ViewScreen):
     """The members. The sentence below the table describes the one under the cursor."""
 
     view = "members"
-    detailed = True
-    DEFAULT_CSS = """
-    MembersScreen #members-title { height: 1; }
-    MembersScreen #members { height: 1fr; min-height: 4; scrollbar-size: 1 1; }
-    MembersScreen #body-and-detail { layout: vertical; }
-    MembersScreen #row-detail { display: none; width: 1fr; border-left: none; border-top: solid $panel; }
-    MembersScreen.-detailed #body { height: auto; max-height: 60%; }
-    MembersScreen.-detailed #members { height: auto; }
-    MembersScreen.-detailed #row-detail { display: block; }
-    """
+    detail_below = True
 
     def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__(session, console)
         self._model = MemberModel()
         self._counted_second = -1
-        self.title_line = StatusLine(id="members-title")
         self.main = self.members = LineTable(SortFilterModel(self._model), id="members")
 
     def body(self) -> Iterable[Widget]:
@@ -203,7 +189,6 @@ class MembersScreen(ViewScreen):
             self._counted_second = second
             self.title_line.show([TableCell(fact.text, fact.tone) for fact in board_facts(picture, now_us)])
         self.members.show()
-        self.set_class(self.app.size.height >= ROWS_FOR_DETAIL, "-detailed")
 
     def sentence(self) -> Sequence[TableCell]:
         key = self.members.cursor_key

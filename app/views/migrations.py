@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 
-from rich.cells import cell_len
 from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface
 from quarterdeck.app.screen.columns import BoardModel, ColumnOf
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
-from quarterdeck.app.screen.view_screen import ViewScreen, show_if
+from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.clusters.observed_story import round_text
 from quarterdeck.backend.clusters.recorded.log_cluster import LoggedCluster
@@ -24,10 +23,12 @@ from quarterdeck.backend.picture.boards.migration_board import (
 from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact
 from quarterdeck.backend.picture.text.formatting import counted, one_line
 from quarterdeck.widgets.line_table import LineTable, TableCell
-from quarterdeck.widgets.status_line import StatusLine
+from quarterdeck.widgets.status_line import StatusLines
 
 STATES = tuple(SIGNS)
 LONGEST_NAME = 22
+ROWS_MEASURED = 50
+"""Rows that columns are fitted to."""
 
 STATE_WIDTH = max(len(f"{sign.glyph} {state}") for state, sign in SIGNS.items())
 
@@ -40,8 +41,8 @@ COLUMNS: tuple[ColumnOf[MigrationRow], ...] = (
         lambda row: STATES.index(row.state),
     ),
     ColumnOf("part", lambda row: row.partition, widest="p99999"),
-    ColumnOf("kind", lambda row: row.kind, widest="SHIFT DOWN"),
-    ColumnOf("to", lambda row: row.destination, widest="in place of"),
+    ColumnOf("kind", lambda row: row.kind),
+    ColumnOf("to", lambda row: row.destination),
     ColumnOf("index", lambda row: row.index),
     ColumnOf("in place of", lambda row: row.displaced),
     ColumnOf("age", lambda row: row.age, widest="119 min", rank=lambda row: row.age_us),
@@ -54,12 +55,20 @@ class MigrationModel(BoardModel[MigrationRow]):
 
     def __init__(self) -> None:
         super().__init__(COLUMNS, fixed=2)
+        self._measured: tuple[str, ...] = ()
 
     def update(self, board: MigrationBoard) -> None:
-        self.show_rows(tuple(board.entries), board.row)
-        longest = max(board.picture.members, key=cell_len, default="")
-        for title in ("to", "in place of"):
-            self.widen(title, [f"{longest}→0"], LONGEST_NAME)
+        keys = tuple(board.entries)
+        self.show_rows(keys, board.row)
+        if keys[:ROWS_MEASURED] != self._measured:
+            self._measured = keys[:ROWS_MEASURED]
+            rows = [board.row(key) for key in self._measured]
+            for title, texts in (
+                ("kind", [row.kind for row in rows]),
+                ("to", [row.destination for row in rows]),
+                ("in place of", [row.displaced for row in rows]),
+            ):
+                self.widen(title, texts, LONGEST_NAME)
 
 
 HEADS_SHOWN = 8
@@ -78,12 +87,11 @@ class MigrationsScreen(ViewScreen):
         self._model = MigrationModel()
         self._awaited = ""
         """The member whose migration the cursor is to go to once there are rows."""
-        self.title_line = StatusLine(id="board-title", most_lines=2)
-        self.heads = tuple(StatusLine(id=f"head-{place}", classes="head", most_lines=2) for place in range(HEADS_SHOWN))
+        self.heads = StatusLines(HEADS_SHOWN, id="heads")
         self.main = self.board = LineTable(SortFilterModel(self._model), id="board")
 
     def body(self) -> Iterable[Widget]:
-        return self.title_line, *self.heads, self.board
+        return self.title_line, self.heads, self.board
 
     def targets(self) -> tuple[str, ...]:
         """Return the destination of the migration under the cursor."""
@@ -116,7 +124,7 @@ class MigrationsScreen(ViewScreen):
         if not history.done_count and picture.without("migration-ends") is not None:
             ended = f"{history.lost_count} lost in this run; how many are done and failed is {NOT_REPORTED}"
         self.title_line.show([TableCell("migrations", "strong"), TableCell(ended, "faint")])
-        self._show_heads(self._rounds() or board.heads)
+        self.heads.show([[TableCell(*head)] for head in self._rounds() or board.heads])
         self._model.update(board)
         self.board.show()
         self._go_to_awaited()
@@ -148,10 +156,3 @@ class MigrationsScreen(ViewScreen):
         ]
         count = f"{counted(len(begun), 'round')} of migrations in the logs; single migrations are {NOT_REPORTED}"
         return (Head(count, "faint"), *rounds)
-
-    def _show_heads(self, heads: tuple[Head, ...]) -> None:
-        for place, line in enumerate(self.heads):
-            wanted = place < len(heads)
-            if wanted:
-                line.show([TableCell(*heads[place])])
-            show_if(line, wanted)

@@ -11,7 +11,7 @@ from textual.widget import Widget
 from quarterdeck.app.console_interface import ConsoleInterface, Refusal
 from quarterdeck.app.screen.columns import BoardModel, ColumnOf, known_text
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
-from quarterdeck.app.screen.view_screen import ViewScreen, show_if
+from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.data_board import HEAT, heat_of, partition_rates, partition_text, rate_text
@@ -34,7 +34,7 @@ from quarterdeck.backend.picture.text.formatting import one_line
 from quarterdeck.backend.picture.what_if.blast_radius import incarnations_left, loss_facts, loss_of
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.replica_map import HUES, ReplicaMapView
-from quarterdeck.widgets.status_line import StatusLine
+from quarterdeck.widgets.status_line import StatusLine, StatusLines
 
 LONGEST_NAME = 22
 
@@ -111,8 +111,7 @@ class PartitionsScreen(ViewScreen):
     view = "partitions"
     detailed = True
     DEFAULT_CSS = """
-    PartitionsScreen #map-title { height: 1; background: $panel; color: $foreground; }
-    PartitionsScreen #map-census, PartitionsScreen .loss { height: 1; }
+    PartitionsScreen #map-census { height: 1; }
     PartitionsScreen #map { height: 1fr; min-height: 4; scrollbar-size: 1 1; }
     PartitionsScreen #holders { height: auto; max-height: 35%; min-height: 3; scrollbar-size: 1 1; }
     PartitionsScreen.-no-partitions #map { height: 0; min-height: 0; }
@@ -132,10 +131,9 @@ class PartitionsScreen(ViewScreen):
         self._counted_second = -1
         self._loss_of: object = None
         self._model = HoldersModel(self._map)
-        self.title_line = StatusLine(id="map-title", most_lines=2)
         self.census_line = StatusLine(id="map-census")
         self.map = ReplicaMapView(self._map, id="map")
-        self.loss_lines = tuple(StatusLine(id=f"loss-{place}", classes="loss") for place in range(LOSS_LINES))
+        self.loss_lines = StatusLines(LOSS_LINES, id="loss")
         self.main = self.holders = HoldersTable(SortFilterModel(self._model), id="holders")
         self.handlers |= {
             "map-observer": self._show_table_of,
@@ -147,7 +145,7 @@ class PartitionsScreen(ViewScreen):
         }
 
     def body(self) -> Iterable[Widget]:
-        return self.title_line, self.census_line, self.map, *self.loss_lines, self.holders
+        return self.title_line, self.census_line, self.map, self.loss_lines, self.holders
 
     @property
     def focused_first(self) -> Widget:
@@ -286,10 +284,7 @@ class PartitionsScreen(ViewScreen):
         facts = loss_facts(picture, loss_of(picture, table, selected), selected) if selected else ()
         if len(facts) > LOSS_LINES:
             facts = (*facts[: LOSS_LINES - 1], facts[-1])
-        for line, fact in zip(self.loss_lines, facts, strict=False):
-            line.show([TableCell(fact.heading, fact.tone), TableCell(fact.text, fact.tone)])
-        for place, line in enumerate(self.loss_lines):
-            show_if(line, place < len(facts))
+        self.loss_lines.show([[TableCell(fact.heading, fact.tone), TableCell(fact.text, fact.tone)] for fact in facts])
 
     def _holder(self, partition: int, index: int) -> str:
         row = self._map.table.rows.get(partition, NO_ROW)

@@ -19,7 +19,6 @@ from quarterdeck.backend.picture.boards.operator_questions import operator_quest
 from quarterdeck.backend.picture.text.fact import Fact, fact_rows
 from quarterdeck.widgets.fact_sheet import FactSheet
 from quarterdeck.widgets.line_table import TableCell
-from quarterdeck.widgets.status_line import StatusLine
 
 
 class QuestionsScreen(ViewScreen):
@@ -30,7 +29,6 @@ class QuestionsScreen(ViewScreen):
     def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__(session, console)
         self._facts: tuple[Fact, ...] = ()
-        self.title_line = StatusLine(id="detail-title")
         self.sheet = FactSheet(id="detail-sheet")
 
     def body(self) -> Iterable[Widget]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -13,6 +14,8 @@ from quarterdeck.app.screen.columns import ColumnOf, MatrixModel
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
 from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.events import MemberRemoved, SuspicionCleared, SuspicionRaised
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.suspicion_board import (
     MOST_WHOLE,
@@ -22,10 +25,11 @@ from quarterdeck.backend.picture.boards.suspicion_board import (
     suspicion_facts,
     suspicion_sentence,
 )
+from quarterdeck.backend.picture.events.catalogue import record_words
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import Fact
-from quarterdeck.backend.picture.text.formatting import one_line
+from quarterdeck.backend.picture.text.formatting import clock_text, one_line
 from quarterdeck.backend.picture.what_if.disconnection_decision import (
     DisconnectionDecision,
     Timing,
@@ -36,10 +40,11 @@ from quarterdeck.backend.picture.what_if.disconnection_decision import (
 )
 from quarterdeck.widgets.fact_sheet import FactSheet
 from quarterdeck.widgets.line_table import Column, LineTable, TableCell
-from quarterdeck.widgets.status_line import StatusLine
 
 AGE_WIDTH = len("⇄ 119 min") + 1
 LONGEST_NAME = 18
+LATELY = 40
+"""Suspicions and removals that are listed when they are over."""
 
 
 class SuspicionBoardRow(NamedTuple):
@@ -97,7 +102,7 @@ class SuspicionModel(MatrixModel[SuspicionBoardRow]):
 def member_column(label: str) -> Column:
     """Return the column of a suspect."""
     title = one_line(label)
-    return Column(title, max(min(cell_len(title), LONGEST_NAME) + 1, AGE_WIDTH))
+    return Column(title, max(min(cell_len(title), LONGEST_NAME) + 1, AGE_WIDTH), whole=True)
 
 
 class SuspicionsScreen(ViewScreen):
@@ -105,7 +110,6 @@ class SuspicionsScreen(ViewScreen):
 
     view = "suspicions"
     DEFAULT_CSS = """
-    SuspicionsScreen #suspicions-title { height: 1; background: $panel; color: $foreground; }
     SuspicionsScreen #suspicions { height: auto; min-height: 4; max-height: 50%; scrollbar-size: 1 1; }
     SuspicionsScreen #conflict { height: 1fr; min-height: 5; scrollbar-size: 1 1; }
     """
@@ -121,7 +125,8 @@ class SuspicionsScreen(ViewScreen):
         self._timed: object = None
         self._timing = Timing()
         self._changed_us: int | None = None
-        self.title_line = StatusLine(id="suspicions-title")
+        self._epoch = session.epoch
+        self._lately: deque[Record] = deque(maxlen=LATELY)
         self.main = self.matrix = LineTable(SortFilterModel(self._model), id="suspicions")
         self.sheet = FactSheet(id="conflict")
         self.handlers |= {"suspicions-whole": self._choose_whom}
@@ -129,7 +134,15 @@ class SuspicionsScreen(ViewScreen):
     def body(self) -> Iterable[Widget]:
         return self.title_line, self.matrix, self.sheet
 
+    def receive(self, records: Sequence[Record]) -> None:
+        ended = (SuspicionRaised, SuspicionCleared, MemberRemoved)
+        self._lately.extend(record for record in records if isinstance(record.event, ended))
+
     def paint(self) -> None:
+        if self._epoch != self.session.epoch:
+            self._epoch = self.session.epoch
+            self._lately.clear()
+            self.receive(self.session.recent)
         picture, now_us = self.session.picture, self.session.now_us()
         all_members = self._everybody if self._everybody is not None else len(picture.members) <= MOST_WHOLE
         moment = (all_members, picture.at, len(picture.members), self.session.epoch)
@@ -158,7 +171,6 @@ class SuspicionsScreen(ViewScreen):
 
     def on_line_table_moved(self, event: LineTable.Moved) -> None:
         self._explain()
-        super().on_line_table_moved(event)
 
     # The sheet
 
@@ -175,7 +187,14 @@ class SuspicionsScreen(ViewScreen):
         else:
             self._reckon(master, now_us)
             facts += decision_facts(picture, master, self._decision, self._timing, now_us, self._changed_us)
-        self.sheet.show(facts)
+        self.sheet.show((*facts, *self._history()))
+
+    def _history(self) -> Iterator[Fact]:
+        """Yield the latest suspicions and removals, the newest first: the master removes whom it suspects, and none is left."""
+        for place, record in enumerate(reversed(self._lately)):
+            words = record_words(record, self.session.picture.label_of)
+            when = clock_text(record.at).strip()
+            yield Fact("" if place else "lately", f"{when} s {one_line(record.member)}: {words}", "faint")
 
     def _master_of(self, observer: str) -> MemberBelief | None:
         picture = self.session.picture

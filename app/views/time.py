@@ -13,7 +13,7 @@ from quarterdeck.app.event_lines import facts_of
 from quarterdeck.app.handlers.time import TimeHandlers, violation_moments
 from quarterdeck.app.screen.columns import BoardModel, ColumnOf
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
-from quarterdeck.app.screen.view_screen import COLUMNS_BESIDE_PICTURES, ViewScreen, show_if
+from quarterdeck.app.screen.view_screen import COLUMNS_BESIDE_PICTURES, ViewScreen
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.clusters.observed_story import story_landmarks, story_of
 from quarterdeck.backend.clusters.time_control import StatusNotes, TimeControl
@@ -34,7 +34,7 @@ from quarterdeck.backend.picture.replay.timeline import (
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import clock_text, counted, one_line, with_names
 from quarterdeck.widgets.line_table import LineTable, TableCell
-from quarterdeck.widgets.status_line import StatusLine
+from quarterdeck.widgets.status_line import StatusLine, StatusLines
 from quarterdeck.widgets.timeline import TimelineStrip
 
 BEFORE, AFTER = 150, 150
@@ -180,8 +180,7 @@ class TimeScreen(ViewScreen):
     view = "time"
     detailed = True
     DEFAULT_CSS = """
-    TimeScreen #time-title { height: 1; background: $panel; color: $foreground; }
-    TimeScreen .note, TimeScreen #time-legend { height: 1; }
+    TimeScreen #time-legend { height: 1; }
     TimeScreen #strip { height: 9; }
     TimeScreen #moments { height: 1fr; overflow-x: hidden; min-height: 4; scrollbar-size: 1 1; }
     """
@@ -194,8 +193,7 @@ class TimeScreen(ViewScreen):
         self._drawn: Timeline | None = None
         self._drawn_for: object = None
         self._model = NearbyEventsModel(session)
-        self.title_line = StatusLine(id="time-title")
-        self.notes = tuple(StatusLine(id=f"note-{place}", classes="note") for place in range(NOTES_SHOWN))
+        self.notes = StatusLines(NOTES_SHOWN, id="notes")
         self.strip = TimelineStrip(id="strip")
         self.legend = StatusLine(id="time-legend")
         self.main = self.events = MomentsTable(SortFilterModel(self._model), id="moments")
@@ -210,7 +208,7 @@ class TimeScreen(ViewScreen):
         }
 
     def body(self) -> Iterable[Widget]:
-        return self.title_line, *self.notes, self.strip, self.legend, self.events
+        return self.title_line, self.notes, self.strip, self.legend, self.events
 
     def targets(self) -> tuple[str, ...]:
         record = self._model.record(self.events.cursor_key)
@@ -291,9 +289,7 @@ class TimeScreen(ViewScreen):
         if len(notes) > NOTES_SHOWN:
             more = len(notes) - NOTES_SHOWN
             notes = [*notes[: NOTES_SHOWN - 1], f"{notes[NOTES_SHOWN - 1]}  (and {counted(more, 'line')} more)"]
-        for place, line in enumerate(self.notes):
-            line.show([TableCell(one_line(notes[place]), "faint")] if place < len(notes) else [])
-            show_if(line, place < len(notes))
+        self.notes.show([[TableCell(one_line(note), "faint")] for note in notes])
 
     def _marks(self) -> list[Landmark]:
         session = self.session

@@ -23,7 +23,6 @@ from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import NOT_REPORTED
 from quarterdeck.backend.picture.text.formatting import bytes_text
 from quarterdeck.widgets.line_table import LineTable, TableCell
-from quarterdeck.widgets.status_line import StatusLine
 
 LONGEST_NAME = 30
 
@@ -56,7 +55,7 @@ COLUMNS: tuple[ColumnOf[DataRow], ...] = (
     ColumnOf("name", lambda row: row.name, widest=12),
     ColumnOf("at", lambda row: row.owner, widest=8),
     ColumnOf("keys", lambda row: _number(row, row.entries), _tone, 9, lambda row: row.entries),
-    ColumnOf("bytes", lambda row: _size(row, row.bytes), _tone, "999 MB", lambda row: row.bytes),
+    ColumnOf("bytes", lambda row: _size(row, row.bytes), _tone, "99.9 MB", lambda row: row.bytes),
     ColumnOf("reads/s", lambda row: _rate(row, _reads(row)), _tone, 7, _reads),
     ColumnOf("writes/s", lambda row: _rate(row, _writes(row)), _tone, 7, _writes),
     ColumnOf("backup keys", lambda row: _number(row, row.backup_entries), _tone, rank=lambda row: row.backup_entries),
@@ -86,16 +85,12 @@ class TrafficScreen(ViewScreen):
     """One table for all three groupings."""
 
     view = "traffic"
-    DEFAULT_CSS = """
-    TrafficScreen #traffic-title { height: 1; background: $panel; color: $foreground; }
-    TrafficScreen #traffic { height: 1fr; min-height: 4; scrollbar-size: 1 1; }
-    """
+    detail_below = True
 
     def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__(session, console)
         self._grouping: Grouping = GROUPINGS[0]
         self._model = TrafficModel()
-        self.title_line = StatusLine(id="traffic-title")
         self.main = self.board = LineTable(SortFilterModel(self._model), id="traffic")
         self.handlers |= {"traffic-by": self._choose}
 
@@ -115,6 +110,13 @@ class TrafficScreen(ViewScreen):
             return ()
         whose = "its backups have" if self._grouping == "partition" else "as a backup it has"
         return (TableCell(f"{row.name}: {whose} not confirmed {row.lag}", "warning"),)
+
+    @property
+    def member_under_cursor(self) -> str:
+        """The member of the row: itself, or where the partition is."""
+        row = self._model.row(self.board.cursor_key)
+        names = (row.name, row.owner) if row is not None else ()
+        return next((name for name in names if name in self.session.picture.members), "")
 
     def _choose(self, text: str) -> None:
         """Show the named grouping; by key, the next."""

@@ -15,8 +15,8 @@ CITIES = ("athens", "byzantium", "cyrene")
 
 def header(session: ConsoleSession) -> str:
     session.poll()
-    parts = header_parts(session, ConnectionSummary(session.cluster), "overview")
-    return "  ".join(part.text for part in parts if part.text)
+    whole, more = header_parts(session, ConnectionSummary(session.cluster), "overview")
+    return "  ".join(part.text for part in (*whole, *more) if part.text)
 
 
 def test_who_is_not_reached_counts_neither_as_running_nor_as_master() -> None:

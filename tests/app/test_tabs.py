@@ -129,3 +129,22 @@ def test_a_tab_that_is_closed_leads_back_to_where_it_was_opened() -> None:
             await app.workers.wait_for_complete()
 
     asyncio.run(scenario())
+
+
+def test_a_copy_leads_back_to_what_it_is_a_copy_of_whatever_was_in_sight_when_it_came() -> None:
+    async def scenario() -> None:
+        app = Console(formed(), cluster_opener=TwoClusterOpener())
+        async with app.run_test(size=(100, 24)) as pilot:
+            await settle(pilot)
+            real = app.session
+            await type_line(pilot, "cluster south")
+            await settle(pilot)
+            copy = FakeCluster(("n1",), name="copy")
+            copy.source = "copy"
+            app.open_tab(OpenedCluster(copy), "copy", origin=real)
+            await settle(pilot)
+            await pilot.press("escape")
+            await settle(pilot)
+            assert app.session is real
+
+    asyncio.run(scenario())

@@ -103,9 +103,7 @@ class AuditScreen(ViewScreen):
     view = "audit"
     detailed = True
     DEFAULT_CSS = """
-    AuditScreen #audit-title { height: 1; background: $panel; color: $foreground; }
     AuditScreen .audit-line { height: 1; }
-    AuditScreen #findings { height: 1fr; min-height: 3; scrollbar-size: 1 1; }
     """
 
     def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
@@ -122,7 +120,6 @@ class AuditScreen(ViewScreen):
         self._worker: Worker[AuditReport] | None = None
         self._begun_s = 0.0
         self._shown: object = None
-        self.title_line = StatusLine(id="audit-title")
         self.watched_line = StatusLine(classes="audit-line")
         self.audit_line = StatusLine(classes="audit-line")
         self.main = self.findings = LineTable(SortFilterModel(self._model), id="findings")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from quarterdeck.app.commands.command_text import describe
-from quarterdeck.app.screen.columns import BoardModel, ColumnOf, MatrixModel
+from quarterdeck.app.screen.columns import WIDEST_FACT, BoardModel, ColumnOf, MatrixModel
 from quarterdeck.backend.picture.boards.belief_matrix import state_word
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.network.faults import ActiveFault, FaultKind
@@ -123,7 +123,7 @@ class LinkModel(MatrixModel[SourceRow]):
     def _show_targets(self) -> None:
         widest = max(len(self._cells[word].text) for word in self._words)
         self.show_members(
-            {label: Column(letter, max(widest, len(letter)) + 1) for label, letter in self._letters.items()}
+            {label: Column(letter, max(widest, len(letter)) + 1, whole=True) for label, letter in self._letters.items()}
         )
 
     def _links_from(self, row: SourceRow, targets: Sequence[str]) -> Iterator[TableCell]:
@@ -162,8 +162,8 @@ class FaultModel(BoardModel[ActiveFault]):
                 widest="119 min",
                 rank=lambda fault: None if fault.since_us is None else -fault.since_us,
             ),
-            ColumnOf("what", lambda fault: fault.text, widest=43),
-            ColumnOf("undone by", undo_text, "faint", 59),
+            ColumnOf("what", lambda fault: fault.text, widest=WIDEST_FACT),
+            ColumnOf("undone by", undo_text, "faint", 40),
         )
         super().__init__(columns, fixed=1)
 
@@ -171,6 +171,7 @@ class FaultModel(BoardModel[ActiveFault]):
         self._now_us = now_us
         by_key = {fault.key: fault for fault in faults}
         self.show_rows(tuple(by_key), by_key.__getitem__)
+        self.widen("what", (fault.text for fault in faults), UNDO_LENGTH)
 
 
 def undo_text(fault: ActiveFault) -> str:

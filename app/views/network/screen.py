@@ -42,7 +42,6 @@ from quarterdeck.backend.picture.what_if.fault_presets import (
 from quarterdeck.backend.picture.what_if.prediction import FaultPrediction, prediction_facts, with_present_table
 from quarterdeck.widgets.fact_sheet import FactSheet
 from quarterdeck.widgets.line_table import LineTable, TableCell
-from quarterdeck.widgets.status_line import StatusLine
 from quarterdeck.widgets.topology import Topology
 
 if TYPE_CHECKING:
@@ -59,7 +58,6 @@ class NetworkScreen(ViewScreen):
     view = "network"
     detailed = True
     DEFAULT_CSS = """
-    NetworkScreen #network-title { height: 1; background: $panel; color: $foreground; }
     NetworkScreen #network-body { height: 1fr; min-height: 6; }
     NetworkScreen #topology { width: 1fr; height: 1fr; }
     NetworkScreen #links { width: 1fr; height: 1fr; scrollbar-size: 1 1; }
@@ -93,7 +91,6 @@ class NetworkScreen(ViewScreen):
         """What is wrong with any of them."""
         self._links = LinkModel()
         self._fault_model = FaultModel()
-        self.title_line = StatusLine(id="network-title")
         self.topology = Topology(id="topology")
         self.main = self.matrix = LineTable(SortFilterModel(self._links), id="links")
         self.plan_sheet = FactSheet(id="plan")

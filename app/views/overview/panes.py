@@ -193,7 +193,7 @@ def longest(labels: tuple[str, ...]) -> str:
 
 NAMED = 3
 """Rows that the edge of a folded pane names."""
-MOST_TOLD = 30
+MOST_COUNTED = 30
 """With more members, only the figure is shown there."""
 
 
@@ -233,7 +233,7 @@ class ListsPane(OverviewPane):
     view, pane_name = "beliefs", "lists"
 
     def __init__(self, session: ConsoleSession, key: str) -> None:
-        self.model = BeliefMatrixModel(session.picture)
+        self.model = BeliefMatrixModel(session.picture, in_pane=True)
         self.rows_wanted: int | None = None
         """How many rows it shows while there are fewer than members, because many of these agree."""
         super().__init__(session, key, "member lists", LineTable(SortFilterModel(self.model), id="matrix"))
@@ -301,7 +301,7 @@ class TablesPane(OverviewPane):
         self.model.update(picture, labels, self.session.now_us())
         parts = [TableCell(*table_figure(picture, labels, self.session.now_us()))]
         if self.folded:
-            parts += self._states(labels) if len(labels) <= MOST_TOLD else []
+            parts += self._states(labels) if len(labels) <= MOST_COUNTED else []
         elif self.table is not None:
             self.table.show()
         self.edge.show(parts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 
 from textual.containers import Container
@@ -42,10 +41,7 @@ ROWS_FOR_ACTIVITY = 45
 COLUMNS_FOR_ACTIVITY = 130
 
 HALVES = ("upper", "lower")
-"""What happened and the detail, which stand below, are painted in other ticks than the rest.
-
-So each half is painted at most five times a second, and a key never waits for both.
-"""
+"""What happened and the detail, which stand below, are painted in other ticks than the rest: a key never waits for both."""
 
 MANY_MEMBERS = 50
 """With more members only the matrix and what happened are updated in every tick, the other panes twice a second."""
@@ -87,8 +83,9 @@ class OverviewScreen(ViewScreen):
         """What is painted in this tick; all of it outside of ticks."""
         self._waiting: set[str] = set()
         """The halves that are to be painted in the next ticks."""
-        self._next_halves = deque(HALVES)
-        """The one that was painted last comes last."""
+        self._half_painted_us = dict.fromkeys(HALVES, -SECOND_US)
+        self._latest_half = HALVES[-1]
+        """The one that was painted last; the other one comes first."""
         self._detail_waits = False
         """Whether the detail is still to follow the cursor."""
         self._activity = Activity()
@@ -159,7 +156,13 @@ class OverviewScreen(ViewScreen):
         return self.happened.tail.filter_text
 
     def sentence(self) -> Sequence[TableCell]:
+        entry = self.happened.tail.pointed
+        if entry is not None and self._focused is self.happened:
+            return [TableCell(entry.words(self.session.picture.label_of))]
         return self.lists.model.difference(self.matrix.cursor_key) or self._quiet_line()
+
+    def on_tail_log_moved(self) -> None:
+        self._say_sentence()
 
     def _quiet_line(self) -> Sequence[TableCell]:
         """Return what to try, while the cluster is new or calm. Small screens have no room for it."""
@@ -180,17 +183,20 @@ class OverviewScreen(ViewScreen):
             pane.receive(records)
 
     def tick(self, *, news: bool) -> None:
-        """Treat a new order of members, new episodes and outdated reports as news, too; lanes go on."""
-        moved = self.happened.stale or self.session.labels != self._labels or self.connections.marks() != self._marks
-        if news or moved or self.session.now_us() // SECOND_US != self._painted_second:
+        """Treat new members and new episodes as news, too, and the cursor's rest as news of the detail."""
+        grown = len(self.session.cluster.labels) != len(self._labels)
+        if news or grown or self.happened.stale or self.session.now_us() // SECOND_US != self._painted_second:
             self._waiting = set(HALVES)
         elif self._detail_waits and self.at_rest:
             self._waiting.add("lower")
-        self._half = next((half for half in self._next_halves if half in self._waiting), None)
-        if self._half == self._next_halves[0]:
-            self._next_halves.rotate()
+        due = [half for half in HALVES if half in self._waiting and self.may_change(self._half_painted_us[half])]
+        self._half = min(due, key=lambda half: half == self._latest_half, default=None)
         super().tick(news=self._half is not None)
         self._half = None
+
+    @property
+    def due(self) -> bool:
+        return self._half is not None
 
     def repaint(self) -> None:
         """Leave what stands around the panes to the tick of the upper half."""
@@ -211,14 +217,14 @@ class OverviewScreen(ViewScreen):
             self._labels, self._marks = self.session.labels, self.connections.marks()
             self._arrange()
         if self._half != "upper":
-            self._waiting.discard("lower")
+            self._painted("lower")
             self.happened.paint(self._labels, self._marks)
             self._detail_waits = self.detail.display and not self.at_rest
             if self.detail.display and self.at_rest:
                 self.detail.say(self.member_under_cursor, tuple(self.connections.facts(self.member_under_cursor)))
         if self._half == "lower":
             return
-        self._waiting.discard("upper")
+        self._painted("upper")
         self.lists.paint(self._labels, self._marks)
         self._say_verdict()
         if self._due():
@@ -226,6 +232,11 @@ class OverviewScreen(ViewScreen):
                 if pane.display and name not in ("lists", "happened"):
                     pane.paint(self._labels, self._marks)
             self._say_activity()
+
+    def _painted(self, half: str) -> None:
+        self._waiting.discard(half)
+        self._latest_half = half
+        self._half_painted_us[half] = self.session.now_us()
 
     # Events
 
@@ -241,8 +252,7 @@ class OverviewScreen(ViewScreen):
             self._say_below()
 
     def on_line_table_moved(self, event: LineTable.Moved) -> None:
-        """Let the detail follow once the cursor rests: a key is answered at once, by the few rows that it changes."""
-        super().on_line_table_moved(event)
+        """Let the detail follow once the cursor rests."""
         self._detail_waits = True
 
     def on_pane_chosen(self, message: Pane.Chosen) -> None:

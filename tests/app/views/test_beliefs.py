@@ -49,7 +49,7 @@ def test_versions_of_tables_get_a_column_when_there_are_tables() -> None:
             cluster.change_table("n2", 999, {0: ["n2", "n1"]})
             await settle(pilot)
             text = screen_text(app)
-            assert " table " in text and "v5      ≠ t999" in text and "≠ none" in text
+            assert " table " in text and "v5   ≠ t999" in text and "≠ none" in text
             for label in FIVE:
                 cluster.change_table(label, 1_001, {0: ["n1", "n2"]})
             await settle(pilot)

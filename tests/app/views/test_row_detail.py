@@ -76,7 +76,7 @@ def test_the_detail_waits_for_the_cursor_to_rest(view: ViewName, monkeypatch: py
     run(talk, size=(200, 50))
 
 
-@pytest.mark.parametrize("size", long_after(1, [(149, 37), (80, 24)]), ids=["149x37", "80x24"])
+@pytest.mark.parametrize("size", long_after(1, [(149, 35), (80, 24)]), ids=["149x35", "80x24"])
 def test_there_is_none_without_room(size: tuple[int, int]) -> None:
     async def talk(driver: ConsoleDriver) -> None:
         for view in DETAILED:
