@@ -31,7 +31,7 @@ from quarterdeck.backend.picture.text.formatting import (
     listed,
     one_line,
 )
-from quarterdeck.widgets.line_table import fit
+from quarterdeck.widgets.line_runs import fit
 from quarterdeck.widgets.tail_log import TailLine, TailLog
 
 CLOCK_WIDTH = len("99999.999")

@@ -9,7 +9,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from quarterdeck.widgets.component_styles import ComponentStyles
-from quarterdeck.widgets.line_table import fit, painted_line
+from quarterdeck.widgets.line_runs import fit, painted_line
 
 MOST_ROWS = 6
 """Candidates that are shown at once."""

@@ -18,7 +18,8 @@ from textual.strip import Strip
 
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.widgets.component_styles import ComponentStyles
-from quarterdeck.widgets.line_table import TableCell, fit, painted_line
+from quarterdeck.widgets.line_runs import fit, painted_line
+from quarterdeck.widgets.line_table import TableCell
 
 HEADING_WIDTH = 13
 MARGIN = 1

@@ -20,7 +20,8 @@ from textual.strip import Strip
 
 from quarterdeck.backend.picture.text.text_filter import text_filter
 from quarterdeck.widgets.component_styles import ComponentStyles
-from quarterdeck.widgets.line_table import CURSOR_MARK, chip_text, fit
+from quarterdeck.widgets.line_runs import fit
+from quarterdeck.widgets.line_table import CURSOR_MARK, chip_text
 
 Entry = TypeVar("Entry")
 

@@ -12,7 +12,7 @@ from textual.strip import Strip
 
 from quarterdeck.backend.picture.replay.timeline import LANES, LEVELS, Timeline
 from quarterdeck.widgets.component_styles import ComponentStyles
-from quarterdeck.widgets.line_table import fit
+from quarterdeck.widgets.line_runs import fit
 
 LABEL_WIDTH = len("▔ 99999 events") + 1
 BLOCKS = " ▁▂▃▄▅▆▇█"

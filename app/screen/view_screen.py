@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from time import monotonic
 from typing import ClassVar
@@ -21,6 +21,7 @@ from quarterdeck.app.actions.views import VIEW_OF, VIEWS
 from quarterdeck.app.console_interface import ConsoleInterface, Handler, Pointed
 from quarterdeck.app.key_map import KEPT, KEPT_AT_HOME, keys_for, works
 from quarterdeck.app.screen.header import ConnectionSummary, header_parts
+from quarterdeck.app.screen.row_detail import RowDetail
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.core.events import Record
@@ -30,42 +31,11 @@ from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import one_line
 from quarterdeck.widgets.candidate_list import CandidateList
 from quarterdeck.widgets.dirty_rows import DirtyRowsCompositor
-from quarterdeck.widgets.fact_sheet import FactSheet
 from quarterdeck.widgets.hint_line import Hint, HintLine
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.prompt import Prompt
 from quarterdeck.widgets.status_line import StatusLine
 from quarterdeck.widgets.view_bar import BarView, ViewBar
-
-
-class RowDetail(FactSheet):
-    """The facts about the row under the cursor. They are computed only while they are in sight and something has changed."""
-
-    def __init__(self, session: ConsoleSession) -> None:
-        super().__init__(id="row-detail")
-        self._session = session
-        self._row: Hashable = None
-        self._about: Hashable = None
-        """For which row, when and at which news it was updated last."""
-        self._asked: tuple[Hashable, Callable[[], Sequence[Fact]]] = None, tuple
-
-    def show_facts(self, row: Hashable, facts: Callable[[], Sequence[Fact]]) -> None:
-        """Show the `facts` of this row; none for None."""
-        self._asked = row, facts
-        if not self.display or not self.size.width:
-            return
-        subject = (row, self._session.detail_beat)
-        if subject != self._about:
-            moved = row != self._row
-            self._about, self._row = subject, row
-            self.show(facts() if row is not None else ())
-            if moved:
-                self.scroll_home(animate=False)
-
-    def on_resize(self) -> None:
-        self._about = None
-        self.show_facts(*self._asked)
-
 
 ACT = re.compile(r"app\.act\('([a-z-]+)'\)")
 """The binding of an action, as `app.key_map` writes it."""
@@ -301,9 +271,6 @@ class ViewScreen(Screen[None]):
             await self.run_action(f"app.act('sort', {line!r})")
 
     @on(LineTable.Selected)
-    def _count_selected(self) -> None:
-        self._show_header()
-
     def _show_header(self) -> None:
         self.header.show(*header_parts(self.session, self.connections, self.view, self.selected_rows))
 

@@ -14,7 +14,8 @@ from quarterdeck.backend.picture.explain.space_time import SpaceTime
 from quarterdeck.backend.picture.replay.tape import Tape
 from quarterdeck.backend.picture.replay.timeline import draw_timeline
 from quarterdeck.widgets.candidate_list import CandidateList
-from quarterdeck.widgets.line_table import Column, LineTable, TableCell, fit
+from quarterdeck.widgets.line_runs import fit
+from quarterdeck.widgets.line_table import Column, LineTable, TableCell
 from quarterdeck.widgets.space_time import SpaceTimeDiagram
 from quarterdeck.widgets.tail_log import TailLine, TailLog
 from quarterdeck.widgets.timeline import TimelineStrip

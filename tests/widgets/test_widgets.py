@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from textual.app import App, ComposeResult
 
-from quarterdeck.widgets.line_table import Column, LineTable, TableCell, fit
+from quarterdeck.widgets.line_runs import fit
+from quarterdeck.widgets.line_table import Column, LineTable, TableCell
 from quarterdeck.widgets.status_line import StatusLine
 from quarterdeck.widgets.tail_log import TailLine, TailLog
 from tests.app.fakes.screen_text import screen_text, until, until_shown
