@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import get_args
+from types import MappingProxyType
+from typing import NamedTuple, get_args
 
 from quarterdeck.app.actions.action import Allowed, WordKind, allowed_on
 from quarterdeck.app.actions.registry import action_called, command_words
@@ -23,6 +24,15 @@ from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.formatting import counted, one_line
 
 PAST = "refused: what is shown is the past; go to its end first"
+
+
+class Vocabulary(NamedTuple):
+    """What may stand in a line: members, and names by the kind of word that they follow, such as columns and themes."""
+
+    labels: Sequence[str]
+    allowed: Allowed
+    words: Mapping[WordKind, Sequence[str]] = MappingProxyType({})
+    aliases: Mapping[str, str] = MappingProxyType({})
 
 
 class PromptLines:
@@ -45,28 +55,25 @@ class PromptLines:
 
     def complete(self, beginning: str) -> str | None:
         """Return the line that `beginning` most likely becomes, with a blank behind a word that others follow."""
+        vocabulary = self._vocabulary
+        whole = complete_line(beginning, vocabulary)
+        called = command_words(vocabulary.allowed).get(whole or beginning)
+        return f"{whole or beginning} " if called is not None and called[1].usage != (whole or beginning) else whole
+
+    @property
+    def _vocabulary(self) -> Vocabulary:
         cluster = self._session().cluster
-        allowed = allowed_on(cluster)
-        whole = complete_line(
-            beginning, cluster.labels, allowed=allowed, words=self._words(), aliases=self._settings.aliases
-        )
-        if whole is None:
-            known = command_words(allowed).get(beginning)
-            return f"{beginning} " if known is not None and known[1].usage != beginning else None
-        called = command_words(allowed).get(whole)
-        return f"{whole} " if called is not None and called[1].usage != whole else whole
+        return Vocabulary(cluster.labels, allowed_on(cluster), self._words(), self._settings.aliases)
 
     def suggestions(self, beginning: str, selected: str) -> Suggestions:
         """Return what to show above the prompt. `selected` stands in for a member that is left out."""
-        cluster = self._session().cluster
-        allowed = allowed_on(cluster)
-        found = candidates(
-            beginning, cluster.labels, allowed=allowed, words=self._words(), aliases=self._settings.aliases
-        )
+        vocabulary = self._vocabulary
+        labels, allowed = vocabulary.labels, vocabulary.allowed
+        found = candidates(beginning, vocabulary)
         if not beginning.strip():
             return Suggestions(found, "type a command; tab completes it, ↑ has those before")
         try:
-            parsed = parse_line(self._expanded(beginning), cluster.labels, allowed=allowed, selected=selected)
+            parsed = parse_line(self._expanded(beginning), labels, allowed=allowed, selected=selected)
         except BadLine as problem:
             word = command_words(allowed).get(beginning.split()[0])
             return Suggestions(found, word[1].usage if word is not None else str(problem))
@@ -129,30 +136,23 @@ WORD_KINDS: tuple[WordKind, ...] = ("choice", "column", "theme", "cluster", "dem
 """Kinds of words that are followed by one of some names, which may contain blanks."""
 
 
-def candidates(
-    beginning: str,
-    labels: Sequence[str],
-    *,
-    allowed: Allowed,
-    words: Mapping[WordKind, Sequence[str]] | None = None,
-    aliases: Mapping[str, str] | None = None,
-) -> list[Suggestion]:
+def candidates(beginning: str, vocabulary: Vocabulary) -> list[Suggestion]:
     """Return the lines that `beginning` may become, the likeliest first; nothing if that is unknown.
 
-    `words` has the names that may follow a word of their kind, besides members: columns, themes, clusters, demos. A name is
-    found by its beginning, by a part of it, or by some of its letters in their order.
+    A name is found by its beginning, by a part of it, or by some of its letters in their order.
     """
+    labels, allowed, words, aliases = vocabulary
     known = command_words(allowed)
     word, space, rest = beginning.partition(" ")
     if not space:
-        own = {name: (name, f"your word for: {line}") for name, line in (aliases or {}).items()}
+        own = {name: (name, f"your word for: {line}") for name, line in aliases.items()}
         texts = own | {name: (called.usage, called.meaning) for name, (_, called) in known.items()}
         return [Suggestion(name, *texts[name]) for name in best(word, tuple(texts))]
     if word not in known:
         return []
     called = known[word][1]
     if called.takes in WORD_KINDS:
-        follow = called.choices if called.takes == "choice" else (words or {}).get(called.takes, ())
+        follow = called.choices if called.takes == "choice" else words.get(called.takes, ())
         return [Suggestion(f"{word} {name}", name) for name in best(rest, follow)]
     arguments = max((command.typed for command in commands_of_word(word)), key=len, default=())
     dividers = " ,|" if arguments and any(argument.kind in LISTS for argument in arguments) else " "
@@ -164,25 +164,15 @@ def candidates(
     return [Suggestion(beginning[:start] + name, name) for name in found]
 
 
-def complete_line(
-    beginning: str,
-    labels: Sequence[str],
-    *,
-    allowed: Allowed,
-    words: Mapping[WordKind, Sequence[str]] | None = None,
-    aliases: Mapping[str, str] | None = None,
-) -> str | None:
+def complete_line(beginning: str, vocabulary: Vocabulary) -> str | None:
     """Return the line that `beginning` most likely becomes, with its last word completed. Return None if that is unknown."""
     word, space, rest = beginning.partition(" ")
     groups = any(argument.kind == "groups" for description in commands_of_word(word) for argument in description.typed)
     if not (word if not space else rest or not groups):
         return None
-    found = candidates(beginning, labels, allowed=allowed, words=words, aliases=aliases)
-    if not found or (
-        space and not rest and (called := command_words(allowed).get(word)) and called[1].takes in WORD_KINDS
-    ):
-        return None
-    return found[0].line
+    found = candidates(beginning, vocabulary)
+    called = command_words(vocabulary.allowed).get(word) if space and not rest else None
+    return found[0].line if found and (called is None or called[1].takes not in WORD_KINDS) else None
 
 
 def best(typed: str, names: Sequence[str]) -> list[str]:

@@ -6,7 +6,7 @@ import pytest
 from textual.widgets import Input
 
 from quarterdeck.app.actions.action import EVERYTHING
-from quarterdeck.app.commands.prompt_lines import best, candidates, effect
+from quarterdeck.app.commands.prompt_lines import Vocabulary, best, candidates, effect
 from quarterdeck.app.console import Console
 from quarterdeck.backend.core.commands.commands import Command, CutLink, Heal, KillMember, Partition
 from quarterdeck.backend.picture.fold.picture import Picture
@@ -25,10 +25,10 @@ def test_a_name_is_found_by_its_beginning_then_by_a_part_then_by_its_letters() -
 
 
 def test_words_come_with_their_usage_and_meaning_and_own_words_with_what_they_stand_for() -> None:
-    found = candidates("part", CITIES, allowed=EVERYTHING, aliases={"parts": "partitions"})
+    found = candidates("part", Vocabulary(CITIES, EVERYTHING, aliases={"parts": "partitions"}))
     assert {one.shown for one in found} >= {"partition A,B|C,D", "partitions", "parts"}
     assert next(one for one in found if one.line == "parts").meaning == "your word for: partitions"
-    assert [one.line for one in candidates("kill hens", CITIES, allowed=EVERYTHING)] == ["kill athens"]
+    assert [one.line for one in candidates("kill hens", Vocabulary(CITIES, EVERYTHING))] == ["kill athens"]
 
 
 @pytest.mark.parametrize(

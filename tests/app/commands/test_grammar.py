@@ -9,7 +9,7 @@ from quarterdeck.app.actions.registry import ACTIONS, available_actions
 from quarterdeck.app.actions.views import VIEW_NAMES
 from quarterdeck.app.commands.command_text import describe, question
 from quarterdeck.app.commands.grammar import BadLine, ConsoleRequest, parse_line
-from quarterdeck.app.commands.prompt_lines import complete_line
+from quarterdeck.app.commands.prompt_lines import Vocabulary, complete_line
 from quarterdeck.backend.core.commands.commands import (
     ArrangePartitions,
     CallMap,
@@ -160,7 +160,7 @@ def test_a_read_only_cluster_refuses_what_changes_it() -> None:
     with pytest.raises(BadLine, match="read-only"):
         parse_line("kill n1", LABELS, allowed=READ_ONLY)
     assert parse_line("filter x", LABELS, allowed=READ_ONLY) == ConsoleRequest("filter", "filter", "x")
-    assert complete_line("ki", LABELS, allowed=READ_ONLY) is None
+    assert complete_line("ki", Vocabulary(LABELS, READ_ONLY)) is None
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_a_read_only_cluster_refuses_what_changes_it() -> None:
     ],
 )
 def test_completion(beginning: str, whole: str | None) -> None:
-    assert complete_line(beginning, LABELS, allowed=EVERYTHING) == whole
+    assert complete_line(beginning, Vocabulary(LABELS, EVERYTHING)) == whole
 
 
 def test_no_key_means_two_things_and_none_is_forbidden() -> None:
