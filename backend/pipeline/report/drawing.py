@@ -52,7 +52,7 @@ class Box(NamedTuple):
     inset: float = INSET
 
 
-class Sign(NamedTuple):
+class EventSign(NamedTuple):
     """A glyph at a moment."""
 
     x: float
@@ -83,7 +83,7 @@ class ReportDrawing(NamedTuple):
     texts: Sequence[Text]
     ticks: Sequence[Text] = ()
     bands: Sequence[Box] = ()
-    signs: Sequence[Sign] = ()
+    signs: Sequence[EventSign] = ()
 
 
 def timeline(run: Row) -> ReportDrawing:
@@ -244,7 +244,7 @@ def _views(lane: Row, top: float, scale: Scale, shades: dict[str, int]) -> Itera
         yield box._replace(label=_longest(words, box.width - VIEW_INSET - 2), inset=VIEW_INSET)
 
 
-def _ends(lane: Row, top: float, scale: Scale) -> Iterator[Sign]:
+def _ends(lane: Row, top: float, scale: Scale) -> Iterator[EventSign]:
     for ended in lane.lives:
         if ended.end_us is not None and ended.end != "killed":
             glyph = {"merged": "⇄", "stopped": "■"}.get(ended.end, "×")
@@ -283,8 +283,8 @@ def _box(
     return Box(x, y, max(round(scale.x(end_us) - x, 2), SMALLEST), height, look, title, label)
 
 
-def _sign(scale: Scale, at_us: int, top: float, glyph: str, look: str, title: str) -> Sign:
-    return Sign(scale.x(at_us), top + 16, glyph, look, title)
+def _sign(scale: Scale, at_us: int, top: float, glyph: str, look: str, title: str) -> EventSign:
+    return EventSign(scale.x(at_us), top + 16, glyph, look, title)
 
 
 def _ticks(scale: Scale) -> list[Text]:
