@@ -62,6 +62,7 @@ screenshots: .venv/.base  ## let the console draw the pictures of the documents 
 docs: .venv/.docs  ## the documents as a site, in build/site; fails on links that lead nowhere
 	@$(BIN)/python -m docs.generators.export_screenshots --light build/light-pictures
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet -f .ci/mkdocs.yml
+	@echo "read them with: $(BIN)/python -m http.server --bind 127.0.0.1 --directory build/site"
 
 release: .venv/.release  ## wheel and sdist in dist, built, checked and tried; DRAFT=1 allows what is not committed or dated
 	@.ci/release

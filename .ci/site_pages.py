@@ -23,6 +23,7 @@ LIGHT = ROOT / "build" / "light-pictures"
 """The pictures of views in the light theme, which `make docs` draws before it builds the site."""
 
 PICTURE = re.compile(r"(?P<link>!\[[^]]*\]\([./]*screenshots/views/(?P<name>[\w-]+))\.svg\)")
+ITEM = re.compile(r"(?:[*-]|\d+\.) ")
 ORDER = ["Index", "Readme", "Console", "Operators", "Trainers", "Engineers", "Spark", "Reference", "Contributors"]
 
 
@@ -42,7 +43,21 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """Let links to what stands above `docs` lead to its page, and show the picture of the reader's theme."""
     for name, place in FROM_ABOVE.items():
         markdown = re.sub(rf"\]\((?:\.\./)((?:\.\./)*){re.escape(name)}", rf"](\g<1>{place}", markdown)
-    return PICTURE.sub(_in_both_themes, markdown)
+    return PICTURE.sub(_in_both_themes, _with_deep_items(markdown))
+
+
+def _with_deep_items(markdown: str) -> str:
+    """Return the page with what belongs to an item of a list behind four blanks, as this renderer wants it."""
+    lines, width = [], 0
+    for line in markdown.splitlines():
+        if marker := ITEM.match(line):
+            width = len(marker[0])
+        elif width and line.startswith(" " * width):
+            line = "    " + line[width:]
+        elif line.strip():
+            width = 0
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def _in_both_themes(picture: re.Match[str]) -> str:
